@@ -1,0 +1,143 @@
+import type { EventType } from '@ag-ui/core';
+import type { CommandType, MessageDelivery, Sender } from './commands';
+
+/**
+ * An AG-UI event as it stands in the event log. Only `type` is certain: ingest is lenient, so that an agent with a
+ * newer vocabulary is stored whole and shown as far as it is understood.
+ *
+ * @see AG-UI 1.0.0, `@ag-ui/core`
+ */
+export interface AgUiEvent {
+  type: `${EventType}` | (string & {});
+  timestamp?: number;
+  rawEvent?: unknown;
+  metadata?: { interlude?: InterludeMetadata; [key: string]: unknown };
+  /** Set on text, reasoning and tool events that a subagent produced: they belong to that task, not to the turn. */
+  subagentRunId?: string;
+  [field: string]: unknown;
+}
+
+/** What Interlude adds to an AG-UI event, under `metadata.interlude`. */
+export interface InterludeMetadata {
+  /** On RUN_STARTED: who the turn answers. */
+  turn?: 'user' | 'between-run';
+  /** On RUN_STARTED as far as known, on RUN_FINISHED / RUN_ERROR for certain: what woke the agent. */
+  trigger?: TurnTrigger;
+  /** On RUN_STARTED and RUN_FINISHED / RUN_ERROR: the user messages this turn answers. */
+  userMessageIds?: string[];
+  /** On RUN_FINISHED / RUN_ERROR: tasks whose end this turn was told of while it ran ("folded" notifications). */
+  foldedTaskIds?: string[];
+  /** On a content event: `delta` is the whole text so far. Replace, don't append. */
+  whole?: true;
+  /** The run of the task that `subagentRunId` names, where the agent re-uses task ids. */
+  taskRunId?: string;
+  /** On an assistant's text message (its START or its END): the messages it answers. */
+  replyTo?: string[];
+  /** On a user message: who wrote it. Without it, a person whose name is the event's `name`. */
+  from?: Sender;
+  /** On a user message that the server queued for the agent. `message:delivery` says how it went on. */
+  delivery?: 'queued';
+  /** With `delivery`: the name its sender's browser gave it, by which that knows it again. */
+  clientId?: string;
+}
+
+export interface TurnTrigger {
+  kind: 'task' | 'timer' | 'agent' | 'unknown';
+  /** The tasks whose end woke the agent, in the order they ended. Empty unless `kind` is `task`. */
+  taskIds: string[];
+  /** The runs of those tasks, index by index, where the agent names them. */
+  taskRunIds?: (string | null)[];
+}
+
+/** The names of the CUSTOM events Interlude understands. Others are stored and ignored. */
+export const CUSTOM = {
+  taskStarted: 'task:started',
+  taskProgress: 'task:progress',
+  taskUpdated: 'task:updated',
+  taskCompleted: 'task:completed',
+  requestOpened: 'request:opened',
+  requestResolved: 'request:resolved',
+  /** The agent's process runs, again or for the first time: the session can be written to before its first turn. */
+  sessionStarted: 'session:started',
+  /** The agent's process ended. `value` is `{ reason, exitCode? }`. */
+  sessionEnded: 'session:ended',
+  /** What a producer had to drop. `value` is `{ count, reason }`. Written by ingest from a `lost` record. */
+  lost: 'interlude:lost',
+  /** A record ingest could not take as it was. `value` is `{ seq, code, message }`. Written by ingest. */
+  quarantined: 'interlude:quarantined',
+  /** Something worth a line in the transcript. `value` is `{ text, tone? }`. */
+  notice: 'interlude:notice',
+  /** How a message that was queued for the agent went on. `value` is MessageDeliveryValue. Written by the server. */
+  messageDelivery: 'message:delivery',
+  /** What people asked of the agent besides messages. `value` is CommandEventValue. Written by the server. */
+  commandQueued: 'command:queued',
+  commandDone: 'command:done',
+  commandFailed: 'command:failed',
+  /** A reply that is owed no more, though nobody replied. `value` is `{ message_id, reason }`. */
+  obligationWaived: 'obligation:waived',
+} as const;
+
+/**
+ * `value` of the `task:*` events. snake_case because that is the wire agents already speak (Claude Code, Ambient);
+ * every field but `task_id` may be missing.
+ */
+export interface TaskEventValue {
+  task_id: string;
+  run_id?: string | null;
+  tool_use_id?: string | null;
+  description?: string;
+  /** `local_bash`, `local_agent`, or whatever the agent calls it. */
+  task_type?: string;
+  subagent_type?: string;
+  parent_task_id?: string | null;
+  status?: string;
+  summary?: string;
+  output_file?: string | null;
+  exit_code?: number | null;
+  error?: string | null;
+  usage?: { total_tokens?: number; tool_uses?: number; duration_ms?: number } | null;
+  last_tool_name?: string;
+  started_at?: number;
+  ended_at?: number;
+}
+
+/** `value` of `request:opened`: the agent waits for a person. */
+export interface RequestOpenedValue {
+  request_id: string;
+  kind: 'permission' | 'question';
+  tool_use_id?: string;
+  tool_name?: string;
+  title?: string;
+  input?: unknown;
+  expires_at?: number;
+}
+
+/** `value` of `request:resolved`. `unknown` when the agent went on without saying how it was answered. */
+export interface RequestResolvedValue {
+  request_id: string;
+  outcome: 'allowed' | 'denied' | 'answered' | 'expired' | 'cancelled' | 'unknown';
+  message?: string;
+}
+
+/** `value` of `message:delivery`. `seen` follows from a turn that names the message and is not said by an event. */
+export interface MessageDeliveryValue {
+  message_id: string;
+  delivery: Exclude<MessageDelivery, 'seen'>;
+  reason?: string;
+}
+
+/** `value` of `command:queued`, `command:done` and `command:failed`. */
+export interface CommandEventValue {
+  command_id: string;
+  type: CommandType;
+  reason?: string;
+  /** Of `permission.decision` and `question.answer`. */
+  request_id?: string;
+  /** Of `task.stop`. */
+  task_id?: string;
+  run_id?: string;
+  /** Of `permission.decision`. */
+  behavior?: 'allow' | 'deny';
+  /** Of `task.stop`: what the task is called. */
+  description?: string;
+}

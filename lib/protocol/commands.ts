@@ -1,0 +1,149 @@
+import * as z from 'zod';
+import { idSchema, LOG_LEVELS } from './envelope';
+import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH } from './limits';
+import type { Position } from './position';
+
+/**
+ * What the server wants of a runner. @see PROTOCOL.md, Commands
+ *
+ * Ordering: a runner is sent an agent's commands in the order they were queued.
+ * Failure: a command may be delivered twice (its lease ran out, the stream broke off) and is acted on once, because
+ * the runner remembers the ids it has taken. One that nobody took in time expires, and the transcript says so.
+ */
+
+/** Who sent a message, and so to whom a reply is owed. */
+export interface Sender {
+  kind: 'person' | 'agent';
+  id: string;
+}
+
+export const senderSchema = z.strictObject({ kind: z.enum(['person', 'agent']), id: idSchema });
+
+/** The operator's own messages, while everybody who signs in is the same person. */
+export const OPERATOR: Sender = { kind: 'person', id: 'operator' };
+
+/** `value` of each type is the command's `body`. A message's `messageId` is the command's id too. */
+export interface CommandBodies {
+  message: { messageId: string; text: string; from: Sender; replyTo?: string };
+  interrupt: Record<string, never>;
+  'task.stop': { taskId: string; runId?: string };
+  'permission.decision': {
+    requestId: string;
+    behavior: 'allow' | 'deny';
+    message?: string;
+    updatedInput?: Record<string, unknown>;
+    /** Not to ask again for the like of it, in this session. */
+    remember?: boolean;
+  };
+  /** Question text or header → the chosen labels, or free text. */
+  'question.answer': { requestId: string; answers: Record<string, string | string[]> };
+  'log-level.set': { level: (typeof LOG_LEVELS)[number]; ttlSeconds?: number };
+}
+
+export const COMMAND_TYPES = [
+  'message',
+  'interrupt',
+  'task.stop',
+  'permission.decision',
+  'question.answer',
+  'log-level.set',
+] as const satisfies (keyof CommandBodies)[];
+export type CommandType = (typeof COMMAND_TYPES)[number];
+
+/**
+ * `queued`: nobody has taken it (it may be on its way). `delivered`: it is in the agent's input. `done`: it had its
+ * effect; a message is done when a turn names it. `failed`, `expired`: it never will, and `reason` says why.
+ */
+export const COMMAND_STATES = ['queued', 'delivered', 'done', 'failed', 'expired'] as const;
+export type CommandState = (typeof COMMAND_STATES)[number];
+
+/** A command as `event: command` carries it; the frame's id is the position at which it was queued. */
+export type Command = {
+  [Type in CommandType]: {
+    id: string;
+    type: Type;
+    /** Null for what concerns the agent as a whole. */
+    sessionId: string | null;
+    createdAt: number;
+    expiresAt: number;
+    body: CommandBodies[Type];
+  };
+}[CommandType];
+
+const text = z
+  .string()
+  .refine((value) => value.trim() !== '', 'the text is empty')
+  .refine(
+    (value) =>
+      value.length <= MAX_MESSAGE_BYTES &&
+      (value.length * 3 <= MAX_MESSAGE_BYTES || new TextEncoder().encode(value).byteLength <= MAX_MESSAGE_BYTES),
+    `the text may hold ${MAX_MESSAGE_BYTES} bytes as UTF-8`,
+  );
+
+const clientId = idSchema;
+
+/** `POST /sessions/:id/messages` */
+export const sendMessageSchema = z.strictObject({ text, clientId, replyTo: idSchema.optional() });
+
+/** `POST /sessions/:id/interrupt`. The body may be empty. */
+export const interruptSchema = z.strictObject({ clientId: clientId.optional() });
+
+/** `POST /sessions/:id/tasks/:taskId/stop`. The body may be empty; without `runId` the newest run is meant. */
+export const stopTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
+
+const reason = z.string().max(MAX_REASON_LENGTH);
+
+/** `POST /sessions/:id/requests/:requestId`, where the request is a permission. */
+export const decidePermissionSchema = z.strictObject({
+  behavior: z.enum(['allow', 'deny']),
+  message: reason.optional(),
+  updatedInput: z.record(z.string(), z.unknown()).optional(),
+  remember: z.boolean().optional(),
+  clientId: clientId.optional(),
+});
+
+/** `POST /sessions/:id/requests/:requestId`, where the request is a question. */
+export const answerQuestionSchema = z.strictObject({
+  answers: z
+    .record(z.string(), z.union([z.string(), z.array(z.string()).max(64)]))
+    .refine((value) => Object.keys(value).length > 0, 'name at least one question'),
+  clientId: clientId.optional(),
+});
+
+/** `PUT /agents/:id/log-level` */
+export const setLogLevelSchema = z.strictObject({
+  level: z.enum(LOG_LEVELS),
+  ttlSeconds: z.number().int().min(1).max(604_800).optional(),
+});
+
+/** `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused. */
+export const ackSchema = z.strictObject({
+  state: z.enum(['delivered', 'done', 'failed']),
+  reason: reason.optional(),
+  result: z.unknown().optional(),
+  runner: idSchema.optional(),
+  startedAt: z.number().int().min(0).optional(),
+});
+export type Ack = z.infer<typeof ackSchema>;
+
+/** 202, and the same again for the same `clientId`. */
+export interface MessageAnswer {
+  messageId: string;
+  delivery: MessageDelivery;
+}
+export interface CommandAnswer {
+  commandId: string;
+  state: CommandState;
+}
+
+export type MessageDelivery = 'queued' | 'delivered' | 'seen' | 'failed';
+
+/** What a runner's stream of commands sends. Only `command` carries an id. */
+export interface CommandFrameData {
+  hello: { resume: 'ok' | 'gap'; position: Position };
+  command: Command;
+  'up-to-date': { position: Position };
+  /** A newer runner of the same agent has taken over: end, and say so. */
+  fenced: { runnerId: string; startedAt: number; message: string };
+  bye: { reason: 'planned' | 'slow' | 'shutdown' | 'replaced' };
+}

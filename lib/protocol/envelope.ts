@@ -1,0 +1,104 @@
+import * as z from 'zod';
+import type { AgUiEvent } from './ag-ui';
+import { MAX_ID_LENGTH, MAX_RECORDS_PER_REQUEST } from './limits';
+
+/** What a runner sends: `POST /events`. @see PROTOCOL.md, Ingest */
+
+/** Ids become keys: what a database or a URL can't carry is no id. */
+export const idSchema = z
+  .string()
+  .min(1)
+  .max(MAX_ID_LENGTH)
+  .regex(/^[^\0\p{Surrogate}]*$/u, 'an id holds no NUL and no half of a surrogate pair');
+/** Epoch milliseconds. Kept as given, whatever the runner's clock says. */
+export const timeSchema = z.number().int().min(0).max(8_640_000_000_000_000);
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const base = { seq: z.number().int().min(1), agentId: idSchema, occurredAt: timeSchema };
+
+/** Lenient: an agent with a newer vocabulary is stored whole. */
+const eventSchema = z.looseObject({ type: z.string().min(1).max(128) });
+
+export const eventRecordSchema = z.looseObject({
+  ...base,
+  kind: z.literal('event'),
+  sessionId: idSchema,
+  event: eventSchema,
+});
+
+export const logRecordSchema = z.looseObject({
+  ...base,
+  kind: z.literal('log'),
+  log: z.looseObject({
+    level: z.enum(LOG_LEVELS),
+    component: z.string().max(MAX_ID_LENGTH).default(''),
+    message: z.string(),
+  }),
+});
+
+export const statusRecordSchema = z.looseObject({
+  ...base,
+  kind: z.literal('status'),
+  sessionId: idSchema.optional(),
+  status: z.record(z.string(), z.unknown()),
+});
+
+export const lostRecordSchema = z.looseObject({
+  ...base,
+  kind: z.literal('lost'),
+  sessionId: idSchema.optional(),
+  lost: z.looseObject({ count: z.number().int().min(1), reason: z.string().min(1).max(500) }),
+});
+
+export const recordSchema = z.discriminatedUnion('kind', [
+  eventRecordSchema,
+  logRecordSchema,
+  statusRecordSchema,
+  lostRecordSchema,
+]);
+
+export type EventRecord = z.infer<typeof eventRecordSchema> & { event: AgUiEvent };
+export type LogRecord = z.infer<typeof logRecordSchema>;
+export type StatusRecord = z.infer<typeof statusRecordSchema>;
+export type LostRecord = z.infer<typeof lostRecordSchema>;
+export type IngestRecord = EventRecord | LogRecord | StatusRecord | LostRecord;
+
+/** A durable outbox: `epoch` is the birth of its file, and `seq` is dense from 1 within it. */
+export const producerSchema = z.looseObject({ id: idSchema, epoch: z.number().int().min(1) });
+export type ProducerRef = { id: string; epoch: number };
+
+/**
+ * The request as a whole. Records are only counted here and must carry a `seq`; each is judged by itself, because one
+ * bad record may not hold up those behind it.
+ */
+export const ingestRequestSchema = z.looseObject({
+  producer: producerSchema,
+  records: z
+    .array(z.looseObject({ seq: z.number().int().min(1) }))
+    .min(1)
+    .max(MAX_RECORDS_PER_REQUEST),
+});
+
+export type RejectionCode =
+  | 'unknown_kind'
+  | 'invalid_record'
+  | 'record_too_large'
+  | 'session_of_another_agent'
+  /** The record speaks for an agent that its outbox does not belong to. */
+  /** The event is about a task that another session of the agent started. */
+  | 'task_of_another_session';
+
+/** The outbox id under which the server itself writes; nobody else may use it. */
+export const SERVER_PRODUCER_ID = 'interlude';
+
+export interface IngestAnswer {
+  /** Every record up to this one is on disk. */
+  ackedSeq: number;
+  accepted: number;
+  duplicates: number;
+  /** Records that were kept in quarantine instead of taken. They are acknowledged: don't send them again. */
+  rejected: { seq: number; code: RejectionCode; message: string }[];
+  position: string;
+}

@@ -1,0 +1,92 @@
+/**
+ * Every refusal of the wire: one code, one status, one body shape.
+ *
+ * Failure: an expected outcome (`duplicate`, `gap`, `fenced`) is data where it arises and becomes an AppError only at
+ * the edge, where it turns into a response. A response with an error status has stored nothing.
+ */
+const STATUS = {
+  malformed: 400,
+  invalid_argument: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  stale_epoch: 403,
+  cross_origin: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  sequence_gap: 409,
+  too_large: 413,
+  unsupported_encoding: 415,
+  misdirected_host: 421,
+  too_many_requests: 429,
+  internal: 500,
+  unavailable: 503,
+} as const satisfies Record<string, number>;
+
+export type ErrorCode = keyof typeof STATUS;
+
+export interface ErrorBody {
+  error: { code: ErrorCode; message: string; [detail: string]: unknown };
+}
+
+/** An error a person or a program will read. `message` says what happened and what to do next. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly details: Record<string, unknown>;
+  readonly headers: Record<string, string>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; details?: Record<string, unknown>; headers?: Record<string, string> } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.details = options.details ?? {};
+    this.headers = options.headers ?? {};
+  }
+
+  get status(): number {
+    return STATUS[this.code];
+  }
+}
+
+export function statusOf(code: ErrorCode): number {
+  return STATUS[code];
+}
+
+export function errorBody(error: AppError): ErrorBody {
+  return { error: { ...error.details, code: error.code, message: error.message } };
+}
+
+/**
+ * The one way an error leaves the server. What is not an AppError is a fault of ours: it is logged whole and answered
+ * without its text, which may hold what the caller must not see.
+ */
+export function toResponse(error: unknown): Response {
+  const known =
+    error instanceof AppError
+      ? error
+      : new AppError('internal', 'Interlude failed to handle this request; its own log has the cause. Try again.', {
+          cause: error,
+        });
+  if (!(error instanceof AppError)) console.error('[interlude] unexpected error', error);
+  return Response.json(errorBody(known), {
+    status: known.status,
+    headers: { 'cache-control': 'no-store', ...known.headers },
+  });
+}
+
+/** Wraps a handler so that whatever it throws becomes the wire's error body. */
+export function withErrors<Args extends unknown[]>(
+  handler: (...args: Args) => Promise<Response>,
+): (...args: Args) => Promise<Response> {
+  return async (...args) => {
+    try {
+      return await handler(...args);
+    } catch (error) {
+      return toResponse(error);
+    }
+  };
+}

@@ -1,0 +1,33 @@
+/** Sizes and times both ends of the wire agree on. PROTOCOL.md quotes them. */
+
+/** Largest request body, after decompression. Beyond it: 413 `too_large`. */
+export const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
+/** Largest single record as JSON. Beyond it the record is quarantined. */
+export const MAX_RECORD_BYTES = 1024 * 1024;
+/** Deepest nesting of a request body, the body itself being 1. Beyond it: 400 `malformed`. */
+export const MAX_JSON_DEPTH = 64;
+/** Most records in one request. */
+export const MAX_RECORDS_PER_REQUEST = 10_000;
+/** Longest id (agent, session, producer, message…), in UTF-16 code units. */
+export const MAX_ID_LENGTH = 256;
+
+/** A comment line keeps an idle stream alive through proxies. */
+export const HEARTBEAT_MS = 15_000;
+/** Most topics on one stream. */
+export const MAX_TOPICS = 128;
+/** `occurredAt` this far from `receivedAt` counts as clock skew. */
+export const CLOCK_SKEW_MS = 60_000;
+
+/** Longest message to an agent, as UTF-8. */
+export const MAX_MESSAGE_BYTES = 256 * 1024;
+/** Longest reason of an acknowledgement or decision, in UTF-16 code units. */
+export const MAX_REASON_LENGTH = 4000;
+/** How much of a message an obligation quotes, in UTF-16 code units. */
+export const MAX_OBLIGATION_TEXT = 2000;
+/** How long a command that was sent is the runner's before it is sent again. */
+export const COMMAND_LEASE_MS = 60_000;
+/** When a message nobody took is given up, and when any other command is. */
+export const MESSAGE_EXPIRY_MS = 7 * 24 * 60 * 60_000;
+export const COMMAND_EXPIRY_MS = 10 * 60_000;
+/** A runner whose stream has been silent for this long is away, also where its server died without a word. */
+export const RUNNER_AWAY_MS = 45_000;

@@ -1,0 +1,322 @@
+import type { TurnTrigger } from './ag-ui';
+import type { CommandType, MessageDelivery, Sender } from './commands';
+import type { LogLevel } from './envelope';
+import type { Position } from './position';
+import type { TurnPlaces } from './turn-places';
+
+/** The views every page and GET route shows. Times are epoch milliseconds. */
+
+export type TurnKind = 'user' | 'between-run' | 'none';
+export type TurnState = 'open' | 'finished' | 'failed' | 'interrupted';
+
+/**
+ * One stretch of agent work. `none` is what happened outside any turn: it keeps its place and is never glued to a turn
+ * it does not belong to.
+ */
+export interface Turn {
+  id: string;
+  kind: TurnKind;
+  state: TurnState;
+  /** Where the turn began. Turns are ordered by it; it is also the cursor for `before`. */
+  position: Position;
+  trigger: TurnTrigger | null;
+  userMessageIds: string[];
+  parentTurnId: string | null;
+  startedAt: number;
+  endedAt: number | null;
+  error: { message: string; code: string | null } | null;
+  items: Item[];
+}
+
+export type Item = MessageItem | ReasoningItem | ToolCallItem | TaskItem | RequestItem | NoticeItem;
+export type ItemKind = Item['kind'];
+
+interface ItemBase {
+  id: string;
+  /** Where the item began. Items of a turn are ordered by it. */
+  position: Position;
+  at: number;
+}
+
+export interface MessageItem extends ItemBase {
+  kind: 'message';
+  role: 'user' | 'assistant' | 'system';
+  /** Who wrote it, where the agent says so. */
+  name: string | null;
+  text: string;
+  streaming: boolean;
+  /** How far a message to the agent has come; null where it did not go through Interlude. */
+  delivery: MessageDelivery | null;
+  /** Why it failed. */
+  deliveryReason: string | null;
+  /** The messages this one answers. */
+  replyTo: string[];
+  /** The name its sender's browser gave it; null where it did not go through Interlude. */
+  clientId: string | null;
+}
+
+export interface ReasoningItem extends ItemBase {
+  kind: 'reasoning';
+  text: string;
+  streaming: boolean;
+}
+
+export interface ToolCallItem extends ItemBase {
+  kind: 'tool-call';
+  name: string;
+  /** The arguments once they are whole JSON, else null. */
+  args: unknown;
+  /** The arguments as streamed. */
+  argsText: string;
+  result: string | null;
+  status: 'running' | 'completed' | 'failed';
+  endedAt: number | null;
+}
+
+/** A moment in a task's life, at its place in the transcript. The task itself is in the tasks read model. */
+export interface TaskItem extends ItemBase {
+  kind: 'task';
+  runId: string | null;
+  phase: 'started' | TaskEnd;
+}
+
+export interface RequestItem extends ItemBase {
+  kind: 'request';
+  requestKind: 'permission' | 'question';
+  toolCallId: string | null;
+  toolName: string | null;
+  title: string;
+  input: unknown;
+  outcome: 'allowed' | 'denied' | 'answered' | 'expired' | 'cancelled' | 'unknown' | null;
+  message: string | null;
+  resolvedAt: number | null;
+  expiresAt: number | null;
+  /** What a person answered, while it is on its way and when it could not be given. */
+  answer: RequestAnswer | null;
+}
+
+export interface RequestAnswer {
+  commandId: string;
+  /** Of a permission. */
+  behavior: 'allow' | 'deny' | null;
+  state: 'queued' | 'done' | 'failed';
+  reason: string | null;
+}
+
+export interface NoticeItem extends ItemBase {
+  kind: 'notice';
+  text: string;
+  tone: 'info' | 'warning' | 'error';
+  /** `lost`, `quarantined`, `session-ended`, `command`, `waived`, or null. */
+  code: string | null;
+  /** Where `code` is `command`: what was asked of the agent, and how it went. */
+  command: {
+    id: string;
+    type: CommandType | (string & {});
+    state: 'queued' | 'done' | 'failed';
+    taskId: string | null;
+  } | null;
+}
+
+export type TaskEnd = 'completed' | 'failed' | 'stopped' | 'lost';
+export type TaskStatus = 'running' | TaskEnd;
+
+/** Background work that outlives the tool call that started it. Known by `id` and, where ids are re-used, `runId`. */
+export interface Task {
+  id: string;
+  runId: string | null;
+  sessionId: string;
+  agentId: string;
+  /** `shell`, `subagent`, or the agent's own word for it. */
+  kind: string;
+  description: string;
+  status: TaskStatus;
+  summary: string | null;
+  exitCode: number | null;
+  error: string | null;
+  outputFile: string | null;
+  usage: { totalTokens: number | null; toolUses: number | null; durationMs: number | null } | null;
+  lastToolName: string | null;
+  toolCallId: string | null;
+  parentTaskId: string | null;
+  startedAt: number;
+  endedAt: number | null;
+  startedInTurnId: string | null;
+  answeredInTurnId: string | null;
+  /** Where its first event stands: the order of tasks, and their identity within the session. */
+  position: Position;
+}
+
+/**
+ * What a session needs from a person, in the order of urgency.
+ * `failed`: its last turn failed, or its agent died in mid-turn. `waiting`: a permission or a question is open.
+ * `working`: a turn is open. `idle`: no turn is open (tasks may run). `done`: its agent has ended.
+ */
+export const SESSION_STATES = ['failed', 'waiting', 'working', 'idle', 'done'] as const;
+export type SessionState = (typeof SESSION_STATES)[number];
+
+export interface SessionSummary {
+  id: string;
+  agentId: string;
+  /** The first line of the first user message; until there is one, null. */
+  title: string | null;
+  state: SessionState;
+  /** Why, in a few words, where the state alone does not tell. */
+  stateReason: string | null;
+  /** When the state was entered. */
+  stateSince: number;
+  openTurnId: string | null;
+  /** Whether the newest turn was started by the agent itself. */
+  lastTurnKind: TurnKind | null;
+  turnCount: number;
+  runningTaskCount: number;
+  pendingRequestCount: number;
+  lostCount: number;
+  quarantinedCount: number;
+  /** How many messages still wait for a reply. */
+  owedCount: number;
+  /** The beginning of the newest assistant message. */
+  lastText: string | null;
+  startedAt: number;
+  lastEventAt: number;
+  updatedPosition: Position;
+}
+
+export interface AgentSummary {
+  id: string;
+  /** The runner's kind (`claude`, `acp`, …), where a status record said so. */
+  kind: string | null;
+  /** The newest observation the runner sent, as it was sent. */
+  status: Record<string, unknown> | null;
+  statusAt: number | null;
+  sessionCount: number;
+  lostCount: number;
+  quarantinedCount: number;
+  /** How many replies the agent owes, over all its sessions. */
+  owedCount: number;
+  /** Whether a runner listens for commands. While it is away, what is asked of it waits. */
+  connection: 'connected' | 'away';
+  /** When the connection was made, or lost; null when there never was one. */
+  connectedSince: number | null;
+  /** The runner that listens, or listened last. */
+  runnerId: string | null;
+  firstSeenAt: number;
+  lastSeenAt: number;
+  updatedPosition: Position;
+}
+
+/** One outbox, as the server knows it. */
+export interface ProducerSummary {
+  id: string;
+  epoch: number;
+  agentId: string | null;
+  lastSeq: number;
+  accepted: number;
+  duplicates: number;
+  gaps: number;
+  rejected: number;
+  lost: number;
+  /** `occurredAt - receivedAt` of the newest record whose clocks disagreed by more than CLOCK_SKEW_MS, else null. */
+  clockSkewMs: number | null;
+  lastSeenAt: number;
+}
+
+export interface QuarantinedRecord {
+  position: Position;
+  producerId: string;
+  epoch: number;
+  seq: number;
+  agentId: string | null;
+  sessionId: string | null;
+  code: string;
+  message: string;
+  /** What was sent; null where it is longer than 2 KiB, of which `excerpt` has the beginning. */
+  record: unknown;
+  /** The beginning of a long record, as JSON text that breaks off; null where `record` has it whole. */
+  excerpt: string | null;
+  /** How long the record is as JSON, in bytes. */
+  size: number;
+  receivedAt: number;
+}
+
+export interface TranscriptPage {
+  position: Position;
+  /** There are older turns: read them with `before=<position of the first turn>`. */
+  hasMore: boolean;
+  turns: Turn[];
+  /**
+   * On the newest page: what the turn projection remembers at `position`, so that a client goes on folding live events
+   * exactly where the server stands. Opaque to everybody else.
+   */
+  places?: TurnPlaces;
+}
+/** A reply that an agent owes, or owed. Known by `sessionId` and `messageId`. */
+export interface Obligation {
+  messageId: string;
+  sessionId: string;
+  agentId: string;
+  from: Sender;
+  /** The message's beginning, up to MAX_OBLIGATION_TEXT. */
+  text: string;
+  sentAt: number;
+  state: 'owed' | 'answered' | 'waived';
+  /** When it was answered or waived. */
+  settledAt: number | null;
+  /** The turn that answered it. */
+  answeredInTurnId: string | null;
+  /** Why it was waived. */
+  reason: string | null;
+  /** Where the message ended: the order of obligations. */
+  position: Position;
+}
+/** `GET /agents/:id/reply-obligations`: what is owed, oldest first. */
+export interface ObligationList {
+  position: Position;
+  obligations: Pick<Obligation, 'messageId' | 'sessionId' | 'from' | 'text' | 'sentAt'>[];
+}
+export interface TaskList {
+  position: Position;
+  tasks: Task[];
+}
+/** One task with what its subagent said and did. */
+export interface TaskDetail {
+  position: Position;
+  task: Task;
+  items: Item[];
+}
+export interface SessionList {
+  position: Position;
+  /** All that are not done, and the newest of those that are. */
+  sessions: SessionSummary[];
+  /** There are older sessions that are done, which are not listed. */
+  hasMore: boolean;
+}
+export interface SessionDetail {
+  position: Position;
+  session: SessionSummary;
+}
+export interface AgentList {
+  position: Position;
+  agents: AgentSummary[];
+}
+export interface AgentDetail {
+  position: Position;
+  agent: AgentSummary;
+  producers: ProducerSummary[];
+  sessions: SessionSummary[];
+  quarantine: QuarantinedRecord[];
+}
+/** One line of an agent's log. */
+export interface LogLine {
+  position: Position;
+  occurredAt: number;
+  level: LogLevel;
+  component: string;
+  message: string;
+}
+export interface LogPage {
+  position: Position;
+  /** There are more lines in the direction asked for: newer ones with `after`, else older ones. */
+  hasMore: boolean;
+  lines: LogLine[];
+}

@@ -1,0 +1,34 @@
+import type { CommandFrameData } from './commands';
+import type { Frame } from './frames';
+
+/** A frame of a runner's stream of commands. */
+export type CommandFrame = {
+  [Name in keyof CommandFrameData]: { event: Name; id?: string; data: CommandFrameData[Name] };
+}[keyof CommandFrameData];
+
+/**
+ * Server-sent events, one frame to one text block.
+ *
+ * Ordering: frames leave in position order; only row frames carry `id`, so a client's Last-Event-ID never points past
+ * what it has received.
+ * Failure: a block that was cut off has no empty line at its end and is never dispatched by the client.
+ *
+ * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
+ */
+export function encodeFrame(frame: Frame | CommandFrame): string {
+  // JSON.stringify never leaves a raw line break, so one data line is enough.
+  const data = JSON.stringify(frame.data);
+  return frame.id === undefined
+    ? `event: ${frame.event}\ndata: ${data}\n\n`
+    : `id: ${frame.id}\nevent: ${frame.event}\ndata: ${data}\n\n`;
+}
+
+/** Sent every HEARTBEAT_MS. A comment: it carries no id and dispatches nothing. */
+export const HEARTBEAT = ': hb\n\n';
+
+export const SSE_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  // no-transform keeps compressing proxies (and Next's own gzip) from buffering the stream
+  'cache-control': 'no-cache, no-store, no-transform',
+  'x-accel-buffering': 'no',
+} as const;

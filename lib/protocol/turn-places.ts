@@ -1,0 +1,40 @@
+import type { Position } from './position';
+import type { Turn } from './read-models';
+
+export type TurnHeader = Omit<Turn, 'items'>;
+
+export type FoldedType = 'TEXT_MESSAGE_CONTENT' | 'TOOL_CALL_ARGS' | 'REASONING_MESSAGE_CONTENT';
+
+/** An open message, reasoning, tool call or request: events about it go where it began. */
+export interface Home {
+  /** `task:<id>` under a task. */
+  turnId: string;
+  position: Position;
+  role: string | null;
+  /** Set while deltas arrive: they fold into one row when it ends. `never`: it began without a START event. */
+  streaming: FoldedType | 'never' | null;
+}
+
+/** A user message or task end that no turn has answered yet. */
+export interface Unanswered {
+  id: string;
+  runId: string | null;
+  turnId: string;
+  position: Position;
+  /** Of a message: it waits for its agent, which has not seen it, so no run can mean it without naming it. */
+  queued?: true;
+}
+
+/** What the projection remembers between two events. JSON, and bounded by what is open, not by what has happened. */
+export interface TurnPlaces {
+  openTurn: TurnHeader | null;
+  /** The open turn has not said whom it answers and has shown nothing yet: a person's message in it is what it answers. */
+  awaitsMessage?: true;
+  /** The `none` turn that collects what happens outside any turn, until the next turn opens. */
+  outside: TurnHeader | null;
+  homes: Record<string, Home>;
+  userMessages: Unanswered[];
+  endedTasks: Unanswered[];
+}
+
+export const NO_PLACES: TurnPlaces = { openTurn: null, outside: null, homes: {}, userMessages: [], endedTasks: [] };
