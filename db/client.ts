@@ -1,0 +1,181 @@
+import { mkdir, open, readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { type Client, createClient } from '@libsql/client';
+import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql';
+import { AppError } from '@/lib/protocol/errors';
+import type { Position } from '@/lib/protocol/position';
+import { databaseErrorCode } from './database-error';
+import { localWriter } from './local-writer';
+import { migrate, schemaState } from './migrate';
+import { retryWhileBusy } from './retry-while-busy';
+import * as schema from './schema';
+import { WriteQueue } from './write-queue';
+
+export interface Database {
+  /** For reading only. Use `batch(…, 'read')` where several selects must see one moment. */
+  reader: Client;
+  /** The reader again, typed by the schema. */
+  orm: LibSQLDatabase<typeof schema>;
+  /** The one way to write. */
+  writes: WriteQueue;
+  /** Calls back after each commit of this process that moved the counter. @returns the way to stop. */
+  onCommit(listener: (position: Position) => void): () => void;
+  /** Finishes the writes that wait, then lets go of the file. */
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  /** `file:///…` for a database of our own, `libsql://…` or `https://…` for a libSQL server. */
+  url: string;
+  authToken?: string;
+  /** Whether to bring the schema up to date first. By default yes for a file and no for a server. */
+  migrates?: boolean;
+}
+
+/** Tells a lock from a fault at once; the write queue does the waiting, without blocking the event loop. */
+const LOCK_TIMEOUT_MS = 20;
+const OPEN_TIMEOUT_MS = 10_000;
+
+/**
+ * Opens a database, checks that it is ours and that its schema is this version's.
+ * @throws AppError `unavailable` with one line that says what is wrong and what to do
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const isFile = options.url.startsWith('file:');
+  const name = nameOf(options.url);
+  const clients: Client[] = [];
+  const connect = (settings: { concurrency?: number }): Client => {
+    const { url, authToken } = options;
+    const client = createClient({ url, authToken, ...(isFile ? { timeout: LOCK_TIMEOUT_MS, ...settings } : {}) });
+    clients.push(client);
+    return client;
+  };
+  try {
+    if (isFile) await touch(name);
+    // One connection that only the queue uses, so that its settings hold for every write.
+    const writer = connect({ concurrency: 1 });
+    if (isFile) {
+      await retryWhileBusy(() => writer.executeMultiple('PRAGMA journal_mode = WAL'), OPEN_TIMEOUT_MS);
+      await writer.execute('PRAGMA synchronous = FULL');
+    }
+    const reader = isFile ? connect({}) : writer;
+    const writes = new WriteQueue(isFile ? localWriter(writer) : writer);
+    if (options.migrates ?? isFile) await migrateUnlessNewer(reader, writes, name);
+    await requireSchema(reader, name);
+    return {
+      reader,
+      orm: drizzle(reader, { schema }),
+      writes,
+      onCommit: (listener) => writes.onCommit(listener),
+      close: async () => {
+        await writes.close();
+        for (const client of clients) client.close();
+      },
+    };
+  } catch (error) {
+    for (const client of clients) client.close();
+    throw openError(error, name);
+  }
+}
+
+/** Makes the file, for its owner only, as are the ones SQLite puts beside it. */
+async function touch(path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await open(path, 'a', 0o600);
+  await file.close();
+}
+
+const OPEN = Symbol.for('interlude.database');
+const holder = globalThis as { [OPEN]?: Promise<Database> };
+
+/** The process's one database. On `globalThis`, because Next bundles every route handler by itself. */
+export function database(): Promise<Database> {
+  holder[OPEN] ??= openDatabase(databaseOptions(process.env)).catch((error) => {
+    // the next request tries again: a disk may be mounted, a server may come back
+    delete holder[OPEN];
+    throw error;
+  });
+  return holder[OPEN];
+}
+
+/** Where the environment says the database is. Without a word, it is a file under `.interlude`. */
+export function databaseOptions(env: Record<string, string | undefined>): DatabaseOptions {
+  const url = env.INTERLUDE_DATABASE_URL;
+  if (url)
+    return { url: url.startsWith('file:') ? fileUrl(url.slice(5)) : url, authToken: env.INTERLUDE_DATABASE_AUTH_TOKEN };
+  return { url: pathToFileURL(resolve(env.INTERLUDE_DATA_DIR || '.interlude', 'interlude.db')).href };
+}
+
+/** `file:name.db` and `file:./name.db` are meant from the working directory. */
+function fileUrl(path: string): string {
+  return path.startsWith('//') ? `file:${path}` : pathToFileURL(resolve(decodeURI(path))).href;
+}
+
+/** What to call the database in a message: never the whole address, which may hold a secret. */
+function nameOf(url: string): string {
+  try {
+    return url.startsWith('file:') ? fileURLToPath(url) : new URL(url).host;
+  } catch (cause) {
+    const message =
+      'INTERLUDE_DATABASE_URL is no address of a database. Use file:<path>, libsql://<host> or https://<host>.';
+    throw new AppError('unavailable', message, { cause });
+  }
+}
+
+async function migrateUnlessNewer(client: Client, writes: WriteQueue, name: string): Promise<void> {
+  if ((await schemaState(client)) !== 'behind') return;
+  const folder = join(process.cwd(), 'db', 'migrations');
+  try {
+    await migrate(writes, (tag) => readFile(join(folder, `${tag}.sql`), 'utf8'));
+  } catch (error) {
+    if (databaseErrorCode(error) !== null) throw error;
+    throw new AppError('unavailable', `The database ${name} can't be migrated: ${firstLine(error)}`, { cause: error });
+  }
+}
+
+async function requireSchema(client: Client, name: string): Promise<void> {
+  const state = await schemaState(client);
+  if (state === 'newer') {
+    throw new AppError(
+      'unavailable',
+      `The database ${name} was written by a newer Interlude. Update this one, or point it at another database.`,
+    );
+  }
+  if (state === 'behind') {
+    throw new AppError('unavailable', `The database ${name} lacks this version's tables. Run: npm run db:migrate`);
+  }
+}
+
+const OPEN_ERRORS: Record<string, (name: string) => string> = {
+  SQLITE_NOTADB: (name) =>
+    `${name} is not a database. Move that file away, or set INTERLUDE_DATA_DIR to another folder.`,
+  SQLITE_CORRUPT: (name) => `The database ${name} is damaged. Restore it from a copy, or move it away to begin anew.`,
+  SQLITE_READONLY: readOnly,
+  SQLITE_CANTOPEN: (name) =>
+    `The database ${name} can't be opened. Check that its folder exists and that this user may write there.`,
+  SQLITE_BUSY: (name) => `Another process holds the database ${name} locked. Stop it, then start again.`,
+  // making a folder on a read-only disk says this
+  ENOENT: readOnly,
+  EROFS: readOnly,
+  EACCES: readOnly,
+  EPERM: readOnly,
+  ENOTDIR: (name) => `The database ${name} can't be opened: a part of its path is a file. Set INTERLUDE_DATA_DIR.`,
+  EISDIR: (name) => `The database ${name} can't be opened: it is a folder. Set INTERLUDE_DATA_DIR to another place.`,
+  EEXIST: (name) => `The database ${name} can't be opened: its folder is a file. Set INTERLUDE_DATA_DIR.`,
+};
+
+function readOnly(name: string): string {
+  return `The database ${name} can't be written here. Set INTERLUDE_DATA_DIR to a folder that can, or INTERLUDE_DATABASE_URL to a libSQL server.`;
+}
+
+function openError(error: unknown, name: string): AppError {
+  if (error instanceof AppError) return error;
+  const code = databaseErrorCode(error) ?? (error instanceof Error && 'code' in error ? String(error.code) : '');
+  const message = OPEN_ERRORS[code]?.(name) ?? `The database ${name} can't be opened: ${firstLine(error)}`;
+  return new AppError('unavailable', message, { cause: error, headers: { 'retry-after': '5' } });
+}
+
+function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
+}

@@ -1,0 +1,57 @@
+import type { Client, InStatement } from '@libsql/client';
+import journal from './migrations/meta/_journal.json';
+import type { WriteQueue } from './write-queue';
+
+/**
+ * Brings a database to this version's schema. Keeps the table drizzle-kit knows, so that its tools go on working.
+ *
+ * Ordering: migrations run in the journal's order, each with its bookkeeping row, all in one transaction.
+ * Failure: two processes may start at once; the second waits for the first's transaction and then finds nothing to do.
+ */
+const CREATE_LEDGER =
+  'CREATE TABLE IF NOT EXISTS __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)';
+const NEWEST = 'SELECT max(created_at) AS newest FROM __drizzle_migrations';
+
+export type SchemaState = 'current' | 'behind' | 'newer';
+
+const latest = Math.max(...journal.entries.map((entry) => entry.when));
+
+/** Where the database's schema stands beside this version's. */
+export async function schemaState(client: Client): Promise<SchemaState> {
+  const ledger = await client.execute("SELECT 1 FROM sqlite_master WHERE name = '__drizzle_migrations'");
+  if (ledger.rows.length === 0) return 'behind';
+  const applied = await client.execute(NEWEST);
+  const newest = Number(applied.rows[0]?.newest ?? 0);
+  if (newest === latest) return 'current';
+  return newest > latest ? 'newer' : 'behind';
+}
+
+/**
+ * @param readMigration gives the SQL of one migration file by its tag
+ * @returns how many migrations ran
+ */
+export async function migrate(writes: WriteQueue, readMigration: (tag: string) => Promise<string>): Promise<number> {
+  const files = await Promise.all(
+    journal.entries.map(async ({ tag, when }) => {
+      const sql = await readMigration(tag);
+      return { when, sql, hash: await sha256(sql) };
+    }),
+  );
+  return writes.run(async (transaction) => {
+    await transaction.execute(CREATE_LEDGER);
+    const applied = await transaction.execute(NEWEST);
+    const newest = Number(applied.rows[0]?.newest ?? 0);
+    const missing = files.filter((file) => file.when > newest);
+    const statements = missing.flatMap((file): InStatement[] => [
+      ...file.sql.split('--> statement-breakpoint'),
+      { sql: 'INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)', args: [file.hash, file.when] },
+    ]);
+    if (statements.length > 0) await transaction.batch(statements);
+    return missing.length;
+  });
+}
+
+async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,1 @@
+ALTER TABLE `sessions` ADD `memory` text DEFAULT '{}' NOT NULL;

@@ -1,0 +1,20 @@
+import { databaseErrorCode } from './database-error';
+
+/**
+ * Goes on asking for a database that another process has locked. The wait is here and not in SQLite's busy handler,
+ * because libSQL would hold up the whole event loop with it.
+ *
+ * @throws what `attempt` last threw, once `timeoutMs` has passed or the error is another one
+ */
+export async function retryWhileBusy<T>(attempt: () => Promise<T>, timeoutMs: number): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (let delayMs = 2; ; delayMs = Math.min(delayMs * 2, 100)) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (databaseErrorCode(error) !== 'SQLITE_BUSY' || performance.now() + delayMs > deadline) throw error;
+      // jitter, so that two processes do not knock in step
+      await new Promise((resolve) => setTimeout(resolve, delayMs * (0.5 + Math.random() / 2)));
+    }
+  }
+}

@@ -1,0 +1,239 @@
+import { sql } from 'drizzle-orm';
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
+
+/**
+ * Positions are integers here and strings on the wire. Times are epoch milliseconds. Hot paths use the SQL directly
+ * (json_each inserts, position ranges); everything else goes through drizzle.
+ */
+
+/** One row: the last position handed out. Advanced inside every write transaction. */
+export const counter = sqliteTable('counter', {
+  id: integer('id').primaryKey(),
+  position: integer('position').notNull().default(0),
+});
+
+/** One row per outbox id; `epoch` is the newest we have seen, older ones are fenced. */
+export const producers = sqliteTable('producers', {
+  id: text('id').primaryKey(),
+  epoch: integer('epoch').notNull(),
+  lastSeq: integer('last_seq').notNull(),
+  agentId: text('agent_id'),
+  accepted: integer('accepted').notNull().default(0),
+  duplicates: integer('duplicates').notNull().default(0),
+  gaps: integer('gaps').notNull().default(0),
+  rejected: integer('rejected').notNull().default(0),
+  lost: integer('lost').notNull().default(0),
+  clockSkewMs: integer('clock_skew_ms'),
+  lastSeenAt: integer('last_seen_at').notNull(),
+});
+
+/** The event log. Append-only, but for deltas that fold into one row when their message ends. */
+export const events = sqliteTable(
+  'events',
+  {
+    position: integer('position').primaryKey(),
+    sessionId: text('session_id').notNull(),
+    agentId: text('agent_id').notNull(),
+    producerId: text('producer_id').notNull(),
+    epoch: integer('epoch').notNull(),
+    seq: integer('seq').notNull(),
+    occurredAt: integer('occurred_at').notNull(),
+    receivedAt: integer('received_at').notNull(),
+    type: text('type').notNull(),
+    /** The message, tool call or task the event is about. */
+    entityId: text('entity_id'),
+    /** The turn that shows it; `task:<id>` for a subagent's own; null where nothing shows it. */
+    turnId: text('turn_id'),
+    payload: text('payload').notNull(),
+  },
+  (table) => [
+    index('events_by_session').on(table.sessionId, table.position),
+    index('events_by_turn').on(table.sessionId, table.turnId, table.position),
+  ],
+);
+
+export const turns = sqliteTable(
+  'turns',
+  {
+    sessionId: text('session_id').notNull(),
+    id: text('id').notNull(),
+    position: integer('position').notNull(),
+    kind: text('kind').notNull(),
+    state: text('state').notNull(),
+    /** JSON of TurnTrigger. */
+    trigger: text('trigger'),
+    /** JSON array of ids. */
+    userMessageIds: text('user_message_ids').notNull().default(sql`'[]'`),
+    parentTurnId: text('parent_turn_id'),
+    startedAt: integer('started_at').notNull(),
+    endedAt: integer('ended_at'),
+    errorMessage: text('error_message'),
+    errorCode: text('error_code'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.sessionId, table.id] }),
+    index('turns_by_position').on(table.sessionId, table.position),
+  ],
+);
+
+export const tasks = sqliteTable(
+  'tasks',
+  {
+    sessionId: text('session_id').notNull(),
+    position: integer('position').notNull(),
+    id: text('id').notNull(),
+    runId: text('run_id'),
+    agentId: text('agent_id').notNull(),
+    status: text('status').notNull(),
+    /** JSON of the rest of Task. */
+    body: text('body').notNull(),
+    updatedPosition: integer('updated_position').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.sessionId, table.position] }),
+    index('tasks_by_id').on(table.sessionId, table.id),
+    // whose a task is, when another session speaks of it
+    index('tasks_by_agent').on(table.agentId, table.id),
+    index('tasks_by_update').on(table.updatedPosition),
+  ],
+);
+
+export const sessions = sqliteTable(
+  'sessions',
+  {
+    id: text('id').primaryKey(),
+    /** The first agent that wrote to it. Never changes. */
+    agentId: text('agent_id').notNull(),
+    state: text('state').notNull(),
+    lastEventAt: integer('last_event_at').notNull(),
+    /** JSON of the rest of SessionSummary. */
+    body: text('body').notNull(),
+    /** JSON of TurnPlaces: what the turn projection must remember between two batches. Bounded. */
+    places: text('places').notNull(),
+    /** JSON of what the session projection and its announcements must remember between two batches. Bounded. */
+    memory: text('memory').notNull().default('{}'),
+    updatedPosition: integer('updated_position').notNull(),
+  },
+  (table) => [
+    index('sessions_by_update').on(table.updatedPosition),
+    index('sessions_by_agent').on(table.agentId),
+    index('sessions_by_last_event').on(table.lastEventAt),
+    index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
+  ],
+);
+
+export const agents = sqliteTable(
+  'agents',
+  {
+    id: text('id').primaryKey(),
+    /** JSON of the rest of AgentSummary. */
+    body: text('body').notNull(),
+    lastSeenAt: integer('last_seen_at').notNull(),
+    updatedPosition: integer('updated_position').notNull(),
+  },
+  (table) => [index('agents_by_update').on(table.updatedPosition)],
+);
+
+export const logLines = sqliteTable(
+  'log_lines',
+  {
+    position: integer('position').primaryKey(),
+    agentId: text('agent_id').notNull(),
+    occurredAt: integer('occurred_at').notNull(),
+    receivedAt: integer('received_at').notNull(),
+    level: text('level').notNull(),
+    component: text('component').notNull(),
+    message: text('message').notNull(),
+  },
+  (table) => [index('log_lines_by_agent').on(table.agentId, table.position)],
+);
+
+/** Records that could not be taken as they were, whole. */
+export const quarantine = sqliteTable(
+  'quarantine',
+  {
+    position: integer('position').primaryKey(),
+    producerId: text('producer_id').notNull(),
+    epoch: integer('epoch').notNull(),
+    seq: integer('seq').notNull(),
+    agentId: text('agent_id'),
+    sessionId: text('session_id'),
+    code: text('code').notNull(),
+    message: text('message').notNull(),
+    record: text('record').notNull(),
+    receivedAt: integer('received_at').notNull(),
+  },
+  (table) => [index('quarantine_by_agent').on(table.agentId, table.position)],
+);
+
+/** Which sessions an outbox has written to: where its losses are said. */
+export const producerSessions = sqliteTable(
+  'producer_sessions',
+  { producerId: text('producer_id').notNull(), sessionId: text('session_id').notNull() },
+  (table) => [primaryKey({ columns: [table.producerId, table.sessionId] })],
+);
+
+/** What is asked of runners. A row is never deleted: what became of it can be looked up. */
+export const commands = sqliteTable(
+  'commands',
+  {
+    id: text('id').primaryKey(),
+    /** Where it was queued: the order of delivery and the SSE id. */
+    position: integer('position').notNull(),
+    agentId: text('agent_id').notNull(),
+    sessionId: text('session_id'),
+    type: text('type').notNull(),
+    /** JSON. */
+    body: text('body').notNull(),
+    clientId: text('client_id'),
+    state: text('state').notNull(),
+    reason: text('reason'),
+    createdAt: integer('created_at').notNull(),
+    expiresAt: integer('expires_at').notNull(),
+    /** Until when it is the claiming runner's; null when nobody has it. */
+    leaseUntil: integer('lease_until'),
+    claimedBy: text('claimed_by'),
+    deliveryCount: integer('delivery_count').notNull().default(0),
+    /** JSON of what the acknowledgement brought. */
+    result: text('result'),
+    updatedPosition: integer('updated_position').notNull(),
+  },
+  (table) => [
+    uniqueIndex('commands_by_client').on(table.sessionId, table.clientId),
+    index('commands_open_by_agent').on(table.agentId, table.position).where(sql`state in ('queued', 'delivered')`),
+    index('commands_open_by_expiry').on(table.expiresAt).where(sql`state in ('queued', 'delivered')`),
+  ],
+);
+
+/** The runner that listens for an agent's commands, or listened last. Older ones are fenced. */
+export const runners = sqliteTable('runners', {
+  agentId: text('agent_id').primaryKey(),
+  runnerId: text('runner_id').notNull(),
+  startedAt: integer('started_at').notNull(),
+  /** The stream that is its newest: an older one of the same runner ends. */
+  streamId: text('stream_id').notNull(),
+  /** Renewed while the stream is open; a server that dies stops renewing. Null once it has ended. */
+  aliveUntil: integer('alive_until'),
+});
+
+/** Replies owed, and those that were. */
+export const obligations = sqliteTable(
+  'obligations',
+  {
+    sessionId: text('session_id').notNull(),
+    messageId: text('message_id').notNull(),
+    position: integer('position').notNull(),
+    agentId: text('agent_id').notNull(),
+    state: text('state').notNull(),
+    /** JSON of the rest of Obligation. */
+    body: text('body').notNull(),
+    updatedPosition: integer('updated_position').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.sessionId, table.messageId] }),
+    // what is owed is little, however much was ever said
+    index('obligations_owed_by_agent').on(table.agentId, table.position).where(sql`state = 'owed'`),
+    index('obligations_owed_by_session').on(table.sessionId, table.position).where(sql`state = 'owed'`),
+    index('obligations_by_update').on(table.updatedPosition),
+  ],
+);

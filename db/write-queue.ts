@@ -1,0 +1,201 @@
+import type { InStatement, ResultSet } from '@libsql/client';
+import { AppError } from '@/lib/protocol/errors';
+import type { Position } from '@/lib/protocol/position';
+import { databaseErrorCode } from './database-error';
+import { retryWhileBusy } from './retry-while-busy';
+
+/**
+ * The one way to write. SQLite has one writer at a time, so this process has one writing connection and everything
+ * that waits is committed together: one fsync for many requests.
+ *
+ * Ordering: jobs run in the order they came, and their positions follow it. Listeners hear of a commit after every
+ * job of it has been told.
+ * Failure: a job that throws undoes the whole group, which then runs again one job to a transaction, so that only the
+ * guilty one fails. A job may therefore run more than once; only its last run is kept. When a commit's outcome is
+ * unknown (the disk or the connection failed) its jobs are answered `unavailable` and the caller tries again.
+ */
+export type WriteJob<T> = (transaction: WriteTransaction) => Promise<T>;
+
+/** What a job may do: no commit, no rollback. */
+export interface WriteTransaction {
+  execute(statement: InStatement): Promise<ResultSet>;
+  batch(statements: InStatement[]): Promise<ResultSet[]>;
+}
+
+/** @internal what the queue needs of a client; libSQL's `Client` is one. */
+export interface TransactionSource {
+  transaction(mode: 'write'): Promise<WriteTransaction & { commit(): Promise<void>; close(): void }>;
+}
+
+export interface WriteQueueLimits {
+  /** Most jobs that may wait. */
+  maxJobs: number;
+  /** Most weight that may wait: the bytes of the requests behind the jobs. */
+  maxBytes: number;
+  /** Most weight of one transaction; a heavier job runs alone. */
+  maxGroupBytes: number;
+  /** How long to go on asking for a database that another process has locked. */
+  busyTimeoutMs: number;
+}
+
+const LIMITS: WriteQueueLimits = {
+  maxJobs: 4096,
+  maxBytes: 64 * 1024 * 1024,
+  maxGroupBytes: 8 * 1024 * 1024,
+  busyTimeoutMs: 5000,
+};
+
+interface Waiting {
+  job: WriteJob<unknown>;
+  bytes: number;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
+
+const RETRY_SOON = { 'retry-after': '1' };
+
+export class WriteQueue {
+  readonly #source: TransactionSource;
+  readonly #limits: WriteQueueLimits;
+  readonly #listeners = new Set<(position: Position) => void>();
+  #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  #running: Promise<void> | null = null;
+  #closed = false;
+  #position: Position = '';
+
+  constructor(source: TransactionSource, limits: Partial<WriteQueueLimits> = {}) {
+    this.#source = source;
+    this.#limits = { ...LIMITS, ...limits };
+  }
+
+  /**
+   * Runs `job` in a write transaction and resolves once that is committed.
+   * @param bytes how much memory the job holds on to while it waits
+   * @throws AppError `unavailable` (with Retry-After) when the queue is full, closed or the database stays locked
+   */
+  run<T>(job: WriteJob<T>, bytes = 0): Promise<T> {
+    if (this.#closed) return Promise.reject(unavailable('Interlude is shutting down. Send this again in a moment.'));
+    const full = this.#waiting.length >= this.#limits.maxJobs || this.#waitingBytes + bytes > this.#limits.maxBytes;
+    // a single heavy job must pass an empty queue whatever the limit says
+    if (full && this.#waiting.length > 0) {
+      return Promise.reject(unavailable('Too many writes are waiting. Send this again in a second.'));
+    }
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ job, bytes, resolve: resolve as (value: unknown) => void, reject });
+      this.#waitingBytes += bytes;
+      this.#running ??= this.#drain();
+    });
+  }
+
+  /** Calls `listener` with the newest position after each commit that moved it. @returns the way to stop. */
+  onCommit(listener: (position: Position) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Finishes what waits and takes nothing more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#running;
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      // Local libSQL is synchronous under its promises: without giving the loop a turn here, requests that arrived
+      // together would never meet in the queue and each would pay for an fsync of its own.
+      await nextTurn();
+      const group = this.#takeGroup();
+      if (await this.#commit(group)) continue;
+      for (const waiting of group) await this.#commit([waiting]);
+    }
+    this.#running = null;
+  }
+
+  #takeGroup(): Waiting[] {
+    let count = 0;
+    let bytes = 0;
+    for (const waiting of this.#waiting) {
+      if (count > 0 && bytes + waiting.bytes > this.#limits.maxGroupBytes) break;
+      count += 1;
+      bytes += waiting.bytes;
+    }
+    this.#waitingBytes -= bytes;
+    return this.#waiting.splice(0, count);
+  }
+
+  /** @returns false when nothing was answered and the jobs must run again by themselves. */
+  async #commit(group: Waiting[]): Promise<boolean> {
+    const answers: Outcome[] = [];
+    let position: Position = '';
+    let phase: 'begin' | 'job' | 'commit' = 'begin';
+    try {
+      const transaction = await retryWhileBusy(() => this.#source.transaction('write'), this.#limits.busyTimeoutMs);
+      try {
+        phase = 'job';
+        for (const waiting of group) answers.push({ ok: true, value: await waiting.job(transaction) });
+        phase = 'commit';
+        const { rows } = await transaction.execute('SELECT position FROM counter');
+        position = String(rows[0]?.position ?? 0);
+        await transaction.commit();
+      } finally {
+        transaction.close();
+      }
+    } catch (error) {
+      if (phase === 'job' && group.length > 1) return false;
+      const failure = databaseFailure(error);
+      for (const waiting of group) waiting.reject(failure);
+      return true;
+    }
+    for (const [index, waiting] of group.entries()) {
+      const answer = answers[index];
+      if (answer?.ok) waiting.resolve(answer.value);
+    }
+    this.#announce(position);
+    return true;
+  }
+
+  #announce(position: Position): void {
+    if (position === this.#position) return;
+    this.#position = position;
+    for (const listener of this.#listeners) {
+      try {
+        listener(position);
+      } catch (error) {
+        console.error('[interlude] a commit listener failed', error);
+      }
+    }
+  }
+}
+
+function unavailable(message: string, cause?: unknown): AppError {
+  return new AppError('unavailable', message, { cause, headers: RETRY_SOON });
+}
+
+/** What the writer of a request is told when the database, and not the request, is at fault. */
+function databaseFailure(error: unknown): unknown {
+  const code = databaseErrorCode(error);
+  if (code === null) return error;
+  if (code === 'SQLITE_BUSY') {
+    return unavailable('Another process holds the database. Nothing was stored; send this again.', error);
+  }
+  if (code === 'SQLITE_FULL') {
+    return unavailable('The disk that holds the database is full. Free some space, then send this again.', error);
+  }
+  if (code === 'SQLITE_READONLY' || code === 'SQLITE_IOERR' || code === 'SQLITE_CANTOPEN') {
+    return unavailable(`The database can't be written (${code}). Look at its disk, then send this again.`, error);
+  }
+  if (!code.startsWith('SQLITE_')) {
+    return unavailable(`The database can't be reached (${code}). Send this again in a moment.`, error);
+  }
+  return error;
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (typeof setImmediate === 'function') setImmediate(resolve);
+    else setTimeout(resolve, 0);
+  });
+}

@@ -1,0 +1,233 @@
+import type { InStatement } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/fleet-rows';
+import type { WriteTransaction } from '@/db/write-queue';
+import type { BatchRows } from './batch-rows';
+import { foldStoredDeltas } from './fold-deltas';
+
+/**
+ * Writes a batch: producer, counter, rows and read models, set-based, one statement per table however many records.
+ *
+ * Ordering: rows before what refers to them, moves after the rows they move, updates of folded rows before deletes.
+ * Failure: it runs inside the caller's transaction and commits nothing itself. No statement can fail on content: every
+ * insert that could meet an existing key is an upsert, and text is made storable first.
+ */
+export async function appendBatch(transaction: WriteTransaction, batch: BatchRows): Promise<void> {
+  const folded = await foldStoredDeltas(transaction, batch.folds);
+  await transaction.batch([
+    producerStatement(batch),
+    {
+      sql: `INSERT INTO counter (id, position) VALUES (1, ?)
+            ON CONFLICT (id) DO UPDATE SET position = excluded.position`,
+      args: [batch.position],
+    },
+    ...eventStatements(batch),
+    ...logStatements(batch),
+    ...quarantineStatements(batch),
+    ...turnStatements(batch),
+    ...folded,
+    ...fleetStatements(batch),
+    ...obligationStatements(batch),
+  ]);
+}
+
+function producerStatement({ producer }: BatchRows): InStatement {
+  return {
+    sql: `INSERT INTO producers (id, epoch, last_seq, agent_id, accepted, duplicates, gaps, rejected, lost, clock_skew_ms, last_seen_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, last_seq = excluded.last_seq,
+            agent_id = excluded.agent_id, accepted = excluded.accepted, duplicates = excluded.duplicates,
+            gaps = excluded.gaps, rejected = excluded.rejected, lost = excluded.lost,
+            clock_skew_ms = excluded.clock_skew_ms, last_seen_at = excluded.last_seen_at`,
+    args: [
+      producer.id,
+      producer.epoch,
+      producer.lastSeq,
+      producer.agentId,
+      producer.accepted,
+      producer.duplicates,
+      producer.gaps,
+      producer.rejected,
+      producer.lost,
+      producer.clockSkewMs,
+      producer.lastSeenAt,
+    ],
+  };
+}
+
+/** The event stays nested JSON from here to its column: `->` hands its text on as it is, escapes and all. */
+const INSERT_EVENTS = `INSERT INTO events
+    (position, session_id, agent_id, producer_id, epoch, seq, occurred_at, received_at, type, entity_id, turn_id, payload)
+  SELECT value->>0, value->>1, value->>2, ?2, ?3, value->>3, value->>4, ?4, value->>5, value->>6, value->>7, value->8
+  FROM json_each(?1)`;
+
+function eventStatements({ events, source, receivedAt, writtenSessionIds }: BatchRows): InStatement[] {
+  if (events.length === 0) return [];
+  const rows = events.map((row) =>
+    storable([
+      row.position,
+      row.sessionId,
+      row.agentId,
+      row.seq,
+      row.occurredAt,
+      row.event.type,
+      row.entityId,
+      row.turnId,
+      row.event,
+    ]),
+  );
+  return [
+    { sql: INSERT_EVENTS, args: [JSON.stringify(rows), source.id, source.epoch, receivedAt] },
+    {
+      sql: 'INSERT OR IGNORE INTO producer_sessions (producer_id, session_id) SELECT ?1, value FROM json_each(?2)',
+      args: [source.id, JSON.stringify(writtenSessionIds)],
+    },
+  ];
+}
+
+function logStatements({ logLines, receivedAt }: BatchRows): InStatement[] {
+  if (logLines.length === 0) return [];
+  const rows = logLines.map((row) =>
+    storable([row.position, row.agentId, row.occurredAt, row.level, row.component, row.message]),
+  );
+  return [
+    {
+      sql: `INSERT INTO log_lines (position, agent_id, occurred_at, received_at, level, component, message)
+            SELECT value->>0, value->>1, value->>2, ?2, value->>3, value->>4, value->>5 FROM json_each(?1)`,
+      args: [JSON.stringify(rows), receivedAt],
+    },
+  ];
+}
+
+function quarantineStatements({ quarantine, source, receivedAt }: BatchRows): InStatement[] {
+  if (quarantine.length === 0) return [];
+  const rows = quarantine.map((row) =>
+    storable([row.position, row.seq, row.agentId, row.sessionId, row.code, row.message, row.record]),
+  );
+  return [
+    {
+      sql: `INSERT INTO quarantine
+              (position, producer_id, epoch, seq, agent_id, session_id, code, message, record, received_at)
+            SELECT value->>0, ?2, ?3, value->>1, value->>2, value->>3, value->>4, value->>5, value->6, ?4
+            FROM json_each(?1)`,
+      args: [JSON.stringify(rows), source.id, source.epoch, receivedAt],
+    },
+  ];
+}
+
+/** A turn keeps the place and time of its first header: later ones say how it went on. */
+const UPSERT_TURNS = `INSERT INTO turns (session_id, id, position, kind, state, trigger, user_message_ids,
+    parent_turn_id, started_at, ended_at, error_message, error_code)
+  SELECT value->>0, value->>1, value->>2, value->>3, value->>4, nullif(value->5, 'null'), value->6, value->>7, value->>8, value->>9,
+    value->>10, value->>11
+  FROM json_each(?) WHERE true
+  ON CONFLICT (session_id, id) DO UPDATE SET kind = excluded.kind, state = excluded.state, trigger = excluded.trigger,
+    user_message_ids = excluded.user_message_ids, parent_turn_id = excluded.parent_turn_id,
+    ended_at = excluded.ended_at, error_message = excluded.error_message, error_code = excluded.error_code`;
+
+function turnStatements({ turns, removedTurns, moves }: BatchRows): InStatement[] {
+  const statements: InStatement[] = [];
+  if (turns.length > 0) {
+    const rows = turns.map(({ sessionId, header }) =>
+      storable([
+        sessionId,
+        header.id,
+        Number(header.position),
+        header.kind,
+        header.state,
+        header.trigger,
+        header.userMessageIds,
+        header.parentTurnId,
+        header.startedAt,
+        header.endedAt,
+        header.error?.message ?? null,
+        header.error?.code ?? null,
+      ]),
+    );
+    statements.push({ sql: UPSERT_TURNS, args: [JSON.stringify(rows)] });
+  }
+  for (const move of moves) {
+    statements.push({
+      sql: `UPDATE events SET turn_id = ? WHERE session_id = ? AND turn_id = ? AND entity_id = ? AND position = ifnull(?, position)`,
+      args: storable([move.toTurnId, move.sessionId, move.fromTurnId, move.entityId, move.position]),
+    });
+  }
+  for (const { sessionId, turnId } of removedTurns) {
+    statements.push({
+      sql: 'DELETE FROM turns WHERE session_id = ? AND id = ?',
+      args: storable([sessionId, turnId]),
+    });
+  }
+  return statements;
+}
+
+function fleetStatements({ tasks, sessions, agents }: BatchRows): InStatement[] {
+  const statements: InStatement[] = [];
+  if (tasks.length > 0) {
+    statements.push({
+      sql: `INSERT INTO tasks (session_id, position, id, run_id, agent_id, status, body, updated_position)
+            SELECT value->>'sessionId', value->>'position', value->>'id', value->>'runId', value->>'agentId',
+              value->>'status', value->'body', value->>'updatedPosition'
+            FROM json_each(?) WHERE true
+            ON CONFLICT (session_id, position) DO UPDATE SET run_id = excluded.run_id, status = excluded.status,
+              body = excluded.body, updated_position = excluded.updated_position`,
+      args: [JSON.stringify(tasks.map(({ task, updatedPosition }) => taskToRow(task, updatedPosition)))],
+    });
+  }
+  if (sessions.length > 0) {
+    statements.push({
+      sql: `INSERT INTO sessions (id, agent_id, state, last_event_at, body, places, memory, updated_position)
+            SELECT value->>'id', value->>'agentId', value->>'state', value->>'lastEventAt', value->'body',
+              value->'places', value->'memory', value->>'updatedPosition'
+            FROM json_each(?) WHERE true
+            ON CONFLICT (id) DO UPDATE SET state = excluded.state, last_event_at = excluded.last_event_at,
+              body = excluded.body, places = excluded.places, memory = excluded.memory,
+              updated_position = excluded.updated_position`,
+      args: [
+        JSON.stringify(sessions.map(({ summary, places, memory }) => ({ ...sessionToRow(summary), places, memory }))),
+      ],
+    });
+  }
+  if (agents.length > 0) {
+    statements.push({
+      sql: `INSERT INTO agents (id, body, last_seen_at, updated_position)
+            SELECT value->>'id', value->'body', value->>'lastSeenAt', value->>'updatedPosition'
+            FROM json_each(?) WHERE true
+            ON CONFLICT (id) DO UPDATE SET body = excluded.body, last_seen_at = excluded.last_seen_at,
+              updated_position = excluded.updated_position`,
+      args: [JSON.stringify(agents.map(agentToRow))],
+    });
+  }
+  return statements;
+}
+
+function obligationStatements({ obligations, seenMessages }: BatchRows): InStatement[] {
+  const statements: InStatement[] = seenMessages.map(({ sessionId, messageIds, updatedPosition }) => ({
+    // However it came there: what the agent has read needs no delivery any more.
+    sql: `UPDATE commands SET state = 'done', lease_until = NULL, updated_position = ?
+          WHERE id IN (SELECT value FROM json_each(?)) AND session_id = ? AND type = 'message'
+            AND state IN ('queued', 'delivered')`,
+    args: [updatedPosition, JSON.stringify(messageIds.map(columnText)), columnText(sessionId)],
+  }));
+  if (obligations.length > 0) {
+    statements.push({
+      sql: `INSERT INTO obligations (session_id, message_id, position, agent_id, state, body, updated_position)
+            SELECT value->>'sessionId', value->>'messageId', value->>'position', value->>'agentId', value->>'state',
+              value->'body', value->>'updatedPosition'
+            FROM json_each(?) WHERE true
+            ON CONFLICT (session_id, message_id) DO UPDATE SET state = excluded.state, body = excluded.body,
+              updated_position = excluded.updated_position`,
+      args: [
+        JSON.stringify(
+          obligations.map(({ obligation, updatedPosition }) => obligationToRow(obligation, updatedPosition)),
+        ),
+      ],
+    });
+  }
+  return statements;
+}
+
+/** Cells whose texts any column can hold. Objects stay: they become JSON, which escapes what columns can't hold. */
+function storable<T>(cells: T[]): T[] {
+  return cells.map((cell) => (typeof cell === 'string' ? (columnText(cell) as T & string) : cell));
+}

@@ -1,0 +1,100 @@
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { ProducerRef } from '@/lib/protocol/envelope';
+import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
+import type { FoldedType, TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
+
+/** Everything one ingest request changes, decided before anything is written. Positions are the counter's numbers. */
+export interface BatchRows {
+  source: ProducerRef;
+  receivedAt: number;
+  /** The counter after this batch. */
+  position: number;
+  producer: ProducerSummary;
+  events: EventRow[];
+  folds: StoredFold[];
+  logLines: LogLineRow[];
+  quarantine: QuarantineRow[];
+  turns: { sessionId: string; header: TurnHeader }[];
+  removedTurns: { sessionId: string; turnId: string }[];
+  moves: TurnMove[];
+  tasks: { task: Task; updatedPosition: number }[];
+  sessions: SessionChange[];
+  agents: AgentSummary[];
+  obligations: { obligation: Obligation; updatedPosition: number }[];
+  /** Messages that a turn has named: what was queued of them is done. */
+  seenMessages: { sessionId: string; messageIds: string[]; updatedPosition: number }[];
+  /** Sessions this producer has written to in this batch. */
+  writtenSessionIds: string[];
+}
+
+export interface EventRow {
+  position: number;
+  sessionId: string;
+  agentId: string;
+  seq: number;
+  occurredAt: number;
+  entityId: string | null;
+  turnId: string | null;
+  event: AgUiEvent;
+}
+
+/**
+ * Deltas of earlier batches that are complete now: they become one, at the last delta's position.
+ * When that last delta is in this batch, `into` is its row, which holds the text of this batch's deltas already.
+ */
+export interface StoredFold {
+  sessionId: string;
+  entityId: string;
+  type: FoldedType;
+  fromPosition: number;
+  /** The last position before this batch. */
+  upToPosition: number;
+  into: EventRow | null;
+  /** How many deltas of this batch are in `into`. */
+  deltaCount: number;
+}
+
+export interface LogLineRow {
+  position: number;
+  agentId: string;
+  occurredAt: number;
+  level: string;
+  component: string;
+  message: string;
+}
+
+export interface QuarantineRow {
+  position: number;
+  seq: number;
+  agentId: string | null;
+  sessionId: string | null;
+  code: string;
+  message: string;
+  /** Whole, as it came. */
+  record: unknown;
+}
+
+export interface TurnMove {
+  sessionId: string;
+  entityId: string;
+  fromTurnId: string;
+  toTurnId: string;
+  /** The one event that moves; null: all of the entity's. */
+  position: number | null;
+}
+
+export interface SessionChange {
+  summary: SessionSummary;
+  places: TurnPlaces;
+  memory: SessionMemory;
+}
+
+/** What must be remembered of a session beside its summary and its places. JSON. */
+export interface SessionMemory {
+  /** The projection's own, opaque here. */
+  fold?: unknown;
+  /** What the obligation projection remembers, opaque here. */
+  obligations?: unknown;
+  /** When the row was last given a new position, on the server's clock. */
+  announcedAt?: number;
+}

@@ -1,0 +1,172 @@
+import type { InStatement, ResultSet, Row } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
+import type { WriteTransaction } from '@/db/write-queue';
+import type { AgentSummary, Obligation, ProducerSummary, Task } from '@/lib/protocol/read-models';
+import type { SessionChange } from './batch-rows';
+
+/** What a batch may touch, as it stands before it. */
+export interface BatchState {
+  /** The counter. */
+  position: number;
+  producer: ProducerSummary | null;
+  sessions: Map<string, SessionChange>;
+  agents: Map<string, AgentSummary>;
+  /** By session. */
+  tasks: Map<string, Task[]>;
+  /** Other sessions of the same agent that know a task of the batch's by its id. */
+  taskHomes: { taskId: string; sessionId: string }[];
+  /** By session. */
+  obligations: Map<string, Obligation[]>;
+  /** Where this producer has written; only read when asked for. */
+  producerSessionIds: string[];
+}
+
+export interface BatchScope {
+  producerId: string;
+  sessionIds: string[];
+  agentIds: string[];
+  taskIds: { sessionId: string; taskId: string }[];
+  /** `settles`: whether a session's owed replies may be given, besides what is named. */
+  obligations: { sessionId: string; messageIds: string[]; settles: boolean }[];
+  /** Sessions whose running tasks all end. */
+  endedSessionIds: string[];
+  /** Sessions in which a turn may answer any task that ended lately. */
+  wokenSessionIds: string[];
+  /** Whether the batch says something to every session of its producer. */
+  allProducerSessions: boolean;
+}
+
+/** One round trip. CROSS JOIN keeps SQLite from turning the lookups by key into a scan. */
+export async function readBatchState(transaction: WriteTransaction, scope: BatchScope): Promise<BatchState> {
+  const statements: InStatement[] = [
+    'SELECT position FROM counter',
+    { sql: 'SELECT * FROM producers WHERE id = ?', args: [scope.producerId] },
+    {
+      sql: 'SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value',
+      args: [JSON.stringify(scope.sessionIds)],
+    },
+    {
+      // the producer's own agent too: a record that does not say whose it is counts as that agent's
+      sql: `SELECT a.* FROM (SELECT value AS id FROM json_each(?) UNION SELECT agent_id FROM producers WHERE id = ?)
+            AS wanted CROSS JOIN agents AS a ON a.id = wanted.id`,
+      args: [JSON.stringify(scope.agentIds), scope.producerId],
+    },
+  ];
+  const read = (statement: InStatement) => statements.push(statement) - 1;
+  const tasksAt = scope.taskIds.length === 0 ? -1 : read(selectTasks(scope.taskIds));
+  const homesAt = scope.taskIds.length === 0 ? -1 : read(selectTaskHomes(scope));
+  const obligationsAt = scope.obligations.length === 0 ? -1 : read(selectObligations(scope.obligations));
+  const settledIn = scope.obligations
+    .filter(({ settles }) => settles)
+    .map(({ sessionId }) => read(selectOwed(sessionId)));
+  const latestAt = scope.wokenSessionIds.length === 0 ? -1 : read(selectLatestTasks(scope.wokenSessionIds));
+  const runningAt = scope.endedSessionIds.length === 0 ? -1 : read(selectRunningTasks(scope.endedSessionIds));
+  const siblingsAt = scope.allProducerSessions ? read(selectProducerSessions(scope.producerId)) : -1;
+  const results = await transaction.batch(statements);
+
+  const sessions = [...rowsOf(results, 2), ...rowsOf(results, siblingsAt)].map(sessionChangeFromRow);
+  const owed = [obligationsAt, ...settledIn].flatMap((at) => rowsOf(results, at)).map(obligationFromRow);
+  const [counter] = rowsOf(results, 0);
+  const [producer] = rowsOf(results, 1);
+  return {
+    position: Number(counter?.position ?? 0),
+    producer: producer === undefined ? null : producerFromRow(producer),
+    sessions: new Map(sessions.map((change) => [change.summary.id, change])),
+    agents: new Map(rowsOf(results, 3).map((row) => [String(row.id), agentFromRow(row)])),
+    tasks: bySession(
+      unique(
+        [...rowsOf(results, tasksAt), ...rowsOf(results, runningAt), ...rowsOf(results, latestAt)].map(taskFromRow),
+      ),
+    ),
+    taskHomes: rowsOf(results, homesAt).map((row) => ({ taskId: String(row.id), sessionId: String(row.session_id) })),
+    obligations: bySession(owed),
+    producerSessionIds: rowsOf(results, siblingsAt).map((row) => String(row.id)),
+  };
+}
+
+function selectTasks(taskIds: BatchScope['taskIds']): InStatement {
+  return {
+    sql: `SELECT t.* FROM json_each(?) AS wanted CROSS JOIN tasks AS t
+          ON t.session_id = wanted.value->>0 AND t.id = wanted.value->>1`,
+    args: [JSON.stringify(taskIds.map(({ sessionId, taskId }) => [sessionId, columnText(taskId)]))],
+  };
+}
+
+function selectTaskHomes({ taskIds, agentIds }: BatchScope): InStatement {
+  return {
+    sql: `SELECT t.session_id, t.id FROM json_each(?1) AS agent CROSS JOIN json_each(?2) AS wanted
+          CROSS JOIN tasks AS t INDEXED BY tasks_by_agent ON t.agent_id = agent.value AND t.id = wanted.value`,
+    args: [JSON.stringify(agentIds), JSON.stringify([...new Set(taskIds.map(({ taskId }) => columnText(taskId)))])],
+  };
+}
+
+function selectObligations(wanted: BatchScope['obligations']): InStatement {
+  const keys = wanted.flatMap(({ sessionId, messageIds }) => messageIds.map((id) => [sessionId, columnText(id)]));
+  return {
+    sql: `SELECT o.* FROM json_each(?) AS wanted CROSS JOIN obligations AS o
+          ON o.session_id = wanted.value->>0 AND o.message_id = wanted.value->>1`,
+    args: [JSON.stringify(keys)],
+  };
+}
+
+/** The turn projection remembers no more unanswered messages than this, so no turn can answer an older one unnamed. */
+const MAX_OWED_READ = 256;
+
+function selectOwed(sessionId: string): InStatement {
+  return {
+    sql: `SELECT * FROM obligations WHERE session_id = ? AND state = 'owed' ORDER BY position DESC LIMIT ${MAX_OWED_READ}`,
+    args: [columnText(sessionId)],
+  };
+}
+
+/** A task that is named and runs is read twice. */
+function unique(tasks: Task[]): Task[] {
+  return [...new Map(tasks.map((task) => [`${task.position} ${task.sessionId}`, task])).values()];
+}
+
+function bySession<T extends { sessionId: string }>(values: T[]): Map<string, T[]> {
+  const sessions = new Map<string, T[]>();
+  for (const value of values) {
+    const known = sessions.get(value.sessionId);
+    if (known === undefined) sessions.set(value.sessionId, [value]);
+    else known.push(value);
+  }
+  return sessions;
+}
+
+function selectLatestTasks(sessionIds: string[]): InStatement {
+  return {
+    sql: `SELECT t.* FROM json_each(?) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value
+          WHERE t.position IN (SELECT position FROM tasks WHERE session_id = wanted.value ORDER BY position DESC LIMIT 64)`,
+    args: [JSON.stringify(sessionIds)],
+  };
+}
+
+function selectRunningTasks(sessionIds: string[]): InStatement {
+  return {
+    sql: `SELECT t.* FROM json_each(?) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value
+          WHERE t.status = 'running'`,
+    args: [JSON.stringify(sessionIds)],
+  };
+}
+
+function selectProducerSessions(producerId: string): InStatement {
+  return {
+    sql: `SELECT s.* FROM producer_sessions AS p CROSS JOIN sessions AS s ON s.id = p.session_id
+          WHERE p.producer_id = ? ORDER BY s.id`,
+    args: [producerId],
+  };
+}
+
+function sessionChangeFromRow(row: Row): SessionChange {
+  return {
+    summary: sessionFromRow(row),
+    places: JSON.parse(String(row.places)),
+    memory: JSON.parse(String(row.memory)),
+  };
+}
+
+function rowsOf(results: ResultSet[], index: number): Row[] {
+  return results[index]?.rows ?? [];
+}
