@@ -1,0 +1,90 @@
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+
+/** One content block of an assistant message, and how far it has been told. */
+export interface Block {
+  kind: BlockKind;
+  /** messageId of text and reasoning, toolCallId of a tool call. */
+  id: string;
+  /** What has been emitted of it. */
+  shown: string;
+  phase: 'unsaid' | 'told' | 'ended';
+  /** Its place in the stream that tells it, once one does. */
+  streamIndex: number | null;
+  /** The stream said that it is complete. */
+  stopped: boolean;
+  /** The whole message came: what streams still say of it is known. */
+  whole: boolean;
+  toolName: string;
+  parentMessageId: string;
+}
+
+export type BlockKind = 'text' | 'thinking' | 'tool';
+
+interface Voice {
+  start(block: Block): AgUiEvent[];
+  delta(block: Block, delta: string): AgUiEvent;
+  end(block: Block): AgUiEvent[];
+}
+
+/** How each kind of block is said in AG-UI 1.0. */
+export const VOICES: Record<BlockKind, Voice> = {
+  text: {
+    start: ({ id }) => [{ type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' }],
+    delta: ({ id }, delta) => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta }),
+    end: ({ id }) => [{ type: 'TEXT_MESSAGE_END', messageId: id }],
+  },
+  thinking: {
+    start: ({ id }) => [
+      { type: 'REASONING_START', messageId: id },
+      { type: 'REASONING_MESSAGE_START', messageId: id, role: 'reasoning' },
+    ],
+    delta: ({ id }, delta) => ({ type: 'REASONING_MESSAGE_CONTENT', messageId: id, delta }),
+    end: ({ id }) => [
+      { type: 'REASONING_MESSAGE_END', messageId: id },
+      { type: 'REASONING_END', messageId: id },
+    ],
+  },
+  tool: {
+    start: ({ id, toolName, parentMessageId }) => [
+      { type: 'TOOL_CALL_START', toolCallId: id, toolCallName: toolName, parentMessageId },
+    ],
+    delta: ({ id }, delta) => ({ type: 'TOOL_CALL_ARGS', toolCallId: id, delta }),
+    end: ({ id }) => [{ type: 'TOOL_CALL_END', toolCallId: id }],
+  },
+};
+
+/** Which block a content block is; null for what has a stand-in instead. */
+export const BLOCK_KINDS: ReadonlyMap<unknown, BlockKind> = new Map([
+  ['text', 'text'],
+  ['thinking', 'thinking'],
+  ['tool_use', 'tool'],
+  ['server_tool_use', 'tool'],
+  ['mcp_tool_use', 'tool'],
+]);
+
+/**
+ * The streamed block that a whole text belongs to.
+ *
+ * Whole messages carry one block each and no index, and come in the order of the blocks; in SDK 0.3.329 each comes just
+ * before its `content_block_stop`, but nothing promises that. So: the block that says exactly this; else the one that
+ * is being streamed and has said the beginning of it; else one that ended short; else the first that still waits.
+ */
+export function matchWhole(blocks: readonly Block[], kind: BlockKind, text: string): Block | undefined {
+  const waiting = blocks.filter((block) => block.kind === kind && !block.whole);
+  const begins = (block: Block) => text.startsWith(block.shown);
+  return (
+    waiting.find((block) => block.shown === text) ??
+    waiting.find((block) => !block.stopped && begins(block)) ??
+    waiting.find((block) => begins(block)) ??
+    (text === '' ? undefined : waiting[0])
+  );
+}
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

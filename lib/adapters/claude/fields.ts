@@ -1,0 +1,31 @@
+/** Tolerant access to messages whose shape nobody vouches for: what is not as expected is absent, nothing throws. */
+
+export type Fields = Record<string, unknown>;
+
+/** The value as an object; an empty one where it is none. */
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+export function textOf(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+export function numberOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+export function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function textsOf(value: unknown): string[] {
+  return listOf(value).filter((entry): entry is string => typeof entry === 'string' && entry !== '');
+}
+
+/** The object without what says nothing: undefined, null and empty strings. */
+export function compact<T extends object>(value: T): T {
+  return Object.fromEntries(
+    Object.entries(value).filter(([, field]) => field !== undefined && field !== null && field !== ''),
+  ) as T;
+}

@@ -1,0 +1,236 @@
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { BLOCK_KINDS, type Block, type BlockKind, isJson, matchWhole, VOICES } from './block';
+import type { Emit } from './emit';
+import { type Fields, fieldsOf, numberOf, textOf } from './fields';
+import { rawIfSmall, standIn } from './stand-in';
+
+/** Most API messages of a lane whose blocks are remembered, so that a late whole message finds what was streamed. */
+const MAX_MESSAGES = 16;
+
+interface ApiMessage {
+  /** Begins the ids of its blocks. */
+  base: string;
+  blocks: Block[];
+}
+
+/**
+ * One speaker: the main thread, or one subagent. Its stream tells one API message at a time, and each content block
+ * also comes as a whole message; a lane says each block once, whatever the two do to each other.
+ *
+ * A block's end is said when its whole message came, or when nothing more can come, not at `content_block_stop`: a
+ * whole text that differs from the deltas can then still put it right.
+ *
+ * @see SDKPartialAssistantMessage, SDKAssistantMessage, Agent SDK 0.3.329
+ */
+export class Lane {
+  readonly #emit: Emit;
+  readonly #base: () => string;
+  readonly #messages = new Map<string, ApiMessage>();
+  #current: ApiMessage | null = null;
+  /** Counts on over the lane's whole life, so that no id comes twice. */
+  #named = 0;
+
+  /** @param base begins the ids of messages that open now: the run, or the task, they belong to */
+  constructor(emit: Emit, base: () => string) {
+    this.#emit = emit;
+    this.#base = base;
+  }
+
+  /** One `event` of a `stream_event`. */
+  stream(event: Fields): void {
+    const index = numberOf(event.index);
+    switch (event.type) {
+      case 'message_start': {
+        // What the message before left open will not go on.
+        this.close();
+        const id = textOf(fieldsOf(event.message).id) ?? `stream-${this.#named++}`;
+        this.#current = this.#message(id);
+        return;
+      }
+      case 'content_block_start':
+        if (index !== null) this.#streamStart(index, fieldsOf(event.content_block));
+        return;
+      case 'content_block_delta':
+        if (index !== null) this.#streamDelta(index, fieldsOf(event.delta));
+        return;
+      case 'content_block_stop': {
+        const block = this.#streamed(index);
+        if (block !== undefined) block.stopped = true;
+        return;
+      }
+      // message_delta, message_stop, ping: what they say stands in the result.
+    }
+  }
+
+  /** One content block of an `assistant` message. */
+  whole(apiMessageId: string | null, content: unknown): void {
+    const message = apiMessageId === null ? this.#open() : this.#message(apiMessageId);
+    const fields = fieldsOf(content);
+    const kind = BLOCK_KINDS.get(fields.type);
+    if (kind === 'tool') this.#wholeTool(message, fields);
+    else if (kind === 'text') this.#wholeText(message, kind, textOf(fields.text) ?? '');
+    else if (kind === 'thinking') this.#wholeText(message, kind, textOf(fields.thinking) ?? '');
+    else if (fields.type === 'redacted_thinking') this.#wholeText(message, 'thinking', '[redacted]');
+    else this.#wholeText(message, 'text', standIn(content), rawIfSmall(content));
+  }
+
+  /** Ends the tool call before its result. */
+  endTool(toolCallId: string): void {
+    for (const message of this.#messages.values())
+      for (const block of message.blocks) if (block.kind === 'tool' && block.id === toolCallId) this.#end(block);
+  }
+
+  /** Ends whatever is open. */
+  close(): void {
+    for (const message of this.#messages.values()) for (const block of message.blocks) this.#end(block);
+    this.#current = null;
+  }
+
+  /** Ends whatever is open; what comes next belongs to another run. */
+  reset(): void {
+    this.close();
+    this.#messages.clear();
+  }
+
+  #streamStart(index: number, content: Fields): void {
+    const kind = BLOCK_KINDS.get(content.type);
+    if (kind === undefined) return;
+    const message = this.#open();
+    if (this.#streamed(index) !== undefined) return;
+    if (kind === 'tool') {
+      const block = this.#tool(message, content);
+      if (block !== null) block.streamIndex = index;
+      return;
+    }
+    const told = message.blocks.find((block) => block.kind === kind && block.whole && block.streamIndex === null);
+    const block = told ?? this.#add(message, kind);
+    block.streamIndex = index;
+    this.#say(block, textOf(content[kind]) ?? '');
+  }
+
+  #streamDelta(index: number, delta: Fields): void {
+    const said = DELTAS.get(delta.type);
+    if (said === undefined) return;
+    const [kind, field] = said;
+    let block = this.#streamed(index);
+    if (block === undefined && kind !== 'tool') {
+      // Its start was lost.
+      block = this.#add(this.#open(), kind);
+      block.streamIndex = index;
+    }
+    if (block?.kind === kind) this.#say(block, textOf(delta[field]) ?? '');
+  }
+
+  #wholeText(message: ApiMessage, kind: BlockKind, text: string, extra: Partial<AgUiEvent> = {}): void {
+    let block = matchWhole(message.blocks, kind, text);
+    const goesOn = block === undefined || text.startsWith(block.shown);
+    const rest = goesOn ? text.slice(block?.shown.length ?? 0) : text;
+    if (block?.phase === 'ended') {
+      block.whole = true;
+      if (rest === '') return;
+      // What was ended too early gets its rest as a block of its own: late, but not lost.
+      block = undefined;
+    }
+    block ??= this.#add(message, kind);
+    if (goesOn || block.phase === 'unsaid') this.#say(block, rest, extra);
+    else this.#replace(block, text);
+    block.whole = true;
+    this.#end(block);
+    block.shown = '';
+  }
+
+  #wholeTool(message: ApiMessage, content: Fields): void {
+    const block = this.#tool(message, content);
+    if (block === null || block.whole) return;
+    block.whole = true;
+    const args = JSON.stringify(content.input ?? {});
+    if (block.phase === 'told') {
+      if (block.shown === '') this.#say(block, args);
+      // The CLI fills in defaults (Edit's replace_all), so valid arguments stay as the model wrote them.
+      else if (!isJson(block.shown)) this.#replace(block, args);
+    }
+    this.#end(block);
+    block.shown = '';
+  }
+
+  #tool(message: ApiMessage, content: Fields): Block | null {
+    const id = textOf(content.id);
+    if (id === null) return null;
+    for (const known of this.#messages.values()) {
+      const block = known.blocks.find((candidate) => candidate.kind === 'tool' && candidate.id === id);
+      if (block !== undefined) return block;
+    }
+    const block = this.#add(message, 'tool', id);
+    block.toolName = textOf(content.name) ?? 'tool';
+    const before = message.blocks.findLast((candidate) => candidate.kind === 'text' && candidate.phase !== 'unsaid');
+    block.parentMessageId = before?.id ?? message.base;
+    block.phase = 'told';
+    for (const event of VOICES.tool.start(block)) this.#emit(event);
+    return block;
+  }
+
+  /** Says what comes next of the block; what has ended, as all that came whole has, says no more. */
+  #say(block: Block, delta: string, extra: Partial<AgUiEvent> = {}): void {
+    if (delta === '' || block.phase === 'ended') return;
+    const voice = VOICES[block.kind];
+    if (block.phase === 'unsaid') for (const event of voice.start(block)) this.#emit(event);
+    block.phase = 'told';
+    block.shown += delta;
+    this.#emit({ ...voice.delta(block, delta), ...extra });
+  }
+
+  #replace(block: Block, text: string): void {
+    if (text === '') return;
+    this.#emit({ ...VOICES[block.kind].delta(block, text), metadata: { interlude: { whole: true } } });
+  }
+
+  #end(block: Block): void {
+    if (block.phase === 'told') for (const event of VOICES[block.kind].end(block)) this.#emit(event);
+    if (block.phase === 'told' || block.whole) block.phase = 'ended';
+  }
+
+  #streamed(index: number | null): Block | undefined {
+    return this.#current?.blocks.find((block) => block.streamIndex === index);
+  }
+
+  #add(message: ApiMessage, kind: BlockKind, id: string | null = null): Block {
+    const block: Block = {
+      kind,
+      id: id ?? `${message.base}/${this.#named++}`,
+      shown: '',
+      phase: 'unsaid',
+      streamIndex: null,
+      stopped: false,
+      whole: false,
+      toolName: '',
+      parentMessageId: '',
+    };
+    message.blocks.push(block);
+    return block;
+  }
+
+  /** The message that is being streamed; a nameless one where its start was lost. */
+  #open(): ApiMessage {
+    this.#current ??= this.#message(`stream-${this.#named++}`);
+    return this.#current;
+  }
+
+  #message(id: string): ApiMessage {
+    const known = this.#messages.get(id);
+    if (known !== undefined) return known;
+    const message: ApiMessage = { base: `${this.#base()}/${id}`, blocks: [] };
+    this.#messages.set(id, message);
+    if (this.#messages.size > MAX_MESSAGES) {
+      const [oldest, left] = this.#messages.entries().next().value as [string, ApiMessage];
+      for (const block of left.blocks) this.#end(block);
+      this.#messages.delete(oldest);
+    }
+    return message;
+  }
+}
+
+const DELTAS: ReadonlyMap<unknown, readonly [BlockKind, string]> = new Map([
+  ['text_delta', ['text', 'text']],
+  ['thinking_delta', ['thinking', 'thinking']],
+  ['input_json_delta', ['tool', 'partial_json']],
+] as const);

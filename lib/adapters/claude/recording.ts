@@ -1,0 +1,57 @@
+import type { AdapterOutput, ClaudeAdapter, ProcessExit } from './claude-adapter';
+import { fieldsOf, textOf } from './fields';
+
+/** One line of a recording: what went in and out of the Agent SDK, `t` milliseconds after its start. */
+export interface RecordingLine {
+  t: number;
+  src: string;
+  msg: unknown;
+}
+
+/**
+ * @param text one line of a recording (JSON Lines)
+ * @returns null for anything else, so that the caller can say which line it was
+ */
+export function parseRecordingLine(text: string): RecordingLine | null {
+  let line: unknown;
+  try {
+    line = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  const { t, src, msg } = fieldsOf(line);
+  return typeof t === 'number' && Number.isFinite(t) && typeof src === 'string' ? { t, src, msg } : null;
+}
+
+/** Feeds one line to the adapter. Lines about the recording itself (`driver`, `stopTask`, `hook`) say nothing to it. */
+export function feedRecordingLine(adapter: ClaudeAdapter, line: RecordingLine, now: number): AdapterOutput[] {
+  return FEEDS.get(line.src)?.(adapter, line.msg, now) ?? [];
+}
+
+type Feed = (adapter: ClaudeAdapter, msg: unknown, now: number) => AdapterOutput[];
+
+const FEEDS: ReadonlyMap<string, Feed> = new Map<string, Feed>([
+  ['sdk', (adapter, msg, now) => adapter.read(msg, now)],
+  // The end of the input is noted as a text, which has no uuid and is not sent.
+  ['in', (adapter, msg, now) => adapter.sent(msg, now)],
+  ['canUseTool', (adapter, msg, now) => adapter.permissionAsked(msg, now)],
+  [
+    'canUseTool.result',
+    (adapter, msg, now) => {
+      const answer = fieldsOf(msg);
+      return adapter.permissionAnswered(textOf(answer.toolUseID), answer, now);
+    },
+  ],
+  ['sdk.end', (adapter, _msg, now) => adapter.ended(now, { reason: 'exited' })],
+  ['sdk.error', (adapter, msg, now) => adapter.ended(now, exitOf(msg))],
+]);
+
+/** `Error: Claude Code process terminated by signal SIGKILL`, `… exited with code 1`. */
+function exitOf(msg: unknown): ProcessExit {
+  const text = textOf(msg) ?? textOf(fieldsOf(msg).message) ?? 'failed';
+  const code = /exited with code (\d+)/.exec(text)?.[1];
+  return {
+    reason: text.replace(/^(\w*Error: )+/, '').replace(/^Claude Code process /, ''),
+    ...(code === undefined ? {} : { exitCode: Number(code) }),
+  };
+}

@@ -1,0 +1,94 @@
+import type { TurnTrigger } from '@/lib/protocol/ag-ui';
+
+/** A task's end that the agent has been, or will be, told of. */
+export interface TaskEnd {
+  taskId: string;
+  runId: string | null;
+  /** The run that started the task. */
+  startedInRun: string | null;
+  /** Wakes nobody: the next turn, whatever opens it, is told of it. */
+  quiet: boolean;
+}
+
+interface Waiting extends TaskEnd {
+  /** Its own result came and was empty: the next turn answers it. */
+  swallowed: boolean;
+  /** The open turn has been told of it. */
+  heard: boolean;
+}
+
+/** What the result of a turn says of its cause. */
+export interface ResultCause {
+  kind: 'user' | 'between-run';
+  /** `origin.runId`, where the result names one. */
+  runId: string | null;
+  /** What the turn was thought to answer when it opened. */
+  guess: readonly TaskEnd[];
+  /** The model was never reached: the notification goes out again with the next turn. */
+  unanswered: boolean;
+}
+
+/**
+ * Task ends no turn has answered yet. The CLI queues a notification for each and delivers it in one of these ways, none
+ * of which it announces:
+ * - a turn of its own, whose result names the run of the task (`origin.runId`);
+ * - together with later ones: each but the last gets an init and an EMPTY result of its own, just before that turn;
+ * - in the middle of a running turn, after a round of tools: no result names it then;
+ * - with the next user turn, when it wakes nobody (a shell that was stopped) or its own turn failed at the API.
+ *
+ * Measured with Agent SDK 0.3.329.
+ */
+export class TaskEnds {
+  #waiting: Waiting[] = [];
+
+  add(end: TaskEnd): void {
+    this.#waiting = this.#waiting.filter((other) => other.taskId !== end.taskId || other.runId !== end.runId);
+    this.#waiting.push({ ...end, swallowed: false, heard: false });
+  }
+
+  /** Those that may wake the agent. */
+  waking(): TaskEnd[] {
+    return this.#waiting.filter((end) => !end.quiet || end.swallowed);
+  }
+
+  /** An empty result came: which of them it stood for. A task of an earlier process has no run. */
+  swallow(runId: string | null): void {
+    for (const end of this.#waiting) if (end.runId === runId) end.swallowed = true;
+  }
+
+  /** A turn opens: its prompt tells what wakes nobody, and in a user turn what was swallowed. */
+  opened(kind: 'user' | 'between-run'): void {
+    for (const end of this.#waiting) if (end.quiet || (kind === 'user' && end.swallowed)) end.heard = true;
+  }
+
+  /** The open turn goes on after a tool result: it is told of everything that waits. */
+  boundary(): void {
+    for (const end of this.#waiting) end.heard = true;
+  }
+
+  /** The open turn closes. @returns what woke it, and what else it was told of */
+  settle(cause: ResultCause): { causes: TaskEnd[]; folded: TaskEnd[] } {
+    const causes = cause.kind === 'user' ? [] : this.#waiting.filter((end) => isCause(end, cause));
+    const folded = this.#waiting.filter((end) => end.heard && !causes.includes(end));
+    this.#waiting = this.#waiting.filter((end) => !end.heard && !causes.includes(end));
+    if (cause.unanswered)
+      for (const end of [...causes, ...folded])
+        this.#waiting.push({ ...end, quiet: true, swallowed: false, heard: false });
+    return { causes, folded };
+  }
+
+  /** The process is gone, and with it its queue. */
+  clear(): void {
+    this.#waiting = [];
+  }
+}
+
+function isCause(end: Waiting, cause: ResultCause): boolean {
+  if (end.swallowed) return true;
+  if (cause.runId !== null) return end.runId === cause.runId;
+  return cause.guess.some((guess) => guess.taskId === end.taskId && guess.runId === end.runId);
+}
+
+export function taskTrigger(ends: readonly TaskEnd[]): TurnTrigger {
+  return { kind: 'task', taskIds: ends.map((end) => end.taskId), taskRunIds: ends.map((end) => end.runId) };
+}

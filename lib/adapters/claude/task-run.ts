@@ -1,0 +1,63 @@
+import type { TaskEventValue } from '@/lib/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, numberOf, textOf } from './fields';
+import type { TaskEnd } from './task-ends';
+
+/** How a task ends, whatever the message that says so calls it. */
+export type Status = 'completed' | 'failed' | 'stopped' | 'lost';
+
+/** One run of a task, as far as it is known. */
+export interface TaskRun {
+  id: string;
+  runId: string | null;
+  toolUseId: string | null;
+  type: string | null;
+  /** A foreground task is its tool call, and an ambient one is housekeeping: neither is shown. */
+  shown: boolean;
+  phase: 'running' | 'ended';
+  /** Its end was concluded, not told: what is told later puts it right. */
+  inferred: boolean;
+  /** `task_updated` ended it; the notification that belongs to it may still come. */
+  patched: Status | null;
+  /** Whether `background_tasks_changed` has listed it, and whether the last one did. */
+  listed: 'never' | 'yes' | 'no longer';
+  startedInRun: string | null;
+}
+
+export const STATUSES: ReadonlyMap<unknown, Status> = new Map([
+  ['completed', 'completed'],
+  ['failed', 'failed'],
+  ['stopped', 'stopped'],
+  ['killed', 'stopped'],
+]);
+
+export function endOf(task: TaskRun, quiet: boolean): TaskEnd {
+  return { taskId: task.id, runId: task.runId, startedInRun: task.startedInRun, quiet };
+}
+
+export function keyOf(message: Fields): string {
+  return JSON.stringify([message.task_id, message.run_id ?? null]);
+}
+
+export function isOf(task: TaskRun, entry: Fields): boolean {
+  const runId = textOf(entry.run_id);
+  return task.id === entry.task_id && (runId === null || task.runId === null || task.runId === runId);
+}
+
+/** `Background command "Poll" failed with exit code 3`, `… completed (exit code 0)`. Subagents have none. */
+export function exitCode(task: TaskRun, status: Status, summary: string | null): number | null {
+  const isShell = task.type === null ? summary?.startsWith('Background command') : task.type === 'local_bash';
+  if (!isShell) return null;
+  const said = /exit code (\d+)\)?$/.exec(summary ?? '')?.[1];
+  if (said !== undefined) return Number(said);
+  return status === 'completed' ? 0 : null;
+}
+
+export function usageOf(value: unknown): TaskEventValue['usage'] {
+  const usage = fieldsOf(value);
+  const told = compact({
+    total_tokens: numberOf(usage.total_tokens) ?? undefined,
+    tool_uses: numberOf(usage.tool_uses) ?? undefined,
+    duration_ms: numberOf(usage.duration_ms) ?? undefined,
+  });
+  return Object.keys(told).length > 0 ? told : undefined;
+}

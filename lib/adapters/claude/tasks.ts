@@ -1,0 +1,203 @@
+import { CUSTOM, type TaskEventValue } from '@/lib/protocol/ag-ui';
+import { custom, type Emit } from './emit';
+import { compact, type Fields, fieldsOf, listOf, textOf } from './fields';
+import type { TaskEnd } from './task-ends';
+import { endOf, exitCode, isOf, keyOf, STATUSES, type Status, type TaskRun, usageOf } from './task-run';
+
+/**
+ * Background tasks, known by (task_id, run_id): a resumed subagent keeps its id and gets another run. Messages without
+ * a run are about the latest one.
+ *
+ * Only `task:completed` says that a task ended; `task_updated` says it a moment earlier and without summary.
+ *
+ * @see SDKTaskStartedMessage and its siblings, Agent SDK 0.3.329
+ */
+export class Tasks {
+  readonly #emit: Emit;
+  readonly #currentRun: () => string | null;
+  readonly #byId = new Map<string, TaskRun[]>();
+  /** Set entries seen once whose task has not started. */
+  readonly #unstarted = new Set<string>();
+
+  /** @param currentRun the run of the open turn: the one that starts a task */
+  constructor(emit: Emit, currentRun: () => string | null) {
+    this.#emit = emit;
+    this.#currentRun = currentRun;
+  }
+
+  /** @returns whether the message is told as a task event; one about a task that is not shown is not */
+  started(message: Fields): boolean {
+    const known = this.#find(message);
+    const again = known !== null && known.runId === textOf(message.run_id);
+    if (again && (known.phase === 'running' || known.runId !== null)) return known.shown;
+    const task = this.#add(message, message.is_backgrounded !== false && message.ambient !== true);
+    if (task?.shown) this.#tellStart(task, message);
+    return task?.shown ?? false;
+  }
+
+  progress(message: Fields): boolean {
+    const task = this.#find(message);
+    if (task === null || !task.shown || task.phase === 'ended') return false;
+    const value = this.#value(task, {
+      // `description` is what the task does at this moment, not what it is.
+      summary: textOf(message.summary) ?? textOf(message.description) ?? undefined,
+      usage: usageOf(message.usage),
+      last_tool_name: textOf(message.last_tool_name) ?? undefined,
+    });
+    this.#emit(custom(CUSTOM.taskProgress, value));
+    return true;
+  }
+
+  updated(message: Fields): boolean {
+    const task = this.#find(message);
+    if (task === null) return false;
+    const patch = fieldsOf(message.patch);
+    if (patch.is_backgrounded === true && !task.shown && task.phase === 'running') {
+      task.shown = true;
+      this.#tellStart(task, compact({ ...message, description: patch.description }));
+      return true;
+    }
+    const ended = STATUSES.get(patch.status);
+    if (ended !== undefined) task.patched = ended;
+    const value = compact({
+      status: ended === undefined ? (textOf(patch.status) ?? undefined) : undefined,
+      description: textOf(patch.description) ?? undefined,
+      error: textOf(patch.error) ?? undefined,
+    });
+    if (task.shown && Object.keys(value).length > 0) this.#emit(custom(CUSTOM.taskUpdated, this.#value(task, value)));
+    return task.shown;
+  }
+
+  /**
+   * A notification: the task ended.
+   * @returns the end, which some turn will be told of; null when it is known, or the task is not shown
+   */
+  notified(message: Fields): TaskEnd | null {
+    const status = STATUSES.get(message.status);
+    const id = textOf(message.task_id);
+    if (status === undefined || id === null || message.ambient === true) return null;
+    const task = this.#find(message) ?? this.#add(message, true);
+    if (task === null || !task.shown || (task.phase === 'ended' && !task.inferred)) return null;
+    this.#tellEnd(task, status, message);
+    task.inferred = false;
+    return endOf(task, status === 'stopped' && task.type !== 'local_agent');
+  }
+
+  /**
+   * `background_tasks_changed` replaces the whole set.
+   * A task that left it has been notified of before; one that is listed twice without a start has lost its start.
+   */
+  listed(message: Fields): void {
+    const entries = listOf(message.tasks).map(fieldsOf);
+    for (const task of this.#all()) {
+      if (task.listed === 'never' || entries.some((entry) => isOf(task, entry))) continue;
+      task.listed = 'no longer';
+      if (task.patched !== null) this.#infer(task, task.patched);
+    }
+    for (const entry of entries) {
+      const task = this.#find(entry);
+      if (task !== null && isOf(task, entry)) task.listed = 'yes';
+      else if (this.#unstarted.delete(keyOf(entry))) this.started({ ...entry, is_backgrounded: true });
+      else this.#unstarted.add(keyOf(entry));
+    }
+    if (this.#unstarted.size > 256) this.#unstarted.clear();
+  }
+
+  /** A turn begins: what vanished from the set and was never notified of will not be any more. */
+  settle(): void {
+    for (const task of this.#all()) if (task.listed === 'no longer') this.#infer(task, task.patched ?? 'lost');
+  }
+
+  /** The process is gone: nobody will say how its tasks end. */
+  processEnded(): void {
+    for (const task of this.#all()) this.#infer(task, task.patched ?? 'lost');
+    this.#unstarted.clear();
+  }
+
+  endOfRun(runId: string): TaskEnd | null {
+    for (const task of this.#all()) if (task.runId === runId) return task.shown ? endOf(task, false) : null;
+    return null;
+  }
+
+  /** The subagent behind a tool call: its task and run, where the task is known. */
+  ofToolUse(toolUseId: string): { id: string; runId: string | null } | null {
+    return this.#all().findLast((task) => task.toolUseId === toolUseId) ?? null;
+  }
+
+  /** The run of a task that goes on, or went on last. */
+  latestRun(taskId: string): string | null {
+    return this.#byId.get(taskId)?.at(-1)?.runId ?? null;
+  }
+
+  #infer(task: TaskRun, status: Status): void {
+    if (task.phase === 'ended') return;
+    if (task.shown) this.#tellEnd(task, status, {});
+    task.phase = 'ended';
+    task.inferred = true;
+  }
+
+  #tellStart(task: TaskRun, message: Fields): void {
+    const value = this.#value(task, {
+      description: textOf(message.description) ?? undefined,
+      task_type: task.type ?? undefined,
+      subagent_type: textOf(message.subagent_type) ?? undefined,
+      parent_task_id: textOf(message.parent_task_id) ?? undefined,
+      status: 'running',
+    });
+    this.#emit(custom(CUSTOM.taskStarted, value));
+  }
+
+  #tellEnd(task: TaskRun, status: Status, message: Fields): void {
+    const summary = textOf(message.summary);
+    const value = this.#value(task, {
+      task_type: task.type ?? undefined,
+      status,
+      summary: summary ?? undefined,
+      output_file: textOf(message.output_file) ?? undefined,
+      exit_code: exitCode(task, status, summary) ?? undefined,
+      error: textOf(message.reason) ?? undefined,
+      usage: usageOf(message.usage),
+    });
+    task.phase = 'ended';
+    this.#emit(custom(CUSTOM.taskCompleted, value));
+  }
+
+  #value(task: TaskRun, value: Omit<TaskEventValue, 'task_id'>): TaskEventValue {
+    return compact({ task_id: task.id, run_id: task.runId, tool_use_id: task.toolUseId, ...value });
+  }
+
+  #find(message: Fields): TaskRun | null {
+    const runs = this.#byId.get(textOf(message.task_id) ?? '') ?? [];
+    const runId = textOf(message.run_id);
+    const nameless = runs.find((run) => run.runId === null && run.phase === 'running');
+    const task = runId === null ? runs.at(-1) : (runs.find((run) => run.runId === runId) ?? nameless);
+    if (task === undefined) return null;
+    task.runId ??= runId;
+    task.toolUseId ??= textOf(message.tool_use_id);
+    task.type ??= textOf(message.task_type);
+    return task;
+  }
+
+  #add(message: Fields, shown: boolean): TaskRun | null {
+    const id = textOf(message.task_id);
+    if (id === null) return null;
+    const task: TaskRun = {
+      id,
+      runId: textOf(message.run_id),
+      toolUseId: textOf(message.tool_use_id),
+      type: textOf(message.task_type),
+      shown,
+      phase: 'running',
+      inferred: false,
+      patched: null,
+      listed: this.#unstarted.delete(keyOf(message)) ? 'yes' : 'never',
+      startedInRun: this.#currentRun(),
+    };
+    this.#byId.set(id, [...(this.#byId.get(id) ?? []), task]);
+    return task;
+  }
+
+  #all(): TaskRun[] {
+    return [...this.#byId.values()].flat();
+  }
+}

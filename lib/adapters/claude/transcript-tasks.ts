@@ -1,0 +1,115 @@
+import { compact, type Fields, fieldsOf, numberOf, textOf } from './fields';
+
+/** Most tool calls whose input is remembered until their result says that they run on as a task. */
+const MAX_CALLS = 512;
+
+/**
+ * Background tasks as a transcript tells them: the result of a tool call says that it runs on, and a notification that
+ * it has ended. Each becomes the SDK's own message about it.
+ *
+ * A transcript names no runs. A subagent that was resumed ends a second time: that is given a run of its own.
+ */
+export class TranscriptTasks {
+  readonly #calls = new Map<string, Fields>();
+  readonly #running = new Map<string, { description: string; runId: string | undefined }>();
+  readonly #runs = new Map<string, number>();
+  readonly #told = new Set<string>();
+  readonly #subagents = new Set<string>();
+
+  get running(): { id: string; description: string }[] {
+    return [...this.#running].map(([id, { description }]) => ({ id, description }));
+  }
+
+  get subagents(): string[] {
+    return [...this.#subagents];
+  }
+
+  called(toolUseId: string, input: Fields): void {
+    const { description, subagent_type, prompt } = input;
+    this.#calls.set(toolUseId, compact({ description, subagent_type, prompt }));
+    if (this.#calls.size > MAX_CALLS) this.#calls.delete(this.#calls.keys().next().value as string);
+  }
+
+  /** @returns `task_started` where the result is that of a call that runs on */
+  launched(line: Fields, results: readonly Fields[]): Fields | null {
+    const result = fieldsOf(line.toolUseResult);
+    const shell = textOf(result.backgroundTaskId);
+    const agent = result.isAsync === true ? textOf(result.agentId) : null;
+    const id = shell ?? agent;
+    if (id === null) return null;
+    const toolUseId = textOf(results[0]?.tool_use_id);
+    const { description, subagent_type, prompt } = this.#calls.get(toolUseId ?? '') ?? {};
+    if (agent !== null) this.#subagents.add(agent);
+    const runId = this.#nextRun(id);
+    const about = textOf(description) ?? textOf(result.description) ?? '';
+    this.#running.set(id, { description: about, runId });
+    return compact({
+      type: 'system',
+      subtype: 'task_started',
+      uuid: `${line.uuid}/task`,
+      task_id: id,
+      run_id: runId,
+      tool_use_id: toolUseId,
+      description: about,
+      task_type: shell === null ? 'local_agent' : 'local_bash',
+      subagent_type,
+      prompt: agent === null ? undefined : prompt,
+      is_backgrounded: true,
+    });
+  }
+
+  /** @returns the SDK's messages for a notification; none where it has been told before (queued, then taken up) */
+  ended({ text, fields }: Notification): Fields[] {
+    const id = textOf(fields.task_id);
+    if (id === null || this.#told.has(text)) return [];
+    this.#told.add(text);
+    if (this.#told.size > 1_024) this.#told.delete(this.#told.values().next().value as string);
+    const running = this.#running.get(id);
+    const isAgain = running === undefined && this.#runs.has(id);
+    const runId = running === undefined ? this.#nextRun(id) : running.runId;
+    this.#running.delete(id);
+    const started = { type: 'system', subtype: 'task_started', is_backgrounded: true, task_type: 'local_agent' };
+    const summary = textOf(fields.summary) ?? '';
+    return [
+      ...(isAgain ? [compact({ ...started, task_id: id, run_id: runId, description: summary })] : []),
+      compact({ type: 'system', subtype: 'task_notification', run_id: runId, ...fields }),
+    ];
+  }
+
+  /** Undefined for the first run: until there is a second, nothing need tell them apart. */
+  #nextRun(id: string): string | undefined {
+    const run = (this.#runs.get(id) ?? 0) + 1;
+    this.#runs.set(id, run);
+    return run === 1 ? undefined : `${id}-${run}`;
+  }
+}
+
+export interface Notification {
+  /** As it stands in the transcript; the same text is the same notification. */
+  text: string;
+  fields: Fields;
+}
+
+/** The `<task-notification>` elements of a prompt. */
+export function notificationsIn(text: string): Notification[] {
+  return [...text.matchAll(/<task-notification>([\s\S]*?)<\/task-notification>/g)].map(([whole, body = '']) => {
+    const field = (name: string) => new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(body)?.[1]?.trim();
+    const number = (name: string) => numberOf(Number(field(name) ?? Number.NaN)) ?? undefined;
+    const usage = compact({
+      total_tokens: number('subagent_tokens') ?? number('total_tokens'),
+      tool_uses: number('tool_uses'),
+      duration_ms: number('duration_ms'),
+    });
+    return {
+      text: whole,
+      fields: compact({
+        task_id: field('task-id'),
+        tool_use_id: field('tool-use-id'),
+        status: field('status'),
+        summary: field('summary'),
+        output_file: field('output-file'),
+        usage: Object.keys(usage).length > 0 ? usage : undefined,
+      }),
+    };
+  });
+}

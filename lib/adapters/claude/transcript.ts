@@ -1,0 +1,294 @@
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { type AdapterOutput, ClaudeAdapter, type ProcessExit } from './claude-adapter';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
+import { contentText } from './stand-in';
+import { notificationsIn, TranscriptTasks } from './transcript-tasks';
+
+/**
+ * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
+ * one ClaudeAdapter reads both. So an interactive session looks like one that is driven.
+ *
+ * What a transcript does not hold: deltas (text comes block by block), task progress, requests (a hook tells of them)
+ * and results. A turn opens with the line of who asked for it and closes with `turn_duration`, with the line that says
+ * it was interrupted, or when its Stop hook ran and nothing more comes (`stopped`). Without a terminal (`claude -p`, the
+ * Agent SDK) no `turn_duration` is written: there the next turn's first line closes a turn that had said its last word.
+ *
+ * Pure, and the same lines give the same events: a run is named after the line that opens it. A reader that comes after
+ * a restart reads again what was read before, and goes on.
+ *
+ * @see measured with CLI 2.1.329, tests/fixtures/recordings/hooks
+ */
+export class TranscriptAdapter {
+  readonly #adapter: ClaudeAdapter;
+  readonly #tasks = new TranscriptTasks();
+  /** Tool calls without a result: id → name and input. */
+  readonly #calls = new Map<string, { name: string; input: string }>();
+  readonly #asks: { tool: string; input: unknown; about: Fields }[] = [];
+  /** User messages the next result names. */
+  #answers: string[] = [];
+  /** Those the assistant's next words are a reply to. */
+  #replyTo: string[] = [];
+  #byTask = false;
+  /** The main thread's newest line ends its turn, unless a hook holds it. */
+  #saidLastWord = false;
+  /** The agent has said or done something since the turn opened. */
+  #hasActed = false;
+  #openRunId: string | null = null;
+  #apiError: string | null = null;
+  #key = '';
+
+  constructor({ sessionId }: { sessionId: string }) {
+    this.#adapter = new ClaudeAdapter({ sessionId, newRunId: () => `run-${this.#key}` });
+  }
+
+  get openRunId(): string | null {
+    return this.#openRunId;
+  }
+
+  /** Subagents in the background, whose own transcripts are worth reading: those that run, and those that have run. */
+  get subagents(): string[] {
+    return this.#tasks.subagents;
+  }
+
+  get runningTasks(): { id: string; description: string }[] {
+    return this.#tasks.running;
+  }
+
+  /** Requests whose tool call has not returned. */
+  get waitingCalls(): string[] {
+    return [...this.#calls.keys()];
+  }
+
+  /** @param line one line of the session's file or of a subagent's, parsed @param key names the line within the session */
+  read(line: unknown, key: string, now: number): AdapterOutput[] {
+    const fields = fieldsOf(line);
+    const at = Date.parse(textOf(fields.timestamp) ?? '');
+    this.#key = textOf(fields.uuid) ?? key;
+    const reader = this.#readers.get(fields.type);
+    return reader === undefined ? [] : this.#tell(reader(fields, Number.isFinite(at) ? at : now));
+  }
+
+  /** A request stands in the terminal. It is told as soon as the transcript names the tool call it is about. */
+  permissionAsked(tool: string, input: unknown, about: Fields, now: number): AdapterOutput[] {
+    this.#asks.push({ tool, input, about });
+    if (this.#asks.length > 64) this.#asks.shift();
+    return this.#tell(this.#matchAsks(now));
+  }
+
+  /** Somebody's message was put before the agent by the stop hook: the turn goes on and answers it. */
+  handedOver(messageIds: readonly string[]): void {
+    for (const id of messageIds) this.#adapter.delivered(id);
+    this.#answers.push(...messageIds);
+    this.#replyTo.push(...messageIds);
+  }
+
+  /** The turn's last hook ran, and the transcript has nothing more to say of it. */
+  stopped(now: number): AdapterOutput[] {
+    return this.#openRunId === null ? [] : this.#tell(this.#close(`${this.#key}/stopped`, {}, now));
+  }
+
+  /** The turn died in an API error (StopFailure). */
+  failed(error: string, now: number): AdapterOutput[] {
+    this.#apiError ??= error;
+    return this.stopped(now);
+  }
+
+  ended(now: number, exit: ProcessExit): AdapterOutput[] {
+    this.#calls.clear();
+    this.#answers = [];
+    return this.#tell(this.#adapter.ended(now, exit));
+  }
+
+  /** The rest of a transcript is the CLI's own bookkeeping: what it wrote for the model, and what it needs to resume. */
+  readonly #readers: ReadonlyMap<unknown, (line: Fields, at: number) => AdapterOutput[]> = new Map([
+    ['user', (line: Fields, at: number) => this.#user(line, at)],
+    ['assistant', (line: Fields, at: number) => this.#assistant(line, at)],
+    ['system', (line: Fields, at: number) => this.#system(line, at)],
+    ['queue-operation', (line: Fields, at: number) => this.#queue(line, at)],
+    ['attachment', (line: Fields, at: number) => this.#attachment(line, at)],
+  ]);
+
+  #user(line: Fields, at: number): AdapterOutput[] {
+    const { content } = fieldsOf(line.message);
+    const agentId = textOf(line.agentId);
+    const results = listOf(content)
+      .map(fieldsOf)
+      .filter((block) => block.type === 'tool_result');
+    if (results.length > 0) return this.#toolResults(line, results, agentId, at);
+    if (agentId !== null) return this.#readAs(line, at);
+    const text = contentText(content);
+    if (text.startsWith('[Request interrupted')) {
+      const stopped = { subtype: 'error_during_execution', is_error: true, terminal_reason: 'aborted_streaming' };
+      return this.#close(`${this.#key}/interrupted`, stopped, at);
+    }
+    if (fieldsOf(line.origin).kind === 'task-notification' || text.startsWith('<task-notification>')) {
+      return this.#woken(line, text, at);
+    }
+    return isTyped(line, text) ? this.#asked(line, this.#key, at) : [];
+  }
+
+  #assistant(line: Fields, at: number): AdapterOutput[] {
+    const { content } = fieldsOf(line.message);
+    for (const block of listOf(content).map(fieldsOf)) {
+      const id = textOf(block.id);
+      if (block.type !== 'tool_use' || id === null) continue;
+      this.#calls.set(id, { name: textOf(block.name) ?? '', input: JSON.stringify(block.input) });
+      this.#tasks.called(id, fieldsOf(block.input));
+    }
+    if (contentText(content) === '' && listOf(content).length === 0) return [];
+    if (textOf(line.agentId) === null) {
+      this.#saidLastWord = fieldsOf(line.message).stop_reason === 'end_turn';
+      this.#hasActed = true;
+    }
+    if (line.isApiErrorMessage === true) this.#apiError = contentText(content);
+    return [...this.#readAs(line, at), ...this.#matchAsks(at)];
+  }
+
+  #system(line: Fields, at: number): AdapterOutput[] {
+    const { uuid } = line;
+    switch (line.subtype) {
+      case 'turn_duration':
+        return this.#close(`${uuid}/result`, compact({ duration_ms: numberOf(line.durationMs) }), at);
+      case 'compact_boundary': {
+        const { trigger, preTokens, postTokens } = fieldsOf(line.compactMetadata);
+        const metadata = { trigger, pre_tokens: preTokens, post_tokens: postTokens };
+        return this.#adapter.read(
+          { type: 'system', subtype: 'compact_boundary', uuid, compact_metadata: metadata },
+          at,
+        );
+      }
+      case 'local_command': {
+        const said = /^<local-command-std(?:out|err)>([\s\S]*)<\/local-command-std(?:out|err)>$/.exec(
+          `${line.content}`,
+        );
+        const message = { type: 'system', subtype: 'local_command_output', uuid, content: said?.[1]?.trim() };
+        return message.content ? this.#adapter.read(message, at) : [];
+      }
+      default:
+        return [];
+    }
+  }
+
+  /** What waits for its turn: a task's end stands here the moment it happens. */
+  #queue(line: Fields, at: number): AdapterOutput[] {
+    return line.operation === 'enqueue' ? this.#notified(`${line.content}`, at) : [];
+  }
+
+  /** What was said while a turn ran and was taken up by it. */
+  #attachment(line: Fields, at: number): AdapterOutput[] {
+    const { type, prompt, commandMode, source_uuid } = fieldsOf(line.attachment);
+    if (type !== 'queued_command') return [];
+    const text = contentText(prompt);
+    if (commandMode === 'task-notification') return this.#notified(text, at);
+    if (textOf(line.agentId) !== null || text === '' || line.isMeta === true) return [];
+    const id = textOf(source_uuid) ?? this.#key;
+    if (this.#openRunId === null) return this.#asked({ ...line, message: { role: 'user', content: prompt } }, id, at);
+    this.#answers.push(id);
+    return this.#adapter.sent({ type: 'user', uuid: id, message: { role: 'user', content: prompt } }, at);
+  }
+
+  #asked(line: Fields, id: string, at: number): AdapterOutput[] {
+    const before = this.#closeBefore(at);
+    this.#answers.push(id);
+    this.#byTask = false;
+    this.#hasActed = false;
+    return [
+      ...before,
+      ...this.#adapter.sent({ type: 'user', uuid: id, message: line.message }, at),
+      ...this.#adapter.read({ type: 'system', subtype: 'init', uuid: `${id}/init`, user_message_uuids: [id] }, at),
+    ];
+  }
+
+  #woken(line: Fields, text: string, at: number): AdapterOutput[] {
+    // Several that wait are told together, a line each: one turn answers them all.
+    if (this.#openRunId !== null && this.#byTask && !this.#hasActed) return this.#notified(text, at);
+    const before = this.#closeBefore(at);
+    this.#byTask = true;
+    this.#hasActed = false;
+    const told = this.#notified(text, at);
+    // Both, as the SDK says them: the second one opens the turn before the model has answered.
+    const init = this.#adapter.read({ type: 'system', subtype: 'init', uuid: `${line.uuid}/init` }, at);
+    const asks = { type: 'system', subtype: 'status', status: 'requesting', uuid: `${line.uuid}/status` };
+    return [...before, ...told, ...init, ...this.#adapter.read(asks, at)];
+  }
+
+  #notified(text: string, at: number): AdapterOutput[] {
+    return notificationsIn(text).flatMap((notification) =>
+      this.#tasks.ended(notification).flatMap((message) => this.#adapter.read(message, at)),
+    );
+  }
+
+  #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): AdapterOutput[] {
+    const started = agentId === null ? this.#tasks.launched(line, results) : null;
+    for (const result of results) this.#calls.delete(`${result.tool_use_id}`);
+    return [...(started === null ? [] : this.#adapter.read(started, at)), ...this.#readAs(line, at)];
+  }
+
+  #readAs({ type, uuid, message, agentId }: Fields, at: number): AdapterOutput[] {
+    return this.#adapter.read(compact({ type, uuid, message, agent_id: agentId }), at);
+  }
+
+  /** What is said in mid-turn comes as an attachment: a line that opens a turn comes when the one before is over. */
+  #closeBefore(at: number): AdapterOutput[] {
+    if (this.#saidLastWord || this.#apiError !== null) return this.#close(`${this.#key}/before`, {}, at);
+    // It was broken off: whom it did not answer the next one does not answer either.
+    this.#answers = [];
+    return [];
+  }
+
+  #close(uuid: string, how: Fields, at: number): AdapterOutput[] {
+    if (this.#openRunId === null) return [];
+    const failed = this.#apiError !== null && how.terminal_reason === undefined;
+    const error = failed ? { is_error: true, terminal_reason: 'api_error', result: this.#apiError } : {};
+    const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;
+    const answers = this.#answers;
+    this.#answers = [];
+    this.#apiError = null;
+    this.#saidLastWord = false;
+    const result = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, ...how, ...error };
+    return this.#adapter.read(compact({ ...result, uuid, origin, user_message_uuids: answers }), at);
+  }
+
+  #matchAsks(at: number): AdapterOutput[] {
+    const out: AdapterOutput[] = [];
+    for (const ask of [...this.#asks]) {
+      const input = JSON.stringify(ask.input);
+      const call = [...this.#calls].find(([, { name, input: called }]) => name === ask.tool && called === input);
+      if (call === undefined) continue;
+      this.#asks.splice(this.#asks.indexOf(ask), 1);
+      const request = { ...ask.about, tool: ask.tool, input: ask.input, toolUseID: call[0] };
+      out.push(...this.#adapter.permissionAsked(request, at));
+    }
+    return out;
+  }
+
+  #tell(outputs: AdapterOutput[]): AdapterOutput[] {
+    // An init that was made up here has nothing to say of the agent's workings.
+    const told = outputs.filter(({ event }) => event.name !== 'claude:init');
+    return told.map((output) => {
+      const { event } = output;
+      if (event.type === 'RUN_STARTED') this.#openRunId = textOf(event.runId);
+      if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
+        this.#openRunId = null;
+        this.#replyTo = [];
+      }
+      const replies = event.type === 'TEXT_MESSAGE_START' && event.role === 'assistant' && this.#replyTo.length > 0;
+      return replies && event.subagentRunId === undefined
+        ? { ...output, event: asReply(event, this.#replyTo) }
+        : output;
+    });
+  }
+}
+
+function asReply(event: AgUiEvent, replyTo: string[]): AgUiEvent {
+  const interlude = { ...event.metadata?.interlude, replyTo: [...replyTo] };
+  return { ...event, metadata: { ...event.metadata, interlude } };
+}
+
+/** What a person or another agent said, rather than what the CLI writes for the model in a user's name. */
+function isTyped(line: Fields, text: string): boolean {
+  if (text === '' || line.isMeta === true || line.isCompactSummary === true || line.isSidechain === true) return false;
+  const { kind } = fieldsOf(line.origin);
+  if (kind !== undefined && !['human', 'peer', 'channel', 'coordinator'].includes(`${kind}`)) return false;
+  return !/^<(?:command-name|command-message|local-command|bash-|task-notification|system-reminder)/.test(text);
+}

@@ -1,0 +1,103 @@
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { Item, MessageItem, NoticeItem, RequestAnswer } from '@/lib/protocol/read-models';
+import type { EventEntry } from './event-entry';
+import { customValue, pickText } from './event-fields';
+
+/**
+ * What people ask of an agent, as its transcript shows it: a message's way to the agent on the message, the answer to
+ * a request on the request, everything else as one line that says how it went on.
+ */
+
+type State = RequestAnswer['state'];
+
+/** The names of `command:*`, each of which stands where the command's first event stands. */
+export const COMMAND_EVENTS: readonly string[] = [CUSTOM.commandQueued, CUSTOM.commandDone, CUSTOM.commandFailed];
+
+export function foldDelivery(draft: Item[], { event }: EventEntry): void {
+  const value = customValue(event);
+  const id = pickText(value, 'message_id', 'messageId');
+  const at = draft.findLastIndex((item) => item.kind === 'message' && item.id === id);
+  const delivery = value.delivery;
+  if (at < 0 || (delivery !== 'queued' && delivery !== 'delivered' && delivery !== 'failed')) return;
+  draft[at] = { ...(draft[at] as MessageItem), delivery, deliveryReason: pickText(value, 'reason') };
+}
+
+export function foldCommand(state: State) {
+  return (draft: Item[], entry: EventEntry): void => {
+    const value = customValue(entry.event);
+    const commandId = pickText(value, 'command_id', 'commandId');
+    if (commandId === null) return;
+    const requestId = pickText(value, 'request_id', 'requestId');
+    const reason = pickText(value, 'reason');
+    const request = draft.findLastIndex((item) => item.kind === 'request' && item.id === requestId);
+    const asked = draft[request];
+    if (asked?.kind === 'request') {
+      const behavior = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
+      draft[request] = {
+        ...asked,
+        answer: { commandId, behavior: behavior ?? asked.answer?.behavior ?? null, state, reason },
+      };
+      return;
+    }
+    putNotice(draft, entry, commandId, state, value);
+  };
+}
+
+function putNotice(
+  draft: Item[],
+  entry: EventEntry,
+  commandId: string,
+  state: State,
+  value: Record<string, unknown>,
+): void {
+  const id = `command:${commandId}`;
+  const at = draft.findLastIndex((item) => item.kind === 'notice' && item.id === id);
+  const known = draft[at] as NoticeItem | undefined;
+  const type = pickText(value, 'type') ?? known?.command?.type ?? '';
+  const taskId = pickText(value, 'task_id', 'taskId') ?? known?.command?.taskId ?? null;
+  const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
+  const name = pickText(value, 'description') ?? taskId;
+  const what = (words ?? OTHER)[state] + (type === 'task.stop' && name !== null ? `: ${name}` : '');
+  const reason = pickText(value, 'reason');
+  const next: NoticeItem = {
+    id,
+    position: known?.position ?? entry.position,
+    at: known?.at ?? entry.occurredAt,
+    kind: 'notice',
+    text: reason === null ? `${what}.` : `${what} (${reason}).`,
+    tone: state === 'failed' ? 'error' : 'info',
+    code: 'command',
+    command: { id: commandId, type, state, taskId },
+  };
+  if (known === undefined) draft.push(next);
+  else draft[at] = next;
+}
+
+const OTHER: Record<State, string> = {
+  queued: 'Something was asked of the agent',
+  done: 'The agent did what was asked of it',
+  failed: 'What was asked of the agent failed',
+};
+
+const WORDS: Record<string, Record<State, string> | undefined> = {
+  interrupt: {
+    queued: 'The agent was asked to stop what it is doing',
+    done: 'The interrupt reached the agent',
+    failed: 'The agent could not be interrupted',
+  },
+  'task.stop': {
+    queued: 'A task was asked to stop',
+    done: 'A task was stopped',
+    failed: 'A task could not be stopped',
+  },
+  'permission.decision': {
+    queued: 'A permission was decided',
+    done: 'The decision reached the agent',
+    failed: 'The decision did not reach the agent',
+  },
+  'question.answer': {
+    queued: 'A question was answered',
+    done: 'The answer reached the agent',
+    failed: 'The answer did not reach the agent',
+  },
+};

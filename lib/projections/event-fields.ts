@@ -1,0 +1,84 @@
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+
+/** Tolerant access to the fields of a stored event: agents send more, less and other than the schema says. */
+
+export function textField(event: AgUiEvent, field: string): string | null {
+  const value = event[field];
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+/** What a subagent says belongs to its task. AG-UI's own field wins. */
+export function subagentTaskId(event: AgUiEvent): string | null {
+  return textField(event, 'subagentRunId');
+}
+
+/** The name of a CUSTOM event, else null. */
+export function customName(event: AgUiEvent): string | null {
+  return event.type === 'CUSTOM' ? textField(event, 'name') : null;
+}
+
+/** `value` of a CUSTOM event as an object; an empty one where it is none. */
+export function customValue(event: AgUiEvent): Record<string, unknown> {
+  const value = event.value;
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}
+
+/** A field under any of its names: agents write snake_case, Interlude's own records camelCase. */
+export function pick(value: Record<string, unknown>, ...names: string[]): unknown {
+  for (const name of names) if (value[name] !== undefined && value[name] !== null) return value[name];
+  return undefined;
+}
+
+export function pickText(value: Record<string, unknown>, ...names: string[]): string | null {
+  const found = pick(value, ...names);
+  return typeof found === 'string' ? found : null;
+}
+
+export function pickNumber(value: Record<string, unknown>, ...names: string[]): number | null {
+  const found = pick(value, ...names);
+  return typeof found === 'number' && Number.isFinite(found) ? found : null;
+}
+
+export function stringList(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : [];
+}
+
+/** The text of an AG-UI content: a string, or the text parts of a list. */
+export function contentText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return content === undefined || content === null ? '' : JSON.stringify(content);
+  return content
+    .map((part) => textOfPart(part))
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+function textOfPart(part: unknown): string {
+  if (typeof part !== 'object' || part === null || !('text' in part)) return '';
+  return typeof part.text === 'string' ? part.text : JSON.stringify(part.text);
+}
+
+/** The task a `task:*` event is about, else null. */
+export function taskEventId(event: AgUiEvent): string | null {
+  const name = customName(event);
+  if (name === null || !name.startsWith('task:')) return null;
+  return pickText(customValue(event), 'task_id', 'taskId');
+}
+
+/**
+ * The user messages a run was started with: those at the end of its input, after the last message that is not a
+ * person's. What stands before them is history.
+ */
+export function inputUserMessages(event: AgUiEvent): { id: string; text: string }[] {
+  const input = event.input;
+  if (typeof input !== 'object' || input === null) return [];
+  const messages = (input as { messages?: unknown }).messages;
+  if (!Array.isArray(messages)) return [];
+  const found: { id: string; text: string }[] = [];
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index] as { id?: unknown; role?: unknown; content?: unknown } | null;
+    if (message?.role !== 'user' || typeof message.id !== 'string') break;
+    found.unshift({ id: message.id, text: contentText(message.content) });
+  }
+  return found;
+}

@@ -1,0 +1,53 @@
+import type { AgUiEvent, InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
+import { stringList } from './event-fields';
+
+const NOTHING: InterludeMetadata = {};
+const TRIGGER_KINDS = ['task', 'timer', 'agent', 'unknown'] as const;
+
+/**
+ * What an event says under `metadata.interlude`, as far as it says it in the shape agreed on. Whatever else stands there
+ * is an agent's to write and nobody's to trust: it is stored, and not passed on.
+ */
+export function interludeOf(event: AgUiEvent): InterludeMetadata {
+  const said: unknown = event.metadata?.interlude;
+  if (!isObject(said)) return NOTHING;
+  const trigger = triggerOf(said.trigger);
+  return {
+    ...(said.turn === 'user' || said.turn === 'between-run' ? { turn: said.turn } : {}),
+    ...(trigger === null ? {} : { trigger }),
+    ...list('userMessageIds', said),
+    ...list('foldedTaskIds', said),
+    ...list('replyTo', said),
+    ...(said.whole === true ? { whole: true } : {}),
+    ...text('taskRunId', said),
+    ...text('clientId', said),
+    ...(said.delivery === 'queued' ? { delivery: 'queued' } : {}),
+    ...senderOf(said.from),
+  };
+}
+
+function triggerOf(said: unknown): TurnTrigger | null {
+  if (!isObject(said)) return null;
+  const kind = TRIGGER_KINDS.find((known) => known === said.kind) ?? 'unknown';
+  const taskIds = stringList(said.taskIds);
+  if (!Array.isArray(said.taskRunIds)) return { kind, taskIds };
+  const taskRunIds = said.taskRunIds.map((id) => (typeof id === 'string' ? id : null));
+  return { kind, taskIds, taskRunIds };
+}
+
+function senderOf(said: unknown): Pick<InterludeMetadata, 'from'> {
+  if (!isObject(said) || typeof said.id !== 'string') return {};
+  return said.kind === 'person' || said.kind === 'agent' ? { from: { kind: said.kind, id: said.id } } : {};
+}
+
+function list<Key extends 'userMessageIds' | 'foldedTaskIds' | 'replyTo'>(key: Key, said: Record<string, unknown>) {
+  return Array.isArray(said[key]) ? { [key]: stringList(said[key]) } : {};
+}
+
+function text<Key extends 'taskRunId' | 'clientId'>(key: Key, said: Record<string, unknown>) {
+  return typeof said[key] === 'string' ? { [key]: said[key] } : {};
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,280 @@
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import type {
+  Item,
+  ItemKind,
+  MessageItem,
+  NoticeItem,
+  ReasoningItem,
+  RequestItem,
+  TaskEnd,
+  ToolCallItem,
+} from '@/lib/protocol/read-models';
+import { foldCommand, foldDelivery } from './command-items';
+import type { EventEntry } from './event-entry';
+import {
+  contentText,
+  customName,
+  customValue,
+  inputUserMessages,
+  pick,
+  pickNumber,
+  pickText,
+  stringList,
+  taskEventId,
+  textField,
+} from './event-fields';
+import { interludeOf } from './interlude-metadata';
+import { normaliseTaskEnd } from './task-status';
+
+/**
+ * The items of one turn (or of one subagent), from the events that stand in it.
+ *
+ * Every fold here is idempotent where a row may come again, and "whole" content replaces: a client that resumes in the
+ * middle of a message ends with the right text.
+ *
+ * @param outside the items are those of a `none` turn
+ */
+export function foldItems(items: readonly Item[], entries: readonly EventEntry[], outside = false): Item[] {
+  const draft = [...items];
+  for (const entry of entries) {
+    const { event } = entry;
+    // In a turn the error is the turn's own; outside any it needs a line.
+    if (outside && event.type === 'RUN_ERROR')
+      notice(draft, entry, { text: textField(event, 'message') ?? 'The run failed.', tone: 'error', code: null });
+    const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
+    const fold = Object.hasOwn(folds, name) ? folds[name] : undefined;
+    fold?.(draft, entry);
+  }
+  return draft;
+}
+
+type Fold = (draft: Item[], entry: EventEntry) => void;
+
+function find<K extends ItemKind>(draft: Item[], kind: K, id: string): number {
+  return draft.findLastIndex((item) => item.kind === kind && item.id === id);
+}
+
+function base(entry: EventEntry, id: string) {
+  return { id, position: entry.position, at: entry.occurredAt };
+}
+
+/** The text so far with this event's: appended, or replaced where the event says it is the whole. */
+function grown(text: string, entry: EventEntry): string {
+  const delta = contentText(entry.event.delta);
+  return interludeOf(entry.event).whole === true ? delta : text + delta;
+}
+
+function messageRole(role: string | null): MessageItem['role'] {
+  return role === 'user' ? 'user' : role === 'system' || role === 'developer' ? 'system' : 'assistant';
+}
+
+type TextItem = MessageItem | ReasoningItem;
+
+/** `start` begins the text anew, also where the item is known; otherwise the event's delta is added. */
+const text =
+  (kind: TextItem['kind'], start: boolean): Fold =>
+  (draft, entry) => {
+    const { event } = entry;
+    const id = textField(event, 'messageId');
+    if (id === null) return;
+    const at = find(draft, kind, id);
+    const known = draft[at] as TextItem | undefined;
+    const begun: TextItem = known ?? {
+      ...base(entry, id),
+      ...(kind === 'message'
+        ? { kind, role: messageRole(textField(event, 'role')), name: textField(event, 'name'), ...NOT_SENT }
+        : { kind }),
+      text: '',
+      streaming: true,
+    };
+    const next: TextItem = { ...begun, text: start ? '' : grown(begun.text, entry), streaming: true };
+    if (next.kind === 'message') sayDelivery(next, event);
+    if (known === undefined) draft.push(next);
+    else draft[at] = next;
+  };
+
+const endOf =
+  (kind: 'message' | 'reasoning'): Fold =>
+  (draft, entry) => {
+    const id = textField(entry.event, 'messageId');
+    const at = id === null ? -1 : find(draft, kind, id);
+    const item = draft[at];
+    if (item?.kind !== 'message' && item?.kind !== 'reasoning') return;
+    const next: TextItem = { ...item, streaming: false };
+    if (next.kind === 'message') sayDelivery(next, entry.event);
+    draft[at] = next;
+  };
+
+const NOT_SENT = { delivery: null, deliveryReason: null, replyTo: [], clientId: null } satisfies Partial<MessageItem>;
+
+/** What an event of a message says of its way: that it is queued, or what it answers. */
+function sayDelivery(message: MessageItem, event: AgUiEvent): void {
+  const { delivery, replyTo, clientId } = interludeOf(event);
+  if (delivery === 'queued') message.delivery ??= 'queued';
+  if (typeof clientId === 'string') message.clientId = clientId;
+  if (replyTo !== undefined) message.replyTo = stringList(replyTo);
+}
+
+function tool(draft: Item[], entry: EventEntry, change: (call: ToolCallItem) => ToolCallItem): void {
+  const id = textField(entry.event, 'toolCallId');
+  if (id === null) return;
+  const at = find(draft, 'tool-call', id);
+  const known = draft[at] as ToolCallItem | undefined;
+  const call: ToolCallItem = known ?? {
+    ...base(entry, id),
+    kind: 'tool-call',
+    name: textField(entry.event, 'toolCallName') ?? 'tool',
+    args: null,
+    argsText: '',
+    result: null,
+    status: 'running',
+    endedAt: null,
+  };
+  if (known === undefined) draft.push(change(call));
+  else draft[at] = change(call);
+}
+
+function withArgs(call: ToolCallItem, argsText: string): ToolCallItem {
+  let args: unknown = null;
+  // Arguments stream as pieces of JSON: worth parsing only once the last brace is there.
+  if (/[}\]"\d]\s*$|(?:true|false|null)\s*$/.test(argsText)) {
+    try {
+      args = JSON.parse(argsText);
+    } catch {
+      args = null;
+    }
+  }
+  return { ...call, argsText, args };
+}
+
+const FOLD: Record<string, Fold | undefined> = {
+  TEXT_MESSAGE_START: text('message', true),
+  TEXT_MESSAGE_CONTENT: text('message', false),
+  TEXT_MESSAGE_CHUNK: text('message', false),
+  TEXT_MESSAGE_END: endOf('message'),
+  REASONING_MESSAGE_START: text('reasoning', true),
+  REASONING_MESSAGE_CONTENT: text('reasoning', false),
+  REASONING_MESSAGE_CHUNK: text('reasoning', false),
+  REASONING_MESSAGE_END: endOf('reasoning'),
+  TOOL_CALL_START: (draft, entry) =>
+    tool(draft, entry, (call) => ({
+      ...call,
+      name: textField(entry.event, 'toolCallName') ?? call.name,
+      args: null,
+      argsText: '',
+      result: null,
+      status: 'running',
+      endedAt: null,
+    })),
+  TOOL_CALL_ARGS: (draft, entry) => tool(draft, entry, (call) => withArgs(call, grown(call.argsText, entry))),
+  TOOL_CALL_CHUNK: (draft, entry) => tool(draft, entry, (call) => withArgs(call, grown(call.argsText, entry))),
+  TOOL_CALL_END: (draft, entry) =>
+    tool(draft, entry, (call) => {
+      const result = pick(entry.event, 'result');
+      return result === undefined ? call : ended(call, entry, contentText(result));
+    }),
+  TOOL_CALL_RESULT: (draft, entry) =>
+    tool(draft, entry, (call) => ended(call, entry, contentText(entry.event.content))),
+  RUN_STARTED: (draft, entry) => {
+    for (const { id, text } of inputUserMessages(entry.event)) {
+      if (find(draft, 'message', id) >= 0) continue;
+      draft.push({
+        ...base(entry, id),
+        kind: 'message',
+        role: 'user',
+        name: null,
+        text,
+        streaming: false,
+        ...NOT_SENT,
+      });
+    }
+  },
+};
+
+function ended(call: ToolCallItem, entry: EventEntry, result: string): ToolCallItem {
+  const failed = entry.event.isError === true || entry.event.error !== undefined;
+  return { ...call, result, status: failed ? 'failed' : 'completed', endedAt: entry.occurredAt };
+}
+
+function notice(draft: Item[], entry: EventEntry, fields: Pick<NoticeItem, 'text' | 'tone' | 'code'>): void {
+  const id = `notice:${entry.position}`;
+  if (find(draft, 'notice', id) < 0) draft.push({ ...base(entry, id), kind: 'notice', ...fields, command: null });
+}
+
+function taskItem(draft: Item[], entry: EventEntry, phase: 'started' | TaskEnd): void {
+  const id = taskEventId(entry.event);
+  if (id === null) return;
+  if (draft.some((item) => item.kind === 'task' && item.position === entry.position)) return;
+  const runId = pickText(customValue(entry.event), 'run_id', 'runId');
+  draft.push({ ...base(entry, id), kind: 'task', runId, phase });
+}
+
+const OUTCOMES = ['allowed', 'denied', 'answered', 'expired', 'cancelled'] as const;
+
+const CUSTOM_FOLD: Record<string, Fold | undefined> = {
+  [CUSTOM.taskStarted]: (draft, entry) => taskItem(draft, entry, 'started'),
+  [CUSTOM.taskCompleted]: (draft, entry) =>
+    taskItem(draft, entry, normaliseTaskEnd(pickText(customValue(entry.event), 'status')) ?? 'completed'),
+  [CUSTOM.requestOpened]: (draft, entry) => {
+    const value = customValue(entry.event);
+    const id = pickText(value, 'request_id', 'requestId');
+    if (id === null || find(draft, 'request', id) >= 0) return;
+    const toolName = pickText(value, 'tool_name', 'toolName');
+    draft.push({
+      ...base(entry, id),
+      kind: 'request',
+      requestKind: value.kind === 'question' ? 'question' : 'permission',
+      toolCallId: pickText(value, 'tool_use_id', 'toolCallId'),
+      toolName,
+      title: pickText(value, 'title') ?? (toolName === null ? 'The agent asks' : `Allow ${toolName}?`),
+      input: pick(value, 'input') ?? null,
+      outcome: null,
+      message: null,
+      resolvedAt: null,
+      expiresAt: pickNumber(value, 'expires_at', 'expiresAt'),
+      answer: null,
+    });
+  },
+  [CUSTOM.requestResolved]: (draft, entry) => {
+    const value = customValue(entry.event);
+    const id = pickText(value, 'request_id', 'requestId');
+    const at = id === null ? -1 : find(draft, 'request', id);
+    const item = draft[at] as RequestItem | undefined;
+    if (item === undefined) return;
+    const outcome = OUTCOMES.find((known) => known === value.outcome) ?? 'unknown';
+    draft[at] = { ...item, outcome, message: pickText(value, 'message'), resolvedAt: entry.occurredAt };
+  },
+  [CUSTOM.sessionEnded]: (draft, entry) => {
+    const value = customValue(entry.event);
+    const code = pickNumber(value, 'exitCode', 'exit_code');
+    const reason = pickText(value, 'reason');
+    const text = `The agent's process ended${code === null ? '' : ` with exit code ${code}`}${reason === null ? '' : `: ${reason}`}.`;
+    notice(draft, entry, { text, tone: code === null || code === 0 ? 'info' : 'error', code: 'session-ended' });
+  },
+  [CUSTOM.lost]: (draft, entry) => {
+    const value = customValue(entry.event);
+    const count = pickNumber(value, 'count') ?? 1;
+    const reason = pickText(value, 'reason') ?? 'unknown reason';
+    const text = `${count} ${count === 1 ? 'record was' : 'records were'} lost here before reaching Interlude (${reason}).`;
+    notice(draft, entry, { text, tone: 'warning', code: 'lost' });
+  },
+  [CUSTOM.quarantined]: (draft, entry) => {
+    const value = customValue(entry.event);
+    const text = `A record could not be shown and is kept in quarantine: ${pickText(value, 'message') ?? 'no reason given'}`;
+    notice(draft, entry, { text, tone: 'warning', code: 'quarantined' });
+  },
+  [CUSTOM.messageDelivery]: foldDelivery,
+  [CUSTOM.commandQueued]: foldCommand('queued'),
+  [CUSTOM.commandDone]: foldCommand('done'),
+  [CUSTOM.commandFailed]: foldCommand('failed'),
+  [CUSTOM.obligationWaived]: (draft, entry) => {
+    const reason = pickText(customValue(entry.event), 'reason');
+    const text = `The reply to a message is owed no more${reason === null ? '' : `: ${reason}`}.`;
+    notice(draft, entry, { text, tone: 'info', code: 'waived' });
+  },
+  [CUSTOM.notice]: (draft, entry) => {
+    const value = customValue(entry.event);
+    const tone = value.tone === 'error' || value.tone === 'warning' ? value.tone : 'info';
+    notice(draft, entry, { text: pickText(value, 'text') ?? '', tone, code: null });
+  },
+};

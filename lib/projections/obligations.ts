@@ -1,0 +1,207 @@
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { Sender } from '@/lib/protocol/commands';
+import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
+import type { Obligation } from '@/lib/protocol/read-models';
+import type { EventEntry } from './event-entry';
+import {
+  contentText,
+  customName,
+  customValue,
+  inputUserMessages,
+  pickText,
+  stringList,
+  textField,
+} from './event-fields';
+import { interludeOf } from './interlude-metadata';
+import type { Placement } from './turns';
+
+/**
+ * Who waits for a reply. A message from a person or another agent is owed from its end until a turn that names it
+ * finishes, or a text that says it answers it ends in a turn that finishes, or somebody waives it. A turn that fails
+ * or is interrupted answers nobody.
+ */
+
+/** Most messages being written, and most replies of one turn, that are remembered. */
+const MAX_REMEMBERED = 256;
+
+export interface ObligationFold {
+  /** Messages to the agent whose end has not come. */
+  drafts: { messageId: string; from: Sender; text: string; at: number }[];
+  /** What an assistant's text that has not ended says it answers. */
+  answering: Record<string, string[]>;
+  /** What texts of the open turn have answered: settled when it finishes, forgotten when it does not. */
+  answered: string[];
+}
+
+export const NO_OBLIGATIONS: ObligationFold = { drafts: [], answering: {}, answered: [] };
+
+export interface ObligationChange {
+  before: Obligation | null;
+  after: Obligation;
+}
+
+/** Which stored obligations a batch may touch: by id, and whether the session's owed ones may be settled. */
+export function obligationsTouchedBy(entries: readonly EventEntry[]): { messageIds: string[]; settles: boolean } {
+  const messageIds = new Set<string>();
+  let settles = false;
+  for (const { event } of entries) {
+    const id = textField(event, 'messageId');
+    if (event.type === 'TEXT_MESSAGE_START' && event.role === 'user' && id !== null) messageIds.add(id);
+    if (event.type === 'RUN_STARTED') for (const message of inputUserMessages(event)) messageIds.add(message.id);
+    if (event.type === 'RUN_FINISHED' || event.type === 'TEXT_MESSAGE_END') settles = true;
+    const { replyTo, userMessageIds } = interludeOf(event);
+    for (const named of [...stringList(replyTo), ...stringList(userMessageIds)]) messageIds.add(named);
+    const about = pickText(customValue(event), 'message_id', 'messageId');
+    if (event.type === 'CUSTOM' && about !== null) messageIds.add(about);
+  }
+  return { messageIds: [...messageIds], settles };
+}
+
+/**
+ * @param known the session's stored obligations that the placements may touch, settled ones too: a message told
+ *   again is not owed again
+ * @returns `fold` is the same object when nothing in it changed; each changed obligation once, as it was and as it is
+ */
+export function foldObligations(
+  fold: ObligationFold,
+  known: readonly Obligation[],
+  placements: readonly Placement[],
+  owner: { sessionId: string; agentId: string },
+): { fold: ObligationFold; changes: ObligationChange[] } {
+  const ledger = new ObligationLedger(fold, known, owner);
+  for (const placement of placements) ledger.apply(placement);
+  return { fold: ledger.fold, changes: ledger.changes() };
+}
+
+class ObligationLedger {
+  fold: ObligationFold;
+  readonly #before: Map<string, Obligation>;
+  readonly #after = new Map<string, Obligation>();
+  readonly #owner: { sessionId: string; agentId: string };
+
+  constructor(fold: ObligationFold, known: readonly Obligation[], owner: { sessionId: string; agentId: string }) {
+    this.fold = fold;
+    this.#before = new Map(known.map((obligation) => [obligation.messageId, obligation]));
+    this.#owner = owner;
+  }
+
+  changes(): ObligationChange[] {
+    return [...this.#after].map(([id, after]) => ({ before: this.#before.get(id) ?? null, after }));
+  }
+
+  apply(placement: Placement): void {
+    const { event } = placement.entry;
+    // What is said to a subagent is between it and the agent.
+    if (placement.turnId?.startsWith('task:') !== true) {
+      if (event.type === 'CUSTOM') this.#applyCustom(placement.entry);
+      else if (placement.role === 'user') this.#applyMessage(placement);
+      else if (placement.entityId !== null && event.type.startsWith('TEXT_MESSAGE_')) this.#applyReply(placement);
+      if (event.type === 'RUN_STARTED') {
+        for (const { id, text } of inputUserMessages(event))
+          this.#owe(id, { kind: 'person', id: 'user' }, text, placement.entry);
+      }
+    }
+    for (const turn of placement.turns) {
+      if (turn.kind === 'none' || turn.state === 'open') continue;
+      if (turn.state === 'finished') {
+        for (const id of [...turn.userMessageIds, ...this.fold.answered]) this.#answer(id, placement.entry, turn.id);
+      }
+      if (this.fold.answered.length > 0) this.fold = { ...this.fold, answered: [] };
+    }
+  }
+
+  #applyMessage({ entry, entityId }: Placement): void {
+    const { event } = entry;
+    const id = entityId;
+    if (id === null) return;
+    const draft = this.fold.drafts.find((message) => message.messageId === id);
+    const others = this.fold.drafts.filter((message) => message.messageId !== id);
+    if (event.type === 'TEXT_MESSAGE_START') {
+      if (this.#find(id) !== undefined) return;
+      const begun = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
+      this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), begun] };
+    } else if (event.type === 'TEXT_MESSAGE_CONTENT' && draft !== undefined) {
+      if (draft.text.length >= MAX_OBLIGATION_TEXT && interludeOf(event).whole !== true) return;
+      const text = (interludeOf(event).whole === true ? '' : draft.text) + contentText(event.delta);
+      this.fold = { ...this.fold, drafts: [...others, { ...draft, text: beginningOf(text) }] };
+    } else if (event.type === 'TEXT_MESSAGE_END' && draft !== undefined) {
+      this.fold = { ...this.fold, drafts: others };
+      this.#owe(id, draft.from, draft.text, { ...entry, occurredAt: draft.at });
+    }
+  }
+
+  #applyReply({ entry, entityId, turnId }: Placement): void {
+    const id = entityId as string;
+    const said = interludeOf(entry.event).replyTo;
+    const before = Object.hasOwn(this.fold.answering, id) ? this.fold.answering[id] : undefined;
+    const replyTo = said === undefined ? before : stringList(said);
+    if (replyTo === undefined) return;
+    if (entry.event.type !== 'TEXT_MESSAGE_END') {
+      if (replyTo === before) return;
+      const answering = Object.entries({ ...this.fold.answering, [id]: replyTo }).slice(-MAX_REMEMBERED);
+      this.fold = { ...this.fold, answering: Object.fromEntries(answering) };
+      return;
+    }
+    const { [id]: _ended, ...answering } = this.fold.answering;
+    if (turnId?.startsWith('none:')) {
+      // No turn is open whose end could tell more.
+      this.fold = { ...this.fold, answering };
+      for (const answered of replyTo) this.#answer(answered, entry, turnId);
+      return;
+    }
+    this.fold = { ...this.fold, answering, answered: [...this.fold.answered, ...replyTo].slice(-MAX_REMEMBERED) };
+  }
+
+  #applyCustom(entry: EventEntry): void {
+    const value = customValue(entry.event);
+    const id = pickText(value, 'message_id', 'messageId');
+    const name = customName(entry.event);
+    if (id === null) return;
+    const reason = pickText(value, 'reason');
+    // Whoever was never asked owes nothing.
+    const waived = name === CUSTOM.obligationWaived || (name === CUSTOM.messageDelivery && value.delivery === 'failed');
+    if (waived) this.#settle(id, { state: 'waived', settledAt: entry.occurredAt, reason });
+  }
+
+  #owe(messageId: string, from: Sender, text: string, { occurredAt, position }: EventEntry): void {
+    if (this.#find(messageId) !== undefined) return;
+    this.#after.set(messageId, {
+      messageId,
+      ...this.#owner,
+      from,
+      text: beginningOf(text),
+      sentAt: occurredAt,
+      state: 'owed',
+      settledAt: null,
+      answeredInTurnId: null,
+      reason: null,
+      position,
+    });
+  }
+
+  #answer(messageId: string, { occurredAt }: EventEntry, turnId: string): void {
+    this.#settle(messageId, { state: 'answered', settledAt: occurredAt, answeredInTurnId: turnId });
+  }
+
+  #settle(messageId: string, end: Partial<Obligation>): void {
+    const obligation = this.#find(messageId);
+    if (obligation?.state === 'owed') this.#after.set(messageId, { ...obligation, ...end });
+  }
+
+  #find(messageId: string): Obligation | undefined {
+    return this.#after.get(messageId) ?? this.#before.get(messageId);
+  }
+}
+
+function senderOf({ event }: EventEntry): Sender {
+  const { from } = interludeOf(event);
+  if (from?.kind === 'agent' || from?.kind === 'person') return { kind: from.kind, id: String(from.id) };
+  return { kind: 'person', id: textField(event, 'name') ?? 'user' };
+}
+
+/** Cut between characters, never through one. */
+function beginningOf(text: string): string {
+  if (text.length <= MAX_OBLIGATION_TEXT) return text;
+  const last = text.charCodeAt(MAX_OBLIGATION_TEXT - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? MAX_OBLIGATION_TEXT - 1 : MAX_OBLIGATION_TEXT);
+}

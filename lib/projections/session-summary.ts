@@ -1,0 +1,203 @@
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { SessionState, SessionSummary, Task } from '@/lib/protocol/read-models';
+import { contentText, customName, customValue, inputUserMessages, pick, pickNumber, pickText } from './event-fields';
+import { interludeOf } from './interlude-metadata';
+import { LONE_SURROGATES } from './lone-surrogates';
+import type { ObligationChange } from './obligations';
+import type { Placement } from './turns';
+
+const TITLE_LENGTH = 120;
+const PREVIEW_LENGTH = 240;
+
+/** A session's summary with what its fold remembers between batches. */
+export interface SessionFold {
+  summary: SessionSummary;
+  /** The message the title is made of, while it may still grow. */
+  titleMessageId: string | null;
+  /** The message `lastText` is made of. */
+  textMessageId: string | null;
+  pendingRequests: { id: string; title: string; kind?: 'permission' | 'question' }[];
+  lastTurn: { state: 'finished' | 'failed' | 'interrupted'; message: string | null } | null;
+  /** `at`: when the server heard of it. */
+  ended: { failed: boolean; reason: string | null; at?: number } | null;
+}
+
+/** A session of which nothing is known but that it is there. */
+export function newSession(id: string, agentId: string, at: number): SessionFold {
+  return {
+    summary: {
+      id,
+      agentId,
+      title: null,
+      state: 'idle',
+      stateReason: null,
+      stateSince: at,
+      openTurnId: null,
+      lastTurnKind: null,
+      turnCount: 0,
+      runningTaskCount: 0,
+      pendingRequestCount: 0,
+      lostCount: 0,
+      quarantinedCount: 0,
+      owedCount: 0,
+      lastText: null,
+      startedAt: at,
+      lastEventAt: at,
+      updatedPosition: '0',
+    },
+    titleMessageId: null,
+    textMessageId: null,
+    pendingRequests: [],
+    lastTurn: null,
+    ended: null,
+  };
+}
+
+/**
+ * @param tasks the tasks the same placements changed, each as it was (null: new) and as it is
+ * @param obligations the obligations they changed, likewise
+ * @returns a new fold; `summary.updatedPosition` is left to the caller, who allots positions
+ */
+export function foldSession(
+  fold: SessionFold,
+  placements: readonly Placement[],
+  tasks: readonly { before: Task | null; after: Task }[],
+  obligations: readonly ObligationChange[] = [],
+): SessionFold {
+  const next: SessionFold = { ...fold, summary: { ...fold.summary } };
+  for (const placement of placements) apply(next, placement);
+  for (const { before, after } of tasks) {
+    next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
+  }
+  next.summary.owedCount += owedDifference(obligations);
+  return next;
+}
+
+/** By how much the number of replies owed has grown. */
+export function owedDifference(changes: readonly ObligationChange[]): number {
+  return changes.reduce(
+    (sum, { before, after }) => sum + Number(after.state === 'owed') - Number(before?.state === 'owed'),
+    0,
+  );
+}
+
+/** Whether a reader of the session list would see a difference, other than a growing text and a newer time. */
+export function differsForReaders(a: SessionFold, b: SessionFold): boolean {
+  return (Object.keys(b.summary) as (keyof SessionSummary)[]).some(
+    (key) =>
+      key !== 'lastEventAt' && key !== 'lastText' && key !== 'updatedPosition' && a.summary[key] !== b.summary[key],
+  );
+}
+
+function apply(fold: SessionFold, placement: Placement): void {
+  const { entry } = placement;
+  const { summary } = fold;
+  summary.lastEventAt = Math.max(summary.lastEventAt, entry.occurredAt);
+  for (const turn of placement.turns) {
+    if (turn.kind === 'none') continue;
+    if (turn.state === 'open') {
+      if (summary.openTurnId !== turn.id) summary.turnCount += 1;
+      summary.openTurnId = turn.id;
+      summary.lastTurnKind = turn.kind;
+      fold.ended = null;
+    } else {
+      if (summary.openTurnId === turn.id) summary.openTurnId = null;
+      fold.lastTurn = { state: turn.state, message: turn.error?.message ?? null };
+      // A turn that is over asks for nothing any more, unless it ended in order to ask.
+      if (turn.state !== 'finished') fold.pendingRequests = [];
+    }
+  }
+  if (placement.turnId?.startsWith('task:') !== true) applyText(fold, placement);
+  if (entry.event.type === 'CUSTOM') applyCustom(fold, placement);
+  enterState(fold, entry.occurredAt);
+}
+
+function applyText(fold: SessionFold, { entry, entityId, role }: Placement): void {
+  const { summary } = fold;
+  const { event } = entry;
+  if (event.type === 'RUN_STARTED') {
+    const [message] = inputUserMessages(event);
+    if (message !== undefined && summary.title === null) setTitle(fold, message.id, message.text);
+    return;
+  }
+  if (!/^TEXT_MESSAGE_(CONTENT|CHUNK)$/.test(event.type)) return;
+  const delta = contentText(event.delta);
+  const whole = interludeOf(event).whole === true;
+  if (role === 'user') {
+    if (summary.title === null) setTitle(fold, entityId, delta);
+    else if (fold.titleMessageId === entityId) setTitle(fold, entityId, whole ? delta : summary.title + delta);
+  } else if (role === 'assistant') {
+    const same = fold.textMessageId === entityId && !whole;
+    const text = same ? (summary.lastText ?? '') : '';
+    if (!same || text.length < PREVIEW_LENGTH) summary.lastText = cut(text + delta, PREVIEW_LENGTH);
+    fold.textMessageId = entityId;
+  }
+}
+
+function setTitle(fold: SessionFold, messageId: string | null, text: string): void {
+  const line = text.trimStart().split('\n', 1)[0] ?? '';
+  fold.summary.title = cut(line, TITLE_LENGTH) || null;
+  // The first line is whole once there is a second.
+  fold.titleMessageId = text.trimStart().includes('\n') ? null : messageId;
+}
+
+/** At most `length` UTF-16 units, never half a character: that would not survive HTML. */
+function cut(text: string, length: number): string {
+  return text.slice(0, length).replace(LONE_SURROGATES, '');
+}
+
+function applyCustom(fold: SessionFold, { entry }: Placement): void {
+  const value = customValue(entry.event);
+  const requestId = pickText(value, 'request_id', 'requestId');
+  switch (customName(entry.event)) {
+    case CUSTOM.requestOpened:
+      if (requestId === null || fold.pendingRequests.some((request) => request.id === requestId)) return;
+      fold.pendingRequests = [
+        ...fold.pendingRequests,
+        {
+          id: requestId,
+          title: pickText(value, 'title', 'tool_name', 'toolName') ?? 'The agent asks',
+          kind: value.kind === 'question' ? 'question' : 'permission',
+        },
+      ];
+      return;
+    case CUSTOM.requestResolved:
+      fold.pendingRequests = fold.pendingRequests.filter((request) => request.id !== requestId);
+      return;
+    case CUSTOM.lost:
+      fold.summary.lostCount += pickNumber(value, 'count') ?? 1;
+      return;
+    case CUSTOM.quarantined:
+      fold.summary.quarantinedCount += 1;
+      return;
+    case CUSTOM.sessionStarted:
+      fold.ended = null;
+      return;
+    case CUSTOM.sessionEnded: {
+      const exitCode = pick(value, 'exitCode', 'exit_code');
+      const failed = typeof exitCode === 'number' && exitCode !== 0;
+      fold.ended = { failed, reason: pickText(value, 'reason'), at: entry.receivedAt };
+      fold.pendingRequests = [];
+    }
+  }
+}
+
+function enterState(fold: SessionFold, at: number): void {
+  const { summary } = fold;
+  summary.pendingRequestCount = fold.pendingRequests.length;
+  const [state, reason] = decide(fold);
+  if (state !== summary.state) summary.stateSince = at;
+  summary.state = state;
+  summary.stateReason = reason;
+}
+
+/** First match wins. */
+function decide(fold: SessionFold): [SessionState, string | null] {
+  const lastTurnFailed = fold.lastTurn?.state === 'failed';
+  if (fold.ended?.failed === true) return ['failed', fold.ended.reason ?? "the agent's process failed"];
+  if (fold.ended !== null && !lastTurnFailed) return ['done', fold.ended.reason];
+  if (fold.pendingRequests.length > 0) return ['waiting', fold.pendingRequests[0]?.title ?? null];
+  if (fold.summary.openTurnId !== null) return ['working', null];
+  if (lastTurnFailed) return ['failed', fold.lastTurn?.message ?? null];
+  return ['idle', null];
+}

@@ -1,0 +1,192 @@
+import { CUSTOM, type TurnTrigger } from '@/lib/protocol/ag-ui';
+import type { Task } from '@/lib/protocol/read-models';
+import type { EventEntry } from './event-entry';
+import {
+  customName,
+  customValue,
+  pick,
+  pickNumber,
+  pickText,
+  stringList,
+  taskEventId,
+  textField,
+} from './event-fields';
+import { interludeOf } from './interlude-metadata';
+import { normaliseTaskEnd, normaliseTaskKind } from './task-status';
+import type { Placement } from './turns';
+
+/** Every task id a batch may touch: load these tasks of the session before folding it. */
+export function taskIdsOf(entries: readonly EventEntry[]): string[] {
+  const ids = new Set<string>();
+  for (const { event } of entries) {
+    const id = taskEventId(event);
+    if (id !== null) ids.add(id);
+    for (const answered of answeredTasks(event)) ids.add(answered.id);
+  }
+  return [...ids];
+}
+
+/** Whether a batch has a run that began by itself and does not say why: then it may answer any task that has ended. */
+export function wakesUnsaid(entries: readonly EventEntry[]): boolean {
+  return entries.some(
+    ({ event }) =>
+      event.type === 'RUN_STARTED' && textField(event, 'parentRunId') !== null && !interludeOf(event).trigger,
+  );
+}
+
+/** Whether a batch ends the agent's process: then it touches every task that still runs. */
+export function endsEveryTask(entries: readonly EventEntry[]): boolean {
+  return entries.some(({ event }) => customName(event) === CUSTOM.sessionEnded);
+}
+
+/**
+ * @param tasks the session's tasks with an id in `taskIdsOf`, and where it `endsEveryTask` the running ones, and where
+ * it `wakesUnsaid` the newest, in any order
+ * @returns the new and the changed ones, each once, as they stand after the placements
+ */
+export function foldTasks(
+  tasks: readonly Task[],
+  placements: readonly Placement[],
+  owner: { sessionId: string; agentId: string },
+): Task[] {
+  const ledger = new TaskLedger(tasks, owner);
+  for (const placement of placements) ledger.apply(placement);
+  return ledger.changed();
+}
+
+function answeredTasks(event: EventEntry['event']): { id: string; runId: string | null }[] {
+  const { trigger, foldedTaskIds } = interludeOf(event);
+  return [...named(trigger), ...stringList(foldedTaskIds).map((id) => ({ id, runId: null }))];
+}
+
+function named(trigger: TurnTrigger | undefined): { id: string; runId: string | null }[] {
+  return stringList(trigger?.taskIds).map((id, index) => ({ id, runId: trigger?.taskRunIds?.[index] ?? null }));
+}
+
+class TaskLedger {
+  readonly #byPosition = new Map<string, Task>();
+  readonly #changed = new Set<string>();
+  readonly #owner: { sessionId: string; agentId: string };
+
+  constructor(tasks: readonly Task[], owner: { sessionId: string; agentId: string }) {
+    this.#owner = owner;
+    for (const task of tasks) this.#byPosition.set(task.position, task);
+  }
+
+  changed(): Task[] {
+    return [...this.#changed].map((position) => this.#byPosition.get(position) as Task);
+  }
+
+  apply({ entry, turnId, turns }: Placement): void {
+    const name = customName(entry.event);
+    if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId);
+    if (name === CUSTOM.sessionEnded) this.#giveUpRunning(entry.occurredAt);
+    if (turnId === null) return;
+    const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
+    for (const { id, runId } of [...answeredTasks(entry.event), ...named(opened ?? undefined)]) {
+      const task = this.#find(id, runId);
+      if (task !== undefined && task.answeredInTurnId !== turnId) this.#put({ ...task, answeredInTurnId: turnId });
+    }
+  }
+
+  /** Nobody is left to say how they end. */
+  #giveUpRunning(at: number): void {
+    for (const task of this.#byPosition.values()) {
+      if (task.status === 'running') this.#put({ ...task, status: 'lost', endedAt: at });
+    }
+  }
+
+  #applyTaskEvent(name: string, entry: EventEntry, turnId: string | null): void {
+    const id = taskEventId(entry.event);
+    if (id === null) return;
+    const value = customValue(entry.event);
+    const runId = pickText(value, 'run_id', 'runId');
+    const starts = name === CUSTOM.taskStarted;
+    const found = this.#find(id, runId);
+    // A task that ended and starts again under the same name is another run of it.
+    const known = starts && found?.endedAt !== null && (runId === null || found?.runId !== runId) ? undefined : found;
+    const task = known ?? this.#born(id, runId, entry, starts ? turnId : null);
+    this.#put(withEnd(withFields(task, value, starts ? turnId : null), name, value, entry.occurredAt));
+  }
+
+  /** The run asked for, else the newest run that does not say which it is, else (asked for none) the newest. */
+  #find(id: string, runId: string | null): Task | undefined {
+    const runs = [...this.#byPosition.values()]
+      .filter((task) => task.id === id)
+      .sort((a, b) => Number(b.position) - Number(a.position));
+    if (runId === null) return runs[0];
+    return runs.find((task) => task.runId === runId) ?? runs.find((task) => task.runId === null);
+  }
+
+  #born(id: string, runId: string | null, entry: EventEntry, turnId: string | null): Task {
+    return {
+      id,
+      runId,
+      ...this.#owner,
+      kind: 'task',
+      description: id,
+      status: 'running',
+      summary: null,
+      exitCode: null,
+      error: null,
+      outputFile: null,
+      usage: null,
+      lastToolName: null,
+      toolCallId: null,
+      parentTaskId: null,
+      startedAt: entry.occurredAt,
+      endedAt: null,
+      startedInTurnId: turnId,
+      answeredInTurnId: null,
+      position: entry.position,
+    };
+  }
+
+  #put(task: Task): void {
+    this.#byPosition.set(task.position, task);
+    this.#changed.add(task.position);
+  }
+}
+
+function withFields(task: Task, value: Record<string, unknown>, startedInTurnId: string | null): Task {
+  const type = pickText(value, 'task_type', 'kind');
+  const usage = pick(value, 'usage');
+  return {
+    ...task,
+    runId: task.runId ?? pickText(value, 'run_id', 'runId'),
+    kind: type === null ? task.kind : normaliseTaskKind(type),
+    // Progress reports carry what the task does just now; its name is what it was started with.
+    description: task.description === task.id ? (pickText(value, 'description') ?? task.description) : task.description,
+    summary: pickText(value, 'summary') ?? task.summary,
+    exitCode: pickNumber(value, 'exit_code', 'exitCode') ?? task.exitCode ?? exitCodeIn(pickText(value, 'summary')),
+    error: pickText(value, 'error') ?? task.error,
+    outputFile: pickText(value, 'output_file', 'outputFile') || task.outputFile,
+    usage: typeof usage === 'object' ? usageOf(usage as Record<string, unknown>) : task.usage,
+    lastToolName: pickText(value, 'last_tool_name', 'lastToolName') ?? task.lastToolName,
+    toolCallId: pickText(value, 'tool_use_id', 'toolCallId') ?? task.toolCallId,
+    parentTaskId: pickText(value, 'parent_task_id', 'parentTaskId') ?? task.parentTaskId,
+    startedInTurnId: task.startedInTurnId ?? startedInTurnId,
+  };
+}
+
+/** A shell's summary ends with it, where the agent has no field for it. */
+function exitCodeIn(summary: string | null): number | null {
+  const code = /\bexit code (\d{1,3})\)?\.?$/.exec(summary ?? '')?.[1];
+  return code === undefined ? null : Number(code);
+}
+
+function usageOf(usage: Record<string, unknown>): Task['usage'] {
+  return {
+    totalTokens: pickNumber(usage, 'total_tokens', 'totalTokens'),
+    toolUses: pickNumber(usage, 'tool_uses', 'toolUses'),
+    durationMs: pickNumber(usage, 'duration_ms', 'durationMs'),
+  };
+}
+
+/** An end stays: only `lost`, which is a guess, gives way to what the agent says. */
+function withEnd(task: Task, name: string, value: Record<string, unknown>, at: number): Task {
+  const said = normaliseTaskEnd(pickText(value, 'status'));
+  const end = said ?? (name === CUSTOM.taskCompleted ? 'completed' : null);
+  if (end === null || (task.status !== 'running' && task.status !== 'lost')) return task;
+  return { ...task, status: end, endedAt: pickNumber(value, 'ended_at', 'endedAt') ?? at };
+}

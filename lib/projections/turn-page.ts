@@ -1,0 +1,57 @@
+import { comparePositions } from '@/lib/protocol/position';
+import type { Item, Turn } from '@/lib/protocol/read-models';
+import type { TurnHeader } from '@/lib/protocol/turn-places';
+import type { EventEntry } from './event-entry';
+import { foldItems } from './items';
+
+/**
+ * A turn from its header and its events in position order.
+ *
+ * @param entries every event whose place is this turn
+ */
+export function turnFromEvents(header: TurnHeader, entries: readonly EventEntry[]): Turn {
+  return settleTurn({ ...header, items: foldItems([], entries, header.kind === 'none') });
+}
+
+/**
+ * What a closed turn left open is open no more: its messages don't stream, and the tool calls and requests of a turn
+ * that broke off will never be answered. Derived from the header, so live and reloaded turns agree. Idempotent.
+ */
+export function settleTurn(turn: Turn): Turn {
+  if (turn.kind === 'none') return turn;
+  const over = turn.state !== 'open';
+  const broken = turn.state === 'failed' || turn.state === 'interrupted';
+  let changed = false;
+  const items = turn.items.map((item): Item => {
+    const settled = over ? settleItem(seen(item), broken, turn.endedAt) : seen(item);
+    changed ||= settled !== item;
+    return settled;
+  });
+  return changed ? { ...turn, items } : turn;
+}
+
+/** Messages stand in a turn only because it names them: its agent has seen them. */
+function seen(item: Item): Item {
+  if (item.kind !== 'message' || item.delivery === null || item.delivery === 'seen') return item;
+  return { ...item, delivery: 'seen', deliveryReason: null };
+}
+
+function settleItem(item: Item, broken: boolean, endedAt: number | null): Item {
+  switch (item.kind) {
+    case 'message':
+    case 'reasoning':
+      return item.streaming ? { ...item, streaming: false } : item;
+    case 'tool-call':
+      return broken && item.status === 'running' ? { ...item, status: 'failed', endedAt } : item;
+    case 'request':
+      return broken && item.outcome === null ? { ...item, outcome: 'cancelled', resolvedAt: endedAt } : item;
+    default:
+      return item;
+  }
+}
+
+/** Puts an item where its position says. */
+export function insertItem(items: readonly Item[], item: Item): Item[] {
+  const at = items.findIndex((other) => comparePositions(other.position, item.position) > 0);
+  return at < 0 ? [...items, item] : [...items.slice(0, at), item, ...items.slice(at)];
+}

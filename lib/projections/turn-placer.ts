@@ -1,0 +1,351 @@
+import type { InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
+import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '@/lib/protocol/turn-places';
+import type { EventEntry } from './event-entry';
+import { stringList } from './event-fields';
+import { interludeOf } from './interlude-metadata';
+import type { Placement } from './turns';
+
+/** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */
+const MAX_REMEMBERED = 256;
+
+interface OpenedTurn {
+  id: string;
+  kind: 'user' | 'between-run';
+  parentTurnId: string | null;
+  trigger: TurnHeader['trigger'];
+  /** `whoever waits`: the run does not say, so it answers every message that came before it. */
+  userMessageIds: string[] | 'whoever waits';
+}
+
+/**
+ * The verbs of the turn projection over one mutable copy of its state.
+ * The copy is made at the first change, so that a batch of plain deltas leaves the state the very same object.
+ */
+export class TurnPlacer {
+  #places: TurnPlaces;
+  #copied = false;
+
+  constructor(places: TurnPlaces) {
+    this.#places = places;
+  }
+
+  places(): TurnPlaces {
+    return this.#places;
+  }
+
+  get openTurnId(): string | null {
+    return this.#places.openTurn?.id ?? null;
+  }
+
+  begin(entry: EventEntry): Placement {
+    return { entry, turnId: null, entityId: null, role: null, turns: [], moves: [], removedTurnIds: [], folds: [] };
+  }
+
+  /** Gives the event a visible place: the open turn, or what stands outside any turn. */
+  show(placement: Placement): void {
+    placement.turnId = this.#current(placement);
+  }
+
+  openTurn(placement: Placement, turn: OpenedTurn): void {
+    const { entry } = placement;
+    const places = this.#change();
+    if (places.openTurn !== null && places.openTurn.id !== turn.id) this.#close(placement, 'interrupted', null);
+    places.outside = null;
+    placement.turnId = turn.id;
+    const waiting = places.userMessages.filter((message) => !message.queued).map((message) => message.id);
+    // Told twice that it started: it keeps its beginning.
+    const known = places.openTurn;
+    const saysNobody = turn.userMessageIds === 'whoever waits';
+    const header: TurnHeader = {
+      id: turn.id,
+      kind: turn.kind,
+      state: 'open',
+      position: known?.position ?? entry.position,
+      trigger: turn.trigger,
+      userMessageIds:
+        turn.userMessageIds === 'whoever waits' ? [...(known?.userMessageIds ?? []), ...waiting] : turn.userMessageIds,
+      parentTurnId: turn.parentTurnId,
+      startedAt: known?.startedAt ?? entry.occurredAt,
+      endedAt: null,
+      error: null,
+    };
+    places.openTurn = header;
+    if (saysNobody && header.userMessageIds.length === 0) places.awaitsMessage = true;
+    else delete places.awaitsMessage;
+    placement.turns.push(header);
+    this.#claimMessages(placement, header.userMessageIds);
+  }
+
+  /** What woke an agent that does not say: the task ends nobody has answered, where its run says it began by itself. */
+  likelyTrigger(byItself: boolean): TurnTrigger {
+    const ended = byItself ? this.#places.endedTasks : [];
+    if (ended.length === 0) return { kind: 'unknown', taskIds: [] };
+    return { kind: 'task', taskIds: ended.map((task) => task.id), taskRunIds: ended.map((task) => task.runId) };
+  }
+
+  /** Moves what the event says this turn answers into it: task ends, and user messages named later. */
+  claim(placement: Placement, metadata: InterludeMetadata): void {
+    const turnId = placement.turnId;
+    if (turnId === null) return;
+    const trigger = metadata.trigger;
+    const taskIds = [...stringList(trigger?.taskIds), ...stringList(metadata.foldedTaskIds)];
+    const runIds = trigger?.taskRunIds ?? [];
+    for (const [index, taskId] of taskIds.entries()) {
+      const runId = runIds[index] ?? null;
+      const found = this.#places.endedTasks.filter(
+        (task) => task.id === taskId && (runId === null || task.runId === null || task.runId === runId),
+      );
+      // Given up as lost and told of later, it ended twice: the turn was told of the later one.
+      const last = found.at(-1);
+      if (last !== undefined) this.#move(placement, last, turnId, last.position);
+      if (found.length > 0) {
+        const places = this.#change();
+        places.endedTasks = places.endedTasks.filter((task) => !found.includes(task));
+      }
+    }
+    this.#claimMessages(placement, stringList(metadata.userMessageIds));
+  }
+
+  closeTurn(placement: Placement, runId: string | null, end: Pick<TurnHeader, 'state' | 'error'>): void {
+    const open = this.#places.openTurn;
+    if (open === null || (runId !== null && runId !== open.id)) return;
+    placement.turnId = open.id;
+    const metadata = interludeOf(placement.entry.event);
+    this.claim(placement, metadata);
+    const places = this.#change();
+    places.openTurn = {
+      ...open,
+      trigger: metadata.trigger ?? open.trigger,
+      userMessageIds: metadata.userMessageIds === undefined ? open.userMessageIds : stringList(metadata.userMessageIds),
+    };
+    this.#close(placement, end.state, end.error);
+  }
+
+  /** A person's message stands by itself until a turn answers it. */
+  openUserMessage(placement: Placement, id: string): void {
+    const announced = this.#places.openTurn?.userMessageIds.includes(id) ?? false;
+    if (announced || this.#home('text', id) !== undefined) {
+      this.startEntity(placement, 'text', id, null);
+      return;
+    }
+    const { entry } = placement;
+    const waiting = this.#places.userMessages.find((message) => message.id === id);
+    if (this.#places.awaitsMessage && waiting === undefined) {
+      this.#takeIn(placement, id);
+      return;
+    }
+    const turnId = waiting?.turnId ?? this.#standAlone(placement);
+    placement.turnId = turnId;
+    const places = this.#change();
+    const queued = interludeOf(entry.event).delivery === 'queued' ? { queued: true as const } : {};
+    if (waiting === undefined)
+      places.userMessages = remember(places.userMessages, {
+        id,
+        runId: null,
+        turnId,
+        position: entry.position,
+        ...queued,
+      });
+    else if (waiting.queued && !queued.queued) this.#arrived(waiting);
+    this.#setHome('text', id, { turnId, position: entry.position, role: 'user', streaming: null });
+  }
+
+  /** The open turn answers this message, which its agent tells only now. */
+  #takeIn(placement: Placement, id: string): void {
+    const places = this.#change();
+    const open = places.openTurn;
+    if (open === null) return;
+    places.openTurn = { ...open, userMessageIds: [...open.userMessageIds, id] };
+    placement.turns.push(places.openTurn);
+    placement.turnId = open.id;
+    this.#setHome('text', id, { turnId: open.id, position: placement.entry.position, role: 'user', streaming: null });
+  }
+
+  /** How a message went on stands beside it. A message that a turn has claimed is seen, and nothing is left to say. */
+  deliver(placement: Placement, id: string, arrived: boolean): void {
+    const waiting = this.#places.userMessages.find((message) => message.id === id);
+    if (waiting === undefined) return;
+    placement.turnId = waiting.turnId;
+    if (arrived && waiting.queued) this.#arrived(waiting);
+  }
+
+  /** What is said of an entity only where that entity stands; false when it stands nowhere that is remembered. */
+  join(placement: Placement, kind: string, id: string): boolean {
+    const home = this.#home(kind, id);
+    if (home === undefined) return false;
+    placement.turnId = home.turnId;
+    return true;
+  }
+
+  #arrived(waiting: Unanswered): void {
+    const places = this.#change();
+    const { queued: _queued, ...arrived } = waiting;
+    places.userMessages = places.userMessages.map((message) => (message === waiting ? arrived : message));
+  }
+
+  /** A task's end stands where it happened until a turn answers it. */
+  endTask(placement: Placement, id: string, runId: string | null): void {
+    const turnId = this.openTurnId ?? this.#standAlone(placement);
+    placement.turnId = turnId;
+    const places = this.#change();
+    places.endedTasks = remember(places.endedTasks, { id, runId, turnId, position: placement.entry.position });
+  }
+
+  openEntity(placement: Placement, kind: string, id: string, task: string | null): void {
+    const known = this.#home(kind, id);
+    if (known !== undefined) {
+      placement.turnId = known.turnId;
+      placement.role = known.role ?? placement.role;
+      return;
+    }
+    const turnId = task === null ? this.#current(placement) : `task:${task}`;
+    placement.turnId = turnId;
+    this.#setHome(kind, id, { turnId, position: placement.entry.position, role: placement.role, streaming: null });
+  }
+
+  /** A START: told again, what it names begins anew where it stands, and only what follows folds into it. */
+  startEntity(placement: Placement, kind: string, id: string, task: string | null): void {
+    const known = this.#home(kind, id);
+    this.openEntity(placement, kind, id, task);
+    if (known !== undefined) {
+      this.#setHome(kind, id, { ...known, position: placement.entry.position, streaming: null });
+    }
+  }
+
+  continueEntity(placement: Placement, kind: string, id: string, task: string | null, streaming: FoldedType): void {
+    const known = this.#home(kind, id);
+    if (known === undefined && kind === 'text') placement.role = 'assistant';
+    this.openEntity(placement, kind, id, task);
+    const home = known ?? this.#home(kind, id);
+    if (home === undefined || home.streaming !== null) return;
+    // Without a START row its first delta is where it stands; folding would move that.
+    this.#setHome(kind, id, { ...home, streaming: known === undefined ? 'never' : streaming });
+  }
+
+  endEntity(placement: Placement, kind: string, id: string, keep: boolean): void {
+    const home = this.#home(kind, id);
+    if (home === undefined) {
+      placement.turnId ??= this.openTurnId;
+      return;
+    }
+    placement.turnId = home.turnId;
+    placement.role = home.role;
+    this.#fold(placement, id, home);
+    if (keep) this.#setHome(kind, id, atRest(home));
+    else this.#dropHome(`${kind}:${id}`);
+  }
+
+  #close(placement: Placement, state: TurnHeader['state'], error: TurnHeader['error']): void {
+    const places = this.#change();
+    const open = places.openTurn;
+    if (open === null) return;
+    for (const [key, home] of Object.entries(places.homes)) {
+      if (home.turnId !== open.id) continue;
+      this.#fold(placement, key.slice(key.indexOf(':') + 1), home);
+      // A tool call or a question may be answered by the next user message; those of a failed turn never will.
+      // What was asked of the agent is answered whatever became of the turn.
+      // Where the next run broke in, what the broken one still has to say is its own.
+      const mayGoOn = state === 'interrupted' && error === null && placement.turnId !== open.id;
+      if (key.startsWith('command:') || mayGoOn || (state === 'finished' && /^(tool|request):/.test(key)))
+        this.#setHomeKey(key, atRest(home));
+      else this.#dropHome(key);
+    }
+    placement.turns.push({ ...open, state, error, endedAt: placement.entry.occurredAt });
+    places.openTurn = null;
+    delete places.awaitsMessage;
+  }
+
+  #claimMessages(placement: Placement, ids: readonly string[]): void {
+    const turnId = placement.turnId;
+    if (turnId === null || ids.length === 0) return;
+    const found = this.#places.userMessages.filter((message) => ids.includes(message.id));
+    if (found.length === 0) return;
+    for (const message of found) {
+      this.#move(placement, message, turnId, null);
+      const home = this.#home('text', message.id);
+      if (home !== undefined) this.#setHome('text', message.id, { ...home, turnId });
+    }
+    const places = this.#change();
+    places.userMessages = places.userMessages.filter((message) => !found.includes(message));
+  }
+
+  #move(placement: Placement, what: Unanswered, toTurnId: string, position: Placement['moves'][number]['position']) {
+    if (what.turnId === toTurnId) return;
+    placement.moves.push({ entityId: what.id, fromTurnId: what.turnId, toTurnId, position });
+    if (what.turnId === `none:${what.position}`) placement.removedTurnIds.push(what.turnId);
+  }
+
+  #fold(placement: Placement, entityId: string, home: Home): void {
+    if (home.streaming === null || home.streaming === 'never') return;
+    placement.folds.push({ entityId, fromPosition: home.position, type: home.streaming });
+  }
+
+  #current(placement: Placement): string {
+    if (this.#places.openTurn !== null) {
+      if (this.#places.awaitsMessage && placement.role !== 'user') delete this.#change().awaitsMessage;
+      return this.#places.openTurn.id;
+    }
+    if (this.#places.outside !== null) return this.#places.outside.id;
+    const turnId = this.#standAlone(placement);
+    this.#change().outside = placement.turns.at(-1) ?? null;
+    return turnId;
+  }
+
+  /** Opens a `none` turn for this event alone, so that moving the event away leaves nothing behind. */
+  #standAlone(placement: Placement): string {
+    const { position, occurredAt } = placement.entry;
+    const header: TurnHeader = {
+      id: `none:${position}`,
+      kind: 'none',
+      state: 'finished',
+      position,
+      trigger: null,
+      userMessageIds: [],
+      parentTurnId: null,
+      startedAt: occurredAt,
+      endedAt: occurredAt,
+      error: null,
+    };
+    placement.turns.push(header);
+    placement.turnId = header.id;
+    // What comes after stands after: it may not join an older `none` turn.
+    this.#change().outside = null;
+    return header.id;
+  }
+
+  #home(kind: string, id: string): Home | undefined {
+    return this.#places.homes[`${kind}:${id}`];
+  }
+
+  #setHome(kind: string, id: string, home: Home): void {
+    this.#setHomeKey(`${kind}:${id}`, home);
+  }
+
+  #setHomeKey(key: string, home: Home): void {
+    const places = this.#change();
+    places.homes[key] = home;
+    const keys = Object.keys(places.homes);
+    if (keys.length > MAX_REMEMBERED) delete places.homes[keys[0] as string];
+  }
+
+  #dropHome(key: string): void {
+    delete this.#change().homes[key];
+  }
+
+  #change(): TurnPlaces {
+    if (!this.#copied) {
+      this.#places = { ...this.#places, homes: { ...this.#places.homes } };
+      this.#copied = true;
+    }
+    return this.#places;
+  }
+}
+
+/** Its deltas so far are folded; a home that may not fold stays so. */
+function atRest(home: Home): Home {
+  return { ...home, streaming: home.streaming === 'never' ? 'never' : null };
+}
+
+function remember(list: readonly Unanswered[], entry: Unanswered): Unanswered[] {
+  return [...list.slice(-(MAX_REMEMBERED - 1)), entry];
+}
