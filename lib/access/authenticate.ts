@@ -1,0 +1,42 @@
+import { AppError } from '@/lib/protocol/errors';
+import type { AccessPolicy } from './access-policy';
+import { sameSecret } from './digest';
+import { checkHost } from './host';
+import { checkSameOrigin } from './same-origin';
+import { isLiveSession, sessionOf } from './session-cookie';
+
+/** `program` came with the bearer token, `operator` with the cookie of a signed-in browser. */
+export type Caller = 'program' | 'operator';
+
+/**
+ * Decides who sends a request, before anything of it is read. First line of every handler but the health checks.
+ *
+ * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`
+ */
+export async function authenticate(request: Request, policy: AccessPolicy): Promise<Caller> {
+  checkHost(request, policy);
+  const authorization = request.headers.get('authorization');
+  // A wrong bearer token is never saved by a good cookie: the sender meant the token.
+  if (authorization !== null) {
+    const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
+    if (token !== undefined && sameSecret(token, policy.token)) return 'program';
+    throw unauthenticated('The bearer token of this request is not this server’s token.');
+  }
+  if (!(await isSignedIn(request, policy))) throw unauthenticated('This request carries no sign-in.');
+  checkSameOrigin(request);
+  return 'operator';
+}
+
+/** Whether the request carries the cookie of a live session. For pages, which redirect instead of refusing. */
+export async function isSignedIn(request: Request, policy: AccessPolicy): Promise<boolean> {
+  const session = sessionOf(request.headers);
+  return session !== null && (await isLiveSession(session, policy.token, policy.now()));
+}
+
+function unauthenticated(what: string): AppError {
+  return new AppError(
+    'unauthenticated',
+    `${what} Send "Authorization: Bearer <token>", or open the sign-in link that "npm start" prints; the token is in the data directory's "token" file unless INTERLUDE_TOKEN sets it.`,
+    { headers: { 'www-authenticate': 'Bearer realm="interlude"' } },
+  );
+}

@@ -1,0 +1,28 @@
+/**
+ * What a page may load and run. What agents write is hostile: should any of it ever get past the renderer, there is
+ * still no inline script, no foreign host to load from or send to, no frame and no form target for it to use.
+ *
+ * @param nonce fresh for every response, in base64
+ * @param isDevelopment Next's development server evaluates code and talks to itself over a WebSocket
+ */
+export function contentPolicy(nonce: string, isDevelopment: boolean): string {
+  return [
+    "default-src 'self'",
+    `script-src 'self' 'nonce-${nonce}' 'strict-dynamic'${isDevelopment ? " 'unsafe-eval'" : ''}`,
+    `style-src 'self' ${isDevelopment ? "'unsafe-inline'" : `'nonce-${nonce}'`}`,
+    // Measured heights and virtual offsets stand in style attributes, which can load nothing under the rest of this.
+    "style-src-attr 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    `connect-src 'self'${isDevelopment ? ' ws:' : ''}`,
+    "worker-src 'self'",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+export function makeNonce(): string {
+  return btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(16))));
+}

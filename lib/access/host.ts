@@ -1,0 +1,31 @@
+import { AppError } from '@/lib/protocol/errors';
+import type { AccessPolicy } from './access-policy';
+
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
+
+/**
+ * Refuses a request that was sent to a name this server does not go by. A hostile page can point a name of its own at
+ * 127.0.0.1 and then counts as same-origin (DNS rebinding); what it can't do is send another Host than that name.
+ *
+ * @throws AppError `misdirected_host`
+ */
+export function checkHost(request: Request, policy: AccessPolicy): void {
+  const name = hostName(request.headers.get('host') ?? new URL(request.url).host);
+  if (LOOPBACK.includes(name) || policy.allowedHosts.some((allowed) => allowed === name || `[${allowed}]` === name))
+    return;
+  // An address can't be rebound: only names are looked up.
+  if (policy.allowAddresses && isAddress(name)) return;
+  throw new AppError(
+    'misdirected_host',
+    `This server does not answer under the name ${JSON.stringify(name)}. Use http://localhost, or add the name to INTERLUDE_ALLOWED_HOSTS and start again.`,
+  );
+}
+
+/** `Host` without its port, in lower case and without a trailing dot; an IPv6 address keeps its brackets. */
+function hostName(host: string): string {
+  return host.trim().toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
+}
+
+function isAddress(name: string): boolean {
+  return /^\d{1,3}(\.\d{1,3}){3}$/.test(name) || /^\[[0-9a-f:.]+\]$/.test(name);
+}

@@ -1,0 +1,12 @@
+const NOWHERE = 'http://interlude.invalid';
+
+/**
+ * Where to go after the sign-in: a path of this server and nothing else. It is resolved as a browser would resolve it
+ * (which reads `/\host`, tabs and `/.//host` in its own way), and what still names a host afterwards is dropped.
+ */
+export function nextPath(next: string | null): string {
+  if (next === null || !next.startsWith('/') || !URL.canParse(next, NOWHERE)) return '/';
+  const url = new URL(next, NOWHERE);
+  if (url.origin !== NOWHERE || url.pathname.startsWith('//')) return '/';
+  return `${url.pathname}${url.search}${url.hash}`;
+}

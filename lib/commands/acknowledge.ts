@@ -1,0 +1,102 @@
+import { columnText } from '@/db/column-text';
+import type { WriteTransaction } from '@/db/write-queue';
+import { authenticate } from '@/lib/access/authenticate';
+import type { ServerContext } from '@/lib/access/server-context';
+import { appendServerEvents } from '@/lib/ingest/append-server-events';
+import { type Ack, ackSchema, type CommandAnswer, type CommandState } from '@/lib/protocol/commands';
+import { AppError } from '@/lib/protocol/errors';
+import { momentEvent } from './command-events';
+import { commandFromRow, type StoredCommand } from './command-row';
+import { readInput } from './read-input';
+import { runnerIn } from './runner-arguments';
+import { isOlder, type RunnerRef, readRunner } from './runner-connection';
+import { takePosition } from './take-position';
+
+/**
+ * What an acknowledgement makes of a command; null: it stays as it is. An end stays an end, but for one that was only
+ * presumed: a runner that was cut off may have acted before its command expired.
+ */
+const NEXT: Record<CommandState, Record<Ack['state'], Ack['state'] | null>> = {
+  queued: { delivered: 'delivered', done: 'done', failed: 'failed' },
+  delivered: { delivered: null, done: 'done', failed: 'failed' },
+  done: { delivered: null, done: null, failed: null },
+  failed: { delivered: null, done: null, failed: null },
+  expired: { delivered: 'delivered', done: 'done', failed: null },
+};
+
+/**
+ * `POST /agents/:id/commands/:commandId/ack`: a runner says what became of a command. May be sent again.
+ *
+ * @returns 200 with a CommandAnswer: the state the command has now, whichever acknowledgement brought it there
+ * @throws AppError `invalid_argument`, `not_found`, `stale_epoch` when a newer runner has taken over
+ */
+export async function postAck(
+  request: Request,
+  server: ServerContext,
+  { agentId = '', commandId = '' }: Record<string, string>,
+): Promise<Response> {
+  await authenticate(request, server);
+  const ack = await readInput(request, ackSchema);
+  const runner = runnerIn(request, ack);
+  const now = server.now();
+  const answer = await server.database.writes.run((transaction) =>
+    acknowledge(transaction, columnText(agentId), commandId, ack, runner, now),
+  );
+  return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
+}
+
+export async function acknowledge(
+  transaction: WriteTransaction,
+  agentId: string,
+  commandId: string,
+  ack: Pick<Ack, 'state' | 'reason' | 'result'>,
+  runner: RunnerRef | null,
+  now: number,
+): Promise<CommandAnswer> {
+  const current = await readRunner(transaction, agentId);
+  if (runner !== null && current !== null && isOlder(runner, current)) {
+    throw new AppError('stale_epoch', `A newer runner of this agent has taken over (${current.id}). Stop this one.`, {
+      details: { runnerId: current.id, startedAt: current.startedAt },
+    });
+  }
+  const { rows } = await transaction.execute({
+    sql: 'SELECT * FROM commands WHERE id = ? AND agent_id = ?',
+    args: [columnText(commandId), agentId],
+  });
+  if (rows[0] === undefined) {
+    const message = `There is no command ${JSON.stringify(commandId)} for this agent. Forget it.`;
+    throw new AppError('not_found', message);
+  }
+  const stored = commandFromRow(rows[0]);
+  const next = NEXT[stored.state][ack.state];
+  if (next === null) return { commandId: stored.command.id, state: stored.state };
+  await settle(transaction, stored, next, ack.reason ?? null, ack.result, now);
+  return { commandId: stored.command.id, state: next };
+}
+
+/** Moves a command on and says so in its session. */
+export async function settle(
+  transaction: WriteTransaction,
+  { command, agentId, state: before }: StoredCommand,
+  state: Exclude<CommandState, 'queued'>,
+  reason: string | null,
+  result: unknown,
+  now: number,
+): Promise<void> {
+  const position = await takePosition(transaction);
+  await transaction.execute({
+    sql: `UPDATE commands SET state = ?, reason = ?, result = ?, lease_until = NULL, updated_position = ? WHERE id = ?`,
+    args: [
+      state,
+      reason === null ? null : columnText(reason),
+      result === undefined ? null : JSON.stringify(result),
+      position,
+      command.id,
+    ],
+  });
+  // Delivered and done are one moment in a message's life, and it is told once.
+  if (command.type === 'message' && state === 'done' && before === 'delivered') return;
+  const event = momentEvent(command, state === 'expired' ? 'failed' : state, reason);
+  if (command.sessionId === null || event === null) return;
+  await appendServerEvents(transaction, now, [{ agentId, sessionId: command.sessionId, event }]);
+}

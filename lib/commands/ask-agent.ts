@@ -1,0 +1,183 @@
+import { columnText } from '@/db/column-text';
+import type { WriteTransaction } from '@/db/write-queue';
+import { authenticate } from '@/lib/access/authenticate';
+import type { ServerContext } from '@/lib/access/server-context';
+import { parseJson } from '@/lib/ingest/parse-json';
+import { readBody } from '@/lib/ingest/read-body';
+import {
+  answerQuestionSchema,
+  type CommandAnswer,
+  type CommandBodies,
+  type CommandType,
+  decidePermissionSchema,
+  interruptSchema,
+  setLogLevelSchema,
+  stopTaskSchema,
+} from '@/lib/protocol/commands';
+import { AppError } from '@/lib/protocol/errors';
+import { commandHubOf } from './command-hub';
+import { findByClientId, findEffective, queueCommand } from './queue-command';
+import { parseInput, readInput } from './read-input';
+import { type WritableSession, writableSession } from './writable-session';
+
+/**
+ * What operators ask of an agent besides messages. Every handler answers 202 with a CommandAnswer once the command is
+ * on disk, and answers the same again for the same `clientId`.
+ */
+
+type Ids = Record<string, string>;
+type Asked = { agentId: string; answer: CommandAnswer };
+
+/** `POST /sessions/:id/interrupt` */
+export async function postInterrupt(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { clientId } = await readInput(request, interruptSchema);
+  return askSession(server, ids, 'interrupt', clientId, async () => ({ body: {}, about: null }));
+}
+
+/** `POST /sessions/:id/tasks/:taskId/stop` */
+export async function postTaskStop(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { taskId = '' } = ids;
+  const { runId, clientId } = await readInput(request, stopTaskSchema);
+  return askSession(server, ids, 'task.stop', clientId, async (transaction, session) => {
+    const running = await runningTask(transaction, session.id, taskId, runId ?? null);
+    const body = { taskId, ...(running === null ? {} : { runId: running }) };
+    return { body, about: { path: '$.taskId', value: taskId } };
+  });
+}
+
+/** `POST /sessions/:id/requests/:requestId`: `{"behavior", …}` for a permission, `{"answers"}` for a question. */
+export async function postRequestAnswer(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { requestId = '' } = ids;
+  const bytes = await readBody(request);
+  const input = parseJson(bytes);
+  const isAnswer = typeof input === 'object' && input !== null && 'answers' in input;
+  if (isAnswer) {
+    const { answers, clientId } = parseInput(input, answerQuestionSchema);
+    return askSession(server, ids, 'question.answer', clientId, async (transaction, session) => {
+      await requireOpen(transaction, session, requestId, 'question');
+      return { body: { requestId, answers }, about: null };
+    });
+  }
+  const { clientId, ...decision } = parseInput(input, decidePermissionSchema);
+  return askSession(server, ids, 'permission.decision', clientId, async (transaction, session) => {
+    await requireOpen(transaction, session, requestId, 'permission');
+    return { body: { requestId, ...decision }, about: null };
+  });
+}
+
+/** `PUT /agents/:id/log-level` */
+export async function putLogLevel(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { agentId = '' } = ids;
+  const body = await readInput(request, setLogLevelSchema);
+  const now = server.now();
+  const asked = await server.database.writes.run(async (transaction): Promise<Asked> => {
+    const id = columnText(agentId);
+    const { rows } = await transaction.execute({ sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] });
+    if (rows.length === 0) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
+    const fields = { id: crypto.randomUUID(), agentId: id, sessionId: null, clientId: null, now };
+    const command = await queueCommand(transaction, { ...fields, type: 'log-level.set', body });
+    return { agentId: id, answer: { commandId: command.id, state: 'queued' } };
+  });
+  return answered(server, asked);
+}
+
+/**
+ * @param prepare checks what is asked for and gives the command's body; `about` names what an earlier command, still
+ *   on its way, would already be about: then that one is the answer
+ */
+async function askSession<Type extends CommandType>(
+  server: ServerContext,
+  { sessionId = '' }: Ids,
+  type: Type,
+  clientId: string | undefined,
+  prepare: (
+    transaction: WriteTransaction,
+    session: WritableSession,
+  ) => Promise<{ body: CommandBodies[Type]; about: { path: string; value: string } | null }>,
+): Promise<Response> {
+  const now = server.now();
+  const asked = await server.database.writes.run(async (transaction): Promise<Asked> => {
+    const again = clientId === undefined ? null : await findByClientId(transaction, sessionId, clientId);
+    if (again !== null) return { agentId: again.agentId, answer: { commandId: again.command.id, state: again.state } };
+    const session = await writableSession(transaction, sessionId);
+    const { agentId } = session;
+    const { body, about } = await prepare(transaction, session);
+    const repeats = type === 'interrupt' || about !== null;
+    const pending = repeats ? await findEffective(transaction, agentId, session.id, type, about) : null;
+    if (pending !== null) return { agentId, answer: { commandId: pending.command.id, state: pending.state } };
+    const fields = { id: crypto.randomUUID(), agentId, sessionId: session.id, clientId: clientId ?? null, now };
+    const command = await queueCommand(transaction, { ...fields, type, body });
+    return { agentId, answer: { commandId: command.id, state: 'queued' } };
+  });
+  return answered(server, asked);
+}
+
+function answered(server: ServerContext, { agentId, answer }: Asked): Response {
+  commandHubOf(server).wake(agentId);
+  return Response.json(answer, { status: 202, headers: { 'cache-control': 'no-store' } });
+}
+
+/** @returns the run that is meant, null where the agent does not name its runs */
+async function runningTask(
+  transaction: WriteTransaction,
+  sessionId: string,
+  taskId: string,
+  runId: string | null,
+): Promise<string | null> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT run_id, status FROM tasks WHERE session_id = ? AND id = ? AND ifnull(run_id = ?, ? IS NULL)
+          ORDER BY position DESC LIMIT 1`,
+    args: [sessionId, columnText(taskId), runId, runId],
+  });
+  const [task] = rows;
+  if (task === undefined) {
+    throw missing('task', taskId, `GET /api/v1/sessions/${encodeURIComponent(sessionId)}/tasks lists them.`);
+  }
+  if (String(task.status) !== 'running') {
+    throw new AppError('conflict', `The task has ended (${task.status}): there is nothing to stop.`, {
+      details: { reason: 'task_ended', status: String(task.status) },
+    });
+  }
+  return task.run_id === null ? null : String(task.run_id);
+}
+
+async function requireOpen(
+  transaction: WriteTransaction,
+  session: WritableSession,
+  requestId: string,
+  kind: 'permission' | 'question',
+): Promise<void> {
+  const open = session.pendingRequests.find((request) => request.id === requestId);
+  if (open === undefined) {
+    // A walk through the session's events, which only a request that comes too late has to pay for.
+    const { rows } = await transaction.execute({
+      sql: `SELECT 1 FROM events WHERE session_id = ? AND type = 'CUSTOM' AND entity_id = ?
+            AND payload->>'$.name' = 'request:opened' LIMIT 1`,
+      args: [session.id, columnText(requestId)],
+    });
+    if (rows.length === 0) throw missing('request', requestId, 'The transcript shows what the agent asks.');
+    throw new AppError('conflict', 'The request is resolved: the agent waits for no answer any more.', {
+      details: { reason: 'request_resolved' },
+    });
+  }
+  if (open.kind !== undefined && open.kind !== kind) {
+    const wanted = open.kind === 'question' ? '{"answers": {…}}' : '{"behavior": "allow" | "deny"}';
+    throw new AppError('invalid_argument', `The request is a ${open.kind}. Answer it with ${wanted}.`);
+  }
+  for (const type of ['permission.decision', 'question.answer'] as const) {
+    const about = { path: '$.requestId', value: requestId };
+    const pending = await findEffective(transaction, session.agentId, session.id, type, about);
+    if (pending === null) continue;
+    throw new AppError('conflict', 'The request was answered already, and the answer is on its way to the agent.', {
+      details: { reason: 'request_answered', commandId: pending.command.id },
+    });
+  }
+}
+
+function missing(what: string, id: string, hint: string): AppError {
+  return new AppError('not_found', `There is no ${what} ${JSON.stringify(id)}. ${hint}`);
+}

@@ -1,0 +1,57 @@
+import type { WriteTransaction } from '@/db/write-queue';
+import { COMMAND_LEASE_MS } from '@/lib/protocol/limits';
+import { commandFromRow, type StoredCommand } from './command-row';
+import { isOlder, type RunnerRef, readRunner } from './runner-connection';
+
+/** Most commands of one claim. */
+export const MAX_CLAIMED = 200;
+
+export type ClaimOutcome =
+  | { kind: 'claimed'; commands: StoredCommand[]; counter: number }
+  | { kind: 'fenced'; by: RunnerRef }
+  /** Another stream of the same runner has taken this one's place. */
+  | { kind: 'replaced' };
+
+export interface Claim {
+  agentId: string;
+  runner: RunnerRef;
+  streamId: string;
+  /** Everything open behind this position is claimed, whoever holds its lease: the stream has not carried it yet. */
+  after: number;
+  now: number;
+}
+
+/**
+ * Takes an agent's commands for a stream: what it has not carried, and what nobody acknowledged while its lease ran.
+ *
+ * Ordering: by position, over old and new ones.
+ * Failure: what is claimed here and never reaches the runner comes again when the lease has run out, or as soon as the
+ * runner connects again behind a position before it.
+ */
+export async function claimCommands(transaction: WriteTransaction, claim: Claim): Promise<ClaimOutcome> {
+  const { agentId, runner, streamId, after, now } = claim;
+  const stored = await readRunner(transaction, agentId);
+  if (stored !== null && stored.streamId !== streamId) {
+    return isOlder(runner, stored) || stored.id !== runner.id
+      ? { kind: 'fenced', by: { id: stored.id, startedAt: stored.startedAt } }
+      : { kind: 'replaced' };
+  }
+  const [counter, due] = await transaction.batch([
+    'SELECT position FROM counter',
+    {
+      sql: `SELECT * FROM commands WHERE agent_id = ?1 AND state IN ('queued', 'delivered') AND expires_at > ?2
+              AND (position > ?3 OR (state = 'queued' AND ifnull(lease_until, 0) <= ?2))
+            ORDER BY position LIMIT ${MAX_CLAIMED}`,
+      args: [agentId, now, after],
+    },
+  ]);
+  const commands = (due?.rows ?? []).map(commandFromRow);
+  if (commands.length > 0) {
+    await transaction.execute({
+      sql: `UPDATE commands SET lease_until = ?, claimed_by = ?, delivery_count = delivery_count + 1
+            WHERE id IN (SELECT value FROM json_each(?))`,
+      args: [now + COMMAND_LEASE_MS, runner.id, JSON.stringify(commands.map(({ command }) => command.id))],
+    });
+  }
+  return { kind: 'claimed', commands, counter: Number(counter?.rows[0]?.position ?? 0) };
+}

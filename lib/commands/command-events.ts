@@ -1,0 +1,54 @@
+import { type AgUiEvent, type CommandEventValue, CUSTOM, type MessageDeliveryValue } from '@/lib/protocol/ag-ui';
+import type { Command } from '@/lib/protocol/commands';
+
+/** What a command's way leaves in the transcript of its session. */
+export type CommandMoment = 'queued' | 'delivered' | 'done' | 'failed';
+
+/** The message itself, as if the agent's own runner had told of it, and that it waits. */
+export function messageEvents({ body }: Command & { type: 'message' }, clientId: string | null): AgUiEvent[] {
+  const { messageId, text, from, replyTo } = body;
+  const interlude = {
+    delivery: 'queued' as const,
+    from,
+    ...(clientId === null ? {} : { clientId }),
+    ...(replyTo === undefined ? {} : { replyTo: [replyTo] }),
+  };
+  return [
+    { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: from.id, metadata: { interlude } },
+    { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text },
+    { type: 'TEXT_MESSAGE_END', messageId },
+  ];
+}
+
+/** @returns null where the transcript has nothing to say of it */
+export function momentEvent(command: Command, moment: CommandMoment, reason: string | null): AgUiEvent | null {
+  const why = reason === null ? {} : { reason };
+  if (command.type === 'message') {
+    // A message is done when a turn names it, and that is an event of its own.
+    const delivery = moment === 'done' ? 'delivered' : moment;
+    const value: MessageDeliveryValue = { message_id: command.body.messageId, delivery, ...why };
+    return { type: 'CUSTOM', name: CUSTOM.messageDelivery, value };
+  }
+  // On its way is where it was already.
+  if (moment === 'delivered') return null;
+  const value: CommandEventValue = { command_id: command.id, type: command.type, ...aboutOf(command), ...why };
+  return { type: 'CUSTOM', name: NAME[moment], value };
+}
+
+const NAME = { queued: CUSTOM.commandQueued, done: CUSTOM.commandDone, failed: CUSTOM.commandFailed } as const;
+
+function aboutOf(command: Command): Partial<CommandEventValue> {
+  switch (command.type) {
+    case 'task.stop':
+      return {
+        task_id: command.body.taskId,
+        ...(command.body.runId === undefined ? {} : { run_id: command.body.runId }),
+      };
+    case 'permission.decision':
+      return { request_id: command.body.requestId, behavior: command.body.behavior };
+    case 'question.answer':
+      return { request_id: command.body.requestId };
+    default:
+      return {};
+  }
+}

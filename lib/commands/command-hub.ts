@@ -1,0 +1,206 @@
+import type { Database } from '@/db/client';
+import { databaseErrorCode } from '@/db/database-error';
+import type { ServerContext } from '@/lib/access/server-context';
+import { AppError } from '@/lib/protocol/errors';
+import { HEARTBEAT_MS } from '@/lib/protocol/limits';
+import { claimCommands } from './claim-commands';
+import { CommandStream } from './command-stream';
+import { expireCommands } from './expire-commands';
+import { connectRunner, disconnectRunner, disconnectSilent, type RunnerRef, renewRunners } from './runner-connection';
+
+/** How often to look for what another process queued, for leases that ran out, and for what has expired. */
+const POLL_MS = 1000;
+
+/**
+ * The process's streams of commands, one to an agent.
+ *
+ * Ordering: a command wakes its agent's stream when it is on disk, in this process at once and in others by their poll.
+ * Failure: nothing is remembered here that the database does not hold; a process that dies loses only wakes.
+ */
+export class CommandHub {
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #streams = new Map<string, CommandStream>();
+  #poll: ReturnType<typeof setInterval> | undefined;
+  #heartbeat: ReturnType<typeof setInterval> | undefined;
+  #isPolling = false;
+  #isFailing = false;
+  #isClosed = false;
+
+  constructor({ database, now }: Pick<ServerContext, 'database' | 'now'>) {
+    this.#database = database;
+    this.#now = now;
+  }
+
+  /** Keeps watch over expiry and over runners that went silent, also while no runner is here. */
+  keep(): void {
+    if (this.#poll !== undefined || this.#isClosed) return;
+    this.#poll = setInterval(() => void this.#look(), POLL_MS);
+    this.#heartbeat = setInterval(() => void this.#beat(), HEARTBEAT_MS);
+    for (const timer of [this.#poll, this.#heartbeat]) if (typeof timer === 'object') timer.unref?.();
+    void this.#look();
+  }
+
+  /** There is a new command for the agent. */
+  wake(agentId: string): void {
+    this.#streams.get(agentId)?.wake();
+  }
+
+  /**
+   * Opens an agent's stream, and ends the one before it.
+   *
+   * @param after the last command the runner has; 0 for none
+   * @param signal aborted when the runner is gone
+   * @param maxMs when to say `bye` and end; null for never
+   * @throws AppError `unavailable` while shutting down, and what the database throws
+   */
+  async open(
+    agentId: string,
+    runner: RunnerRef,
+    after: number,
+    signal: AbortSignal,
+    maxMs: number | null,
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    if (this.#isClosed) {
+      throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
+        headers: { 'retry-after': '1' },
+      });
+    }
+    this.keep();
+    const { rows } = await this.#database.reader.execute('SELECT position FROM counter');
+    const isBeyond = after > Number(rows[0]?.position ?? 0);
+    const stream = new CommandStream({
+      agentId,
+      runner,
+      // A position of another database says nothing about what the runner has: its memory of ids does.
+      after: isBeyond ? 0 : after,
+      claim: (self, from) => this.#claim(self, from),
+      onEnd: (self, isGone) => this.#ended(self, isGone),
+    });
+    const outcome = await this.#database.writes.run((transaction) =>
+      connectRunner(transaction, agentId, runner, stream.id, this.#now()),
+    );
+    if (outcome.kind === 'fenced') {
+      stream.fence(outcome.by);
+      return stream.body;
+    }
+    const before = this.#streams.get(agentId);
+    this.#streams.set(agentId, stream);
+    if (before !== undefined && before.runner.id !== runner.id) before.fence(runner);
+    else before?.close('replaced');
+    signal.addEventListener('abort', () => stream.abandon(), { once: true });
+    if (maxMs !== null) {
+      const timer = setTimeout(() => stream.close('planned'), maxMs);
+      if (typeof timer === 'object') timer.unref?.();
+    }
+    stream.greet(isBeyond ? 'gap' : 'ok');
+    if (signal.aborted) stream.abandon();
+    stream.wake();
+    return stream.body;
+  }
+
+  /** Says `bye` to every runner, so that a server can stop without cutting one off. */
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#poll);
+    clearInterval(this.#heartbeat);
+    for (const stream of [...this.#streams.values()]) stream.close('shutdown');
+  }
+
+  /** Expires what is over and counts out who is silent, now. The poll does so by itself. */
+  async sweep(): Promise<void> {
+    const { writes } = this.#database;
+    while ((await writes.run((transaction) => expireCommands(transaction, this.#now()))) > 0);
+    await writes.run((transaction) => disconnectSilent(transaction, this.#now()));
+  }
+
+  #claim({ id, agentId, runner }: CommandStream, after: number) {
+    return this.#database.writes.run((transaction) =>
+      claimCommands(transaction, { agentId, runner, streamId: id, after, now: this.#now() }),
+    );
+  }
+
+  #ended(stream: CommandStream, isGone: boolean): void {
+    if (this.#streams.get(stream.agentId) === stream) this.#streams.delete(stream.agentId);
+    // One that we sent away comes back at once: if it does not, its term runs out.
+    if (!isGone) return;
+    this.#database.writes
+      .run((transaction) => disconnectRunner(transaction, stream.agentId, stream.id, this.#now()))
+      .catch((error) => this.#failed(error));
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
+    try {
+      const now = this.#now();
+      const [overdue, due, current] = await this.#database.reader.batch(
+        [
+          {
+            sql: `SELECT EXISTS (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') AND expires_at <= ?1)
+                  OR EXISTS (SELECT 1 FROM runners WHERE alive_until <= ?1) AS is_overdue`,
+            args: [now],
+          },
+          {
+            sql: `SELECT wanted.value AS agent_id FROM json_each(?1) AS wanted WHERE EXISTS (
+                    SELECT 1 FROM commands INDEXED BY commands_open_by_agent WHERE agent_id = wanted.value
+                      AND state IN ('queued', 'delivered') AND state = 'queued' AND ifnull(lease_until, 0) <= ?2)`,
+            args: [JSON.stringify([...this.#streams.keys()]), now],
+          },
+          {
+            sql: `SELECT stream_id FROM runners WHERE stream_id IN (SELECT value FROM json_each(?))`,
+            args: [JSON.stringify([...this.#streams.values()].map(({ id }) => id))],
+          },
+        ],
+        'read',
+      );
+      const newest = new Set((current?.rows ?? []).map((row) => String(row.stream_id)));
+      // A wake finds out by itself that another stream has taken over.
+      for (const stream of this.#streams.values()) if (!newest.has(stream.id)) stream.wake();
+      for (const row of due?.rows ?? []) this.wake(String(row.agent_id));
+      if (Number(overdue?.rows[0]?.is_overdue) === 1) await this.sweep();
+      this.#isFailing = false;
+    } catch (error) {
+      this.#failed(error);
+    } finally {
+      this.#isPolling = false;
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const streams = [...this.#streams.values()];
+    if (streams.length === 0) return;
+    for (const stream of streams) stream.beat();
+    try {
+      const ids = streams.map(({ id }) => id);
+      await this.#database.writes.run((transaction) => renewRunners(transaction, ids, this.#now()));
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    // The database was closed behind us: there is nothing to watch over.
+    if (databaseErrorCode(error) === 'CLIENT_CLOSED') this.close();
+    else if (!this.#isFailing) console.error('[interlude] commands are held up: the database does not answer', error);
+    this.#isFailing = true;
+  }
+}
+
+const REGISTRY = Symbol.for('interlude.command-hubs');
+const holder = globalThis as { [REGISTRY]?: Map<Database, CommandHub> };
+
+/** The process's one hub of a database. On `globalThis`, because Next bundles every route handler by itself. */
+export function commandHubOf(server: Pick<ServerContext, 'database' | 'now'>): CommandHub {
+  holder[REGISTRY] ??= new Map();
+  const known = holder[REGISTRY].get(server.database);
+  if (known !== undefined) return known;
+  const hub = new CommandHub(server);
+  holder[REGISTRY].set(server.database, hub);
+  return hub;
+}
+
+/** Ends every stream of this process with `bye`. A server that is told to stop waits for its responses to end. */
+export function endCommandStreams(): void {
+  for (const hub of holder[REGISTRY]?.values() ?? []) hub.close();
+}

@@ -1,0 +1,152 @@
+import type { CommandFrameData } from '@/lib/protocol/commands';
+import { positionFromNumber } from '@/lib/protocol/position';
+import { type CommandFrame, encodeFrame, HEARTBEAT } from '@/lib/protocol/sse';
+import type { ClaimOutcome } from './claim-commands';
+import { MAX_CLAIMED } from './claim-commands';
+import type { RunnerRef } from './runner-connection';
+
+const READ_AHEAD_BYTES = 64 * 1024;
+
+const encoder = new TextEncoder();
+
+/**
+ * The near end of one runner's stream of commands.
+ *
+ * Ordering: `hello`, commands by position, `up-to-date`, then commands as they are queued. One claim at a time; a wake
+ * during a claim runs it once more.
+ * Failure: nothing is claimed while the runner does not read, so a runner that hangs holds no leases. However the
+ * stream ends, what it did not carry is still queued.
+ */
+export class CommandStream {
+  readonly id = crypto.randomUUID();
+  readonly agentId: string;
+  readonly runner: RunnerRef;
+  readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  readonly #claim: (after: number) => Promise<ClaimOutcome>;
+  readonly #onEnd: (isGone: boolean) => void;
+  #controller!: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>;
+  #after: number;
+  #isLive = false;
+  #isEnded = false;
+  #isAwake = false;
+  #isClaiming = false;
+
+  /**
+   * @param after what the runner has: everything open behind it is sent at once
+   * @param onEnd told once; `isGone` when the runner went, and not when this side sent it away
+   */
+  constructor(options: {
+    agentId: string;
+    runner: RunnerRef;
+    after: number;
+    claim: (stream: CommandStream, after: number) => Promise<ClaimOutcome>;
+    onEnd: (stream: CommandStream, isGone: boolean) => void;
+  }) {
+    this.agentId = options.agentId;
+    this.runner = options.runner;
+    this.#after = options.after;
+    this.#claim = (after) => options.claim(this, after);
+    this.#onEnd = (isGone) => options.onEnd(this, isGone);
+    this.body = new ReadableStream<Uint8Array<ArrayBuffer>>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => {
+          if (this.#isAwake) this.wake();
+        },
+        cancel: () => this.#end(true),
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD_BYTES }),
+    );
+  }
+
+  greet(resume: CommandFrameData['hello']['resume']): void {
+    this.#send({ event: 'hello', data: { resume, position: positionFromNumber(this.#after) } });
+  }
+
+  /** There may be something to send. */
+  wake(): void {
+    this.#isAwake = true;
+    if (!this.#isClaiming) void this.#pump();
+  }
+
+  beat(): void {
+    if (!this.#isEnded && this.#hasRoom) this.#controller.enqueue(encoder.encode(HEARTBEAT));
+  }
+
+  fence(by: RunnerRef): void {
+    const message = `A runner of this agent that was started later has taken over (${by.id}). This one ends.`;
+    this.#send({ event: 'fenced', data: { runnerId: by.id, startedAt: by.startedAt, message } });
+    this.#close();
+  }
+
+  close(reason: CommandFrameData['bye']['reason']): void {
+    this.#send({ event: 'bye', data: { reason } });
+    this.#close();
+  }
+
+  /** The request was aborted: nobody reads any more. */
+  abandon(): void {
+    if (this.#isEnded) return;
+    this.#end(true);
+    try {
+      this.#controller.close();
+    } catch {
+      // cancelled already
+    }
+  }
+
+  get #hasRoom(): boolean {
+    return (this.#controller.desiredSize ?? 0) > 0;
+  }
+
+  async #pump(): Promise<void> {
+    this.#isClaiming = true;
+    try {
+      while (this.#isAwake && !this.#isEnded && this.#hasRoom) {
+        this.#isAwake = false;
+        this.#take(await this.#claim(this.#isLive ? Number.MAX_SAFE_INTEGER : this.#after));
+      }
+    } catch (error) {
+      // The poll wakes it again: what it could not claim is still queued.
+      console.error('[interlude] commands are held up: the database does not answer', error);
+    } finally {
+      this.#isClaiming = false;
+    }
+  }
+
+  #take(outcome: ClaimOutcome): void {
+    if (outcome.kind === 'fenced') this.fence(outcome.by);
+    else if (outcome.kind === 'replaced') this.close('replaced');
+    else this.#carry(outcome);
+  }
+
+  #carry(outcome: ClaimOutcome & { kind: 'claimed' }): void {
+    for (const { command, position } of outcome.commands) {
+      this.#after = Math.max(this.#after, position);
+      this.#send({ event: 'command', id: positionFromNumber(position), data: command });
+    }
+    if (outcome.commands.length === MAX_CLAIMED) this.#isAwake = true;
+    else if (!this.#isLive) {
+      this.#isLive = true;
+      this.#send({ event: 'up-to-date', data: { position: positionFromNumber(outcome.counter) } });
+    }
+  }
+
+  #send(frame: CommandFrame): void {
+    if (!this.#isEnded) this.#controller.enqueue(encoder.encode(encodeFrame(frame)));
+  }
+
+  #close(): void {
+    if (this.#isEnded) return;
+    this.#controller.close();
+    this.#end(false);
+  }
+
+  #end(isGone: boolean): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#onEnd(isGone);
+  }
+}

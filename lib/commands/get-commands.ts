@@ -1,0 +1,45 @@
+import { columnText } from '@/db/column-text';
+import { authenticate } from '@/lib/access/authenticate';
+import type { ServerContext } from '@/lib/access/server-context';
+import { idSchema } from '@/lib/protocol/envelope';
+import { AppError } from '@/lib/protocol/errors';
+import { isPosition, positionToNumber } from '@/lib/protocol/position';
+import { SSE_HEADERS } from '@/lib/protocol/sse';
+import { commandHubOf } from './command-hub';
+import { runnerIn } from './runner-arguments';
+
+/**
+ * `GET /agents/:id/commands?runner=<id>&startedAt=<ms>&after=<position>`: a runner listens. The agent need not be
+ * known yet: it is from now on.
+ *
+ * @throws AppError `invalid_argument`, `unavailable` while shutting down
+ */
+export async function getCommands(
+  request: Request,
+  server: ServerContext,
+  { agentId = '' }: Record<string, string>,
+): Promise<Response> {
+  await authenticate(request, server);
+  if (!idSchema.safeParse(agentId).success) {
+    throw new AppError('invalid_argument', 'An agent’s id has 1 to 256 characters, none of them NUL.');
+  }
+  const after = request.headers.get('last-event-id') || new URL(request.url).searchParams.get('after') || '0';
+  if (!isPosition(after)) {
+    throw new AppError(
+      'invalid_argument',
+      `${JSON.stringify(after)} is no position. Give the id of the last command you have, or leave it out for all that wait.`,
+      { details: { after } },
+    );
+  }
+  // A runner that does not name itself is a new one each time it connects. It gives way to any that does, so that
+  // whoever only looks shuts nobody out.
+  const runner = runnerIn(request) ?? { id: `${server.now()}-${crypto.randomUUID()}`, startedAt: 0 };
+  const body = await commandHubOf(server).open(
+    columnText(agentId),
+    runner,
+    positionToNumber(after),
+    request.signal,
+    server.streamMaxMs,
+  );
+  return new Response(body, { headers: SSE_HEADERS });
+}

@@ -1,0 +1,55 @@
+import { authenticate } from '@/lib/access/authenticate';
+import type { ServerContext } from '@/lib/access/server-context';
+import { type MessageAnswer, OPERATOR, sendMessageSchema } from '@/lib/protocol/commands';
+import { commandHubOf } from './command-hub';
+import type { StoredCommand } from './command-row';
+import { findByClientId, queueCommand } from './queue-command';
+import { readInput } from './read-input';
+import { writableSession } from './writable-session';
+
+/**
+ * `POST /sessions/:id/messages`: a person writes to the agent.
+ *
+ * @returns 202 with a MessageAnswer once the message is on disk; the same `clientId` is answered the same and sent once
+ * @throws AppError `invalid_argument`, `not_found`, `conflict`
+ */
+export async function postMessage(
+  request: Request,
+  server: ServerContext,
+  { sessionId = '' }: Record<string, string>,
+): Promise<Response> {
+  await authenticate(request, server);
+  const { text, clientId, replyTo } = await readInput(request, sendMessageSchema);
+  const now = server.now();
+  const { agentId, answer } = await server.database.writes.run(async (transaction) => {
+    const known = await findByClientId(transaction, sessionId, clientId);
+    if (known !== null) return { agentId: null, answer: answerOf(known) };
+    const session = await writableSession(transaction, sessionId);
+    const id = crypto.randomUUID();
+    const body = { messageId: id, text, from: OPERATOR, ...(replyTo === undefined ? {} : { replyTo }) };
+    await queueCommand(transaction, {
+      id,
+      agentId: session.agentId,
+      sessionId: session.id,
+      type: 'message',
+      body,
+      clientId,
+      now,
+    });
+    return { agentId: session.agentId, answer: { messageId: id, delivery: 'queued' } satisfies MessageAnswer };
+  }, text.length * 4);
+  if (agentId !== null) commandHubOf(server).wake(agentId);
+  return Response.json(answer, { status: 202, headers: { 'cache-control': 'no-store' } });
+}
+
+const DELIVERY = {
+  queued: 'queued',
+  delivered: 'delivered',
+  done: 'seen',
+  failed: 'failed',
+  expired: 'failed',
+} as const;
+
+function answerOf({ command, state }: StoredCommand): MessageAnswer {
+  return { messageId: command.id, delivery: DELIVERY[state] };
+}

@@ -1,0 +1,109 @@
+import type { RowPage, Wanted } from '@/lib/event-log/read-after';
+import { formatTopic, type Topic } from '@/lib/protocol/frames';
+import { rowFrame, topicOf } from './row-frame';
+import type { Subscriber } from './subscriber';
+import { encodeText, Tick } from './tick';
+
+/** Everybody who listens to the same topics, and so gets the same bytes. */
+interface Audience {
+  topics: readonly Topic[];
+  subscribers: Set<Subscriber>;
+}
+
+/**
+ * Who listens to what. A tick's rows are encoded once each and joined once per audience; every subscriber of the
+ * audience gets that same chunk.
+ *
+ * Ordering: an audience's frames keep the order of the rows.
+ * Failure: a subscriber that can't take its chunk ends by itself and does not concern the others.
+ */
+export class Broadcast {
+  readonly #audiences = new Map<string, Audience>();
+  readonly #audiencesByTopic = new Map<string, Set<Audience>>();
+  #wanted: Wanted | null = null;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  *subscribers(): Iterable<Subscriber> {
+    for (const { subscribers } of this.#audiences.values()) yield* subscribers;
+  }
+
+  /** @returns the way to take it out again; once is enough, twice does no harm. */
+  add(topics: readonly Topic[], subscriber: Subscriber): () => void {
+    const key = JSON.stringify(topics.map(formatTopic).sort());
+    const audience = this.#audiences.get(key) ?? this.#newAudience(key, topics);
+    audience.subscribers.add(subscriber);
+    this.#size += 1;
+    return () => {
+      if (!audience.subscribers.delete(subscriber)) return;
+      this.#size -= 1;
+      if (audience.subscribers.size === 0) this.#drop(key, audience);
+    };
+  }
+
+  /** All topics that anybody listens to. */
+  wanted(): Wanted {
+    this.#wanted ??= wantedBy([...this.#audiences.values()].flatMap(({ topics }) => topics));
+    return this.#wanted;
+  }
+
+  /** @returns to how many subscribers there was something to give */
+  publish({ rows, upTo }: RowPage, from: number): number {
+    const ticks = new Map<Audience, Tick>();
+    for (const row of rows) {
+      const audiences = this.#audiencesByTopic.get(topicOf(row));
+      // whoever wanted it left while it was read
+      if (audiences === undefined) continue;
+      const frame = { position: row.position, bytes: encodeText(rowFrame(row)) };
+      for (const audience of audiences) {
+        const tick = ticks.get(audience) ?? new Tick(from, upTo);
+        ticks.set(audience, tick);
+        tick.frames.push(frame);
+      }
+    }
+    let count = 0;
+    for (const [audience, tick] of ticks) {
+      count += audience.subscribers.size;
+      for (const subscriber of audience.subscribers) subscriber.offer(tick);
+    }
+    return count;
+  }
+
+  #newAudience(key: string, topics: readonly Topic[]): Audience {
+    const audience: Audience = { topics, subscribers: new Set() };
+    this.#audiences.set(key, audience);
+    for (const topic of topics) {
+      const name = formatTopic(topic);
+      const audiences = this.#audiencesByTopic.get(name) ?? new Set();
+      this.#audiencesByTopic.set(name, audiences.add(audience));
+    }
+    this.#wanted = null;
+    return audience;
+  }
+
+  #drop(key: string, audience: Audience): void {
+    this.#audiences.delete(key);
+    for (const topic of audience.topics) {
+      const name = formatTopic(topic);
+      const audiences = this.#audiencesByTopic.get(name);
+      audiences?.delete(audience);
+      if (audiences?.size === 0) this.#audiencesByTopic.delete(name);
+    }
+    this.#wanted = null;
+  }
+}
+
+export function wantedBy(topics: readonly Topic[]): Wanted {
+  const sessionIds = new Set<string>();
+  const agentIds = new Set<string>();
+  let fleet = false;
+  for (const topic of topics) {
+    if (topic.kind === 'fleet') fleet = true;
+    else if (topic.kind === 'session') sessionIds.add(topic.sessionId);
+    else agentIds.add(topic.agentId);
+  }
+  return { fleet, sessionIds: [...sessionIds], agentIds: [...agentIds] };
+}

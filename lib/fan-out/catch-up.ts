@@ -1,0 +1,51 @@
+import type { Database } from '@/db/client';
+import { type Reach, readAfter, type Wanted } from '@/lib/event-log/read-after';
+import type { RowLimits } from '@/lib/event-log/rows';
+import { nextTurn, pause } from './next-turn';
+import { rowFrame } from './row-frame';
+import type { Subscriber } from './subscriber';
+import type { Tailer } from './tailer';
+import { encodeText } from './tick';
+
+/** A database that answers from a replica may lag behind our own tailer; asking again at once would not help it. */
+const REPLICA_PAUSE_MS = 20;
+const REACH: Reach = 'far';
+
+/**
+ * Brings a subscriber from `after` to the live edge: page by page from the database, as fast as it reads, and then on
+ * to ticks without a hole or a double.
+ *
+ * Ordering: the subscriber is in the broadcast before the first page is read. A page whose snapshot is at least as new
+ * as the tailer's position when the read began leaves no row between it and the ticks held meanwhile; what overlaps is
+ * cut off by position.
+ *
+ * Each page is a snapshot of its own, never one bound for all. Deltas fold while we read: had the bound been fixed at
+ * the start, deltas this side of it could vanish before their page came, into a row beyond it that the tailer has
+ * already passed. Read this way, the whole text stands ahead of every reader that has not all of its deltas.
+ *
+ * Failure: what the database throws ends the stream; the client resumes from the last row it has.
+ */
+export async function catchUp(
+  subscriber: Subscriber,
+  database: Database,
+  tailer: Tailer,
+  wanted: Wanted,
+  after: number,
+  limits: RowLimits,
+): Promise<void> {
+  let position = after;
+  while (!subscriber.isEnded) {
+    // A tick that is being read now does not know this subscriber's topics yet.
+    await tailer.settled();
+    subscriber.hold();
+    const mustReach = tailer.position;
+    const page = await readAfter(database, wanted, position, REACH, limits);
+    if (subscriber.isEnded) return;
+    position = page.upTo;
+    if (page.rows.length > 0) subscriber.send(encodeText(page.rows.map(rowFrame).join('')));
+    if (page.complete && position >= mustReach) return subscriber.join(position);
+    subscriber.release();
+    await subscriber.room();
+    await (page.complete ? pause(REPLICA_PAUSE_MS) : nextTurn());
+  }
+}

@@ -1,0 +1,145 @@
+import type { Database } from '@/db/client';
+import { type Bounds, readBounds } from '@/lib/event-log/read-after';
+import type { RowLimits } from '@/lib/event-log/rows';
+import { AppError } from '@/lib/protocol/errors';
+import type { FrameData, Topic } from '@/lib/protocol/frames';
+import { HEARTBEAT_MS } from '@/lib/protocol/limits';
+import { positionFromNumber } from '@/lib/protocol/position';
+import { encodeFrame, HEARTBEAT } from '@/lib/protocol/sse';
+import { Broadcast, wantedBy } from './broadcast';
+import { catchUp } from './catch-up';
+import { Subscriber, type SubscriberLimits } from './subscriber';
+import { Tailer } from './tailer';
+import { encodeText } from './tick';
+
+export interface FanOutOptions extends SubscriberLimits {
+  heartbeatMs: number;
+  /** How often to look for rows that another process wrote. */
+  pollMs: number;
+  /** Of one read while catching up. */
+  page: RowLimits;
+  /** Of one read of the tailer. */
+  tick: RowLimits;
+}
+
+const DEFAULTS: FanOutOptions = {
+  heartbeatMs: HEARTBEAT_MS,
+  pollMs: 1000,
+  page: { rows: 500, bytes: 1024 * 1024 },
+  tick: { rows: 1000, bytes: 4 * 1024 * 1024 },
+  readAheadBytes: 64 * 1024,
+  // Chunks are shared, so that a thousand slow readers hold one copy. More than a reader can lose to a short stall.
+  maxBacklogBytes: 4 * 1024 * 1024,
+  lingerMs: 10_000,
+};
+
+const HEARTBEAT_CHUNK = encodeText(HEARTBEAT);
+
+/**
+ * Everybody who watches one database from this process, over one tailer. The tailer runs while anybody listens.
+ *
+ * Ordering: each stream is `hello`, rows in position order, `up-to-date`, rows in position order.
+ * Failure: a stream ends (planned, slow, shutdown, or broken off) but never skips; see Subscriber.
+ */
+export class FanOut {
+  readonly #database: Database;
+  readonly #options: FanOutOptions;
+  readonly #broadcast = new Broadcast();
+  readonly #tailer: Tailer;
+  #heartbeat: ReturnType<typeof setInterval> | undefined;
+  #isClosed = false;
+
+  constructor(database: Database, options: Partial<FanOutOptions> = {}) {
+    this.#database = database;
+    this.#options = { ...DEFAULTS, ...options };
+    this.#tailer = new Tailer({
+      database,
+      limits: this.#options.tick,
+      pollMs: this.#options.pollMs,
+      wanted: () => this.#broadcast.wanted(),
+      publish: (page, from) => this.#broadcast.publish(page, from),
+    });
+  }
+
+  get subscriberCount(): number {
+    return this.#broadcast.size;
+  }
+
+  /** Whether anything of it would keep a process alive. */
+  get isIdle(): boolean {
+    return !this.#tailer.isRunning && this.#heartbeat === undefined;
+  }
+
+  /**
+   * @param after where to resume; null for "from now"
+   * @param signal aborted when the reader is gone
+   * @param maxMs when to say `bye` and end; null for never
+   * @throws AppError `unavailable` while shutting down, and what the database throws
+   */
+  async subscribe(
+    topics: readonly Topic[],
+    after: number | null,
+    signal: AbortSignal,
+    maxMs: number | null = null,
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    const start = resume(after, await readBounds(this.#database));
+    if (this.#isClosed) {
+      throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
+        headers: { 'retry-after': '1' },
+      });
+    }
+    const cleanUps: (() => void)[] = [];
+    const subscriber = new Subscriber(this.#options, () => {
+      for (const cleanUp of cleanUps) cleanUp();
+      if (this.#broadcast.size === 0) this.#rest();
+    });
+    cleanUps.push(this.#broadcast.add(topics, subscriber));
+    const abandon = () => subscriber.abandon();
+    signal.addEventListener('abort', abandon);
+    cleanUps.push(() => signal.removeEventListener('abort', abandon));
+    if (maxMs !== null) {
+      const timer = setTimeout(() => subscriber.close('planned'), maxMs);
+      cleanUps.push(() => clearTimeout(timer));
+    }
+    this.#wakeUp(start.latest);
+    const hello = { resume: start.resume, position: positionFromNumber(start.after) };
+    subscriber.send(encodeText(encodeFrame({ event: 'hello', data: hello })));
+    if (signal.aborted) subscriber.abandon();
+    const wanted = wantedBy(topics);
+    catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, this.#options.page).catch((error) => {
+      if (subscriber.isEnded) return;
+      console.error('[interlude] a stream broke off while it caught up', error);
+      subscriber.fail(error);
+    });
+    return subscriber.stream;
+  }
+
+  /** Says `bye` to everybody and takes nobody more, so that a server can stop without cutting anyone off. */
+  close(reason: FrameData['bye']['reason'] = 'shutdown'): void {
+    this.#isClosed = true;
+    for (const subscriber of [...this.#broadcast.subscribers()]) subscriber.close(reason);
+  }
+
+  #wakeUp(position: number): void {
+    this.#tailer.start(position);
+    this.#heartbeat ??= setInterval(() => {
+      for (const subscriber of this.#broadcast.subscribers()) subscriber.beat(HEARTBEAT_CHUNK);
+    }, this.#options.heartbeatMs);
+  }
+
+  #rest(): void {
+    this.#tailer.stop();
+    clearInterval(this.#heartbeat);
+    this.#heartbeat = undefined;
+  }
+}
+
+/**
+ * Where a stream begins. What can't be resumed is a `gap`: the position is of another database or from beyond
+ * retention. Such a stream begins now, and its client loads its snapshot again.
+ */
+export function resume(after: number | null, bounds: Bounds): Bounds & { resume: 'ok' | 'gap'; after: number } {
+  if (after === null) return { ...bounds, resume: 'ok', after: bounds.latest };
+  if (after > bounds.latest || after < bounds.oldest) return { ...bounds, resume: 'gap', after: bounds.latest };
+  return { ...bounds, resume: 'ok', after };
+}

@@ -1,0 +1,46 @@
+import { agentFromRow, obligationFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
+import type { EventRow, Row } from '@/lib/event-log/rows';
+import type { LogLevel } from '@/lib/protocol/envelope';
+import { formatTopic } from '@/lib/protocol/frames';
+import { positionFromNumber } from '@/lib/protocol/position';
+import { encodeFrame } from '@/lib/protocol/sse';
+
+/** The topic that carries a row. */
+export function topicOf(row: Row): string {
+  if (row.kind === 'event') return formatTopic({ kind: 'session', sessionId: row.sessionId });
+  if (row.kind === 'log') return formatTopic({ kind: 'logs', agentId: row.agentId });
+  return 'fleet';
+}
+
+/** A row as the text of its frame. */
+export function rowFrame(row: Row): string {
+  const id = positionFromNumber(row.position);
+  switch (row.kind) {
+    case 'event':
+      return eventFrame(id, row);
+    case 'log': {
+      const { agentId, occurredAt, component, message } = row;
+      const level = row.level as LogLevel;
+      return encodeFrame({ id, event: 'log', data: { agentId, occurredAt, level, component, message } });
+    }
+    case 'session':
+      return encodeFrame({ id, event: 'session', data: sessionFromRow(row.columns) });
+    case 'agent':
+      return encodeFrame({ id, event: 'agent', data: agentFromRow(row.columns) });
+    case 'task':
+      return encodeFrame({ id, event: 'task', data: taskFromRow(row.columns) });
+    case 'obligation':
+      return encodeFrame({ id, event: 'obligation', data: obligationFromRow(row.columns) });
+  }
+}
+
+/**
+ * The hot path: the event is JSON already and goes into the frame as it stands, unparsed. A line break between its
+ * tokens would end the frame's data line, so such a payload (none that ingest writes) is written anew.
+ */
+function eventFrame(id: string, row: EventRow): string {
+  const payload = /[\r\n]/.test(row.payload) ? JSON.stringify(JSON.parse(row.payload)) : row.payload;
+  const names = `"sessionId":${JSON.stringify(row.sessionId)},"agentId":${JSON.stringify(row.agentId)}`;
+  const numbers = `"seq":${row.seq},"occurredAt":${row.occurredAt},"receivedAt":${row.receivedAt}`;
+  return `id: ${id}\nevent: session-event\ndata: {${names},${numbers},"event":${payload}}\n\n`;
+}

@@ -1,0 +1,62 @@
+import { columnText } from '@/db/column-text';
+import { authenticate } from '@/lib/access/authenticate';
+import type { ServerContext } from '@/lib/access/server-context';
+import { AppError } from '@/lib/protocol/errors';
+import { formatTopic, parseTopic, type Topic } from '@/lib/protocol/frames';
+import { MAX_TOPICS } from '@/lib/protocol/limits';
+import { isPosition, positionToNumber } from '@/lib/protocol/position';
+import { SSE_HEADERS } from '@/lib/protocol/sse';
+import { fanOutOf } from './fan-out-of';
+
+/**
+ * `GET /stream?topic=…&topic=…&after=<position>`
+ *
+ * @throws AppError `invalid_argument` for a bad topic or position, `unavailable` while shutting down
+ */
+export async function stream(request: Request, server: ServerContext): Promise<Response> {
+  await authenticate(request, server);
+  const query = new URL(request.url).searchParams;
+  const topics = topicsOf(query.getAll('topic'));
+  const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
+  const fanOut = fanOutOf(server.database);
+  const body = await fanOut.subscribe(topics, after, request.signal, server.streamMaxMs);
+  return new Response(body, { headers: SSE_HEADERS });
+}
+
+function topicsOf(names: readonly string[]): Topic[] {
+  const topics = new Map<string, Topic>();
+  for (const name of names) {
+    const topic = parseTopic(name);
+    if (topic === null) throw invalid(`There is no topic ${JSON.stringify(name)}.`, { topic: name });
+    topics.set(formatTopic(topic), storedAs(topic));
+  }
+  if (topics.size === 0) throw invalid('A stream needs a topic.', {});
+  if (topics.size > MAX_TOPICS) throw invalid(`A stream carries at most ${MAX_TOPICS} topics.`, { limit: MAX_TOPICS });
+  return [...topics.values()];
+}
+
+/** Rows carry their ids as the database holds them. */
+function storedAs(topic: Topic): Topic {
+  if (topic.kind === 'session') return { ...topic, sessionId: columnText(topic.sessionId) };
+  if (topic.kind === 'logs') return { ...topic, agentId: columnText(topic.agentId) };
+  return topic;
+}
+
+function invalid(what: string, details: Record<string, unknown>): AppError {
+  const message = `${what} Ask for topic=fleet, topic=session:<id> or topic=logs:<agentId>, each at most once.`;
+  return new AppError('invalid_argument', message, { details });
+}
+
+/** Last-Event-ID wins: a browser that reconnects by itself repeats the URL, whose `after` is old by then. */
+function afterOf(lastEventId: string | null, after: string | null): number | null {
+  const [name, text] = lastEventId ? ['Last-Event-ID', lastEventId] : ['after', after];
+  if (text === null) return null;
+  if (!isPosition(text)) {
+    throw new AppError(
+      'invalid_argument',
+      `${name} is not a position: ${JSON.stringify(text)}. Give the id of the last frame you have, 0 for the beginning, or leave it out for "from now".`,
+      { details: { [name === 'after' ? 'after' : 'lastEventId']: text } },
+    );
+  }
+  return positionToNumber(text);
+}

@@ -1,0 +1,154 @@
+import type { FrameData } from '@/lib/protocol/frames';
+import { positionFromNumber } from '@/lib/protocol/position';
+import { encodeFrame } from '@/lib/protocol/sse';
+import { encodeText, type Tick } from './tick';
+
+export interface SubscriberLimits {
+  /** How much may wait for a reader while it catches up: more is read from the database as it drains. */
+  readAheadBytes: number;
+  /** How much may wait for a live reader before it is cut off. */
+  maxBacklogBytes: number;
+  /** How long a reader that was cut off may take to fetch what is already its own. */
+  lingerMs: number;
+}
+
+type Chunk = Uint8Array<ArrayBuffer>;
+
+/**
+ * The near end of one stream.
+ *
+ * Ordering: what it is given leaves in that order. `reading`: it gets pages and ignores ticks, which later pages will
+ * hold. `holding`: a page is being read that may be the last, so ticks wait. `live`: ticks pass.
+ * Failure: never skips. A live reader that leaves more than `maxBacklogBytes` lying is told `bye` behind what it has
+ * not read yet, and ended; what it has received by then has no hole, so it resumes where it stands.
+ */
+export class Subscriber {
+  readonly stream: ReadableStream<Chunk>;
+  readonly #limits: SubscriberLimits;
+  readonly #onEnd: () => void;
+  #controller!: ReadableStreamDefaultController<Chunk>;
+  #phase: 'reading' | 'holding' | 'live' | 'ended' = 'reading';
+  #after = 0;
+  #held: Tick[] = [];
+  #onDrain: (() => void) | null = null;
+  #linger: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param onEnd called once, whichever side ended it. */
+  constructor(limits: SubscriberLimits, onEnd: () => void) {
+    this.#limits = limits;
+    this.#onEnd = onEnd;
+    this.stream = new ReadableStream<Chunk>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => this.#drained(),
+        cancel: () => this.abandon(),
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: limits.readAheadBytes }),
+    );
+  }
+
+  get isEnded(): boolean {
+    return this.#phase === 'ended';
+  }
+
+  send(chunk: Chunk): void {
+    if (this.#phase !== 'ended') this.#controller.enqueue(chunk);
+  }
+
+  /** Resolves when there is room for another page, or nobody to read it. */
+  async room(): Promise<void> {
+    while (this.#phase !== 'ended' && (this.#controller.desiredSize ?? 0) <= 0) {
+      await new Promise<void>((resolve) => {
+        this.#onDrain = resolve;
+      });
+    }
+  }
+
+  /** From now on ticks wait. Those of an earlier `hold` are dropped: the page read next holds their rows. */
+  hold(): void {
+    if (this.#phase === 'ended') return;
+    this.#phase = 'holding';
+    this.#held = [];
+  }
+
+  /** No more pages soon, so no ticks meanwhile. */
+  release(): void {
+    if (this.#phase === 'ended') return;
+    this.#phase = 'reading';
+    this.#held = [];
+  }
+
+  /** It has everything up to `after`: says so, passes on what was held beyond that, and lets ticks through. */
+  join(after: number): void {
+    if (this.#phase === 'ended') return;
+    this.#phase = 'live';
+    this.#after = after;
+    this.send(encodeText(encodeFrame({ event: 'up-to-date', data: { position: positionFromNumber(after) } })));
+    const held = this.#held;
+    this.#held = [];
+    for (const tick of held) this.offer(tick);
+  }
+
+  offer(tick: Tick): void {
+    if (this.#phase === 'holding') this.#held.push(tick);
+    if (this.#phase !== 'live') return;
+    const chunk = tick.chunkAfter(this.#after);
+    if (chunk === null) return;
+    const waiting = this.#limits.readAheadBytes - (this.#controller.desiredSize ?? 0);
+    // A backlog of nothing has room for a tick of any size: cutting off would not make it smaller.
+    if (waiting > 0 && waiting + chunk.byteLength > this.#limits.maxBacklogBytes) this.close('slow');
+    else this.#controller.enqueue(chunk);
+  }
+
+  /** A comment for idle proxies. Pointless behind a backlog, which keeps the connection busy by itself. */
+  beat(heartbeat: Chunk): void {
+    if (this.#phase !== 'ended' && (this.#controller.desiredSize ?? 0) > 0) this.#controller.enqueue(heartbeat);
+  }
+
+  /** Ends the stream of our own accord, behind what is still on its way. */
+  close(reason: FrameData['bye']['reason']): void {
+    if (this.#phase === 'ended') return;
+    this.#controller.enqueue(encodeText(encodeFrame({ event: 'bye', data: { reason } })));
+    this.#controller.close();
+    // A reader that stands still would hold its backlog for ever.
+    this.#linger = setTimeout(
+      () => this.#controller.error(new Error('the reader did not fetch its backlog')),
+      this.#limits.lingerMs,
+    );
+    this.#ended();
+  }
+
+  /** Ends the stream as a broken connection does: no `bye`, the client resumes. */
+  fail(error: unknown): void {
+    if (this.#phase === 'ended') return;
+    this.#controller.error(error);
+    this.#ended();
+  }
+
+  /** The reader is gone. */
+  abandon(): void {
+    clearTimeout(this.#linger);
+    if (this.#phase === 'ended') return;
+    this.#ended();
+    // harmless where the reader cancelled; ends the stream where only the request was aborted
+    try {
+      this.#controller.close();
+    } catch {
+      // cancelled already
+    }
+  }
+
+  #ended(): void {
+    this.#phase = 'ended';
+    this.#held = [];
+    this.#drained();
+    this.#onEnd();
+  }
+
+  #drained(): void {
+    this.#onDrain?.();
+    this.#onDrain = null;
+  }
+}

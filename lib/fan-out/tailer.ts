@@ -1,0 +1,130 @@
+import type { Database } from '@/db/client';
+import { type RowPage, readAfter, type Wanted } from '@/lib/event-log/read-after';
+import type { RowLimits } from '@/lib/event-log/rows';
+import { nextTurn, pause } from './next-turn';
+
+/** What a chunk to one subscriber costs, written through the server's streams to its socket, and as much again. */
+const PACE_MS_PER_CHUNK = 0.06;
+const MAX_PAUSE_MS = 60;
+
+/**
+ * Follows the newest rows for everybody in this process: woken by this process's commits at once, and by a poll for
+ * those of others that write to the same database.
+ *
+ * Ordering: `publish` gets adjoining ranges (from, upTo] in order, one at a time.
+ * Failure: a read that fails leaves the position where it is; the next wake or poll reads the same range again.
+ */
+export class Tailer {
+  readonly #database: Database;
+  readonly #limits: RowLimits;
+  readonly #pollMs: number;
+  readonly #wanted: () => Wanted;
+  readonly #publish: (page: RowPage, from: number) => number;
+  #position = 0;
+  #chunkCount = 0;
+  #isAwake = false;
+  #failing = false;
+  #loop: Promise<void> | null = null;
+  #reading: Promise<unknown> | null = null;
+  #stop: (() => void) | null = null;
+
+  constructor(options: {
+    database: Database;
+    limits: RowLimits;
+    pollMs: number;
+    wanted: () => Wanted;
+    /** @returns to how many subscribers it gave a chunk */
+    publish: (page: RowPage, from: number) => number;
+  }) {
+    this.#database = options.database;
+    this.#limits = options.limits;
+    this.#pollMs = options.pollMs;
+    this.#wanted = options.wanted;
+    this.#publish = options.publish;
+  }
+
+  /** Rows up to here have been published, or were there before anybody listened. */
+  get position(): number {
+    return this.#position;
+  }
+
+  get isRunning(): boolean {
+    return this.#stop !== null;
+  }
+
+  /** Begins after `position`. Nothing when it runs already. */
+  start(position: number): void {
+    if (this.#stop !== null) return;
+    this.#position = position;
+    const unlisten = this.#database.onCommit(() => this.#wake());
+    const poll = setInterval(() => this.#wake(), this.#pollMs);
+    this.#stop = () => {
+      unlisten();
+      clearInterval(poll);
+    };
+    this.#wake();
+  }
+
+  stop(): void {
+    this.#stop?.();
+    this.#stop = null;
+  }
+
+  /** Resolves once no read is under way: what begins afterwards asks for what is wanted by then. */
+  async settled(): Promise<void> {
+    while (this.#reading !== null) await this.#reading;
+  }
+
+  #wake(): void {
+    this.#isAwake = true;
+    this.#loop ??= this.#run().finally(() => {
+      this.#loop = null;
+      // a commit may have come between the loop's last look and its end
+      if (this.#isAwake && this.isRunning) this.#wake();
+    });
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isAwake && this.isRunning) {
+      this.#isAwake = false;
+      const beganAt = performance.now();
+      this.#reading = this.#tick();
+      await this.#reading;
+      this.#reading = null;
+      await nextTurn();
+      await pauseAfter(this.#chunkCount, performance.now() - beganAt);
+    }
+  }
+
+  /** Never throws. */
+  async #tick(): Promise<void> {
+    this.#chunkCount = 0;
+    const stop = this.#stop;
+    try {
+      const wanted = this.#wanted();
+      const page = await readAfter(this.#database, wanted, this.#position, 'near', this.#limits);
+      // stopped, and perhaps started elsewhere, while it read
+      if (stop === null || stop !== this.#stop) return;
+      const from = this.#position;
+      this.#position = page.upTo;
+      if (!page.complete) this.#isAwake = true;
+      this.#failing = false;
+      if (page.rows.length > 0) this.#chunkCount = this.#publish(page, from);
+    } catch (error) {
+      if (stop !== this.#stop) return;
+      if (!this.#failing) console.error('[interlude] live updates are held up: the database does not answer', error);
+      this.#failing = true;
+    }
+  }
+}
+
+/**
+ * A tick after a quiet moment leaves at once; behind it, at most about half of the time goes to ticks. With many
+ * subscribers, or a machine that is slow at the moment, they grow larger instead of starving ingest.
+ */
+async function pauseAfter(chunkCount: number, tookMs: number): Promise<void> {
+  const paceMs = chunkCount * PACE_MS_PER_CHUNK;
+  // what a disk took meanwhile is in `tookMs` too, and is not the subscribers' to wait for
+  const pauseMs = Math.min(Math.max(paceMs - tookMs, Math.min(tookMs, 2 * paceMs)), MAX_PAUSE_MS);
+  if (pauseMs >= 1) await pause(pauseMs);
+}

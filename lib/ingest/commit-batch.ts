@@ -1,0 +1,114 @@
+import type { WriteTransaction } from '@/db/write-queue';
+import { appendBatch } from '@/lib/event-log/append-batch';
+import { commitProducer } from '@/lib/event-log/producer-state';
+import { type BatchScope, type BatchState, readBatchState } from '@/lib/event-log/read-batch-state';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import { obligationsTouchedBy } from '@/lib/projections/obligations';
+import { endsEveryTask, taskIdsOf, wakesUnsaid } from '@/lib/projections/tasks';
+import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
+import { positionFromNumber } from '@/lib/protocol/position';
+import type { ProducerSummary } from '@/lib/protocol/read-models';
+import { type JudgedRecord, planBatch } from './plan-batch';
+
+export type CommitOutcome =
+  | { kind: 'answered'; answer: IngestAnswer }
+  | { kind: 'gap'; expectedSeq: number }
+  | { kind: 'fenced'; currentEpoch: number };
+
+export interface Batch {
+  source: ProducerRef;
+  records: JudgedRecord[];
+  scope: BatchScope;
+  receivedAt: number;
+}
+
+/**
+ * Producer check, rows and read models in the one transaction it is given: read once, decide, write once.
+ * @param gaps how often this producer was refused for a gap since its row was last written
+ */
+export async function commitBatch(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
+  const { source, records, receivedAt } = batch;
+  const state = await readBatchState(transaction, batch.scope);
+  const outcome = commitProducer(
+    state.producer,
+    source,
+    records.map(({ raw }) => raw.seq),
+  );
+  if (outcome.kind === 'gap' || outcome.kind === 'fenced') return outcome;
+  const { lastSeq } = outcome.state;
+  const producer = advance(state.producer, source, { lastSeq, duplicates: outcome.duplicates, gaps });
+  const fresh = outcome.kind === 'appended' ? outcome.fresh.map((index) => records[index] as JudgedRecord) : [];
+  const { rows, rejected } = planBatch(state, source, producer, fresh, receivedAt);
+  await appendBatch(transaction, rows);
+  const accepted = fresh.length - rejected.length;
+  const position = positionFromNumber(rows.position);
+  return {
+    kind: 'answered',
+    answer: { ackedSeq: lastSeq, accepted, duplicates: outcome.duplicates, rejected, position },
+  };
+}
+
+/** Everything a batch may touch, so that it is read in one go. */
+export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): BatchScope {
+  const sessionIds = new Set<string>();
+  const agentIds = new Set<string>();
+  const taskIds: BatchScope['taskIds'] = [];
+  const seenTasks = new Set<string>();
+  const entries = new Map<string, EventEntry[]>();
+  const endedSessionIds = new Set<string>();
+  const wokenSessionIds = new Set<string>();
+  let allProducerSessions = false;
+  for (const { judgement } of records) {
+    const { agentId, sessionId } = judgement.taken ? idsOf(judgement.record) : judgement;
+    if (agentId !== null) agentIds.add(agentId);
+    if (sessionId !== null) sessionIds.add(sessionId);
+    if (!judgement.taken) continue;
+    const { record } = judgement;
+    if (record.kind === 'lost' && sessionId === null) allProducerSessions = true;
+    if (record.kind !== 'event') continue;
+    const entry = { position: '0', occurredAt: 0, receivedAt: 0, event: record.event };
+    const known = entries.get(record.sessionId);
+    if (known === undefined) entries.set(record.sessionId, [entry]);
+    else known.push(entry);
+    if (endsEveryTask([entry])) endedSessionIds.add(record.sessionId);
+    if (wakesUnsaid([entry])) wokenSessionIds.add(record.sessionId);
+    for (const taskId of taskIdsOf([entry])) {
+      const key = `${record.sessionId} ${taskId}`;
+      if (!seenTasks.has(key)) taskIds.push({ sessionId: record.sessionId, taskId });
+      seenTasks.add(key);
+    }
+  }
+  const obligations = [...entries]
+    .map(([sessionId, own]) => ({ sessionId, ...obligationsTouchedBy(own) }))
+    .filter(({ messageIds, settles }) => settles || messageIds.length > 0);
+  return {
+    producerId: source.id,
+    obligations,
+    sessionIds: [...sessionIds],
+    agentIds: [...agentIds],
+    taskIds,
+    endedSessionIds: [...endedSessionIds],
+    wokenSessionIds: [...wokenSessionIds],
+    allProducerSessions,
+  };
+}
+
+function idsOf(record: { agentId: string; sessionId?: unknown; kind: string }) {
+  const sessionId = record.kind !== 'log' && typeof record.sessionId === 'string' ? record.sessionId : null;
+  return { agentId: record.agentId, sessionId };
+}
+
+function advance(
+  stored: BatchState['producer'],
+  source: ProducerRef,
+  { lastSeq, duplicates, gaps }: { lastSeq: number; duplicates: number; gaps: number },
+): ProducerSummary {
+  return {
+    ...(stored ?? { agentId: null, accepted: 0, rejected: 0, lost: 0, clockSkewMs: null, lastSeenAt: 0 }),
+    id: source.id,
+    epoch: source.epoch,
+    lastSeq,
+    duplicates: (stored?.duplicates ?? 0) + duplicates,
+    gaps: (stored?.gaps ?? 0) + gaps,
+  };
+}

@@ -1,0 +1,40 @@
+import type { Database } from '@/db/client';
+
+/** Beyond this many producers with an open gap the oldest counts are forgotten: they are only statistics. */
+const MAX_PRODUCERS = 10_000;
+
+/**
+ * Counts the gaps each producer was refused for. A refusal stores nothing, so the count waits in memory and goes to
+ * disk with the next batch that is taken.
+ */
+export class GapTally {
+  readonly #counts = new Map<string, number>();
+
+  count(producerId: string): number {
+    return this.#counts.get(producerId) ?? 0;
+  }
+
+  add(producerId: string): void {
+    this.#counts.set(producerId, this.count(producerId) + 1);
+    if (this.#counts.size <= MAX_PRODUCERS) return;
+    for (const oldest of this.#counts.keys()) {
+      this.#counts.delete(oldest);
+      return;
+    }
+  }
+
+  /** Takes off what has been written. */
+  settle(producerId: string, written: number): void {
+    const left = this.count(producerId) - written;
+    if (left > 0) this.#counts.set(producerId, left);
+    else this.#counts.delete(producerId);
+  }
+}
+
+const tallies = new WeakMap<Database, GapTally>();
+
+export function gapTally(database: Database): GapTally {
+  const known = tallies.get(database) ?? new GapTally();
+  tallies.set(database, known);
+  return known;
+}

@@ -1,0 +1,48 @@
+import type * as z from 'zod';
+import { ingestRequestSchema, type ProducerRef } from '@/lib/protocol/envelope';
+import { AppError } from '@/lib/protocol/errors';
+
+/** A record before anybody has judged it: only its `seq` is certain. */
+export type RawRecord = { seq: number; [field: string]: unknown };
+
+export interface IngestRequest {
+  producer: ProducerRef;
+  records: RawRecord[];
+}
+
+/**
+ * The request as a whole. Its records are only counted: each is judged by itself later.
+ * @throws AppError `malformed` that names the field, or the record after which one is missing
+ */
+export function parseRequest(body: unknown): IngestRequest {
+  const parsed = ingestRequestSchema.safeParse(body);
+  if (!parsed.success) throw new AppError('malformed', `${describeIssue(parsed.error)}. See PROTOCOL.md, Ingest.`);
+  const { producer, records } = parsed.data;
+  requireDense(records);
+  return { producer: { id: producer.id, epoch: producer.epoch }, records };
+}
+
+/**
+ * Within a request every record is the one after the last, or a repetition of an earlier one. A hole here is the
+ * sender's mistake, and no retry would heal it: unlike a request that comes before the one it follows.
+ */
+function requireDense(records: RawRecord[]): void {
+  let last = (records[0]?.seq ?? 1) - 1;
+  for (const [index, { seq }] of records.entries()) {
+    if (seq > last + 1) {
+      throw new AppError(
+        'malformed',
+        `records[${index}].seq is ${seq}, but ${last + 1} must come first. Send them in order.`,
+      );
+    }
+    last = Math.max(last, seq);
+  }
+}
+
+/** The first thing that is wrong, with its path: `records[3].seq: …`. */
+export function describeIssue(error: z.ZodError): string {
+  const issue = error.issues[0];
+  if (issue === undefined) return 'Invalid input';
+  const path = issue.path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
+  return path === '' ? issue.message : `${path.replace(/^\./, '')}: ${issue.message}`;
+}

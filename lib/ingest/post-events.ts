@@ -1,0 +1,59 @@
+import { authenticate } from '@/lib/access/authenticate';
+import type { ServerContext } from '@/lib/access/server-context';
+import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
+import { AppError } from '@/lib/protocol/errors';
+import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
+import { type CommitOutcome, commitBatch, scopeOf } from './commit-batch';
+import { gapTally } from './gap-tally';
+import { judgeRecord } from './judge-record';
+import { parseJson } from './parse-json';
+import { parseRequest } from './parse-request';
+import { readBody } from './read-body';
+
+/**
+ * `POST /events`: takes what an outbox sends, exactly once and in order, and answers when it is on disk.
+ *
+ * @returns 200 with an IngestAnswer
+ * @throws AppError whatever access, body and protocol refuse; then nothing of the request is stored
+ * @see PROTOCOL.md, Ingest
+ */
+export async function postEvents(request: Request, context: ServerContext): Promise<Response> {
+  await authenticate(request, context);
+  const body = await readBody(request);
+  const { producer: source, records: raws } = parseRequest(parseJson(body));
+  if (source.id === SERVER_PRODUCER_ID) {
+    throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
+  }
+  const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
+  const records = raws.map((raw) => ({ raw, judgement: judgeRecord(raw, mayBeLarge) }));
+  const batch = { source, records, scope: scopeOf(source, records), receivedAt: context.now() };
+
+  const tally = gapTally(context.database);
+  const gaps = tally.count(source.id);
+  const outcome = await context.database.writes.run((tx) => commitBatch(tx, batch, gaps), body.byteLength);
+  if (outcome.kind === 'answered') tally.settle(source.id, gaps);
+  if (outcome.kind === 'gap') tally.add(source.id);
+  return toAnswer(outcome, raws[0]?.seq ?? 0);
+}
+
+/** Too small to be worth a compressor of its own, which Next would otherwise start for each. */
+const ANSWER_HEADERS = { 'cache-control': 'no-store, no-transform' };
+
+function toAnswer(outcome: CommitOutcome, firstSeq: number): Response {
+  switch (outcome.kind) {
+    case 'answered':
+      return Response.json(outcome.answer, { headers: ANSWER_HEADERS });
+    case 'gap':
+      throw new AppError(
+        'sequence_gap',
+        `The next record of this producer is ${outcome.expectedSeq}, but the request begins with ${firstSeq}. Send from ${outcome.expectedSeq} on.`,
+        { details: { expectedSeq: outcome.expectedSeq } },
+      );
+    case 'fenced':
+      throw new AppError(
+        'stale_epoch',
+        `A newer outbox of this producer has written (epoch ${outcome.currentEpoch}). Stop sending from this one.`,
+        { details: { currentEpoch: outcome.currentEpoch } },
+      );
+  }
+}

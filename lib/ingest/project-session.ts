@@ -1,0 +1,209 @@
+import type { EventRow, SessionChange, StoredFold, TurnMove } from '@/lib/event-log/batch-rows';
+import { appendDelta, wholeEvent } from '@/lib/event-log/fold-deltas';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import {
+  foldObligations,
+  NO_OBLIGATIONS,
+  type ObligationChange,
+  type ObligationFold,
+} from '@/lib/projections/obligations';
+import { differsForReaders, foldSession, newSession, type SessionFold } from '@/lib/projections/session-summary';
+import { foldTasks } from '@/lib/projections/tasks';
+import { type Placement, placeEvents } from '@/lib/projections/turns';
+import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
+import { NO_PLACES, type TurnHeader } from '@/lib/protocol/turn-places';
+
+/** A session's row is told to the fleet at most this often while nothing but text grows. */
+const QUIET_ANNOUNCE_MS = 5_000;
+
+export interface SessionBatch {
+  id: string;
+  agentId: string;
+  /** Null before its first row. */
+  before: SessionChange | null;
+  startedAt: number;
+  /** Its events of this batch in position order, each with the row it becomes. */
+  entries: { entry: EventEntry; row: EventRow }[];
+}
+
+export interface SessionProjection {
+  change: SessionChange;
+  /** Whether the fleet hears of it now. */
+  announces: boolean;
+  tasks: Task[];
+  obligations: ObligationChange[];
+  /** Messages of people that a turn has named. */
+  seenMessageIds: string[];
+  turns: TurnHeader[];
+  removedTurnIds: string[];
+  moves: TurnMove[];
+  folds: StoredFold[];
+  /** Rows of this batch that folded into a later one. */
+  foldedAway: Set<EventRow>;
+}
+
+/**
+ * What a session's new events make of it. Sets each row's `turnId` and `entityId`.
+ * @param basePosition the counter before the batch: rows up to it are in the database
+ */
+export function projectSession(
+  session: SessionBatch,
+  tasks: readonly Task[],
+  obligations: readonly Obligation[],
+  basePosition: number,
+  receivedAt: number,
+): SessionProjection {
+  const owner = { sessionId: session.id, agentId: session.agentId };
+  const { places, placements } = placeEvents(
+    session.before?.places ?? NO_PLACES,
+    session.entries.map(({ entry }) => entry),
+  );
+  const rows = new RowFolder(session.id, basePosition);
+  const turns = new TurnChanges();
+  const moves: TurnMove[] = [];
+  for (const [index, placement] of placements.entries()) {
+    const row = session.entries[index]?.row;
+    if (row === undefined) continue;
+    row.turnId = placement.turnId;
+    row.entityId = placement.entityId;
+    rows.add(row);
+    turns.apply(placement);
+    for (const { entityId, fromTurnId, toTurnId, position } of placement.moves) {
+      moves.push({
+        sessionId: session.id,
+        entityId,
+        fromTurnId,
+        toTurnId,
+        position: position === null ? null : Number(position),
+      });
+    }
+    for (const fold of placement.folds) rows.fold(fold);
+  }
+
+  const changedTasks = foldTasks(tasks, placements, owner);
+  const known = new Map(tasks.map((task) => [task.position, task]));
+  const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
+  const owed = foldObligations(remembered, obligations, placements, owner);
+  const before = foldOf(session);
+  const after = foldSession(
+    before,
+    placements,
+    changedTasks.map((task) => ({ before: known.get(task.position) ?? null, after: task })),
+    owed.changes,
+  );
+  const announcedAt = session.before?.memory.announcedAt;
+  const announces =
+    announcedAt === undefined || differsForReaders(before, after) || receivedAt - announcedAt >= QUIET_ANNOUNCE_MS;
+  const { summary, ...fold } = after;
+  return {
+    change: {
+      summary,
+      places,
+      memory: { fold, obligations: owed.fold, announcedAt: announces ? receivedAt : announcedAt },
+    },
+    announces,
+    tasks: changedTasks,
+    obligations: owed.changes,
+    seenMessageIds: [
+      ...new Set(placements.flatMap((placement) => placement.turns.flatMap((turn) => turn.userMessageIds))),
+    ],
+    turns: turns.changed(),
+    removedTurnIds: turns.removed(),
+    moves,
+    folds: rows.stored,
+    foldedAway: rows.away,
+  };
+}
+
+/** The projection's state as it was stored: the summary in its columns, the rest beside it. */
+function foldOf({ id, agentId, before, startedAt }: SessionBatch): SessionFold {
+  const fresh = newSession(id, agentId, startedAt);
+  if (before === null) return fresh;
+  return {
+    ...fresh,
+    ...(before.memory.fold as Partial<SessionFold>),
+    summary: before.summary satisfies SessionSummary,
+  };
+}
+
+/** The last header of every turn the batch opened or changed, less those that a move left empty. */
+class TurnChanges {
+  readonly #headers = new Map<string, TurnHeader>();
+  readonly #removed = new Set<string>();
+
+  apply({ turns, removedTurnIds }: Placement): void {
+    for (const header of turns) {
+      const first = this.#headers.get(header.id);
+      // The insert keeps what a stored turn began with; within one batch that is done here.
+      const began = first === undefined ? header : { ...header, position: first.position, startedAt: first.startedAt };
+      this.#headers.set(header.id, began);
+      this.#removed.delete(header.id);
+    }
+    for (const id of removedTurnIds) {
+      this.#headers.delete(id);
+      this.#removed.add(id);
+    }
+  }
+
+  changed(): TurnHeader[] {
+    return [...this.#headers.values()];
+  }
+
+  removed(): string[] {
+    return [...this.#removed];
+  }
+}
+
+/**
+ * Folds the deltas of what ends in this batch. Those that are all in the batch fold before anything is written; for
+ * the others the stored part is left to the event log.
+ */
+class RowFolder {
+  readonly stored: StoredFold[] = [];
+  readonly away = new Set<EventRow>();
+  readonly #sessionId: string;
+  readonly #basePosition: number;
+  readonly #byEntity = new Map<string, EventRow[]>();
+
+  constructor(sessionId: string, basePosition: number) {
+    this.#sessionId = sessionId;
+    this.#basePosition = basePosition;
+  }
+
+  add(row: EventRow): void {
+    if (row.entityId === null) return;
+    const key = `${row.event.type} ${row.entityId}`;
+    const rows = this.#byEntity.get(key);
+    if (rows === undefined) this.#byEntity.set(key, [row]);
+    else rows.push(row);
+  }
+
+  fold({ entityId, fromPosition, type }: Placement['folds'][number]): void {
+    const from = Number(fromPosition);
+    const key = `${type} ${entityId}`;
+    const all = this.#byEntity.get(key) ?? [];
+    const deltas = all.filter((row) => row.position >= from);
+    const last = deltas.at(-1) ?? null;
+    const allHere = from > this.#basePosition;
+    if (last !== null && deltas.length > 1) {
+      const startsOver = deltas.some((row) => row.event.metadata?.interlude?.whole === true);
+      const text = deltas.reduce((whole, row) => appendDelta(whole, row.event), '');
+      last.event = allHere || startsOver ? wholeEvent(last.event, text) : { ...last.event, delta: text };
+      for (const row of deltas) if (row !== last) this.away.add(row);
+      this.#byEntity.set(key, [...all.filter((row) => row.position < from), last]);
+    }
+    if (!allHere) {
+      const upToPosition = this.#basePosition;
+      const deltaCount = deltas.length;
+      this.stored.push({
+        sessionId: this.#sessionId,
+        entityId,
+        type,
+        fromPosition: from,
+        upToPosition,
+        into: last,
+        deltaCount,
+      });
+    }
+  }
+}

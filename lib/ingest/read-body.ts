@@ -1,0 +1,66 @@
+import { AppError } from '@/lib/protocol/errors';
+import { MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+
+/** A refused body is still read this far, so that the sender gets to see why instead of a broken connection. */
+const DRAIN_BYTES = 4 * MAX_REQUEST_BYTES;
+
+/**
+ * The body's bytes, unpacked. The limit holds while reading, both for what arrives and for what it unpacks to, so
+ * neither an endless body nor a zip bomb takes more memory than the limit.
+ *
+ * @throws AppError `too_large`, `unsupported_encoding`, or `malformed` when gzip data is damaged or ends early
+ */
+export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+  const encoding = (request.headers.get('content-encoding') ?? '').trim().toLowerCase();
+  if (encoding !== '' && encoding !== 'identity' && encoding !== 'gzip' && encoding !== 'x-gzip') {
+    throw new AppError('unsupported_encoding', 'The body must be sent as it is or with Content-Encoding: gzip.', {
+      headers: { 'accept-encoding': 'gzip' },
+    });
+  }
+  if (request.body === null) return new Uint8Array(0);
+  const raw = await readLimited(request.body, DRAIN_BYTES, 'The body ended before it was complete. Send it again.');
+  if (encoding === '' || encoding === 'identity') return raw;
+  const unpacked = new Blob([raw]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return readLimited(unpacked, MAX_REQUEST_BYTES, 'The body is not valid gzip. Pack it again or send it as it is.');
+}
+
+async function readLimited(
+  stream: ReadableStream<Uint8Array>,
+  drainBytes: number,
+  broken: string,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = stream.getReader();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  while (size <= drainBytes) {
+    const { done, value } = await reader.read().catch((cause) => {
+      throw new AppError('malformed', broken, { cause });
+    });
+    if (done) break;
+    size += value.byteLength;
+    if (size <= MAX_REQUEST_BYTES) chunks.push(value);
+    else chunks.length = 0;
+  }
+  if (size > MAX_REQUEST_BYTES) {
+    // its failure would say no more than that nobody reads on
+    reader.cancel().catch(() => {});
+    throw new AppError(
+      'too_large',
+      `A request may hold ${MAX_REQUEST_BYTES} bytes, unpacked. Send fewer records at once.`,
+      {
+        details: { maxBytes: MAX_REQUEST_BYTES },
+      },
+    );
+  }
+  return join(chunks, size);
+}
+
+function join(chunks: Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(size);
+  let offset = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  return whole;
+}

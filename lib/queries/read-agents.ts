@@ -1,0 +1,80 @@
+import type { Row } from '@libsql/client';
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
+import { positionFromNumber } from '@/lib/protocol/position';
+import type { AgentDetail, AgentList, QuarantinedRecord } from '@/lib/protocol/read-models';
+import { COUNTER, counterOf } from './counter';
+
+/** Of an agent's quarantine the newest records are shown; `quarantinedCount` tells how many there are. */
+const QUARANTINE_SHOWN = 50;
+/** Quarantined records are as large as a request may be: up to this many bytes they are shown whole, else begun. */
+const RECORD_SHOWN_BYTES = 2_048;
+
+/** Cut by the database, so that no megabytes are read to show a line. What would be unreadable is escaped in JSON. */
+const QUARANTINE_COLUMNS = `position, producer_id, epoch, seq, agent_id, session_id, code, message, received_at,
+  octet_length(record) AS size,
+  CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
+  CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
+
+/** Every agent, the one last heard of first. */
+export async function readAgents(database: Database): Promise<AgentList> {
+  const [counter, agents] = await database.reader.batch(
+    [COUNTER, 'SELECT id, last_seen_at, body, updated_position FROM agents ORDER BY last_seen_at DESC, id'],
+    'read',
+  );
+  return { position: counterOf(counter), agents: (agents?.rows ?? []).map(agentFromRow) };
+}
+
+/**
+ * One agent with its outboxes, its sessions (newest event first) and its newest quarantined records (newest first).
+ *
+ * @returns null when there is no such agent
+ */
+export async function readAgent(database: Database, agentId: string): Promise<AgentDetail | null> {
+  const args = [columnText(agentId)];
+  const [counter, agents, producers, sessions, quarantine] = await database.reader.batch(
+    [
+      COUNTER,
+      { sql: 'SELECT id, last_seen_at, body, updated_position FROM agents WHERE id = ?', args },
+      { sql: 'SELECT * FROM producers WHERE agent_id = ? ORDER BY last_seen_at DESC, id', args },
+      {
+        sql: `SELECT id, agent_id, state, last_event_at, body, updated_position FROM sessions
+          WHERE agent_id = ? ORDER BY last_event_at DESC, id`,
+        args,
+      },
+      {
+        sql: `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
+          WHERE agent_id = ? ORDER BY position DESC LIMIT ${QUARANTINE_SHOWN}`,
+        args,
+      },
+    ],
+    'read',
+  );
+  const row = agents?.rows[0];
+  if (row === undefined) return null;
+  return {
+    position: counterOf(counter),
+    agent: agentFromRow(row),
+    producers: (producers?.rows ?? []).map(producerFromRow),
+    sessions: (sessions?.rows ?? []).map(sessionFromRow),
+    quarantine: (quarantine?.rows ?? []).map(quarantinedFromRow),
+  };
+}
+
+function quarantinedFromRow(row: Row): QuarantinedRecord {
+  return {
+    position: positionFromNumber(Number(row.position)),
+    producerId: String(row.producer_id),
+    epoch: Number(row.epoch),
+    seq: Number(row.seq),
+    agentId: row.agent_id === null ? null : String(row.agent_id),
+    sessionId: row.session_id === null ? null : String(row.session_id),
+    code: String(row.code),
+    message: String(row.message),
+    record: row.record === null ? null : JSON.parse(String(row.record)),
+    excerpt: row.excerpt === null ? null : String(row.excerpt),
+    size: Number(row.size),
+    receivedAt: Number(row.received_at),
+  };
+}

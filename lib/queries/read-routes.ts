@@ -1,0 +1,100 @@
+import { authenticate } from '@/lib/access/authenticate';
+import type { ServerContext } from '@/lib/access/server-context';
+import { LOG_LEVELS } from '@/lib/protocol/envelope';
+import { AppError } from '@/lib/protocol/errors';
+import { invalid, limitOf, onlyKnown, positionOf, wordOf } from './query-arguments';
+import { readAgent, readAgents } from './read-agents';
+import { readLogLines } from './read-log-lines';
+import { readObligations } from './read-obligations';
+import { DONE_LISTED, readSession, readSessions } from './read-sessions';
+import { readTask, readTasks } from './read-tasks';
+import { readTranscript } from './read-transcript';
+
+/** The GET routes of the read models: authenticate, read, 404 where there is nothing. */
+
+type Ids = Record<string, string>;
+
+/** `?limit=1..1000`: how many of those that are done */
+export async function getSessions(request: Request, server: ServerContext): Promise<Response> {
+  await authenticate(request, server);
+  const done = limitOf(new URL(request.url).searchParams, DONE_LISTED, DONE_LISTED);
+  return answer(await readSessions(server.database, done));
+}
+
+export async function getSession(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { sessionId = '' } = ids;
+  return answer((await readSession(server.database, sessionId)) ?? missing('session', sessionId));
+}
+
+/** `?before=<turn id or position>&limit=1..200` */
+export async function getTranscript(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { sessionId = '' } = ids;
+  const query = new URL(request.url).searchParams;
+  const range = { before: query.get('before'), limit: limitOf(query, 50, 200) };
+  return answer((await readTranscript(server.database, sessionId, range)) ?? missing('session', sessionId));
+}
+
+export async function getTasks(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { sessionId = '' } = ids;
+  return answer((await readTasks(server.database, sessionId)) ?? missing('session', sessionId));
+}
+
+/** `?runId=`, where the agent re-uses task ids */
+export async function getTask(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { sessionId = '', taskId = '' } = ids;
+  const runId = new URL(request.url).searchParams.get('runId');
+  return answer((await readTask(server.database, sessionId, taskId, runId)) ?? missing('task', taskId));
+}
+
+export async function getAgents(request: Request, server: ServerContext): Promise<Response> {
+  await authenticate(request, server);
+  return answer(await readAgents(server.database));
+}
+
+export async function getAgent(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { agentId = '' } = ids;
+  return answer((await readAgent(server.database, agentId)) ?? missing('agent', agentId));
+}
+
+/** What its runner last said it writes; null before it has said so. `PUT` asks the runner for another one. */
+export async function getLogLevel(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { agentId = '' } = ids;
+  const read = await readAgent(server.database, agentId);
+  if (read === null) return answer(missing('agent', agentId));
+  const level = LOG_LEVELS.find((one) => one === read.agent.status?.logLevel) ?? null;
+  return answer({ position: read.position, level, levels: LOG_LEVELS });
+}
+
+export async function getObligations(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  return answer(await readObligations(server.database, ids.agentId ?? ''));
+}
+
+/** `?level=&before=&after=&limit=1..1000` */
+export async function getLogLines(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { agentId = '' } = ids;
+  const query = new URL(request.url).searchParams;
+  onlyKnown(query, ['level', 'before', 'after', 'limit']);
+  const [before, after] = [positionOf(query, 'before'), positionOf(query, 'after')];
+  if (before !== null && after !== null) throw invalid('before', String(before), 'left out where after is given');
+  const range = { before, after, limit: limitOf(query, 200, 1000), level: wordOf(query, 'level', LOG_LEVELS) };
+  return answer((await readLogLines(server.database, agentId, range)) ?? missing('agent', agentId));
+}
+
+function answer(model: object): Response {
+  return Response.json(model, { headers: { 'cache-control': 'no-store' } });
+}
+
+function missing(what: string, id: string): never {
+  throw new AppError(
+    'not_found',
+    `There is no ${what} ${JSON.stringify(id)}. GET /api/v1/sessions and /agents list what there is.`,
+  );
+}

@@ -1,0 +1,72 @@
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import { taskFromRow } from '@/db/fleet-rows';
+import { foldTaskItems } from '@/lib/projections/transcript';
+import { comparePositions } from '@/lib/protocol/position';
+import type { Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
+import { COUNTER, counterOf } from './counter';
+import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
+
+const COLUMNS = 'session_id, agent_id, position, status, body';
+const SESSION = 'SELECT 1 FROM sessions WHERE id = ?';
+
+/**
+ * Every task of a session, in the order they began.
+ *
+ * @returns null when there is no such session
+ */
+export async function readTasks(database: Database, sessionId: string): Promise<TaskList | null> {
+  const args = [columnText(sessionId)];
+  const [counter, session, tasks] = await database.reader.batch(
+    [
+      COUNTER,
+      { sql: SESSION, args },
+      { sql: `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? ORDER BY position`, args },
+    ],
+    'read',
+  );
+  if (session?.rows.length === 0) return null;
+  return { position: counterOf(counter), tasks: (tasks?.rows ?? []).map(taskFromRow) };
+}
+
+/**
+ * One task with what its subagent said and did. Where the agent re-used the id, the newest run unless `runId` names
+ * another, with what was said between that run's beginning and the next one's.
+ *
+ * @returns null when there is no such task
+ */
+export async function readTask(
+  database: Database,
+  sessionId: string,
+  taskId: string,
+  runId: string | null = null,
+): Promise<TaskDetail | null> {
+  const session = columnText(sessionId);
+  const [counter, rows, events] = await database.reader.batch(
+    [
+      COUNTER,
+      {
+        sql: `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? AND id = ? ORDER BY position`,
+        args: [session, columnText(taskId)],
+      },
+      {
+        sql: `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ? AND turn_id = ? ORDER BY position`,
+        args: [session, columnText(`task:${taskId}`)],
+      },
+    ],
+    'read',
+  );
+  const runs = (rows?.rows ?? []).map(taskFromRow);
+  const at = runId === null ? runs.length - 1 : runs.findIndex((run) => run.runId === runId);
+  const task = runs[at];
+  if (task === undefined) return null;
+  const entries = (events?.rows ?? []).map(entryFromRow).filter((entry) => isOfRun(runs, at, entry.position));
+  return { position: counterOf(counter), task, items: foldTaskItems([], taskId, entries) };
+}
+
+/** What came before the first run began is the first run's: a subagent may speak before its start is told. */
+function isOfRun(runs: readonly Task[], at: number, position: string): boolean {
+  const [run, next] = [runs[at], runs[at + 1]];
+  if (at > 0 && run !== undefined && comparePositions(position, run.position) < 0) return false;
+  return next === undefined || comparePositions(position, next.position) < 0;
+}
