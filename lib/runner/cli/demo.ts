@@ -1,0 +1,112 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { runDemoAgent } from '@/lib/runner/demo/demo-agent';
+import { FLEET } from '@/lib/runner/demo/fleet';
+import { Rota } from '@/lib/runner/demo/rota';
+import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
+import { readRecording } from '@/lib/runner/replay/recording';
+import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { interruptSignal } from './interrupt';
+import { dataDir, serverEndpoint } from './local-server';
+
+export const DEMO_HELP = `Usage: interlude demo [options]
+
+Replays recordings of real Claude Code runs as a fleet of ${FLEET.length} agents, one session after the other, until it is
+stopped. They go the way every agent's events go: adapter, outbox, HTTP.
+
+  --speed N      1 is as recorded, 2 twice as fast; default 1
+  --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token T      its token; default: INTERLUDE_TOKEN, else the one of this machine`;
+
+/** So many agents are never at rest: whoever comes by at any time sees some at work. */
+const LEAST_AT_WORK = 3;
+
+const recordingsDir = fileURLToPath(new URL('../../../tests/fixtures/recordings/demo', import.meta.url));
+
+export async function demo(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
+  const { speed, ...server } = readOptions(argv);
+  const { signal, release } = interruptSignal();
+  const stop = new AbortController();
+  // Started by `npm start -- --demo`: no demo without its dashboard.
+  process.once('disconnect', () => stop.abort());
+  // It may have died before we listened.
+  if (process.connected === false) stop.abort();
+  const ends = AbortSignal.any([signal, stop.signal]);
+  const endpoint = serverEndpoint(server, env);
+  const telling = new TroubleLine();
+  try {
+    const agents = await Promise.all(
+      FLEET.map(async (agent) => ({
+        agent,
+        recordings: await Promise.all(
+          agent.recordings.map((name) => readRecording(join(recordingsDir, `${name}.jsonl`))),
+        ),
+      })),
+    );
+    const outboxDir = join(dataDir(env), 'outboxes');
+    const rota = new Rota(agents.length, LEAST_AT_WORK);
+    const playing = agents.map(async (one) => {
+      try {
+        await runDemoAgent({
+          ...one,
+          rota,
+          outboxDir,
+          endpoint,
+          speed,
+          signal: ends,
+          onStatus: (it) => telling.status(one.agent.agentId, it),
+        });
+      } catch (error) {
+        stop.abort();
+        throw error;
+      }
+    });
+    process.stderr.write(`interlude: ${FLEET.length} agents are at work; Ctrl-C stops them\n`);
+    const ended = await Promise.allSettled(playing);
+    const failed = ended.find((each) => each.status === 'rejected');
+    if (!failed) return signal.aborted ? EXIT.interrupted : EXIT.done;
+    if (failed.reason instanceof OutboxLockedError) {
+      throw new CliError(EXIT.failed, `a demo runs already, as process ${failed.reason.pid}`);
+    }
+    throw failed.reason;
+  } finally {
+    release();
+  }
+}
+
+/** Says once that the server can't be reached or refuses the token, and once that all agents get through again. */
+class TroubleLine {
+  readonly #troubled = new Set<string>();
+
+  status(agentId: string, { trouble, state }: OutboxStatus): void {
+    // what ends with the dashboard has nothing to complain about
+    if (state === 'stopped') return;
+    const before = this.#troubled.size;
+    if (!trouble) this.#troubled.delete(agentId);
+    else this.#troubled.add(agentId);
+    if (trouble && before === 0) this.#say(`${trouble.message}; the demo goes on, and what waits is sent later`);
+    if (before > 0 && this.#troubled.size === 0) this.#say('the dashboard is back');
+  }
+
+  #say(message: string): void {
+    process.stderr.write(`interlude: ${message}\n`);
+  }
+}
+
+function readOptions(argv: string[]): { speed: number; url: string | undefined; token: string | undefined } {
+  const text = { type: 'string' } as const;
+  const parsed = parse();
+  const speed = Number(parsed.speed ?? '1');
+  if (!(speed > 0 && speed <= 100)) throw usageError('--speed is a number above 0, at most 100', 'demo');
+  return { speed, url: parsed.url, token: parsed.token };
+
+  function parse() {
+    try {
+      return parseArgs({ args: argv, options: { speed: text, url: text, token: text } }).values;
+    } catch (error) {
+      throw usageError((error as Error).message.split('. ')[0] ?? '', 'demo');
+    }
+  }
+}

@@ -1,0 +1,18 @@
+/** How a command ends. Scripts and `npm` read the code, people the one line. */
+export const EXIT = { done: 0, failed: 1, usage: 2, notInstalled: 3, interrupted: 130 } as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** An end that needs no stack: `message` is one line that says what to do next. */
+export class CliError extends Error {
+  readonly exitCode: ExitCode;
+
+  constructor(exitCode: ExitCode, message: string) {
+    super(message);
+    this.name = 'CliError';
+    this.exitCode = exitCode;
+  }
+}
+
+export function usageError(message: string, command: string): CliError {
+  return new CliError(EXIT.usage, `${message}; see "interlude ${command} --help"`);
+}

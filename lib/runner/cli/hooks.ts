@@ -1,0 +1,60 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { hookCommand, SettingsError } from '@/lib/runner/hooks/hook-entries';
+import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
+import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { dataDir } from './local-server';
+
+export const HOOKS_HELP = `Usage: interlude hooks install|uninstall [--settings FILE]
+
+Connects the Claude Code of your terminals: its hooks tell the companion ("interlude runner hooks") what happens. Only
+Interlude's own entries are added and removed; everything else in the file stays as it is, and what was there before is
+kept beside it until "uninstall". Without a running companion the hooks do nothing.
+
+  --settings FILE   default: settings.json in CLAUDE_CONFIG_DIR, else in ~/.claude
+
+Sessions that run already take up the hooks when they are started anew.
+
+Exit codes: 0 done, 1 failed (the file is left as it is), 2 usage.`;
+
+type Environment = Record<string, string | undefined>;
+
+const script = fileURLToPath(new URL('../hooks/hook.sh', import.meta.url));
+
+export async function hooks(argv: string[], env: Environment): Promise<ExitCode> {
+  const { action, settings } = readOptions(argv, env);
+  const command = (event: string) => hookCommand(script, event, dataDir(env));
+  try {
+    const change = action === 'install' ? installHooks : uninstallHooks;
+    const outcome = await change(settings, command);
+    const done = action === 'install' ? 'the hooks are in' : 'the hooks are out of';
+    const same = action === 'install' ? 'the hooks were in already:' : 'there were no hooks of ours in';
+    process.stdout.write(`${outcome === 'changed' ? done : same} ${settings}\n`);
+    if (action === 'install')
+      process.stdout.write('start "interlude runner hooks", then Claude Code in any terminal\n');
+    return EXIT.done;
+  } catch (error) {
+    if (error instanceof SettingsError) throw new CliError(EXIT.failed, error.message);
+    throw error;
+  }
+}
+
+function readOptions(argv: string[], env: Environment): { action: 'install' | 'uninstall'; settings: string } {
+  const { values, positionals } = parse();
+  const [action, ...more] = positionals;
+  if ((action !== 'install' && action !== 'uninstall') || more.length > 0) {
+    throw usageError('say install or uninstall', 'hooks');
+  }
+  const folder = env.CLAUDE_CONFIG_DIR ?? join(env.HOME ?? homedir(), '.claude');
+  return { action, settings: resolve(values.settings ?? join(folder, 'settings.json')) };
+
+  function parse() {
+    try {
+      return parseArgs({ args: argv, allowPositionals: true, options: { settings: { type: 'string' } } });
+    } catch (error) {
+      throw usageError((error as Error).message.split('. ')[0] ?? '', 'hooks');
+    }
+  }
+}

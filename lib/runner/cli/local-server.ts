@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Endpoint } from '@/lib/runner/outbox/send';
+
+/**
+ * Where the server is. On the dashboard's own machine nobody has to say: the server leaves its address and its token
+ * in the data directory.
+ */
+export interface ServerFlags {
+  url?: string | undefined;
+  token?: string | undefined;
+}
+
+type Environment = Record<string, string | undefined>;
+
+const DEFAULT_PORT = 4319;
+const packageRoot = fileURLToPath(new URL('../../..', import.meta.url));
+
+export function dataDir(env: Environment): string {
+  return env.INTERLUDE_DATA_DIR ? resolve(env.INTERLUDE_DATA_DIR) : join(packageRoot, '.interlude');
+}
+
+/**
+ * Flag before environment before what the local server wrote. Read anew at each call: a local server that was started
+ * again may stand at another port, with another token.
+ */
+export function serverEndpoint(flags: ServerFlags, env: Environment): Endpoint {
+  return async () => {
+    const url = flags.url ?? env.INTERLUDE_URL ?? (await localUrl(env));
+    return { url, token: flags.token ?? env.INTERLUDE_TOKEN ?? (await localToken(url, env)) };
+  };
+}
+
+/** Names the server in what is kept per server: two addresses are two servers, the local one stays itself. */
+export function serverKey(flags: ServerFlags, env: Environment): string {
+  const url = flags.url ?? env.INTERLUDE_URL;
+  return url ? new URL(url).href : 'local';
+}
+
+async function localUrl(env: Environment): Promise<string> {
+  const text = await readFile(join(dataDir(env), 'server.json'), 'utf8').catch(() => '{}');
+  try {
+    const { url } = JSON.parse(text) as { url?: unknown };
+    if (typeof url === 'string') return url;
+  } catch {
+    // half written by a server that starts right now
+  }
+  return `http://127.0.0.1:${env.PORT ?? DEFAULT_PORT}`;
+}
+
+/** The local token opens the local server only: it is never sent to another machine. */
+async function localToken(url: string, env: Environment): Promise<string | undefined> {
+  const { hostname } = new URL(url);
+  if (hostname !== 'localhost' && hostname !== '[::1]' && !/^127\./.test(hostname)) return undefined;
+  const token = await readFile(join(dataDir(env), 'token'), 'utf8').catch(() => '');
+  return token.trim() || undefined;
+}

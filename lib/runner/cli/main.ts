@@ -1,0 +1,54 @@
+import { DEMO_HELP, demo } from './demo';
+import { CliError, EXIT, type ExitCode } from './exit';
+import { HOOKS_HELP, hooks } from './hooks';
+import { OUTBOX_HELP, outbox } from './outbox';
+import { REPLAY_HELP, replay } from './replay';
+import { RUNNER_HELP, runner } from './runner';
+
+const HELP = `Usage: interlude <command> [options]
+
+  replay   feed a recording of an agent's run to the dashboard
+  demo     replay recordings as a fleet of agents, without end
+  runner   run an agent, or stand beside one, and connect it to the dashboard
+  hooks    connect the Claude Code of your terminals, or take that back
+  outbox   what this machine's outboxes hold, and what to do with records the server refused
+
+"interlude <command> --help" tells more. On the dashboard's own machine no address and no token is needed;
+elsewhere: --url / INTERLUDE_URL and --token / INTERLUDE_TOKEN.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
+
+interface Command {
+  help: string;
+  run: (argv: string[], env: Record<string, string | undefined>) => Promise<ExitCode>;
+}
+
+const COMMANDS: Record<string, Command> = {
+  replay: { help: REPLAY_HELP, run: replay },
+  demo: { help: DEMO_HELP, run: demo },
+  runner: { help: RUNNER_HELP, run: runner },
+  hooks: { help: HOOKS_HELP, run: hooks },
+  outbox: { help: OUTBOX_HELP, run: outbox },
+};
+
+/** @returns the exit code; errors are one line on stderr */
+export async function main(argv: string[]): Promise<ExitCode> {
+  const [name, ...rest] = argv;
+  try {
+    if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+      process.stdout.write(`${(name === 'help' && COMMANDS[rest[0] ?? '']?.help) || HELP}\n`);
+      return name === undefined ? EXIT.usage : EXIT.done;
+    }
+    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    if (!command) throw new CliError(EXIT.usage, `there is no command "${name}"; see "interlude --help"`);
+    if (rest.includes('--help') || rest.includes('-h')) {
+      process.stdout.write(`${command.help}\n`);
+      return EXIT.done;
+    }
+    return await command.run(rest, process.env);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`interlude: ${message.replaceAll(/\s*\n\s*/g, ' ')}\n`);
+    return error instanceof CliError ? error.exitCode : EXIT.failed;
+  }
+}

@@ -1,0 +1,193 @@
+import { basename, join, resolve } from 'node:path';
+import { parseArgs, stripVTControlCharacters } from 'node:util';
+import { decide, type OutboxReport, outboxFiles, poisonedIn, readOutbox } from '@/lib/runner/outbox/operations';
+import type { PoisonedRow } from '@/lib/runner/outbox/store';
+import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { dataDir } from './local-server';
+
+export const OUTBOX_HELP = `Usage: interlude outbox status|list|redrive|discard [options]
+
+What the runners of this machine hold for the dashboard. Works while they run.
+
+  status               every outbox: what waits, since when, what was refused or declared lost
+  list                 the records the server refused for good, kept whole
+  redrive              send them again, as new records: the outbox takes them up within seconds, or at its next start
+  discard              keep them, but count them no more; they stay in "list --all"
+
+  --outbox NAME        only this outbox (as "status" names it)
+  --id N               only this record; may be given several times; needs --outbox
+  --all                with list: also what was sent again or discarded; with redrive, discard: every refused record
+  --json               JSON, one object a line
+
+Exit codes: 0 done, 1 failed or nothing was there to do, 2 usage.`;
+
+type Environment = Record<string, string | undefined>;
+type Action = 'status' | 'list' | 'redrive' | 'discard';
+
+export async function outbox(argv: string[], env: Environment): Promise<ExitCode> {
+  const { action, only, ids, all, json } = readOptions(argv);
+  const files = await chosen(join(dataDir(env), 'outboxes'), only);
+  if (action === 'status') return await status(files, json);
+  if (action === 'list') return await list(files, all, json);
+  if (ids.length === 0 && !all) throw usageError('say which: --id N, or --all', 'outbox');
+  return await settle(files, action, all ? 'all' : ids, json);
+}
+
+async function status(files: string[], json: boolean): Promise<ExitCode> {
+  const reports: OutboxReport[] = [];
+  for (const file of files) {
+    const report = await readOutbox(file).catch((error: Error) => {
+      process.stderr.write(`interlude: ${basename(file)} can't be read: ${error.message}\n`);
+      return null;
+    });
+    if (report !== null) reports.push(report);
+  }
+  const now = Date.now();
+  if (json) {
+    for (const { oldestAt, file, ...report } of reports) {
+      const oldestAgeMs = oldestAt === null ? null : Math.max(0, now - oldestAt);
+      print(JSON.stringify({ outbox: nameOf(file), ...report, oldestAgeMs }));
+    }
+    return EXIT.done;
+  }
+  if (reports.length === 0) print('there is no outbox yet');
+  else {
+    table(
+      ['OUTBOX', 'RUNNER', 'WAITING', 'OLDEST', 'SIZE', 'REFUSED', 'LOST'],
+      reports.map((report) => [
+        nameOf(report.file),
+        report.pid === null ? '-' : String(report.pid),
+        String(report.depth),
+        report.oldestAt === null ? '-' : duration(now - report.oldestAt),
+        size(report.bytes),
+        report.redriving > 0 ? `${report.poisoned} (+${report.redriving} to be sent)` : String(report.poisoned),
+        String(report.lost),
+      ]),
+    );
+  }
+  return EXIT.done;
+}
+
+async function list(files: string[], all: boolean, json: boolean): Promise<ExitCode> {
+  const rows: { name: string; row: PoisonedRow }[] = [];
+  for (const file of files) {
+    for (const row of await poisonedIn(file)) {
+      if (all || row.state === 'kept' || row.state === 'redrive') rows.push({ name: nameOf(file), row });
+    }
+  }
+  if (json) {
+    for (const { name, row } of rows) {
+      const { body, ...about } = row;
+      print(JSON.stringify({ outbox: name, ...about, record: JSON.parse(body) }));
+    }
+    return EXIT.done;
+  }
+  if (rows.length === 0) print('no record was refused');
+  else {
+    table(
+      ['OUTBOX', 'ID', 'STATE', 'REFUSED AT', 'KIND', 'AGENT', 'SESSION', 'REASON'],
+      rows.map(({ name, row }) => {
+        const record = JSON.parse(row.body) as { kind?: string; agentId?: string; sessionId?: string };
+        const at = new Date(row.poisonedAt).toISOString();
+        const { kind = '-', agentId = '-', sessionId = '-' } = record;
+        return [name, String(row.id), row.state, at, kind, agentId, sessionId, row.reason];
+      }),
+    );
+  }
+  return EXIT.done;
+}
+
+async function settle(
+  files: string[],
+  action: 'redrive' | 'discard',
+  ids: number[] | 'all',
+  json: boolean,
+): Promise<ExitCode> {
+  let changed = 0;
+  let refused = 0;
+  for (const file of files) {
+    const decision = await decide(file, ids, action === 'redrive' ? 'redrive' : 'discarded', Date.now());
+    changed += decision.changed.length;
+    refused += decision.refused.length;
+    if (json) print(JSON.stringify({ outbox: nameOf(file), action, ...decision }));
+    for (const { id, why } of decision.refused) {
+      process.stderr.write(`interlude: ${nameOf(file)} ${id}: ${why}\n`);
+    }
+  }
+  const done = action === 'redrive' ? 'are sent again' : 'are discarded, and stay in "list --all"';
+  if (!json) print(`${changed} record${changed === 1 ? '' : 's'} ${changed === 1 ? done.replace('are', 'is') : done}`);
+  return changed === 0 || refused > 0 ? EXIT.failed : EXIT.done;
+}
+
+async function chosen(folder: string, only: string | undefined): Promise<string[]> {
+  const files = await outboxFiles(folder);
+  if (only === undefined) return files;
+  const found = files.filter((file) => nameOf(file) === only || file === resolve(only));
+  if (found.length === 0)
+    throw new CliError(EXIT.failed, `there is no outbox "${only}"; see "interlude outbox status"`);
+  return found;
+}
+
+function nameOf(file: string): string {
+  return basename(file, '.db');
+}
+
+/** Columns as wide as they need; what came from elsewhere may not move the terminal's cursor. */
+function table(head: string[], rows: string[][]): void {
+  const safe = [head, ...rows].map((row) =>
+    row.map((cell) => stripVTControlCharacters(cell).replace(/\s+/g, ' ').slice(0, 120)),
+  );
+  const widths = head.map((_, column) => Math.max(...safe.map((row) => row[column]?.length ?? 0)));
+  for (const row of safe)
+    print(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    );
+}
+
+function duration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3_600) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
+}
+
+function size(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`;
+  return bytes < 1_024 ** 2 ? `${Math.round(bytes / 1_024)} KiB` : `${(bytes / 1_024 ** 2).toFixed(1)} MiB`;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function readOptions(argv: string[]) {
+  const { values, positionals } = parse();
+  const [action, ...more] = positionals;
+  if (!['status', 'list', 'redrive', 'discard'].includes(action ?? '') || more.length > 0) {
+    throw usageError('say status, list, redrive or discard', 'outbox');
+  }
+  const ids = (values.id ?? []).map(Number);
+  if (ids.some((id) => !Number.isSafeInteger(id) || id < 1))
+    throw usageError('--id is the number of a record', 'outbox');
+  if (ids.length > 0 && values.outbox === undefined) throw usageError('--id needs --outbox', 'outbox');
+  if (ids.length > 0 && values.all) throw usageError('say --id or --all, not both', 'outbox');
+  const { all = false, json = false } = values;
+  return { action: action as Action, only: values.outbox, ids, all, json };
+
+  function parse() {
+    const options = {
+      outbox: { type: 'string' },
+      id: { type: 'string', multiple: true },
+      all: { type: 'boolean' },
+      json: { type: 'boolean' },
+    } as const;
+    try {
+      return parseArgs({ args: argv, allowPositionals: true, options });
+    } catch (error) {
+      throw usageError((error as Error).message.split('. ')[0] ?? '', 'outbox');
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import type { Trouble } from '@/lib/runner/outbox/drain';
+
+/** How a replay came out, once nothing more is sent. */
+export interface ReplayOutcome {
+  url: string;
+  trouble: Trouble | null;
+  /** Records that are not acknowledged. */
+  waiting: number;
+  /** Records that were acknowledged in this run, quarantined ones included. */
+  acknowledged: number;
+  quarantined: number;
+  /** Why the first of them was quarantined. */
+  quarantineReason: string | null;
+}
+
+/** @returns the one line to fail with, or null when the session is there to be looked at */
+export function replayFailure(outcome: ReplayOutcome): string | null {
+  const { url, trouble, waiting, acknowledged, quarantined, quarantineReason } = outcome;
+  if (waiting > 0 || trouble !== null) {
+    const kept = `${waiting} records are kept in the outbox, and the same command sends them`;
+    if (trouble === null) return `${url} did not acknowledge everything (${kept})`;
+    if (trouble.kind === 'unavailable') return `${url} can't be reached: ${trouble.message} (${kept})`;
+    return `${url}: ${trouble.message} (${kept})`;
+  }
+  // The agent's arrival is taken whatever becomes of its events.
+  if (quarantined > 0 && quarantined >= acknowledged - 1) {
+    return `${url} put every record into quarantine: ${quarantineReason}; name another --session or --agent`;
+  }
+  return null;
+}

@@ -1,0 +1,162 @@
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { IngestAnswer } from '@/lib/protocol/envelope';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import { play } from '@/lib/runner/replay/player';
+import { readRecording } from '@/lib/runner/replay/recording';
+import { openReplayOutbox, type ReplayOutbox, replayCursor } from '@/lib/runner/replay/replay-outbox';
+import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { interruptSignal } from './interrupt';
+import { dataDir, serverEndpoint, serverKey } from './local-server';
+import { replayFailure } from './replay-end';
+import { ReplayProgress } from './replay-progress';
+
+export const REPLAY_HELP = `Usage: interlude replay <recording.jsonl> [options]
+
+Feeds a recording of a Claude Code run through the adapter and the outbox to the dashboard, as a runner would.
+Ends when the server has acknowledged everything, and prints the address of the session.
+
+  --session ID   the session to write to; default: a new one, named after the file
+  --agent ID     the agent to appear as; default: replay-<file name>
+  --speed N      1 is as recorded, 10 ten times as fast, max without any wait; default 1
+  --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token T      its token; default: INTERLUDE_TOKEN, else the one of this machine
+
+A replay that was stopped goes on where it was when the same command is given again. One that was finished is
+repeated as a new session; with --session it is not repeated, since the session has it already.
+
+Exit codes: 0 everything is acknowledged, 1 failed (what was not sent is kept and sent by the next run) or every
+record is in quarantine, 2 usage.`;
+
+/** How long an unreachable server is waited for once everything is handed over. */
+const PATIENCE_MS = 30_000;
+
+type Environment = Record<string, string | undefined>;
+
+export async function replay(argv: string[], env: Environment): Promise<ExitCode> {
+  const options = readOptions(argv, env);
+  const recording = await readRecording(options.file).catch((error: Error) => {
+    throw new CliError(EXIT.failed, error.message);
+  });
+  const agentId = options.agent ?? `replay-${recording.name}`.slice(0, MAX_ID_LENGTH);
+  const giveUp = new AbortController();
+  const { signal, release } = interruptSignal();
+  const endpoint = serverEndpoint(options, env);
+  const progress = new ReplayProgress(recording.lines.length, endpoint);
+  const place = {
+    recording,
+    agentId,
+    sessionId: options.session,
+    serverKey: serverKey(options, env),
+    outboxDir: join(dataDir(env), 'outboxes'),
+  };
+  const rejected: IngestAnswer['rejected'] = [];
+  let opened: ReplayOutbox;
+  try {
+    opened = await openReplayOutbox(place, {
+      endpoint,
+      onStatus: (status) => {
+        progress.status(status);
+        const trouble = status.trouble?.kind;
+        if (trouble === 'unauthorized' || trouble === 'fenced') giveUp.abort();
+      },
+      onNotice: (notice) => {
+        // said once, at the end, with how many they were
+        if (notice.kind === 'quarantined') rejected.push(...notice.rejected);
+        else progress.notice(notice);
+      },
+    });
+  } catch (error) {
+    if (error instanceof OutboxLockedError) {
+      throw new CliError(EXIT.failed, `session ${options.session} is being replayed by process ${error.pid} already`);
+    }
+    throw error;
+  }
+  const { outbox, sessionId, line, forget } = opened;
+  const acknowledgedBefore = outbox.status.lastSeq - outbox.status.waiting;
+  const ends = AbortSignal.any([signal, giveUp.signal]);
+  try {
+    if (line >= recording.lines.length && outbox.status.waiting === 0) {
+      progress.say(`session ${sessionId} has this recording already; name another --session to replay it again`);
+      return EXIT.done;
+    }
+    outbox.kick();
+    if (line === 0) await outbox.enqueue(arrival(agentId, sessionId), replayCursor(sessionId, 0));
+    await play({
+      recording,
+      outbox,
+      sessionId,
+      agentId,
+      fromLine: line,
+      speed: options.speed,
+      signal: ends,
+      cursor: (next) => replayCursor(sessionId, next),
+      onLine: (next) => progress.line(next),
+    });
+    if (!ends.aborted) await outbox.settled(AbortSignal.any([ends, progress.unreachableFor(PATIENCE_MS)]));
+    return await finish();
+  } finally {
+    progress.end();
+    release();
+    await outbox.stop();
+  }
+
+  async function finish(): Promise<ExitCode> {
+    const { trouble, lastSeq } = outbox.status;
+    const { waiting } = await outbox.stop({ flushMs: signal.aborted ? 1_000 : 0 });
+    progress.end();
+    if (signal.aborted) {
+      progress.say('stopped; the same command goes on from here');
+      return EXIT.interrupted;
+    }
+    const { url } = await endpoint();
+    const acknowledged = lastSeq - waiting - acknowledgedBefore;
+    const quarantineReason = rejected[0]?.message ?? null;
+    const quarantined = rejected.length;
+    const failure = replayFailure({ url, trouble, waiting, acknowledged, quarantined, quarantineReason });
+    if (waiting === 0 && trouble === null) await forget();
+    if (failure !== null) throw new CliError(EXIT.failed, failure);
+    if (quarantined > 0) {
+      progress.say(
+        `${quarantined} of ${acknowledged} records were put into quarantine, the first: ${quarantineReason}`,
+      );
+    }
+    process.stdout.write(`${url}/sessions/${encodeURIComponent(sessionId)}\n`);
+    return EXIT.done;
+  }
+}
+
+function arrival(agentId: string, sessionId: string) {
+  const status = { kind: 'claude', source: 'recording' };
+  return { kind: 'status' as const, agentId, sessionId, occurredAt: Date.now(), status };
+}
+
+function readOptions(argv: string[], env: Environment) {
+  const text = { type: 'string' } as const;
+  const parsed = parse();
+  const { session, agent, url, token, speed = '1' } = parsed.values;
+  const [file, ...more] = parsed.positionals;
+  if (file === undefined || more.length > 0) throw usageError('name one recording', 'replay');
+  for (const [name, id] of Object.entries({ session, agent })) {
+    if (id !== undefined && (id === '' || id.length > MAX_ID_LENGTH)) {
+      throw usageError(`--${name} has 1 to ${MAX_ID_LENGTH} characters`, 'replay');
+    }
+  }
+  const times = speed === 'max' ? Number.POSITIVE_INFINITY : Number(speed);
+  if (!(times > 0)) throw usageError('--speed is a number above 0, or max', 'replay');
+  const address = url ?? env.INTERLUDE_URL;
+  if (address !== undefined && !/^https?:$/.test(URL.canParse(address) ? new URL(address).protocol : '')) {
+    throw usageError(`${address} is not an http address`, 'replay');
+  }
+  return { file, session, agent, url, token, speed: times };
+
+  function parse() {
+    try {
+      const options = { session: text, agent: text, url: text, token: text, speed: text };
+      return parseArgs({ args: argv, allowPositionals: true, options });
+    } catch (error) {
+      throw usageError((error as Error).message.split('. ')[0] ?? '', 'replay');
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
+import { fileNameOf } from '@/lib/runner/logger/log-name';
+import { createLogger } from '@/lib/runner/logger/logger';
+import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
+import { Companion } from '@/lib/runner/sources/hooks/companion';
+import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { interruptSignal } from './interrupt';
+import { dataDir, serverEndpoint, serverKey } from './local-server';
+
+export const RUNNER_HOOKS_HELP = `Usage: interlude runner hooks [options]
+
+Stands beside the Claude Code sessions in the terminals of this machine and mirrors them to the dashboard. Their hooks
+find it; "interlude hooks install" puts those in place once. Without this process the hooks do nothing.
+
+  --session ID   follow only this session of Claude Code; default: all of them
+  --agent ID     the agent to appear as; default: made of the machine's name
+  --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token T      its token; default: INTERLUDE_TOKEN, else the one of this machine
+
+A message from the dashboard is put before the agent when its running turn ends; an idle terminal takes none. Permissions,
+questions and interrupts stay in the terminal.
+
+Exit codes: 0 ended, 1 failed, 2 usage.`;
+
+type Environment = Record<string, string | undefined>;
+
+/** The name in the control file's path that the installed hooks look for. */
+export const HOOKS_CONTROL = 'hooks';
+const FLUSH_MS = 5_000;
+
+export async function runnerHooks(argv: string[], env: Environment): Promise<ExitCode> {
+  const options = readOptions(argv, env);
+  const home = dataDir(env);
+  const endpoint = serverEndpoint(options, env);
+  const agentId = options.agent ?? `terminals@${hostname().split('.')[0]}`;
+  const controlFile = controlPath(home, env.INTERLUDE_CONTROL_NAME ?? HOOKS_CONTROL);
+  let companion: Companion | null = null;
+  let troubled = false;
+  const onStatus = ({ trouble, state }: OutboxStatus) => {
+    if (state === 'stopped' || (trouble !== null) === troubled) return;
+    troubled = trouble !== null;
+    say(trouble === null ? 'the dashboard is back' : `${trouble.message}; what the agents do is kept`);
+  };
+  const key = createHash('sha256')
+    .update(JSON.stringify([agentId, serverKey(options, env)]))
+    .digest('hex');
+  const outbox = await Outbox.open(join(home, 'outboxes', `hooks-${fileNameOf(agentId)}-${key.slice(0, 8)}.db`), {
+    producerId: `${agentId.slice(0, 200)}/${randomBytes(6).toString('hex')}`,
+    agentId,
+    endpoint,
+    onStatus,
+    onNotice: (notice) => companion?.outboxNotice(notice),
+  }).catch((error) => {
+    if (!(error instanceof OutboxLockedError)) throw error;
+    throw new CliError(EXIT.failed, `${agentId} is at work already, as process ${error.pid}; stop that one first`);
+  });
+  const logger = createLogger({
+    agentId,
+    dir: join(home, 'logs'),
+    level: env.INTERLUDE_LOG_LEVEL,
+    onRecord: (entry) => companion?.logged(entry),
+  });
+  const { signal, release } = interruptSignal();
+  try {
+    const other = await readControlFile(controlFile);
+    if (other !== null && other.pid !== process.pid && (await answers(other.url))) {
+      throw new CliError(
+        EXIT.failed,
+        `another companion runs on this machine, as process ${other.pid}; stop that one first`,
+      );
+    }
+    let overFor: string | null = null;
+    const over = new AbortController();
+    companion = new Companion({
+      agentId,
+      sessionId: options.session,
+      runnerId: randomUUID(),
+      startedAt: Date.now(),
+      outbox,
+      endpoint,
+      logger,
+      controlFile,
+      onOver: (reason) => {
+        overFor = reason;
+        over.abort();
+      },
+    });
+    await companion.start();
+    say(`${agentId} follows the terminals of this machine; Ctrl-C ends it`);
+    await fired(AbortSignal.any([signal, over.signal]));
+    const { waiting } = await companion.close(FLUSH_MS);
+    if (waiting > 0) say(`${waiting} records are kept in the outbox, and the next run sends them`);
+    if (overFor !== null) throw new CliError(EXIT.failed, overFor);
+    return EXIT.done;
+  } finally {
+    release();
+    await outbox.stop();
+    logger.close();
+  }
+}
+
+/** Whether anything listens there: a file that a killed companion left behind names a port that is closed. */
+async function answers(url: string): Promise<boolean> {
+  return await fetch(url, { signal: AbortSignal.timeout(500) }).then(
+    () => true,
+    () => false,
+  );
+}
+
+function say(message: string): void {
+  process.stderr.write(`interlude: ${message}\n`);
+}
+
+function fired(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+function readOptions(argv: string[], env: Environment) {
+  const text = { type: 'string' } as const;
+  const { session, agent, url, token } = parse();
+  for (const [name, id] of Object.entries({ session, agent })) {
+    if (id !== undefined && (id === '' || id.length > MAX_ID_LENGTH)) {
+      throw usageError(`--${name} has 1 to ${MAX_ID_LENGTH} characters`, 'runner hooks');
+    }
+  }
+  const address = url ?? env.INTERLUDE_URL;
+  if (address !== undefined && !/^https?:$/.test(URL.canParse(address) ? new URL(address).protocol : '')) {
+    throw usageError(`${address} is not an http address`, 'runner hooks');
+  }
+  return { session, agent, url, token };
+
+  function parse() {
+    try {
+      return parseArgs({ args: argv, options: { session: text, agent: text, url: text, token: text } }).values;
+    } catch (error) {
+      throw usageError((error as Error).message.split('. ')[0] ?? '', 'runner hooks');
+    }
+  }
+}

@@ -1,0 +1,323 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { Command, CommandFrameData } from '@/lib/protocol/commands';
+import type { ErrorBody } from '@/lib/protocol/errors';
+import { HEARTBEAT_MS } from '@/lib/protocol/limits';
+import type { Position } from '@/lib/protocol/position';
+import { API_BASE } from '@/lib/protocol/version';
+import { backoffMs, unauthorizedMs } from '@/lib/runner/outbox/backoff';
+import { type OutboxClock, systemClock } from '@/lib/runner/outbox/clock';
+import { connectionMessage, type Endpoint } from '@/lib/runner/outbox/send';
+import type { CommandOutcome, SeenCommands } from './seen-commands';
+
+/**
+ * The runner's end of its agent's commands: one stream, read for as long as the runner lives, and the acknowledgements.
+ *
+ * Ordering: commands are begun in the order in which they come. None waits for the effect of another: a permission
+ * must be decidable while a message waits for its turn.
+ * Failure: what comes again is acknowledged again and not acted on again. An unreachable server is asked without end,
+ * with growing waits; a stream that is silent for three heartbeats is dead. Fenced by a newer runner, it ends for good.
+ */
+export interface CommandClientOptions {
+  endpoint: Endpoint;
+  agentId: string;
+  /** This process; the server fences the runner of an agent that started earlier. */
+  runnerId: string;
+  startedAt: number;
+  seen: SeenCommands;
+  /** @param again it was begun before, by this process or an earlier one, and its outcome is not known */
+  act: (command: Command, again: boolean) => Promise<CommandOutcome>;
+  onFenced: (message: string) => void;
+  onLink?: (link: CommandLink) => void;
+  onError?: (message: string) => void;
+  clock?: OutboxClock;
+}
+
+export type CommandLink =
+  | { state: 'connecting' | 'connected' | 'fenced' | 'stopped' }
+  | { state: 'waiting'; cause: 'unavailable' | 'unauthorized'; message: string };
+
+const SILENT_MS = 3 * HEARTBEAT_MS;
+const ACK_TIMEOUT_MS = 15_000;
+const ACK_RETRY_MS = 2_000;
+
+type StreamEnd =
+  | { kind: 'again' }
+  | { kind: 'fenced'; message: string }
+  | { kind: 'failed'; cause: 'unavailable' | 'unauthorized'; message: string };
+
+export class CommandClient {
+  readonly #options: CommandClientOptions;
+  readonly #clock: OutboxClock;
+  readonly #stopped = new AbortController();
+  readonly #acting = new Set<string>();
+  readonly #unacknowledged = new Map<string, CommandOutcome>();
+  #intake: Promise<void> = Promise.resolve();
+  #acknowledging: Promise<void> | null = null;
+  #running: Promise<void> | null = null;
+  #callOffRetry = () => {};
+  #failures = 0;
+  #link: CommandLink = { state: 'connecting' };
+
+  constructor(options: CommandClientOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    for (const { id, outcome } of options.seen.unacknowledged()) this.#unacknowledged.set(id, outcome);
+  }
+
+  get link(): CommandLink {
+    return this.#link;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** A command came to another end than was acknowledged: a message in the agent's hands that it did not take. */
+  async report(id: string, outcome: CommandOutcome): Promise<void> {
+    await this.#options.seen.settle(id, outcome, this.#clock.now());
+    this.#acknowledge(id, outcome);
+  }
+
+  /** Takes no more commands. What was acted on stays to be acknowledged until `stop`. */
+  async hold(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+    await this.#intake;
+  }
+
+  /** Acknowledges what is left in one last try; the next process does the rest. */
+  async stop(): Promise<void> {
+    await this.hold();
+    this.#callOffRetry();
+    await this.#acknowledging;
+    if (this.#link.state !== 'fenced') {
+      await this.#sendAcknowledgements();
+      this.#tell({ state: 'stopped' });
+    }
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      const end = await this.#readStream();
+      if (this.#stopped.signal.aborted) return;
+      if (end.kind === 'fenced') return this.#fenced(end.message);
+      if (end.kind === 'again') continue;
+      this.#failures += 1;
+      this.#tell({ state: 'waiting', cause: end.cause, message: end.message });
+      const random = this.#clock.random();
+      await this.#pause(end.cause === 'unauthorized' ? unauthorizedMs(random) : backoffMs(this.#failures, random));
+    }
+  }
+
+  async #readStream(): Promise<StreamEnd> {
+    const silence = new AbortController();
+    let callOff = () => {};
+    const heard = () => {
+      callOff();
+      callOff = this.#clock.after(SILENT_MS, () => silence.abort());
+    };
+    try {
+      heard();
+      const { agentId, runnerId, startedAt, seen } = this.#options;
+      const { url, token } = await this.#options.endpoint();
+      const query = new URLSearchParams({ runner: runnerId, startedAt: String(startedAt) });
+      const response = await fetch(`${this.#address(url, agentId)}?${query}`, {
+        headers: {
+          accept: 'text/event-stream',
+          ...(token ? { authorization: `Bearer ${token}` } : {}),
+          ...(seen.position === null ? {} : { 'last-event-id': seen.position }),
+        },
+        redirect: 'manual',
+        signal: AbortSignal.any([this.#stopped.signal, silence.signal]),
+      });
+      if (!response.ok || response.body === null) return refusalOf(response.status, await response.text(), url);
+      let end: StreamEnd | null = null;
+      const parser = createParser({
+        onEvent: (frame) => {
+          end ??= this.#frame(frame);
+        },
+      });
+      const decoder = new TextDecoder();
+      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+        heard();
+        parser.feed(decoder.decode(chunk, { stream: true }));
+        if (end !== null) return end;
+      }
+      return { kind: 'failed', cause: 'unavailable', message: 'the server ended the stream of commands' };
+    } catch (error) {
+      const message = silence.signal.aborted ? 'the server fell silent' : connectionMessage(error);
+      return { kind: 'failed', cause: 'unavailable', message };
+    } finally {
+      callOff();
+    }
+  }
+
+  /** @returns how the stream ends, where the frame says so */
+  #frame({ event, id, data }: EventSourceMessage): StreamEnd | null {
+    switch (event) {
+      case 'hello':
+        this.#hello((JSON.parse(data) as CommandFrameData['hello']).resume === 'gap');
+        return null;
+      case 'command':
+        this.#take(JSON.parse(data) as Command, id ?? null);
+        return null;
+      case 'fenced':
+        return { kind: 'fenced', message: (JSON.parse(data) as { message: string }).message };
+      case 'bye':
+        return { kind: 'again' };
+      default:
+        return null;
+    }
+  }
+
+  /** @param isAnother the position is beyond what the server has: it is another database, and begins anew */
+  #hello(isAnother: boolean): void {
+    this.#failures = 0;
+    this.#tell({ state: 'connected' });
+    this.#acknowledgeAll();
+    if (isAnother) void this.#options.seen.forgetPosition().catch((error) => this.#complain(error));
+  }
+
+  #take(command: Command, position: Position | null): void {
+    this.#intake = this.#intake.then(async () => {
+      const { seen } = this.#options;
+      const known = seen.get(command.id);
+      if (known?.outcome) return this.#acknowledge(command.id, known.outcome);
+      if (this.#acting.has(command.id) || this.#stopped.signal.aborted) return;
+      this.#acting.add(command.id);
+      try {
+        await seen.begin(command.id, position, this.#clock.now());
+      } catch (error) {
+        // Not stored, not acted on: the server sends it again when its lease has run out.
+        this.#acting.delete(command.id);
+        return this.#complain(error);
+      }
+      void this.#act(command, known !== undefined);
+    });
+  }
+
+  async #act(command: Command, again: boolean): Promise<void> {
+    const { act, seen } = this.#options;
+    try {
+      const outcome = await act(command, again).catch(
+        (error): CommandOutcome => ({
+          state: 'failed',
+          reason: error instanceof Error ? error.message : String(error),
+        }),
+      );
+      await seen.settle(command.id, outcome, this.#clock.now());
+      this.#acknowledge(command.id, outcome);
+    } catch (error) {
+      this.#complain(error);
+    } finally {
+      this.#acting.delete(command.id);
+    }
+  }
+
+  #acknowledge(id: string, outcome: CommandOutcome): void {
+    this.#unacknowledged.set(id, outcome);
+    this.#acknowledgeAll();
+  }
+
+  #acknowledgeAll(): void {
+    if (this.#unacknowledged.size === 0 || this.#link.state === 'fenced') return;
+    this.#acknowledging ??= this.#sendAcknowledgements();
+  }
+
+  /** The stream stands and an acknowledgement did not get through: no hello will remind of it. */
+  #acknowledgeSoon(): void {
+    this.#callOffRetry();
+    this.#callOffRetry = this.#clock.after(ACK_RETRY_MS, () => this.#acknowledgeAll());
+  }
+
+  /** Sends them in order until there are none; a server that can't be reached gets the rest at its next hello. */
+  async #sendAcknowledgements(): Promise<void> {
+    try {
+      for (;;) {
+        const next = this.#unacknowledged.entries().next();
+        if (next.done || this.#link.state === 'fenced') return;
+        const [id, outcome] = next.value;
+        const end = await this.#sendAcknowledgement(id, outcome);
+        if (end === 'later') return;
+        if (end === 'fenced') return this.#fenced('a newer runner of this agent has taken over');
+        if (this.#unacknowledged.get(id) === outcome) this.#unacknowledged.delete(id);
+        await this.#options.seen.acknowledged(id, outcome).catch((error) => this.#complain(error));
+      }
+    } finally {
+      // In the same step as the last look: what comes from here on is sent by a call of its own.
+      this.#acknowledging = null;
+      if (this.#unacknowledged.size > 0 && this.#link.state === 'connected') this.#acknowledgeSoon();
+    }
+  }
+
+  async #sendAcknowledgement(id: string, outcome: CommandOutcome): Promise<'known' | 'later' | 'fenced'> {
+    try {
+      const { agentId, runnerId, startedAt } = this.#options;
+      const { url, token } = await this.#options.endpoint();
+      const response = await fetch(`${this.#address(url, agentId)}/${encodeURIComponent(id)}/ack`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) },
+        body: JSON.stringify({ ...outcome, runner: runnerId, startedAt }),
+        redirect: 'manual',
+        signal: AbortSignal.timeout(ACK_TIMEOUT_MS),
+      });
+      const text = await response.text();
+      if (response.ok) return 'known';
+      const error = errorOf(text);
+      if (error?.code === 'stale_epoch') return 'fenced';
+      // The server's own verdict about this command is final; anything else is a matter of the way there.
+      const isFinal = error?.code !== undefined && [400, 404, 409, 410].includes(response.status);
+      if (isFinal) this.#options.onError?.(`the outcome of command ${id} was refused: ${error?.message}`);
+      return isFinal ? 'known' : 'later';
+    } catch {
+      return 'later';
+    }
+  }
+
+  #fenced(message: string): void {
+    if (this.#link.state === 'fenced') return;
+    this.#tell({ state: 'fenced' });
+    this.#stopped.abort();
+    this.#options.onFenced(message);
+  }
+
+  #address(url: string, agentId: string): string {
+    return `${url.replace(/\/+$/, '')}${API_BASE}/agents/${encodeURIComponent(agentId)}/commands`;
+  }
+
+  #tell(link: CommandLink): void {
+    this.#link = link;
+    this.#options.onLink?.(link);
+  }
+
+  #complain(error: unknown): void {
+    this.#options.onError?.(error instanceof Error ? error.message : String(error));
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        callOff();
+        this.#stopped.signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const callOff = this.#clock.after(ms, done);
+      this.#stopped.signal.addEventListener('abort', done);
+    });
+  }
+}
+
+function refusalOf(status: number, text: string, url: string): StreamEnd {
+  const error = errorOf(text);
+  const message = error?.message ?? `${url} answered ${status}`;
+  if (error?.code === 'stale_epoch') return { kind: 'fenced', message };
+  return { kind: 'failed', cause: status === 401 || status === 403 ? 'unauthorized' : 'unavailable', message };
+}
+
+function errorOf(text: string): ErrorBody['error'] | null {
+  try {
+    return (JSON.parse(text) as Partial<ErrorBody>).error ?? null;
+  } catch {
+    return null;
+  }
+}

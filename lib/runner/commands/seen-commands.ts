@@ -1,0 +1,105 @@
+import type { Ack } from '@/lib/protocol/commands';
+import type { Position } from '@/lib/protocol/position';
+import type { Outbox } from '@/lib/runner/outbox/outbox';
+
+/**
+ * Which commands were taken, and what became of them, in the outbox's file: a command may be delivered twice and is
+ * acted on once, also by the process that comes after this one.
+ *
+ * Ordering: a command is stored before it is acted on, its outcome before that is acknowledged.
+ * Failure: a kill in between leaves a command without outcome. Whoever takes it again knows that it was begun.
+ */
+export type CommandOutcome = Pick<Ack, 'state' | 'reason' | 'result'>;
+
+export interface SeenCommand {
+  /** Epoch milliseconds. */
+  takenAt: number;
+  /** Null while it is acted on, or when that was cut off. */
+  outcome: CommandOutcome | null;
+  /** The server knows the outcome. */
+  acknowledged: boolean;
+}
+
+const PREFIX = 'command:';
+const POSITION = 'commands-position';
+/** Longer than any command lives on the server. */
+const REMEMBERED_MS = 8 * 24 * 60 * 60_000;
+
+export class SeenCommands {
+  readonly #outbox: Outbox;
+  readonly #commands: Map<string, SeenCommand>;
+  #position: Position | null;
+
+  private constructor(outbox: Outbox, commands: Map<string, SeenCommand>, position: Position | null) {
+    this.#outbox = outbox;
+    this.#commands = commands;
+    this.#position = position;
+  }
+
+  static async load(outbox: Outbox, now: number): Promise<SeenCommands> {
+    const stored = await outbox.cursors(PREFIX);
+    const commands = new Map<string, SeenCommand>();
+    const old: string[] = [];
+    for (const [name, value] of stored) {
+      const seen = JSON.parse(value) as SeenCommand;
+      if (now - seen.takenAt > REMEMBERED_MS) old.push(name);
+      else commands.set(name.slice(PREFIX.length), seen);
+    }
+    if (old.length > 0) {
+      await outbox.enqueue(
+        [],
+        old.map((name) => ({ name, value: null })),
+      );
+    }
+    // What was cut off need not wait for its lease: without a position everything that is open comes at once.
+    const isCutOff = [...commands.values()].some(({ outcome }) => outcome === null);
+    return new SeenCommands(outbox, commands, isCutOff ? null : await outbox.cursor(POSITION));
+  }
+
+  /** Where the newest command taken was queued: the stream goes on behind it. */
+  get position(): Position | null {
+    return this.#position;
+  }
+
+  get(id: string): SeenCommand | undefined {
+    return this.#commands.get(id);
+  }
+
+  /** Those whose outcome the server may not know. */
+  unacknowledged(): { id: string; outcome: CommandOutcome }[] {
+    return [...this.#commands].flatMap(([id, { outcome, acknowledged }]) =>
+      outcome !== null && !acknowledged ? [{ id, outcome }] : [],
+    );
+  }
+
+  /** Durable when it returns: now the command may be acted on. */
+  async begin(id: string, position: Position | null, now: number): Promise<void> {
+    await this.#store(id, { takenAt: now, outcome: null, acknowledged: false }, position);
+  }
+
+  async settle(id: string, outcome: CommandOutcome, now: number): Promise<void> {
+    const takenAt = this.#commands.get(id)?.takenAt ?? now;
+    await this.#store(id, { takenAt, outcome, acknowledged: false }, null);
+  }
+
+  async acknowledged(id: string, outcome: CommandOutcome): Promise<void> {
+    const seen = this.#commands.get(id);
+    // A newer outcome (a delivered message that failed later) is not acknowledged by the answer to the older one.
+    if (seen === undefined || seen.outcome !== outcome) return;
+    await this.#store(id, { ...seen, acknowledged: true }, null);
+  }
+
+  /** The server that gave the position is not there any more. */
+  async forgetPosition(): Promise<void> {
+    this.#position = null;
+    await this.#outbox.enqueue([], { name: POSITION, value: null });
+  }
+
+  async #store(id: string, seen: SeenCommand, position: Position | null): Promise<void> {
+    const cursors = [{ name: `${PREFIX}${id}`, value: JSON.stringify(seen) }];
+    if (position !== null) cursors.push({ name: POSITION, value: position });
+    await this.#outbox.enqueue([], cursors);
+    this.#commands.set(id, seen);
+    if (position !== null) this.#position = position;
+  }
+}

@@ -1,0 +1,118 @@
+import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/adapters/claude/fields';
+import { LOG_LEVELS } from '@/lib/protocol/envelope';
+import { type LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
+
+/**
+ * The control port's routes, without HTTP. A hook sends what it got on stdin as it came: it needs no JSON of its own,
+ * and what the port answers it prints.
+ */
+export interface ControlHandlers {
+  /** @returns what the hook prints; empty for nothing */
+  hook(call: HookCall): string;
+  /** `idle` from the EXIT trap of the stop hook, `busy` from whoever starts a turn. */
+  status(state: string, about: Fields): void;
+  obligations(): readonly object[];
+  sessionTurn(about: Fields): void;
+  userPrompt(about: Fields): void;
+  sessionEnd(about: Fields): void;
+  /** A hook died; `error` is `exit N: <step>`. */
+  hookFatal(hook: string, error: string, about: Fields): void;
+  logLevel: LevelSwitch;
+}
+
+export interface HookCall {
+  /** `hook_event_name` as it was installed. */
+  event: string;
+  /** The hook's stdin. */
+  input: Fields;
+  /** The agent's process, where the hook knew it. */
+  pid: number | null;
+}
+
+export interface ControlRequest {
+  method: string;
+  path: string;
+  query: URLSearchParams;
+  body: string;
+}
+
+/** `body` as text is printed by a hook as it is, an object is sent as JSON. */
+export interface ControlAnswer {
+  status: number;
+  body: string | object;
+}
+
+const OK: ControlAnswer = { status: 200, body: { ok: true } };
+const BAD_LEVEL = { error: `level must be one of: ${LOG_LEVELS.join(', ')}` };
+
+type Route = (request: ControlRequest, about: Fields, handlers: ControlHandlers) => ControlAnswer;
+
+const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ['GET /reply-obligations', (_request, _about, handlers) => ({ status: 200, body: [...handlers.obligations()] })],
+  [
+    'POST /status',
+    ({ query }, about, handlers) => {
+      const state = query.get('state') ?? textOf(about.state);
+      if (state === null) return { status: 400, body: { error: 'state is missing' } };
+      handlers.status(state, about);
+      return OK;
+    },
+  ],
+  ['POST /session-turn', (_request, about, handlers) => told(() => handlers.sessionTurn(about))],
+  ['POST /user-prompt', (_request, about, handlers) => told(() => handlers.userPrompt(about))],
+  ['POST /session-end', (_request, about, handlers) => told(() => handlers.sessionEnd(about))],
+  [
+    'GET /log-level',
+    (_request, _about, { logLevel }) => ({ status: 200, body: { level: logLevel.get(), levels: LOG_LEVELS } }),
+  ],
+  [
+    'POST /log-level',
+    (_request, about, { logLevel }) => {
+      const level = parseLevel(about.level);
+      const ttl = numberOf(about.ttlSeconds);
+      if (level === null) return { status: 400, body: BAD_LEVEL };
+      const change = logLevel.set(level, { by: 'control-port', ...(ttl === null ? {} : { ttlMs: ttl * 1_000 }) });
+      return { status: 200, body: { ok: true, level: change.level, previous: change.previous } };
+    },
+  ],
+  [
+    'POST /hook-fatal',
+    ({ query }, about, handlers) => {
+      const hook = query.get('hook') ?? textOf(about.hook) ?? 'unknown';
+      const error = query.get('error') ?? textOf(about.error) ?? 'unknown';
+      return told(() => handlers.hookFatal(hook, error, about));
+    },
+  ],
+]);
+
+export function answerTo(request: ControlRequest, handlers: ControlHandlers): ControlAnswer {
+  const about = parse(request.body);
+  const event = /^\/hooks\/([A-Za-z]{1,64})$/.exec(request.path)?.[1];
+  if (event !== undefined && request.method === 'POST') {
+    const pid = Number(request.query.get('pid'));
+    return {
+      status: 200,
+      body: handlers.hook({ event, input: about, pid: Number.isSafeInteger(pid) && pid > 1 ? pid : null }),
+    };
+  }
+  const route = ROUTES.get(`${request.method} ${request.path}`);
+  if (route) return route(request, about, handlers);
+  const known = [...ROUTES.keys()].some((key) => key.endsWith(` ${request.path}`));
+  return known
+    ? { status: 405, body: { error: `${request.path} does not take ${request.method}` } }
+    : { status: 404, body: { error: `there is no ${request.path}` } };
+}
+
+function told(tell: () => void): ControlAnswer {
+  tell();
+  return OK;
+}
+
+/** What is no JSON says nothing; the hook goes on either way. */
+function parse(body: string): Fields {
+  try {
+    return fieldsOf(JSON.parse(body));
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Tells Interlude's companion (`interlude runner hooks`) of one hook of Claude Code, and prints what it answers.
+#
+#   hook.sh <event> <data directory>      the hook's JSON on stdin
+#
+# Never in the agent's way: without a companion, without curl, with a companion that hangs or a port where somebody else
+# listens it says nothing and ends with 0, at the latest two seconds after its input is there. Only the shell and curl:
+# nothing else need be installed, and no JSON is read here.
+
+set -u
+exec 2>/dev/null
+
+event=${1:-unknown}
+control=${INTERLUDE_CONTROL:-${INTERLUDE_DATA_DIR:-${2:-.}}/control/${INTERLUDE_CONTROL_NAME:-hooks}.control}
+input=''
+blocked=''
+doing='start'
+base=''
+
+# `# http://127.0.0.1:PORT PID`, then what curl needs to know
+[ -r "$control" ] || exit 0
+command -v curl >/dev/null || exit 0
+{ IFS=' ' read -r _ base _ <"$control"; } || exit 0
+case $base in http://127.0.0.1:*) ;; *) exit 0 ;; esac
+
+if command -v timeout >/dev/null; then
+  within() { timeout "$@"; }
+else
+  within() { shift; "$@"; }
+fi
+
+# post <seconds> <path>: sends the input, prints the answer
+post() {
+  printf '%s' "$input" | within 1 curl -q -s -f -K "$control" --connect-timeout 0.4 --max-time "$1" \
+    -H 'content-type: application/json' --data-binary @- "$base$2"
+}
+
+# Whatever happens before: a hook that fails is reported, the end of a turn is posted, and the agent goes on.
+finish() {
+  code=$?
+  trap - EXIT HUP INT TERM
+  if [ "$code" -ne 0 ] && [ "$doing" != 'ask the companion' ]; then
+    post 0.4 "/hook-fatal?hook=$event&error=exit%20$code:%20$(printf '%s' "$doing" | tr ' ' '+')" >/dev/null
+  fi
+  if [ "$event" = Stop ] && [ -z "$blocked" ]; then
+    post 0.5 '/status?state=idle' >/dev/null
+  fi
+  exit 0
+}
+trap finish EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+doing='read the input'
+input=$(within 1 cat) || exit
+doing='ask the companion'
+answer=$(post 0.9 "/hooks/$event?pid=$PPID") || exit
+doing='answer'
+case $answer in *'"decision":"block"'*) blocked=yes ;; esac
+[ -z "$answer" ] || printf '%s\n' "$answer" || exit

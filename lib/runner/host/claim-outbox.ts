@@ -1,0 +1,73 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { fileNameOf } from '@/lib/runner/logger/log-name';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
+import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
+import type { Endpoint } from '@/lib/runner/outbox/send';
+
+/**
+ * The outbox of an agent. One that was not named takes the first of `<base>`, `<base>-2`, … that nobody runs, so that
+ * two runners in one folder are two agents.
+ *
+ * Failure: an agent that was named and runs already is refused, with the process that runs it.
+ */
+export interface OutboxClaim {
+  folder: string;
+  /** One file per server: two dashboards number what they got by themselves. */
+  serverKey: string;
+  agentId: string | undefined;
+  baseId: string;
+  /** Whether the outbox belongs to the agent that is looked for; without one, the first free agent is taken. */
+  carries: (outbox: Outbox) => Promise<boolean>;
+  endpoint: Endpoint;
+  onStatus: (status: OutboxStatus) => void;
+  onNotice: (notice: OutboxNotice) => void;
+}
+
+export interface RunnerOutbox {
+  outbox: Outbox;
+  agentId: string;
+}
+
+/** As many unnamed agents of one folder are looked through. */
+const MOST_AGENTS = 64;
+
+/** @throws OutboxLockedError when the named agent is run by another process */
+export async function claimOutbox(claim: OutboxClaim): Promise<RunnerOutbox> {
+  if (claim.agentId !== undefined) return await open(claim, claim.agentId);
+  let free: RunnerOutbox | null = null;
+  for (let at = 1; at <= MOST_AGENTS; at += 1) {
+    const agentId = at === 1 ? claim.baseId : `${claim.baseId}-${at}`;
+    const opened = await open(claim, agentId).catch((error) => {
+      if (error instanceof OutboxLockedError) return null;
+      throw error;
+    });
+    if (opened === null) continue;
+    if (await claim.carries(opened.outbox)) {
+      await free?.outbox.stop();
+      return opened;
+    }
+    const isNew = opened.outbox.status.lastSeq === 0;
+    if (free === null) free = opened;
+    else await opened.outbox.stop();
+    // Behind one that was never used there is none that was.
+    if (isNew) return free;
+  }
+  if (free === null) throw new Error(`${MOST_AGENTS} agents run in this folder already; name another with --agent`);
+  return free;
+}
+
+async function open(claim: OutboxClaim, agentId: string): Promise<RunnerOutbox> {
+  const { folder, serverKey, endpoint, onStatus, onNotice } = claim;
+  const server = createHash('sha256').update(serverKey).digest('hex').slice(0, 8);
+  const outbox = await Outbox.open(join(folder, `runner-${fileNameOf(agentId)}-${server}.db`), {
+    producerId: `${agentId.slice(0, 200)}/${randomBytes(6).toString('hex')}`,
+    agentId,
+    endpoint,
+    sendAtOpen: false,
+    onStatus,
+    onNotice,
+  });
+  return { outbox, agentId };
+}

@@ -1,0 +1,228 @@
+import type { Command } from '@/lib/protocol/commands';
+import { CommandClient } from '@/lib/runner/commands/command-client';
+import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
+import { controlPath } from '@/lib/runner/control-port/control-file';
+import { ControlPort } from '@/lib/runner/control-port/control-port';
+import type { ControlHandlers } from '@/lib/runner/control-port/routes';
+import type { Logger } from '@/lib/runner/logger/logger';
+import { Snapshot } from '@/lib/runner/obligations/snapshot';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
+import type { Outbox, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import type { Endpoint } from '@/lib/runner/outbox/send';
+import { latestOwed, type OwedReply, parseObligation, readObligations } from './read-obligations';
+import { RecordSink } from './record-sink';
+import type { Source, SourceSurroundings } from './source';
+import { StatusReporter } from './status-reporter';
+
+/**
+ * The runner of one agent: everything that stands around a source, started and ended in order.
+ *
+ * Ordering: the session is told of before anything happens in it; commands are taken once the source can act on them.
+ * At the end no command is taken any more, the source ends, everything it said is stored, and then sent.
+ * Failure: a server that is away stops nothing here but what people want of the agent.
+ */
+export interface RunnerHostOptions {
+  /** The runner's kind, as the status record says it. */
+  kind: string;
+  agentId: string;
+  sessionId: string;
+  /** This process. */
+  runnerId: string;
+  startedAt: number;
+  outbox: Outbox;
+  endpoint: Endpoint;
+  logger: Logger;
+  dataDir: string;
+  openSource: (surroundings: SourceSurroundings) => Source;
+  /** What the status record says beside what the host knows. */
+  about?: Record<string, unknown>;
+  /** The runner can not go on; why, in one line. Called once. */
+  onOver: (reason: string) => void;
+}
+
+export class RunnerHost {
+  readonly #options: RunnerHostOptions;
+  readonly #log: Logger;
+  readonly #sink: RecordSink;
+  readonly #source: Source;
+  readonly #status: StatusReporter;
+  readonly #owed: Snapshot<OwedReply>;
+  #commands: CommandClient | null = null;
+  #control: ControlPort | null = null;
+  #lost = 0;
+  #over: string | null = null;
+
+  constructor(options: RunnerHostOptions) {
+    this.#options = options;
+    const { agentId, sessionId, outbox, endpoint, logger } = options;
+    this.#log = logger.child('host');
+    this.#sink = new RecordSink({
+      enqueue: (records, cursors) => outbox.enqueue(records, cursors),
+      onTrouble: (message) => process.stderr.write(`interlude: ${message}\n`),
+    });
+    this.#status = new StatusReporter({
+      report: () => this.#report(),
+      isHeldUp: () => outbox.status.trouble !== null && outbox.status.waiting > 0,
+    });
+    this.#owed = new Snapshot({
+      fetch: (signal) => readObligations(endpoint, agentId, signal),
+      parse: parseObligation,
+      onError: (message) => logger.child('obligations').debug(message),
+    });
+    const said = logger.child(options.kind);
+    this.#source = options.openSource({
+      sessionId,
+      emit: (events, cursors) => {
+        void this.#sink.accept(
+          events.map(
+            ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
+          ),
+          [...(cursors ?? [])],
+        );
+        if (events.some(({ event }) => event.type === 'RUN_FINISHED')) this.#owed.markDirty();
+      },
+      store: (cursors) => this.#sink.accept([], [...cursors]),
+      report: (id, outcome) => void this.#commands?.report(id, outcome),
+      latestObligation: () => latestOwed(this.#owed.get(), sessionId),
+      changed: () => this.#status.changed(),
+      gaveUp: (message) => this.#isOver(message),
+      log: (level, message) => said.log(level, message),
+    });
+  }
+
+  /** Each line of the log also goes to the dashboard. */
+  logged(entry: {
+    at: number;
+    level: 'debug' | 'info' | 'warn' | 'error' | 'fatal';
+    component: string;
+    message: string;
+  }): void {
+    const { at, ...log } = entry;
+    void this.#sink.accept([{ kind: 'log', agentId: this.#options.agentId, occurredAt: at, log }]);
+  }
+
+  outboxChanged({ trouble }: OutboxStatus): void {
+    if (trouble?.kind === 'fenced') this.#isOver(trouble.message);
+  }
+
+  outboxNotice(notice: OutboxNotice): void {
+    if ('count' in notice) this.#lost += notice.count;
+    this.#log.log(notice.level, notice.message);
+    this.#status.changed();
+  }
+
+  async start(): Promise<void> {
+    const { agentId, runnerId, startedAt, outbox, endpoint, logger, dataDir } = this.#options;
+    await this.#status.start();
+    const log = logger.child('commands');
+    this.#commands = new CommandClient({
+      endpoint,
+      agentId,
+      runnerId,
+      startedAt,
+      seen: await SeenCommands.load(outbox, Date.now()),
+      act: (command, again) => this.#act(command, again),
+      onFenced: (message) => this.#isOver(message),
+      onLink: (link) => {
+        log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
+        if (link.state === 'connected') outbox.kick();
+      },
+      onError: (message) => log.warn(message),
+    });
+    this.#control = await ControlPort.open({
+      file: controlPath(dataDir, agentId),
+      handlers: this.#controlHandlers(),
+      onError: (message) => logger.child('control-port').warn(message),
+    }).catch((error) => {
+      this.#log.warn(`there is no control port: ${error instanceof Error ? error.message : error}`);
+      return null;
+    });
+    this.#owed.start();
+    await this.#source.start();
+    this.#commands.start();
+  }
+
+  /** @returns how many records wait for the next runner */
+  async close(deadlineMs: number, flushMs: number): Promise<{ waiting: number }> {
+    await this.#commands?.hold();
+    await this.#source.close(deadlineMs);
+    await this.#commands?.stop();
+    this.#owed.stop();
+    await this.#control?.close();
+    await this.#status.stop();
+    await this.#sink.close();
+    return await this.#options.outbox.stop({ flushMs });
+  }
+
+  /** Somebody is out of patience with `close`. */
+  hurry(): void {
+    void this.#source.close(0);
+  }
+
+  async #act(command: Command, again: boolean): Promise<CommandOutcome> {
+    const { sessionId, logger } = this.#options;
+    if (command.type === 'log-level.set') {
+      const { level, ttlSeconds } = command.body;
+      logger.level.set(level, {
+        by: 'the dashboard',
+        ...(ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 }),
+      });
+      this.#status.changed();
+      return { state: 'done', result: { level: logger.level.get() } };
+    }
+    if (command.sessionId !== null && command.sessionId !== sessionId) {
+      return { state: 'failed', reason: `the agent carries session ${sessionId} now; resume this one with --session` };
+    }
+    this.#log.info(`${command.type} ${command.id}${again ? ', again' : ''}`);
+    const outcome = await this.#source.deliver(command, again);
+    if (outcome.state === 'failed') this.#log.warn(`${command.type} ${command.id} failed: ${outcome.reason}`);
+    if (command.type === 'message') this.#owed.markDirty();
+    return outcome;
+  }
+
+  async #report(): Promise<void> {
+    const { agentId, sessionId, kind, outbox, logger, about, runnerId, startedAt } = this.#options;
+    const { process: agent, ...observation } = this.#source.observation;
+    const figures = await outbox.figures().catch(() => ({ oldestAt: null, poisoned: 0 }));
+    const now = Date.now();
+    const status = {
+      kind,
+      ...about,
+      runner: { id: runnerId, pid: process.pid, startedAt },
+      process: agent,
+      ...observation,
+      outbox: {
+        depth: outbox.status.waiting,
+        oldestAgeMs: figures.oldestAt === null ? null : Math.max(0, now - figures.oldestAt),
+        poisoned: figures.poisoned,
+        lost: this.#lost,
+      },
+      logLevel: logger.level.get(),
+    };
+    await this.#sink.accept([{ kind: 'status', agentId, sessionId, occurredAt: now, status }]);
+  }
+
+  #controlHandlers(): ControlHandlers {
+    const { logger } = this.#options;
+    const log = logger.child('hooks');
+    const nothing = () => undefined;
+    return {
+      // The SDK says all of this itself; a hook of the user's that calls here is no error.
+      hook: () => '',
+      status: nothing,
+      sessionTurn: nothing,
+      userPrompt: nothing,
+      sessionEnd: nothing,
+      obligations: () => this.#owed.get(),
+      hookFatal: (hook, error) => logger.child(`hook:${hook}`).fatal(error),
+      logLevel: log.level,
+    };
+  }
+
+  #isOver(reason: string): void {
+    if (this.#over !== null) return;
+    this.#over = reason;
+    this.#log.error(reason);
+    this.#options.onOver(reason);
+  }
+}

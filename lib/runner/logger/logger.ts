@@ -1,0 +1,106 @@
+import { join } from 'node:path';
+import { pino, symbols } from 'pino';
+import type { LogLevel } from '@/lib/protocol/envelope';
+import { LevelSwitch } from './level-switch';
+import { LogFile, type LogFileOptions } from './log-file';
+import { type LogEntry, logLine, oneLine } from './log-line';
+import { fileNameOf } from './log-name';
+
+/**
+ * The log of one agent: a file of its own, and every line also as a record for the dashboard.
+ *
+ * Ordering: a line is in the file before the call returns, and reaches `onRecord` in the order of the calls.
+ * Failure: nothing here throws. A line that can't be written goes to stderr when it is an error or fatal.
+ */
+export interface LoggerOptions {
+  agentId: string;
+  /** Where the files are; the agent's is `<name>.log` in it. */
+  dir: string;
+  /** Each line at or above the level, for the outbox. */
+  onRecord?: (entry: LogEntry) => void;
+  /** INTERLUDE_LOG_LEVEL, or a switch that others turn as well. */
+  level?: LevelSwitch | string | undefined;
+  file?: LogFileOptions;
+  stderr?: (text: string) => void;
+}
+
+export interface Logger {
+  debug(message: string): void;
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+  fatal(message: string): void;
+  log(level: LogLevel, message: string): void;
+  /** The same file, said by another part of the runner. */
+  child(component: string): Logger;
+  readonly level: LevelSwitch;
+  readonly file: string;
+  close(): void;
+}
+
+/** What pino leaves on a destination that asks for it, instead of the JSON that nobody here reads. */
+interface PinoMetadata {
+  lastLevel: number;
+  lastMsg: string;
+  lastLogger: { bindings(): { component?: string } };
+}
+
+const LEVEL_OF: Readonly<Record<number, LogLevel>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' };
+
+export function createLogger(options: LoggerOptions): Logger {
+  const level = options.level instanceof LevelSwitch ? options.level : new LevelSwitch(options.level);
+  const file = new LogFile(join(options.dir, `${fileNameOf(options.agentId)}.log`), options.file);
+  const stderr = options.stderr ?? ((text: string) => process.stderr.write(text));
+  const destination = {
+    [symbols.needsMetadataGsym]: true,
+    write(this: PinoMetadata) {
+      const { component = 'runner' } = this.lastLogger.bindings();
+      const entry = { at: Date.now(), level: LEVEL_OF[this.lastLevel] ?? 'info', component, message: this.lastMsg };
+      take(entry);
+    },
+  };
+  const root = pino({ level: level.get(), base: null, timestamp: false }, destination as never);
+  const children = [root];
+  level.onChange((change) => {
+    for (const child of children) child.level = change.level;
+    root.warn(`log level ${change.previous} → ${change.level} (${change.by})`);
+  });
+  return loggerOn(root);
+
+  function take(entry: LogEntry): void {
+    const line = logLine(entry);
+    try {
+      file.write(line);
+    } catch (error) {
+      const grave = entry.level === 'error' || entry.level === 'fatal';
+      const reason = (error as NodeJS.ErrnoException).code ?? String(error);
+      if (grave) stderr(`${line} (not in ${file.file}: ${reason})\n`);
+    }
+    try {
+      options.onRecord?.({ ...entry, message: oneLine(entry.message) });
+    } catch (error) {
+      // An outbox that is stopped or full: the line stands in the file.
+      if (entry.level === 'fatal') stderr(`${line} (not sent: ${String(error)})\n`);
+    }
+  }
+
+  function loggerOn(target: pino.Logger): Logger {
+    const log = (at: LogLevel, message: string) => target[at](String(message));
+    return {
+      debug: (message) => log('debug', message),
+      info: (message) => log('info', message),
+      warn: (message) => log('warn', message),
+      error: (message) => log('error', message),
+      fatal: (message) => log('fatal', message),
+      log,
+      child(component) {
+        const child = target.child({ component });
+        children.push(child);
+        return loggerOn(child);
+      },
+      level,
+      file: file.file,
+      close: () => file.close(),
+    };
+  }
+}

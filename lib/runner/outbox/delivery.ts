@@ -1,0 +1,139 @@
+import type { IngestAnswer } from '@/lib/protocol/envelope';
+import type { OutboxClock } from './clock';
+import { type Endpoint, type SendOutcome, send } from './send';
+import type { OutboxStore, QueuedRow } from './store';
+
+/**
+ * One step of the drain: the head of the queue is sent, and the server's answer is applied to the file.
+ *
+ * Ordering: the head and nothing else. A record that is refused by itself gives its `seq` to a `lost` record before
+ * anything behind it is sent.
+ * Failure: an answer changes the file in one transaction or not at all. What was sent and not acknowledged is sent
+ * again with the same `seq`; the server counts it as a duplicate.
+ */
+export type Delivery =
+  | { kind: 'delivered' }
+  | { kind: 'emptied' }
+  | { kind: 'held'; cause: HeldCause; message: string; retryAfterMs: number | null }
+  | { kind: 'fenced'; message: string };
+
+export type HeldCause = 'unavailable' | 'unauthorized' | 'refused' | 'storage';
+
+/** What a person should know of. */
+export type OutboxNotice =
+  | { level: 'fatal'; kind: 'poisoned'; seq: number; message: string }
+  | { level: 'error'; kind: 'corrupt'; file: string; message: string }
+  | { level: 'error'; kind: 'lost-by-server'; count: number; message: string }
+  | { level: 'error'; kind: 'rewound'; message: string }
+  | { level: 'error'; kind: 'dropped'; count: number; message: string }
+  | { level: 'warn'; kind: 'quarantined'; rejected: IngestAnswer['rejected']; message: string };
+
+export interface DelivererOptions {
+  store: OutboxStore;
+  endpoint: Endpoint;
+  clock: OutboxClock;
+  maxBatchRows: number;
+  maxBatchBytes: number;
+  requestTimeoutMs: number;
+  onNotice: (notice: OutboxNotice) => void;
+}
+
+type Answer<Kind extends SendOutcome['kind']> = Extract<SendOutcome, { kind: Kind }>;
+
+export class Deliverer {
+  readonly #options: DelivererOptions;
+  readonly #store: OutboxStore;
+  /** Shrinks while a request is refused as a whole, to find the record it is refused for. */
+  #batchRows: number;
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+    this.#store = options.store;
+    this.#batchRows = options.maxBatchRows;
+  }
+
+  async deliver(signal: AbortSignal): Promise<Delivery> {
+    const { endpoint, maxBatchBytes, requestTimeoutMs } = this.#options;
+    const rows = await this.#store.head(this.#batchRows, maxBatchBytes);
+    const [first, last] = [rows[0], rows.at(-1)];
+    if (!first || !last) return { kind: 'emptied' };
+    const producer = this.#store.producer;
+    const outcome = await send({ endpoint, producer, rows, timeoutMs: requestTimeoutMs, signal });
+    switch (outcome.kind) {
+      case 'acked':
+        return this.#acked(outcome, first, last);
+      case 'gap':
+        return this.#gap(outcome, first);
+      case 'refused':
+        return this.#refused(outcome, rows, first);
+      case 'fenced':
+        return { kind: 'fenced', message: outcome.message };
+      case 'unauthorized':
+        return { kind: 'held', cause: 'unauthorized', message: outcome.message, retryAfterMs: null };
+      case 'unavailable':
+        return { kind: 'held', cause: 'unavailable', message: outcome.message, retryAfterMs: outcome.retryAfterMs };
+    }
+  }
+
+  async #acked({ ackedSeq, rejected }: Answer<'acked'>, first: QueuedRow, last: QueuedRow): Promise<Delivery> {
+    if (ackedSeq < first.seq) {
+      const message = `the server acknowledged ${ackedSeq} when ${first.seq} was sent`;
+      return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
+    }
+    if (ackedSeq > this.#store.lastSeq) return this.#rewound(ackedSeq);
+    await this.#store.acknowledge(Math.min(ackedSeq, last.seq));
+    this.#batchRows = Math.min(this.#batchRows * 2, this.#options.maxBatchRows);
+    if (rejected.length > 0) {
+      const message = `the server put ${rejected.length} record(s) into quarantine: ${rejected[0]?.message}`;
+      this.#options.onNotice({ level: 'warn', kind: 'quarantined', rejected, message });
+    }
+    return { kind: 'delivered' };
+  }
+
+  async #gap({ expectedSeq }: Answer<'gap'>, first: QueuedRow): Promise<Delivery> {
+    if (expectedSeq > this.#store.lastSeq + 1) return this.#rewound(expectedSeq - 1);
+    if (expectedSeq > first.seq) {
+      await this.#store.acknowledge(expectedSeq - 1);
+      return { kind: 'delivered' };
+    }
+    if (expectedSeq === first.seq) {
+      const message = `the server expects record ${expectedSeq} and refuses it as a gap`;
+      return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
+    }
+    // The server acknowledged these once and no longer has them: its database was lost or another one answers.
+    const count = first.seq - expectedSeq;
+    const { agentId, sessionId } = JSON.parse(first.body) as { agentId: string; sessionId?: string };
+    const occurredAt = this.#options.clock.now();
+    await this.#store.renumber(this.#nextEpoch(), { agentId, sessionId, occurredAt, count, reason: 'lost-by-server' });
+    const message = `the server no longer has ${count} record(s) it had acknowledged; they are declared lost`;
+    this.#options.onNotice({ level: 'error', kind: 'lost-by-server', count, message });
+    return { kind: 'delivered' };
+  }
+
+  /**
+   * The server has numbers this file has not given out: the file is an old copy of itself. Its numbers would pass for
+   * duplicates, so what waits gets new ones: better twice than never.
+   */
+  async #rewound(serverSeq: number): Promise<Delivery> {
+    await this.#store.renumber(this.#nextEpoch(), null);
+    const message = `the outbox went back in time (the server has ${serverSeq}); what waits is sent as new`;
+    this.#options.onNotice({ level: 'error', kind: 'rewound', message });
+    return { kind: 'delivered' };
+  }
+
+  async #refused({ message }: Answer<'refused'>, rows: QueuedRow[], first: QueuedRow): Promise<Delivery> {
+    if (rows.length > 1) {
+      this.#batchRows = Math.ceil(rows.length / 2);
+      return { kind: 'delivered' };
+    }
+    // A server that refuses even the declaration of a loss refuses everything; the records are not to blame.
+    if (first.kind === 'lost') return { kind: 'held', cause: 'refused', message, retryAfterMs: null };
+    await this.#store.poison(first, message, this.#options.clock.now());
+    this.#options.onNotice({ level: 'fatal', kind: 'poisoned', seq: first.seq, message });
+    return { kind: 'delivered' };
+  }
+
+  #nextEpoch(): number {
+    return Math.max(this.#options.clock.now(), this.#store.producer.epoch + 1);
+  }
+}

@@ -1,0 +1,155 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Client, createClient } from '@libsql/client';
+import { OUTBOX_FROM_1, OUTBOX_VERSION } from './schema';
+import { type PoisonedRow, poisonedRow } from './store';
+
+/**
+ * What people do with the outboxes of a machine, from a process of their own, while a runner has them open or not.
+ *
+ * Ordering: a decision is noted in the file; the outbox that has it open takes it up within seconds, else the next one
+ * that is opened. So no two processes ever give out numbers.
+ * Failure: nothing is deleted. A discarded record stays in the file, with when that was decided.
+ */
+export interface OutboxReport {
+  file: string;
+  producerId: string;
+  epoch: number;
+  lastSeq: number;
+  depth: number;
+  bytes: number;
+  /** When the oldest record that waits happened; null when none waits. */
+  oldestAt: number | null;
+  poisoned: number;
+  redriving: number;
+  discarded: number;
+  /** Declared lost by what waits. */
+  lost: number;
+  /** The process that has it open, or null. */
+  pid: number | null;
+}
+
+export async function outboxFiles(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names
+    .filter((name) => name.endsWith('.db'))
+    .sort()
+    .map((name) => join(folder, name));
+}
+
+/** @throws Error when the file is no outbox of this version */
+export async function readOutbox(file: string): Promise<OutboxReport> {
+  return await withFile(file, async (client) => {
+    const [identity, queue, oldest, lost, poisoned] = await client.batch(
+      [
+        'SELECT producer_id, epoch, last_seq FROM outbox',
+        'SELECT count(*) AS depth, coalesce(sum(bytes), 0) AS bytes, coalesce(max(seq), 0) AS seq FROM queue',
+        'SELECT body FROM queue ORDER BY seq LIMIT 1',
+        "SELECT body FROM queue WHERE kind = 'lost'",
+        'SELECT state, count(*) AS rows FROM poisoned GROUP BY state',
+      ],
+      'read',
+    );
+    const first = oldest?.rows[0]?.body;
+    const states = new Map(poisoned?.rows.map((row) => [String(row.state), Number(row.rows)]));
+    return {
+      file,
+      producerId: String(identity?.rows[0]?.producer_id),
+      epoch: Number(identity?.rows[0]?.epoch),
+      lastSeq: Math.max(Number(identity?.rows[0]?.last_seq), Number(queue?.rows[0]?.seq)),
+      depth: Number(queue?.rows[0]?.depth),
+      bytes: Number(queue?.rows[0]?.bytes),
+      oldestAt: first === undefined ? null : ((JSON.parse(String(first)) as { occurredAt: number }).occurredAt ?? null),
+      poisoned: states.get('kept') ?? 0,
+      redriving: states.get('redrive') ?? 0,
+      discarded: states.get('discarded') ?? 0,
+      lost: (lost?.rows ?? []).reduce((sum, row) => sum + lostCount(String(row.body)), 0),
+      pid: await holder(file),
+    };
+  });
+}
+
+export async function poisonedIn(file: string): Promise<PoisonedRow[]> {
+  return await withFile(file, async (client) => {
+    const found = await client.execute(
+      'SELECT id, epoch, seq, reason, poisoned_at, body, state, decided_at FROM poisoned ORDER BY id',
+    );
+    return found.rows.map((row) => poisonedRow(row));
+  });
+}
+
+export interface Decision {
+  /** What is noted now. */
+  changed: number[];
+  /** Ids that are not there, are decided already, or can't be sent by any server. */
+  refused: { id: number; why: string }[];
+}
+
+/** @param ids `all` means all that are kept */
+export async function decide(
+  file: string,
+  ids: number[] | 'all',
+  to: 'redrive' | 'discarded',
+  now: number,
+): Promise<Decision> {
+  const rows = new Map((await poisonedIn(file)).map((row) => [row.id, row]));
+  const wanted = ids === 'all' ? [...rows.values()].filter(({ state }) => state === 'kept').map(({ id }) => id) : ids;
+  const decision: Decision = { changed: [], refused: [] };
+  for (const id of wanted) {
+    const why = objection(rows.get(id), to);
+    if (why === null) decision.changed.push(id);
+    else decision.refused.push({ id, why });
+  }
+  if (decision.changed.length > 0) {
+    await withFile(file, (client) =>
+      client.batch(
+        decision.changed.map((id) => ({
+          sql: 'UPDATE poisoned SET state = ?, decided_at = ? WHERE id = ? AND state = ?',
+          args: [to, now, id, rows.get(id)?.state ?? ''],
+        })),
+        'write',
+      ),
+    );
+  }
+  return decision;
+}
+
+function objection(row: PoisonedRow | undefined, to: 'redrive' | 'discarded'): string | null {
+  if (row === undefined) return 'there is no such record';
+  if (row.state === 'redriven') return 'it has been sent again already';
+  if (row.state === to) return to === 'redrive' ? 'it is about to be sent again' : 'it is discarded already';
+  if (to === 'redrive' && row.reason === 'record-too-large') return 'no request can hold it';
+  return null;
+}
+
+async function withFile<Result>(file: string, work: (client: Client) => Promise<Result>): Promise<Result> {
+  const client = createClient({ url: `file:${file}`, concurrency: 1 });
+  try {
+    await client.execute('PRAGMA busy_timeout = 2000');
+    const version = Number((await client.execute('PRAGMA user_version')).rows[0]?.user_version);
+    if (version === 1) await client.batch(OUTBOX_FROM_1, 'write');
+    else if (version !== OUTBOX_VERSION) throw new Error(`${file} is no outbox of this version (${version})`);
+    return await work(client);
+  } finally {
+    client.close();
+  }
+}
+
+/** Who wrote itself down as the holder and lives. The lock itself is not touched: that could keep a runner out. */
+async function holder(file: string): Promise<number | null> {
+  const client = createClient({ url: `file:${file}.lock`, concurrency: 1 });
+  try {
+    const pid = Number((await client.execute('SELECT pid FROM holder')).rows[0]?.pid ?? 0);
+    if (pid <= 0) return null;
+    process.kill(pid, 0);
+    return pid;
+  } catch {
+    return null;
+  } finally {
+    client.close();
+  }
+}
+
+function lostCount(body: string): number {
+  return Number((JSON.parse(body) as { lost?: { count?: number } }).lost?.count ?? 1);
+}

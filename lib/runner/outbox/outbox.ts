@@ -1,0 +1,317 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { IngestRecord } from '@/lib/protocol/envelope';
+import type { Bound, Candidate } from './admission';
+import { type OutboxClock, systemClock } from './clock';
+import { Deliverer, type OutboxNotice } from './delivery';
+import { Drain, type DrainState, type Trouble } from './drain';
+import { OutboxLock } from './lock';
+import { isCorrupt, openStore, replaceCorrupt, type StorePlace } from './open-store';
+import { askExpectedSeq, type Endpoint } from './send';
+import type { Cursor } from './statements';
+import type { Append, OutboxStore, PoisonedRow } from './store';
+
+/**
+ * A durable, ordered queue between an agent and the server. What `enqueue` has accepted reaches the server exactly
+ * once, in order, or is declared lost there.
+ *
+ * Ordering: records leave in the order of the `enqueue` calls. All calls of one tick are stored in one transaction.
+ * Failure: no outage uses up attempts, no kill loses what `enqueue` resolved for, a full or damaged outbox says what is
+ * missing with a `lost` record at its place.
+ */
+
+/** Not `Omit`: it would forget the known keys of a record that allows unknown ones. */
+type WithoutSeq<R> = R extends unknown ? { [Key in keyof R as Key extends 'seq' ? never : Key]: R[Key] } : never;
+/** A record before the outbox has numbered it. */
+export type OutgoingRecord = WithoutSeq<IngestRecord>;
+
+export interface OutboxOptions {
+  /** Names the producer at the file's birth; a file that exists keeps the name it has. */
+  producerId: string;
+  /** Owner of what the outbox itself has to declare. */
+  agentId: string;
+  endpoint: Endpoint;
+  /** Whether to send what waits as soon as the file is open. Default true; else `kick` begins. */
+  sendAtOpen?: boolean;
+  onStatus?: (status: OutboxStatus) => void;
+  onNotice?: (notice: OutboxNotice) => void;
+  clock?: OutboxClock;
+  /** Default 1,000,000 records and 1 GiB. Log lines are dropped from nine tenths on, everything at the bound. */
+  bound?: Bound;
+  maxBatchRows?: number;
+  maxBatchBytes?: number;
+  requestTimeoutMs?: number;
+}
+
+export interface OutboxStatus {
+  state: DrainState;
+  producer: { id: string; epoch: number };
+  /** Records that are not acknowledged yet. */
+  waiting: number;
+  lastSeq: number;
+  trouble: Trouble | null;
+}
+
+interface Pending extends Append {
+  resolve: () => void;
+  reject: (reason: unknown) => void;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** How often it is looked whether somebody wants refused records sent again. */
+const REDRIVE_MS = 5_000;
+const DEFAULT_BOUND: Bound = { maxRows: 1_000_000, maxBytes: 1024 ** 3 };
+
+export class Outbox {
+  readonly #file: string;
+  readonly #options: OutboxOptions;
+  readonly #clock: OutboxClock;
+  readonly #lock: OutboxLock;
+  #store: OutboxStore;
+  #deliverer: Deliverer;
+  readonly #drain: Drain;
+  #pending: Pending[] = [];
+  #committing: Promise<void> | null = null;
+  #stopped = false;
+  readonly #redriving: NodeJS.Timeout;
+  readonly #watchers = new Set<() => void>();
+
+  private constructor(file: string, options: OutboxOptions, clock: OutboxClock, lock: OutboxLock, store: OutboxStore) {
+    this.#file = file;
+    this.#options = options;
+    this.#clock = clock;
+    this.#lock = lock;
+    this.#store = store;
+    this.#deliverer = this.#newDeliverer();
+    this.#drain = new Drain(
+      clock,
+      (signal) => this.#deliver(signal),
+      () => this.#changed(),
+    );
+    // By the machine's own time: it is people who wait for it.
+    this.#redriving = setInterval(() => void this.takeRedrives().catch(() => undefined), REDRIVE_MS);
+    this.#redriving.unref();
+  }
+
+  /**
+   * Opens or makes the file and begins to send what waits in it.
+   *
+   * @throws OutboxLockedError when another process has it open
+   */
+  static async open(file: string, options: OutboxOptions): Promise<Outbox> {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    const clock = options.clock ?? systemClock;
+    const lock = await OutboxLock.take(file);
+    try {
+      const store = await openStore(storePlace(file, options, clock));
+      await store.takeRedrives(clock.now());
+      const outbox = new Outbox(file, options, clock, lock, store);
+      if (store.waiting > 0 && options.sendAtOpen !== false) outbox.#drain.work();
+      return outbox;
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+  }
+
+  get status(): OutboxStatus {
+    return {
+      state: this.#drain.state,
+      producer: this.#store.producer,
+      waiting: this.#store.waiting,
+      lastSeq: this.#store.lastSeq,
+      trouble: this.#drain.trouble,
+    };
+  }
+
+  /**
+   * Hands records over. Once this resolves they outlive the process; what must not happen unless they are stored
+   * happens after it.
+   *
+   * @param cursor stored in the same transaction: how far the source was read when it gave these records, or what else
+   *   must be known after a restart
+   * @throws Error after `stop`, or when the disk does not take them
+   */
+  enqueue(records: OutgoingRecord | OutgoingRecord[], cursor?: Cursor | Cursor[]): Promise<void> {
+    if (this.#stopped) throw new Error('the outbox is stopped and takes nothing more');
+    const candidates = (Array.isArray(records) ? records : [records]).map(candidate);
+    return new Promise((resolve, reject) => {
+      const cursors = cursor === undefined ? [] : Array.isArray(cursor) ? cursor : [cursor];
+      this.#pending.push({ candidates, cursors, resolve, reject });
+      this.#committing ??= new Promise<void>((done) => setImmediate(done)).then(() => this.#commit());
+    });
+  }
+
+  /** The cursor of this name as last stored, or null. */
+  cursor(name: string): Promise<string | null> {
+    return this.#store.cursor(name);
+  }
+
+  /** The cursors whose name begins so, by name. */
+  cursors(prefix: string): Promise<Map<string, string>> {
+    return this.#store.cursors(prefix);
+  }
+
+  /** When the oldest record that waits happened (epoch milliseconds), and how many the server will never take. */
+  figures(): Promise<{ oldestAt: number | null; poisoned: number }> {
+    return this.#store.figures();
+  }
+
+  /**
+   * Whether the server still has everything it once acknowledged; null when it can't be asked. It stores nothing.
+   *
+   * A server whose database was deleted since, or another server at the same address, says false.
+   */
+  async isRemembered(): Promise<boolean | null> {
+    const { endpoint, requestTimeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
+    const { producer, lastSeq, waiting } = this.#store;
+    const expectedSeq = await askExpectedSeq({
+      endpoint,
+      producer,
+      beyondSeq: lastSeq + 2,
+      timeoutMs: requestTimeoutMs,
+    });
+    return expectedSeq === null ? null : expectedSeq > lastSeq - waiting;
+  }
+
+  /** Records the server will never take, kept whole. */
+  poisoned(): Promise<PoisonedRow[]> {
+    return this.#store.poisoned();
+  }
+
+  /** Queues what somebody wants sent again, which another process has noted in the file. @returns how many */
+  async takeRedrives(): Promise<number> {
+    if (this.#stopped) return 0;
+    const taken = await this.#withStore((store) => store.takeRedrives(this.#clock.now()));
+    if (taken > 0) this.#drain.work();
+    return taken;
+  }
+
+  /** Something says the server is back: send now instead of waiting on. */
+  kick(): void {
+    this.#drain.kick();
+  }
+
+  /** Resolves when everything is acknowledged, when another producer took over, or when the signal fires. */
+  async settled(signal?: AbortSignal): Promise<OutboxStatus> {
+    while (!this.#isSettled() && !signal?.aborted) {
+      await new Promise<void>((resolve) => {
+        const wake = () => {
+          this.#watchers.delete(wake);
+          signal?.removeEventListener('abort', wake);
+          resolve();
+        };
+        this.#watchers.add(wake);
+        signal?.addEventListener('abort', wake);
+      });
+    }
+    return this.status;
+  }
+
+  /**
+   * Takes nothing more, stores what was handed over, sends on for at most `flushMs` and closes the file.
+   *
+   * @returns what still waits; the next outbox on this file sends it
+   */
+  async stop({ flushMs = 0 }: { flushMs?: number } = {}): Promise<{ waiting: number }> {
+    if (this.#stopped) return { waiting: this.#store.waiting };
+    this.#stopped = true;
+    clearInterval(this.#redriving);
+    await this.#committing;
+    if (flushMs > 0 && !this.#isSettled()) {
+      const deadline = new AbortController();
+      const callOff = this.#clock.after(flushMs, () => deadline.abort());
+      await this.settled(deadline.signal);
+      callOff();
+    }
+    await this.#drain.stop();
+    await this.#store.close();
+    await this.#lock.release();
+    return { waiting: this.#store.waiting };
+  }
+
+  #isSettled(): boolean {
+    const { state } = this.#drain;
+    const nothingWaits = this.#store.waiting === 0 && this.#pending.length === 0 && this.#committing === null;
+    return state === 'stopped' || state === 'fenced' || (nothingWaits && state === 'idle');
+  }
+
+  async #commit(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const group = this.#pending;
+      this.#pending = [];
+      try {
+        const { dropped, tooLarge } = await this.#withStore((store) => store.append(group, this.#clock.now()));
+        for (const { resolve } of group) resolve();
+        if (dropped > 0) this.#dropped(dropped, 'the outbox is full');
+        if (tooLarge > 0) this.#dropped(tooLarge, 'too large for any request');
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+      this.#drain.work();
+    }
+    this.#committing = null;
+    this.#changed();
+  }
+
+  #deliver(signal: AbortSignal) {
+    return this.#withStore(() => this.#deliverer.deliver(signal));
+  }
+
+  /** A file that turns out to be damaged is set aside and what was to be done is done on a new one. */
+  async #withStore<Result>(work: (store: OutboxStore) => Promise<Result>): Promise<Result> {
+    const store = this.#store;
+    try {
+      return await work(store);
+    } catch (error) {
+      if (!isCorrupt(error)) throw error;
+      // Appending and delivering may both run into it; the first one mends it.
+      if (this.#store === store) {
+        await store.close();
+        this.#store = await replaceCorrupt(storePlace(this.#file, this.#options, this.#clock), store.producer, error);
+        this.#deliverer = this.#newDeliverer();
+      }
+      return await work(this.#store);
+    }
+  }
+
+  #newDeliverer(): Deliverer {
+    return new Deliverer({
+      store: this.#store,
+      endpoint: this.#options.endpoint,
+      clock: this.#clock,
+      maxBatchRows: this.#options.maxBatchRows ?? 500,
+      maxBatchBytes: this.#options.maxBatchBytes ?? 1024 ** 2,
+      requestTimeoutMs: this.#options.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS,
+      onNotice: (notice) => this.#options.onNotice?.(notice),
+    });
+  }
+
+  #dropped(count: number, why: string): void {
+    const message = `${count} record(s) dropped and declared lost: ${why}`;
+    this.#options.onNotice?.({ level: 'error', kind: 'dropped', count, message });
+  }
+
+  #changed(): void {
+    this.#options.onStatus?.(this.status);
+    if (this.#watchers.size > 0) for (const wake of [...this.#watchers]) wake();
+  }
+}
+
+function candidate(record: OutgoingRecord): Candidate {
+  // A `seq` that came along would overrule the one the outbox gives.
+  const body = JSON.stringify({ ...record, seq: undefined });
+  return {
+    kind: record.kind,
+    agentId: record.agentId,
+    sessionId: record.sessionId as string | undefined,
+    occurredAt: record.occurredAt,
+    body,
+    bytes: Buffer.byteLength(body),
+  };
+}
+
+function storePlace(file: string, options: OutboxOptions, clock: OutboxClock): StorePlace {
+  const { producerId, agentId, onNotice, bound = DEFAULT_BOUND } = options;
+  return { file, producerId, agentId, onNotice, bound, clock };
+}

@@ -1,0 +1,360 @@
+import { type Client, createClient, LibsqlError } from '@libsql/client';
+import type { Bound, Candidate, LostReason } from './admission';
+import { lostBody } from './admission';
+import { type OpenLost, planAppend } from './append-plan';
+import { OUTBOX_FROM_1, OUTBOX_PRAGMAS, OUTBOX_SCHEMA, OUTBOX_VERSION } from './schema';
+import { type Cursor, cursorStatement, insertStatements, poisonStatement } from './statements';
+
+/**
+ * The outbox's file and everything that changes it. Nothing else writes SQL.
+ *
+ * Ordering: `seq` is dense within the epoch and is given out in the transaction that stores the record. One operation
+ * runs at a time, so what an operation read of the counters is still true when it commits.
+ * Failure: every operation is one transaction. A kill between any two statements leaves the file as it was before or
+ * after it. A record leaves the queue only when the server has acknowledged it, or into `poisoned` with a `lost` record
+ * in its place.
+ */
+
+export interface QueuedRow {
+  seq: number;
+  kind: string;
+  /** The record's JSON without `seq`. */
+  body: string;
+}
+
+export interface PoisonedRow {
+  id: number;
+  epoch: number;
+  seq: number;
+  reason: string;
+  poisonedAt: number;
+  body: string;
+  /** `redrive`: to be sent again by whoever has the outbox open; `redriven`: that has been done. */
+  state: PoisonState;
+  /** When a person decided so, epoch milliseconds. */
+  decidedAt: number | null;
+}
+
+export type PoisonState = 'kept' | 'redrive' | 'redriven' | 'discarded';
+
+export interface Append {
+  candidates: Candidate[];
+  cursors?: Cursor[];
+}
+
+export interface Birth {
+  producerId: string;
+  /** Epoch milliseconds: the epoch of the file, should it be made now. */
+  epoch: number;
+}
+
+export class OutboxStore {
+  readonly #client: Client;
+  readonly #bound: Bound;
+  #producerId = '';
+  #epoch = 0;
+  #lastSeq = 0;
+  #rows = 0;
+  #bytes = 0;
+  /** Everything up to here may be known to the server and keeps its content. */
+  #handedOutSeq = 0;
+  /** `lost` records at the very end of the queue, by agent and session, that may still count further drops. */
+  #openLosts = new Map<string, OpenLost>();
+  #tail: Promise<unknown> = Promise.resolve();
+
+  private constructor(client: Client, bound: Bound) {
+    this.#client = client;
+    this.#bound = bound;
+  }
+
+  /** @throws LibsqlError; `isCorrupt` (open-store) tells whether the file must be set aside. */
+  static async open(file: string, birth: Birth, bound: Bound): Promise<OutboxStore> {
+    const client = createClient({ url: `file:${file}`, concurrency: 1 });
+    const store = new OutboxStore(client, bound);
+    try {
+      for (const pragma of OUTBOX_PRAGMAS) await client.execute(pragma);
+      await store.#load(birth);
+      return store;
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+
+  get producer(): { id: string; epoch: number } {
+    return { id: this.#producerId, epoch: this.#epoch };
+  }
+
+  /** The newest `seq` given out in this epoch. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** How many records wait. */
+  get waiting(): number {
+    return this.#rows;
+  }
+
+  async #load(birth: Birth): Promise<void> {
+    const version = Number((await this.#client.execute('PRAGMA user_version')).rows[0]?.user_version);
+    if (version > OUTBOX_VERSION) {
+      throw new Error(`the outbox was written by a newer Interlude (version ${version}); update this one`);
+    }
+    if (version === 0) {
+      await this.#client.batch(
+        [
+          ...OUTBOX_SCHEMA,
+          {
+            sql: 'INSERT INTO outbox (one, producer_id, epoch, last_seq) VALUES (1, ?, ?, 0)',
+            args: [birth.producerId, birth.epoch],
+          },
+        ],
+        'write',
+      );
+    } else {
+      const check = (await this.#client.execute('PRAGMA quick_check(1)')).rows[0]?.quick_check;
+      if (check !== 'ok') throw new LibsqlError(`the outbox is damaged: ${check}`, 'SQLITE_CORRUPT');
+      if (version === 1) await this.#client.batch(OUTBOX_FROM_1, 'write');
+    }
+    const [identity, fill] = await this.#client.batch(
+      [
+        'SELECT producer_id, epoch, last_seq FROM outbox',
+        'SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes, coalesce(max(seq), 0) AS seq FROM queue',
+      ],
+      'read',
+    );
+    const row = identity?.rows[0];
+    if (!row) throw new LibsqlError('the outbox has lost its identity', 'SQLITE_CORRUPT');
+    this.#producerId = String(row.producer_id);
+    this.#epoch = Number(row.epoch);
+    this.#lastSeq = Math.max(Number(row.last_seq), Number(fill?.rows[0]?.seq));
+    this.#rows = Number(fill?.rows[0]?.rows);
+    this.#bytes = Number(fill?.rows[0]?.bytes);
+    // What an earlier process handed out is not known, so nothing that is in the file may change its content.
+    this.#handedOutSeq = this.#lastSeq;
+  }
+
+  /**
+   * Stores all of it in one transaction; durable when it returns.
+   *
+   * @returns what had to be left out, for the log
+   */
+  append(appends: Append[], now: number): Promise<{ dropped: number; tooLarge: number }> {
+    return this.#alone(async () => {
+      const openLosts = new Map([...this.#openLosts].filter(([, lost]) => lost.seq > this.#handedOutSeq));
+      const before = { seq: this.#lastSeq, rows: this.#rows, bytes: this.#bytes, openLosts };
+      const candidates = appends.flatMap((append) => append.candidates);
+      const { rows, changes, poisoned, after, dropped } = planAppend(before, candidates, this.#bound);
+      const cursors = appends.flatMap((append) => (append.cursors ?? []).map(cursorStatement));
+      await this.#client.batch(
+        [
+          ...insertStatements(rows),
+          ...[...changes].map(([seq, body]) => ({ sql: 'UPDATE queue SET body = ? WHERE seq = ?', args: [body, seq] })),
+          ...poisoned.map(({ seq, body }) => poisonStatement(this.#epoch, seq, 'record-too-large', now, body)),
+          ...cursors,
+        ],
+        'write',
+      );
+      this.#lastSeq = after.seq;
+      this.#rows = after.rows;
+      this.#bytes = after.bytes;
+      this.#openLosts = after.openLosts;
+      return { dropped, tooLarge: poisoned.length };
+    });
+  }
+
+  /** What waits longest: at most `maxRows`, at most `maxBytes` together, but at least one where any waits. */
+  head(maxRows: number, maxBytes: number): Promise<QueuedRow[]> {
+    return this.#alone(async () => {
+      const sizes = await this.#client.execute({
+        sql: 'SELECT seq, bytes FROM queue ORDER BY seq LIMIT ?',
+        args: [maxRows],
+      });
+      let [total, upTo] = [0, 0];
+      for (const row of sizes.rows) {
+        total += Number(row.bytes);
+        if (upTo > 0 && total > maxBytes) break;
+        upTo = Number(row.seq);
+      }
+      if (upTo === 0) return [];
+      const found = await this.#client.execute({
+        sql: 'SELECT seq, kind, body FROM queue WHERE seq <= ? ORDER BY seq',
+        args: [upTo],
+      });
+      this.#handedOutSeq = Math.max(this.#handedOutSeq, upTo);
+      return found.rows.map((row) => ({ seq: Number(row.seq), kind: String(row.kind), body: String(row.body) }));
+    });
+  }
+
+  /** The server has everything up to `seq`. */
+  acknowledge(seq: number): Promise<void> {
+    return this.#alone(async () => {
+      const [gone] = await this.#client.batch(
+        [
+          { sql: 'SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes FROM queue WHERE seq <= ?', args: [seq] },
+          { sql: 'DELETE FROM queue WHERE seq <= ?', args: [seq] },
+          { sql: 'UPDATE outbox SET last_seq = max(last_seq, ?)', args: [seq] },
+        ],
+        'write',
+      );
+      this.#rows -= Number(gone?.rows[0]?.rows);
+      this.#bytes -= Number(gone?.rows[0]?.bytes);
+    });
+  }
+
+  /** The server will never take this record: it goes to `poisoned` and its `seq` to a `lost` record. */
+  poison(row: QueuedRow, reason: string, now: number): Promise<void> {
+    return this.#alone(async () => {
+      const record = JSON.parse(row.body) as { agentId: string; sessionId?: string; occurredAt: number };
+      const body = lostBody(record, 1, 'refused-by-server');
+      await this.#client.batch(
+        [
+          poisonStatement(this.#epoch, row.seq, reason, now, row.body),
+          {
+            sql: "UPDATE queue SET kind = 'lost', bytes = ?, body = ? WHERE seq = ?",
+            args: [body.length, body, row.seq],
+          },
+        ],
+        'write',
+      );
+      this.#bytes += body.length - Buffer.byteLength(row.body);
+    });
+  }
+
+  /**
+   * Begins a new epoch: what waits is numbered from 1, behind a `lost` record when something is declared lost.
+   *
+   * @param lost the missing records' number, and what to name as their owner
+   */
+  renumber(
+    epoch: number,
+    lost: { agentId: string; sessionId?: string; occurredAt: number; count: number; reason: LostReason } | null,
+  ): Promise<void> {
+    return this.#alone(async () => {
+      const first = await this.#client.execute('SELECT min(seq) AS seq FROM queue');
+      const shift = Number(first.rows[0]?.seq ?? 1) - (lost ? 2 : 1);
+      const body = lost ? lostBody(lost, lost.count, lost.reason) : '';
+      const lastSeq = this.#rows + (lost ? 1 : 0);
+      await this.#client.batch(
+        [
+          // By way of negative numbers: a row would otherwise meet one that has not moved yet.
+          { sql: 'UPDATE queue SET seq = -(seq - ?)', args: [shift] },
+          'UPDATE queue SET seq = -seq',
+          ...(lost ? insertStatements([{ seq: 1, kind: 'lost', bytes: body.length, body }]) : []),
+          { sql: 'UPDATE outbox SET epoch = ?, last_seq = ?', args: [epoch, lastSeq] },
+        ],
+        'write',
+      );
+      this.#epoch = epoch;
+      this.#lastSeq = lastSeq;
+      this.#rows = lastSeq;
+      this.#bytes += body.length;
+      this.#handedOutSeq = lastSeq;
+      this.#openLosts.clear();
+    });
+  }
+
+  cursor(name: string): Promise<string | null> {
+    return this.#alone(async () => {
+      const found = await this.#client.execute({ sql: 'SELECT value FROM cursors WHERE name = ?', args: [name] });
+      const value = found.rows[0]?.value;
+      return value === undefined || value === null ? null : String(value);
+    });
+  }
+
+  /** The cursors whose name begins so, by name. */
+  cursors(prefix: string): Promise<Map<string, string>> {
+    return this.#alone(async () => {
+      const found = await this.#client.execute({
+        sql: 'SELECT name, value FROM cursors WHERE substr(name, 1, ?) = ? ORDER BY name',
+        args: [prefix.length, prefix],
+      });
+      return new Map(found.rows.map((row) => [String(row.name), String(row.value)]));
+    });
+  }
+
+  /** When the oldest record that waits happened (epoch milliseconds), and how many the server will never take. */
+  figures(): Promise<{ oldestAt: number | null; poisoned: number }> {
+    return this.#alone(async () => {
+      const [oldest, poisoned] = await this.#client.batch(
+        ['SELECT body FROM queue ORDER BY seq LIMIT 1', "SELECT count(*) AS rows FROM poisoned WHERE state = 'kept'"],
+        'read',
+      );
+      const body = oldest?.rows[0]?.body;
+      const { occurredAt } = (body === undefined ? {} : JSON.parse(String(body))) as { occurredAt?: number };
+      return { oldestAt: occurredAt ?? null, poisoned: Number(poisoned?.rows[0]?.rows) };
+    });
+  }
+
+  poisoned(): Promise<PoisonedRow[]> {
+    return this.#alone(async () => {
+      const found = await this.#client.execute(
+        'SELECT id, epoch, seq, reason, poisoned_at, body, state, decided_at FROM poisoned ORDER BY id',
+      );
+      return found.rows.map(poisonedRow);
+    });
+  }
+
+  /**
+   * Takes up what somebody wants sent again: each at the end of the queue, with a number of its own.
+   *
+   * @returns how many; none while there is no room for them
+   */
+  takeRedrives(now: number): Promise<number> {
+    return this.#alone(async () => {
+      const found = await this.#client.execute(
+        "SELECT id, body FROM poisoned WHERE state = 'redrive' ORDER BY id LIMIT 100",
+      );
+      if (found.rows.length === 0) return 0;
+      const candidates = found.rows.map((row) => candidateOf(String(row.body)));
+      const before = { seq: this.#lastSeq, rows: this.#rows, bytes: this.#bytes, openLosts: new Map() };
+      const { rows, poisoned, dropped, after } = planAppend(before, candidates, this.#bound);
+      if (dropped > 0 || poisoned.length > 0) return 0;
+      await this.#client.batch(
+        [
+          ...insertStatements(rows),
+          ...found.rows.map((row) => ({
+            sql: "UPDATE poisoned SET state = 'redriven', decided_at = ? WHERE id = ?",
+            args: [now, Number(row.id)],
+          })),
+        ],
+        'write',
+      );
+      this.#lastSeq = after.seq;
+      this.#rows = after.rows;
+      this.#bytes = after.bytes;
+      this.#openLosts.clear();
+      return rows.length;
+    });
+  }
+
+  /** After what is under way. */
+  close(): Promise<void> {
+    return this.#alone(async () => this.#client.close());
+  }
+
+  #alone<Result>(operation: () => Promise<Result>): Promise<Result> {
+    const result = this.#tail.then(operation);
+    this.#tail = result.catch(() => undefined);
+    return result;
+  }
+}
+
+function candidateOf(body: string): Candidate {
+  const { kind, agentId, sessionId, occurredAt } = JSON.parse(body) as Candidate;
+  return { kind, agentId, sessionId, occurredAt, body, bytes: Buffer.byteLength(body) };
+}
+
+/** A row of `poisoned`, with its state. */
+export function poisonedRow(row: Record<string, unknown>): PoisonedRow {
+  return {
+    id: Number(row.id),
+    epoch: Number(row.epoch),
+    seq: Number(row.seq),
+    reason: String(row.reason),
+    poisonedAt: Number(row.poisoned_at),
+    body: String(row.body),
+    state: String(row.state) as PoisonState,
+    decidedAt: row.decided_at === null ? null : Number(row.decided_at),
+  };
+}

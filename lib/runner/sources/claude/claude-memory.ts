@@ -1,0 +1,56 @@
+import type { Outbox } from '@/lib/runner/outbox/outbox';
+import type { Cursor } from '@/lib/runner/outbox/statements';
+import { NOTHING_OPEN, type OpenThings } from './live-facts';
+
+/**
+ * What a runner must know of a session that an earlier one ran, in the outbox's file: which conversation of Claude Code
+ * it is, what was open, and which messages were in the CLI's hands.
+ */
+export interface ClaudeMemory {
+  sessionId: string;
+  /** Claude Code's own name for the session. */
+  conversationId: string;
+  cwd: string;
+  /** The CLI, while it runs. */
+  pid: number | null;
+  open: OpenThings;
+  /** The runner is at it. Still set at a start: the one before was killed. */
+  running: boolean;
+}
+
+/** A message that was handed to the agent and that no turn has answered. */
+export interface HandedMessage {
+  messageId: string;
+  text: string;
+}
+
+const SESSION = 'claude-session:';
+const IN_HAND = 'claude-in-hand:';
+
+export function memoryCursor(memory: ClaudeMemory): Cursor {
+  return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };
+}
+
+export function inHandCursor(sessionId: string, messages: readonly HandedMessage[]): Cursor {
+  return { name: `${IN_HAND}${sessionId}`, value: messages.length === 0 ? null : JSON.stringify(messages) };
+}
+
+/** All sessions this outbox has carried. */
+export async function readMemories(outbox: Outbox): Promise<ClaudeMemory[]> {
+  return [...(await outbox.cursors(SESSION)).values()].map((value) => {
+    const memory = JSON.parse(value) as ClaudeMemory;
+    return { ...memory, open: { ...NOTHING_OPEN, ...memory.open } };
+  });
+}
+
+export async function readInHand(outbox: Outbox, sessionId: string): Promise<HandedMessage[]> {
+  return JSON.parse((await outbox.cursor(`${IN_HAND}${sessionId}`)) ?? '[]') as HandedMessage[];
+}
+
+/** The session that a name means: the dashboard's, or Claude Code's own. */
+export function recall(memories: readonly ClaudeMemory[], name: string): ClaudeMemory | undefined {
+  return (
+    memories.find(({ sessionId }) => sessionId === name) ??
+    memories.find(({ conversationId }) => conversationId === name)
+  );
+}

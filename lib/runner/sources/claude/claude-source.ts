@@ -1,0 +1,381 @@
+import type { Command } from '@/lib/protocol/commands';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { Source, SourceObservation, SourceSurroundings } from '@/lib/runner/host/source';
+import type { ClaudeMemory, HandedMessage } from './claude-memory';
+import type {
+  ClaudeQuery,
+  ClaudeSdk,
+  PermissionContext,
+  PermissionMode,
+  PermissionResult,
+  UserMessage,
+} from './claude-sdk';
+import { type CliExit, CliProcess, exitText } from './cli-process';
+import { Conversation } from './conversation';
+import { findConversation, readConversation } from './conversation-file';
+import { InputQueue } from './input-queue';
+import { interruptText } from './interrupt-text';
+import { endOrphan, leftBehind, leftBehindText } from './leftovers';
+import { MARK } from './marked-processes';
+import { answerOf, type Decision, PendingRequests, resultOf } from './pending-requests';
+import { RestartRule } from './restart-rule';
+
+/**
+ * A live Claude Code, run through its Agent SDK.
+ *
+ * Ordering: one reader for as long as the runner lives; the input of the next process goes on where that of the last
+ * one ended.
+ * Failure: a CLI that dies is started again and resumes the conversation; what it had been given and has no record of
+ * is given to it again. One that keeps dying is given up, and that is said in the session.
+ */
+export interface ClaudeSourceOptions {
+  sdk: ClaudeSdk;
+  surroundings: SourceSurroundings;
+  memory: ClaudeMemory;
+  inHand: HandedMessage[];
+  /** The environment the CLI gets, beside what is added here. */
+  env: Record<string, string | undefined>;
+  /** Where hooks of the user's settings find this runner; without it they are to find no companion at all. */
+  controlFile?: string;
+  model?: string | undefined;
+  permissionMode?: PermissionMode | undefined;
+  /** How long a permission or a question waits for a person. */
+  answerWithinMs: number;
+  now?: () => number;
+}
+
+/** What belongs to the dashboard and not to what the agent runs, or would make the CLI think it runs inside itself. */
+const WITHHELD = /^(INTERLUDE_|CLAUDECODE$|CLAUDE_CODE_ENTRYPOINT$|CLAUDE_CODE_SSE_PORT$)/;
+/** `close` gives the CLI about two seconds; what is there then is killed. */
+const CLOSE_WITHIN_MS = 5_000;
+
+type Deliveries = {
+  [Type in Command['type']]?: (command: Extract<Command, { type: Type }>, again: boolean) => Promise<CommandOutcome>;
+};
+
+export class ClaudeSource implements Source {
+  readonly #options: ClaudeSourceOptions;
+  readonly #around: SourceSurroundings;
+  readonly #now: () => number;
+  readonly #conversation: Conversation;
+  readonly #input: InputQueue;
+  readonly #requests = new PendingRequests();
+  readonly #restarts = new RestartRule();
+  readonly #ending = new AbortController();
+  readonly #started = new Set<string>();
+  readonly #toldPids = new Set<number>();
+  #process: SourceObservation['process'] = { state: 'starting', pid: null, exitCode: null };
+  #cli: CliProcess | null = null;
+  #query: ClaudeQuery | null = null;
+  #life: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | null = null;
+  #over: string | null = null;
+  #quiet = () => {};
+
+  constructor(options: ClaudeSourceOptions) {
+    this.#options = options;
+    this.#around = options.surroundings;
+    this.#now = options.now ?? Date.now;
+    this.#conversation = new Conversation(options.surroundings, options.memory, options.inHand, this.#now);
+    this.#input = new InputQueue((message) => this.#conversation.handed(message.uuid));
+  }
+
+  get observation(): SourceObservation {
+    const { open, inHand } = this.#conversation;
+    return {
+      process: this.#process,
+      openTurnId: open.turn?.runId ?? null,
+      tasks: open.tasks.map(({ id, description }) => ({ id, description })),
+      requests: open.requests,
+      pendingMessages: inHand.length,
+    };
+  }
+
+  async start(): Promise<void> {
+    const { memory } = this.#options;
+    if (memory.running) {
+      if (memory.pid !== null) await endOrphan(memory.pid, this.#around.sessionId);
+      this.#conversation.closePast();
+      this.#conversation.notice('The runner was started again; the session goes on.');
+      await this.#tellSurvivors();
+    }
+    this.#conversation.remember({ running: true });
+    await this.#giveAgain();
+    this.#life = this.#live();
+  }
+
+  async deliver(command: Command, again: boolean): Promise<CommandOutcome> {
+    if (this.#over !== null) return { state: 'failed', reason: this.#over };
+    const act = this.#deliveries[command.type] as
+      | ((one: Command, again: boolean) => Promise<CommandOutcome>)
+      | undefined;
+    if (act === undefined) return { state: 'failed', reason: `this agent does not understand "${command.type}"` };
+    if (again && command.type !== 'message') {
+      return { state: 'failed', reason: 'the runner was ended while it acted on this; look at what became of it' };
+    }
+    return await act(command, again);
+  }
+
+  close(deadlineMs: number): Promise<void> {
+    if (deadlineMs <= 0) this.#quiet();
+    this.#closing ??= this.#end(deadlineMs);
+    return this.#closing;
+  }
+
+  async #end(deadlineMs: number): Promise<void> {
+    await this.#quietWithin(deadlineMs);
+    this.#ending.abort();
+    this.#query?.close();
+    const killing = setTimeout(() => this.#cli?.child.kill('SIGKILL'), CLOSE_WITHIN_MS);
+    await this.#life;
+    clearTimeout(killing);
+    this.#input.close('the runner ended');
+    this.#conversation.remember({ running: false });
+  }
+
+  readonly #deliveries: Deliveries = {
+    message: async ({ body }, again) => {
+      const { messageId, from } = body;
+      const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+      const isKnown = this.#conversation.inHand.some((message) => message.messageId === messageId);
+      if (isKnown || (again && (await this.#taken([messageId])).has(messageId))) return { state: 'delivered' };
+      // That it was begun is stored: a kill in between has it come again. So the note need not go before the message,
+      // only before the word that it was delivered.
+      const noted = this.#conversation.take({ messageId, text });
+      await this.#input.push(userMessage({ messageId, text }));
+      await noted;
+      return { state: 'delivered' };
+    },
+    interrupt: async () => {
+      const { open, inHand } = this.#conversation;
+      if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again: nothing runs' };
+      const receipt = await this.#query.interrupt();
+      const waiting = receipt?.still_queued?.length ?? 0;
+      const going = open.tasks.map(({ description }) => description);
+      this.#conversation.notice(interruptText(open.turn !== null, going, waiting));
+      return { state: 'done', result: { stillQueued: receipt?.still_queued ?? [], pendingMessages: inHand.length } };
+    },
+    'task.stop': async ({ body }) => {
+      const { taskId, runId } = body;
+      const task = this.#conversation.open.tasks.find(
+        ({ id, runId: run }) => id === taskId && (runId === undefined || run === null || run === runId),
+      );
+      if (task === undefined) return { state: 'failed', reason: 'this task does not run any more' };
+      if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again' };
+      await this.#query.stopTask(taskId);
+      return { state: 'done' };
+    },
+    'permission.decision': async ({ body }) => this.#decide(body.requestId, { kind: 'permission', said: body }),
+    'question.answer': async ({ body }) => this.#decide(body.requestId, { kind: 'question', said: body }),
+  };
+
+  async #decide(requestId: string, decision: Decision): Promise<CommandOutcome> {
+    const refusal = this.#requests.decide(requestId, decision);
+    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+  }
+
+  /** Process after process, until the runner ends or they keep dying. */
+  async #live(): Promise<void> {
+    for (;;) {
+      const startedAt = this.#now();
+      const exit = await this.#runOnce();
+      this.#requests.cancelAll();
+      const reason = exitText(exit);
+      this.#observe({ state: 'exited', pid: null, exitCode: exit.exitCode });
+      if (this.#ending.signal.aborted) {
+        this.#conversation.processEnded({ reason: 'the runner was stopped' });
+        return;
+      }
+      const next = this.#restarts.exited(startedAt, this.#now());
+      if (next.kind === 'give-up') {
+        const why = `Claude Code ended ${next.exits} times within ${next.withinMs / 1000} s, the last time it was: ${reason}`;
+        this.#over = why;
+        this.#conversation.processEnded({ reason: why, exitCode: exit.exitCode ?? 1 });
+        await this.#tellSurvivors();
+        this.#input.close(why);
+        this.#conversation.remember({ running: false });
+        this.#around.gaveUp(why);
+        return;
+      }
+      this.#observe({ state: 'restarting', pid: null, exitCode: exit.exitCode });
+      this.#conversation.processEnded({ reason, goesOn: `It is started again in ${next.waitMs / 1000} s.` });
+      await this.#tellSurvivors();
+      await pause(next.waitMs, this.#ending.signal);
+      if (!this.#ending.signal.aborted) await this.#giveAgain();
+    }
+  }
+
+  async #runOnce(): Promise<CliExit> {
+    const inputEnd = new AbortController();
+    const signal = AbortSignal.any([inputEnd.signal, this.#ending.signal]);
+    let failure: unknown = null;
+    try {
+      const { sdk } = this.#options;
+      const query = sdk.query({ prompt: this.#input.messages(signal), options: await this.#queryOptions() });
+      this.#query = query;
+      if (this.#ending.signal.aborted) query.close();
+      for await (const message of query) this.#heard(message);
+    } catch (error) {
+      failure = error;
+    } finally {
+      this.#query = null;
+      inputEnd.abort();
+    }
+    const exit = (await this.#cli?.exited) ?? { exitCode: null, signal: null, lastWords: null };
+    this.#cli = null;
+    if (failure === null) return exit;
+    const message = failure instanceof Error ? failure.message : String(failure);
+    this.#around.log('warn', `the Agent SDK's stream ended: ${message}`);
+    return { ...exit, lastWords: exit.lastWords ?? (exit.signal === null ? message : null) };
+  }
+
+  async #queryOptions() {
+    const { env, controlFile = '/dev/null', model, permissionMode } = this.#options;
+    const { cwd, conversationId, sessionId } = this.#conversation.memory;
+    const file = await findConversation(env, conversationId);
+    const isBegun = file !== null && (await readConversation(file, [])).begun;
+    const kept = Object.entries(env).filter(([name]) => !WITHHELD.test(name));
+    return {
+      cwd,
+      env: {
+        ...Object.fromEntries(kept),
+        CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
+        // Else hooks installed for terminals would have their companion tell this session a second time.
+        INTERLUDE_CONTROL: controlFile,
+        [MARK]: sessionId,
+      },
+      ...(model === undefined ? {} : { model }),
+      ...(permissionMode === undefined ? {} : { permissionMode }),
+      ...(permissionMode === 'bypassPermissions' ? { allowDangerouslySkipPermissions: true } : {}),
+      settingSources: ['user' as const, 'project' as const, 'local' as const],
+      systemPrompt: { type: 'preset' as const, preset: 'claude_code' as const },
+      includePartialMessages: true as const,
+      perTaskStopAffordance: true as const,
+      ...(isBegun ? { resume: conversationId } : { sessionId: conversationId }),
+      // With every tool allowed nothing is asked, and the SDK warns of a callback it will never call.
+      ...(permissionMode === 'bypassPermissions' ? {} : { canUseTool: this.#mayUse }),
+      spawnClaudeCodeProcess: (request: ConstructorParameters<typeof CliProcess>[0]) => {
+        const cli = new CliProcess(request, (text) => this.#around.log('debug', `claude: ${text.trim()}`));
+        this.#cli = cli;
+        this.#conversation.remember({ pid: cli.pid });
+        this.#observe({ state: 'running', pid: cli.pid, exitCode: null });
+        return cli.child;
+      },
+    };
+  }
+
+  #heard(message: unknown): void {
+    const { type, subtype, command_uuid: uuid, state, session_id: id } = message as Record<string, unknown>;
+    // `/clear` gives the conversation another name.
+    if (
+      type === 'system' &&
+      subtype === 'init' &&
+      typeof id === 'string' &&
+      id !== this.#conversation.memory.conversationId
+    ) {
+      this.#conversation.remember({ conversationId: id });
+    }
+    this.#conversation.heard(message);
+    if (type === 'command_lifecycle' && typeof uuid === 'string') this.#followed(uuid, state);
+    this.#checkQuiet();
+  }
+
+  /** What the CLI says of a message it was given. One that it began is answered by a turn, however that ends. */
+  #followed(messageId: string, state: unknown): void {
+    this.#input.confirmed(messageId);
+    if (!this.#conversation.inHand.some((message) => message.messageId === messageId)) return;
+    if (state === 'started') this.#started.add(messageId);
+    if (state !== 'completed' && state !== 'cancelled' && state !== 'discarded' && state !== 'refused') return;
+    this.#conversation.letGo([messageId]);
+    if (!this.#started.delete(messageId) && state !== 'completed') {
+      this.#around.report(messageId, { state: 'failed', reason: `Claude Code did not take it up: ${state}` });
+    }
+  }
+
+  readonly #mayUse = async (
+    tool: string,
+    input: Record<string, unknown>,
+    context: PermissionContext,
+  ): Promise<PermissionResult> => {
+    const requestId = context.toolUseID ?? context.requestId;
+    if (requestId === undefined)
+      return { behavior: 'deny', message: 'The request has no id, so nobody can answer it.' };
+    const { answerWithinMs } = this.#options;
+    const { signal: _, suggestions: __, ...details } = context;
+    this.#conversation.asked({ tool, input, ...details, expiresAt: this.#now() + answerWithinMs });
+    const request = { tool, input, context };
+    const decision = await this.#requests.wait(requestId, request, answerWithinMs);
+    this.#conversation.answered(requestId, answerOf(decision));
+    return resultOf(decision, request);
+  };
+
+  /** What was in the hands of a process that is gone, and is in no record, is handed to the next one. */
+  async #giveAgain(): Promise<void> {
+    const inHand = this.#conversation.inHand;
+    if (inHand.length === 0) return;
+    const taken = await this.#taken(inHand.map(({ messageId }) => messageId));
+    this.#conversation.letGo([...taken]);
+    const queued = new Set(this.#input.waiting);
+    this.#input.pushAgain(this.#conversation.inHand.filter(({ messageId }) => !queued.has(messageId)).map(userMessage));
+  }
+
+  async #taken(messageIds: string[]): Promise<Set<string>> {
+    const file = await findConversation(this.#options.env, this.#conversation.memory.conversationId);
+    return file === null ? new Set() : (await readConversation(file, messageIds)).taken;
+  }
+
+  async #tellSurvivors(): Promise<void> {
+    const survivors = await leftBehind(this.#around.sessionId, this.#toldPids);
+    if (survivors.length === 0) return;
+    for (const { pid } of survivors) this.#toldPids.add(pid);
+    this.#conversation.notice(leftBehindText(survivors), 'warning');
+  }
+
+  #observe(process: SourceObservation['process']): void {
+    this.#process = process;
+    this.#around.changed();
+    this.#checkQuiet();
+  }
+
+  #isQuiet(): boolean {
+    const { open, inHand } = this.#conversation;
+    return this.#over !== null || (open.turn === null && open.tasks.length === 0 && inHand.length === 0);
+  }
+
+  #checkQuiet(): void {
+    if (this.#isQuiet()) this.#quiet();
+  }
+
+  #quietWithin(deadlineMs: number): Promise<void> {
+    if (this.#isQuiet() || deadlineMs <= 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, deadlineMs);
+      this.#quiet = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+function userMessage({ messageId, text }: HandedMessage): UserMessage {
+  return {
+    type: 'user',
+    message: { role: 'user', content: [{ type: 'text', text }] },
+    parent_tool_use_id: null,
+    uuid: messageId,
+  };
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import { ClaudeAdapter, type ProcessExit } from '@/lib/adapters/claude/claude-adapter';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { SourceEvent, SourceSurroundings } from '@/lib/runner/host/source';
+import { type ClaudeMemory, type HandedMessage, inHandCursor, memoryCursor } from './claude-memory';
+import { closeOpenThings, foldOpenThings, NOTHING_OPEN, type OpenThings } from './live-facts';
+
+/**
+ * One session's conversation, over all processes that carry it: the one adapter in front of everything the agent says,
+ * and what must be remembered of it.
+ *
+ * Ordering: events leave in the order in which the agent gave them, each group with what it opened and closed, in one
+ * transaction.
+ * Failure: after a kill the memory says what was open; `closePast` says how that ended before anything new is said.
+ */
+export class Conversation {
+  readonly #around: SourceSurroundings;
+  readonly #adapter: ClaudeAdapter;
+  readonly #now: () => number;
+  #memory: ClaudeMemory;
+  #inHand: readonly HandedMessage[];
+
+  constructor(around: SourceSurroundings, memory: ClaudeMemory, inHand: readonly HandedMessage[], now: () => number) {
+    this.#around = around;
+    this.#memory = memory;
+    this.#inHand = inHand;
+    this.#now = now;
+    this.#adapter = new ClaudeAdapter({ sessionId: memory.sessionId, newRunId: randomUUID });
+  }
+
+  get memory(): ClaudeMemory {
+    return this.#memory;
+  }
+
+  get open(): OpenThings {
+    return this.#memory.open;
+  }
+
+  /** Messages in the agent's hands that no turn has answered, oldest first. */
+  get inHand(): readonly HandedMessage[] {
+    return this.#inHand;
+  }
+
+  /** An earlier runner was killed: says how ended what it left open. */
+  closePast(): void {
+    const events = closeOpenThings(this.open, this.#memory.sessionId, this.#now());
+    this.#memory = { ...this.#memory, open: NOTHING_OPEN, pid: null };
+    this.#around.emit(events, [memoryCursor(this.#memory)]);
+  }
+
+  /** One message of the SDK's stream. */
+  heard(message: unknown): void {
+    const events = this.#adapter.read(message, this.#now());
+    this.#say(events);
+    const answered = events.flatMap(({ event }) =>
+      event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR'
+        ? (event.metadata?.interlude?.userMessageIds ?? [])
+        : [],
+    );
+    if (answered.length > 0) this.letGo(answered);
+  }
+
+  /** A message is about to enter the agent's input. It stands in the log already. */
+  handed(messageId: string): void {
+    this.#adapter.delivered(messageId);
+  }
+
+  asked(request: object): void {
+    this.#say(this.#adapter.permissionAsked(request, this.#now()));
+  }
+
+  answered(requestId: string, answer: object): void {
+    this.#say(this.#adapter.permissionAnswered(requestId, answer, this.#now()));
+  }
+
+  processEnded(exit: ProcessExit): void {
+    this.#memory = { ...this.#memory, pid: null };
+    this.#say(this.#adapter.ended(this.#now(), exit));
+  }
+
+  notice(text: string, tone: 'info' | 'warning' | 'error' = 'info'): void {
+    this.#say([{ occurredAt: this.#now(), event: { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone } } }]);
+  }
+
+  remember(change: Partial<Pick<ClaudeMemory, 'conversationId' | 'pid' | 'running'>>): void {
+    this.#memory = { ...this.#memory, ...change };
+    this.#around.emit([], [memoryCursor(this.#memory)]);
+  }
+
+  /** Resolves once it is stored: from then on the message is not forgotten with this process. */
+  async take(message: HandedMessage): Promise<void> {
+    this.#inHand = [...this.#inHand, message];
+    this.#around.changed();
+    await this.#around.store([this.#inHandCursor()]);
+  }
+
+  letGo(messageIds: readonly string[]): void {
+    const kept = this.#inHand.filter(({ messageId }) => !messageIds.includes(messageId));
+    if (kept.length === this.#inHand.length) return;
+    this.#inHand = kept;
+    this.#around.emit([], [this.#inHandCursor()]);
+    this.#around.changed();
+  }
+
+  #inHandCursor() {
+    return inHandCursor(this.#memory.sessionId, this.#inHand);
+  }
+
+  #say(events: readonly SourceEvent[]): void {
+    if (events.length === 0) return;
+    const before = this.#memory;
+    let { open } = before;
+    const said = events.map((one) => {
+      open = foldOpenThings(open, one);
+      return this.#withReplyTo(one, open);
+    });
+    if (open !== before.open) this.#memory = { ...before, open };
+    this.#around.emit(said, open === before.open ? [] : [memoryCursor(this.#memory)]);
+    if (open !== before.open) this.#around.changed();
+  }
+
+  /** A text of the main thread answers what its turn was asked, else what a person waits for longest since. */
+  #withReplyTo(one: SourceEvent, open: OpenThings): SourceEvent {
+    const { event } = one;
+    if (event.type !== 'TEXT_MESSAGE_START' || event.role !== 'assistant' || event.subagentRunId !== undefined)
+      return one;
+    const asked = open.turn?.userMessageIds ?? [];
+    const owed = asked.length > 0 ? null : this.#around.latestObligation();
+    const replyTo = owed === null ? asked : [owed];
+    if (replyTo.length === 0) return one;
+    const interlude = { ...event.metadata?.interlude, replyTo };
+    return { ...one, event: { ...event, metadata: { ...event.metadata, interlude } } };
+  }
+}

@@ -1,0 +1,102 @@
+import type { UserMessage } from './claude-sdk';
+
+/**
+ * Messages on their way into the CLI, over the lives of several of its processes.
+ *
+ * Ordering: first in, first out. The next one is handed over when the CLI has said that it queued or began the one
+ * before, so that at most one is between us and its queue.
+ * Failure: a message that no process has pulled waits for the next process.
+ */
+interface Waiting {
+  message: UserMessage;
+  handed: () => void;
+  failed: (reason: Error) => void;
+}
+
+/** A CLI that says nothing about its queue does not hold up the next message for longer. */
+const UNCONFIRMED_MS = 5_000;
+
+export class InputQueue {
+  readonly #onHanded: (message: UserMessage) => void;
+  #waiting: Waiting[] = [];
+  #unconfirmed: string | null = null;
+  #closed: Error | null = null;
+  #wake = () => {};
+
+  constructor(onHanded: (message: UserMessage) => void) {
+    this.#onHanded = onHanded;
+  }
+
+  /** Resolves when the CLI's input has it. */
+  push(message: UserMessage): Promise<void> {
+    if (this.#closed !== null) return Promise.reject(this.#closed);
+    return new Promise((handed, failed) => {
+      this.#waiting.push({ message, handed, failed });
+      this.#wake();
+    });
+  }
+
+  /** A message that went down with a process: before what no process has had. */
+  pushAgain(messages: readonly UserMessage[]): void {
+    const ignore = () => {};
+    this.#waiting.unshift(...messages.map((message) => ({ message, handed: ignore, failed: ignore })));
+    this.#wake();
+  }
+
+  /** The uuids of those that no process has pulled. */
+  get waiting(): string[] {
+    return this.#waiting.map(({ message }) => message.uuid);
+  }
+
+  /** The CLI said something about the message: it has it. */
+  confirmed(uuid: string): void {
+    if (this.#unconfirmed !== uuid) return;
+    this.#unconfirmed = null;
+    this.#wake();
+  }
+
+  /** There will be no process to hand anything to. */
+  close(reason: string): void {
+    this.#closed = new Error(reason);
+    for (const { failed } of this.#waiting.splice(0)) failed(this.#closed);
+    this.#wake();
+  }
+
+  /** What one process reads, until the signal fires. */
+  async *messages(signal: AbortSignal): AsyncGenerator<UserMessage> {
+    this.#unconfirmed = null;
+    const wake = () => this.#wake();
+    signal.addEventListener('abort', wake);
+    try {
+      while (!signal.aborted && this.#closed === null) {
+        const next: Waiting | undefined = this.#unconfirmed === null ? this.#waiting.shift() : undefined;
+        if (next === undefined) {
+          await this.#woken(this.#unconfirmed === null ? null : UNCONFIRMED_MS);
+          continue;
+        }
+        this.#unconfirmed = next.message.uuid;
+        this.#onHanded(next.message);
+        next.handed();
+        yield next.message;
+      }
+    } finally {
+      signal.removeEventListener('abort', wake);
+    }
+  }
+
+  /** @param withinMs after it, what is unconfirmed is let go */
+  #woken(withinMs: number | null): Promise<void> {
+    return new Promise((resolve) => {
+      const letGo = () => {
+        this.#unconfirmed = null;
+        this.#wake();
+      };
+      const timer = withinMs === null ? null : setTimeout(letGo, withinMs);
+      this.#wake = () => {
+        if (timer !== null) clearTimeout(timer);
+        this.#wake = () => {};
+        resolve();
+      };
+    });
+  }
+}

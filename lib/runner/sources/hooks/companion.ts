@@ -1,0 +1,303 @@
+import { hostname } from 'node:os';
+import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
+import { type Fields, textOf } from '@/lib/adapters/claude/fields';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { Command } from '@/lib/protocol/commands';
+import { CommandClient } from '@/lib/runner/commands/command-client';
+import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
+import { ControlPort } from '@/lib/runner/control-port/control-port';
+import type { HookCall } from '@/lib/runner/control-port/routes';
+import { type OwedReply, parseObligation, readObligations } from '@/lib/runner/host/read-obligations';
+import { RecordSink } from '@/lib/runner/host/record-sink';
+import { StatusReporter } from '@/lib/runner/host/status-reporter';
+import type { LogEntry } from '@/lib/runner/logger/log-line';
+import type { Logger } from '@/lib/runner/logger/logger';
+import { Snapshot } from '@/lib/runner/obligations/snapshot';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
+import { type OutboxFacts, outboxFacts } from '@/lib/runner/outbox/facts';
+import type { Outbox, OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import type { Endpoint } from '@/lib/runner/outbox/send';
+import { routeHook } from './hook-router';
+import { MessageInbox } from './message-inbox';
+import { type MirrorState, parseMirrorState } from './mirror-state';
+import { SessionMirror } from './session-mirror';
+
+/**
+ * The process beside interactive sessions of Claude Code: their hooks call it, it follows their transcripts.
+ *
+ * Ordering: the events of a session leave in the order of its transcript; sessions don't wait for each other.
+ * Failure: killed, it goes on where it was when it is started again, also with what the agent did in between. Without
+ * the server it collects; without it the agents work as if it had never been installed.
+ */
+export interface CompanionOptions {
+  agentId: string;
+  /** Follow only this session. */
+  sessionId?: string | undefined;
+  runnerId: string;
+  startedAt: number;
+  outbox: Outbox;
+  endpoint: Endpoint;
+  logger: Logger;
+  controlFile: string;
+  /** It can not go on; why, in one line. */
+  onOver: (reason: string) => void;
+}
+
+const CURSOR = 'transcript:';
+const LOOK_MS = 200;
+const ALIVE_MS = 5_000;
+const IN_TERMINAL = 'this session runs in a terminal';
+
+export class Companion {
+  readonly #options: CompanionOptions;
+  readonly #log: Logger;
+  readonly #sink: RecordSink;
+  readonly #status: StatusReporter;
+  readonly #owed: Snapshot<OwedReply>;
+  readonly #inbox = new MessageInbox();
+  readonly #mirrors = new Map<string, SessionMirror>();
+  #stored = new Map<string, string>();
+  #commands: CommandClient | null = null;
+  #control: ControlPort | null = null;
+  #timers: NodeJS.Timeout[] = [];
+  #lost = 0;
+  #over = false;
+
+  constructor(options: CompanionOptions) {
+    this.#options = options;
+    const { agentId, outbox, endpoint, logger } = options;
+    this.#log = logger.child('hooks');
+    this.#sink = new RecordSink({
+      enqueue: (records, cursors) => outbox.enqueue(records, cursors),
+      onTrouble: (message) => process.stderr.write(`interlude: ${message}\n`),
+    });
+    this.#status = new StatusReporter({
+      report: () => this.#report(),
+      isHeldUp: () => outbox.status.trouble !== null && outbox.status.waiting > 0,
+    });
+    this.#owed = new Snapshot({
+      fetch: (signal) => readObligations(endpoint, agentId, signal),
+      parse: parseObligation,
+      onError: (message) => logger.child('obligations').debug(message),
+    });
+  }
+
+  async start(): Promise<void> {
+    const { agentId, runnerId, startedAt, outbox, endpoint, logger, controlFile } = this.#options;
+    this.#stored = await outbox.cursors(CURSOR);
+    // What went on while nobody looked is told now, and not at the next hook.
+    for (const [name, value] of this.#stored) {
+      const state = parseMirrorState(value);
+      if (state !== null && !state.ended) this.#mirror(name.slice(CURSOR.length), state.file);
+    }
+    await this.#status.start();
+    this.#control = await ControlPort.open({
+      file: controlFile,
+      handlers: {
+        hook: (call) => this.#hook(call),
+        status: (state, about) => this.#selfReport(state, about),
+        obligations: () => this.#owed.get(),
+        sessionTurn: (about) => this.#selfReport('busy', about),
+        userPrompt: (about) => this.#selfReport('busy', about),
+        sessionEnd: (about) => this.#of(about)?.end('the terminal session was left'),
+        hookFatal: (hook, error, about) => this.#hookFatal(hook, error, about),
+        logLevel: logger.level,
+      },
+      onError: (message) => logger.child('control-port').warn(message),
+    });
+    const log = logger.child('commands');
+    this.#commands = new CommandClient({
+      endpoint,
+      agentId,
+      runnerId,
+      startedAt,
+      seen: await SeenCommands.load(outbox, Date.now()),
+      act: (command) => this.#act(command),
+      onFenced: (message) => this.#isOver(message),
+      onLink: (link) => {
+        log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
+        if (link.state === 'connected') outbox.kick();
+      },
+      onError: (message) => log.warn(message),
+    });
+    this.#owed.start();
+    this.#commands.start();
+    this.#timers = [setInterval(() => this.#look(), LOOK_MS), setInterval(() => this.#lookForDead(), ALIVE_MS)];
+    this.#log.info(`hooks find this companion at ${this.#control.url}`);
+  }
+
+  /** Each line of the log also goes to the dashboard. */
+  logged({ at, ...log }: LogEntry): void {
+    void this.#sink.accept([{ kind: 'log', agentId: this.#options.agentId, occurredAt: at, log }]);
+  }
+
+  outboxNotice(notice: OutboxNotice): void {
+    if ('count' in notice) this.#lost += notice.count;
+    this.#log.log(notice.level, notice.message);
+    this.#status.changed();
+  }
+
+  /** @returns how many records wait for the next companion */
+  async close(flushMs: number): Promise<{ waiting: number }> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#control?.close();
+    for (const { sessionId } of this.#mirrors.values()) this.#inbox.refuse(sessionId, 'the companion was stopped');
+    await this.#commands?.stop();
+    this.#owed.stop();
+    await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.step()));
+    await this.#status.stop();
+    await this.#sink.close();
+    return await this.#options.outbox.stop({ flushMs });
+  }
+
+  #hook(call: HookCall): string {
+    const answer = routeHook(call, {
+      mirror: (sessionId, file) => this.#mirror(sessionId, file),
+      owed: () => this.#owed.get(),
+      inbox: this.#inbox,
+      log: (level, message) => this.#log.log(level, message),
+    });
+    this.#status.changed();
+    return answer;
+  }
+
+  #mirror(sessionId: string, file: string): SessionMirror | null {
+    const known = this.#mirrors.get(sessionId);
+    if (known) return known;
+    if (this.#options.sessionId !== undefined && this.#options.sessionId !== sessionId) return null;
+    const stored = this.#stored.get(CURSOR + sessionId);
+    const mirror = new SessionMirror({
+      sessionId,
+      file,
+      state: stored === undefined ? null : parseMirrorState(stored),
+      emit: (outputs, state) => this.#emit(sessionId, outputs, state),
+      onHandedOver: (messageIds) => this.#inbox.handedOver(messageIds),
+      onTurnEnded: () => {
+        this.#inbox.refuse(sessionId, `${IN_TERMINAL}, and its turn ended before the message could be put before it`);
+        this.#owed.markDirty();
+        this.#status.changed();
+      },
+      log: (level, message) => this.#log.log(level, message),
+    });
+    this.#mirrors.set(sessionId, mirror);
+    this.#log.info(`session ${sessionId} is followed in ${file}`);
+    return mirror;
+  }
+
+  #emit(sessionId: string, outputs: AdapterOutput[], state: MirrorState): void {
+    const { agentId } = this.#options;
+    const records = outputs.map(
+      ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
+    );
+    void this.#sink.accept(records, [{ name: CURSOR + sessionId, value: JSON.stringify(state) }]);
+    if (outputs.some(({ event }) => event.type.startsWith('RUN_') || event.type === 'CUSTOM')) this.#status.changed();
+  }
+
+  #of(about: Fields): SessionMirror | null {
+    return this.#mirrors.get(textOf(about.session_id) ?? textOf(about.sessionId) ?? '') ?? null;
+  }
+
+  #selfReport(state: string, about: Fields): void {
+    const mirror = this.#of(about);
+    if (mirror === null) return;
+    // The stop hook's own trap: its call before this one may have failed.
+    if (state === 'idle') mirror.stopped();
+    else if (state === 'busy' || state === 'compacting') mirror.report(state);
+    void mirror.step();
+    this.#status.changed();
+  }
+
+  #hookFatal(hook: string, error: string, about: Fields): void {
+    this.#options.logger.child(`hook:${hook}`).fatal(error);
+    const mirror = this.#of(about);
+    if (mirror === null) return;
+    const { agentId } = this.#options;
+    const value = { text: `The ${hook} hook failed (${error}). The agent goes on.`, tone: 'error', kind: 'hook_fatal' };
+    const event = { type: 'CUSTOM', name: CUSTOM.notice, value };
+    void this.#sink.accept([
+      { kind: 'event', agentId, sessionId: mirror.sessionId, occurredAt: Date.now(), event } as OutgoingRecord,
+    ]);
+  }
+
+  async #act(command: Command): Promise<CommandOutcome> {
+    const { logger } = this.#options;
+    if (command.type === 'log-level.set') {
+      const { level, ttlSeconds } = command.body;
+      const ttl = ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 };
+      logger.level.set(level, { by: 'the dashboard', ...ttl });
+      this.#status.changed();
+      return { state: 'done', result: { level: logger.level.get() } };
+    }
+    const mirror = this.#mirrors.get(command.sessionId ?? '');
+    if (mirror === undefined || mirror.hasEnded) {
+      return { state: 'failed', reason: `${IN_TERMINAL}, and it has ended there` };
+    }
+    this.#log.info(`${command.type} ${command.id} for ${mirror.sessionId}`);
+    if (command.type === 'message') {
+      this.#owed.markDirty();
+      if (mirror.isBusy) return await this.#inbox.put(command);
+      return this.#inbox.turnAway(
+        command.body.messageId,
+        `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (it is put before the agent when the turn ends)`,
+      );
+    }
+    return { state: 'failed', reason: `${IN_TERMINAL}: ${ELSEWHERE[command.type]}` };
+  }
+
+  #look(): void {
+    for (const mirror of this.#mirrors.values()) if (!mirror.hasEnded) void mirror.step();
+  }
+
+  #lookForDead(): void {
+    for (const mirror of this.#mirrors.values()) {
+      if (mirror.hasEnded || mirror.pid === null || isAlive(mirror.pid)) continue;
+      mirror.end('the terminal’s process is gone');
+    }
+  }
+
+  async #report(): Promise<void> {
+    const { agentId, outbox, logger, runnerId, startedAt } = this.#options;
+    const followed = [...this.#mirrors.values()].filter((mirror) => !mirror.hasEnded);
+    const facts: OutboxFacts = await outboxFacts(outbox, this.#lost);
+    const common = {
+      kind: 'hooks',
+      source: 'claude-terminal',
+      host: hostname(),
+      runner: { id: runnerId, pid: process.pid, startedAt },
+      outbox: facts,
+      logLevel: logger.level.get(),
+      sessions: followed.length,
+    };
+    const records = followed.map((mirror): OutgoingRecord => {
+      const { sessionId, selfReport, openRunId, pid, tasks, requests } = mirror;
+      const agent = { state: 'running', pid, exitCode: null };
+      const status = { ...common, process: agent, state: selfReport, openTurnId: openRunId, tasks, requests };
+      return { kind: 'status', agentId, sessionId, occurredAt: Date.now(), status };
+    });
+    const alone: OutgoingRecord = { kind: 'status', agentId, occurredAt: Date.now(), status: common };
+    await this.#sink.accept(records.length > 0 ? records : [alone]);
+  }
+
+  #isOver(reason: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#log.error(reason);
+    this.#options.onOver(reason);
+  }
+}
+
+const ELSEWHERE: Record<Exclude<Command['type'], 'message' | 'log-level.set'>, string> = {
+  interrupt: 'press Esc there to interrupt it',
+  'task.stop': 'its tasks are stopped there (/tasks)',
+  'permission.decision': 'it asks for permission there, and only there can it be answered',
+  'question.answer': 'its questions are answered there',
+};
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

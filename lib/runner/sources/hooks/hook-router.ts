@@ -1,0 +1,94 @@
+import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
+import type { HookCall } from '@/lib/runner/control-port/routes';
+import type { OwedReply as Owed } from '@/lib/runner/host/read-obligations';
+import type { MessageInbox } from './message-inbox';
+import type { SessionMirror } from './session-mirror';
+import { stopDecision } from './stop-decision';
+
+/**
+ * What each hook of an interactive session means for its mirror, and what the hook prints. Everything is decided from
+ * memory, while the agent waits.
+ *
+ * @see the hooks' stdin, CLI 2.1.329: tests/fixtures/recordings/hooks
+ */
+export interface HookRouterOptions {
+  /** The mirror of a session; null for one that is not followed. */
+  mirror: (sessionId: string, file: string) => SessionMirror | null;
+  owed: () => readonly Owed[];
+  inbox: MessageInbox;
+  log: (level: 'debug' | 'info', message: string) => void;
+}
+
+export function routeHook({ event, input, pid }: HookCall, options: HookRouterOptions): string {
+  const sessionId = textOf(input.session_id);
+  const file = textOf(input.transcript_path);
+  if (sessionId === null || file === null) return '';
+  const mirror = options.mirror(sessionId, file);
+  if (mirror === null) return '';
+  mirror.heard(pid, file);
+  options.log('debug', `${event} ${sessionId}`);
+  const answer = ROUTES.get(event)?.(mirror, input, options) ?? '';
+  void mirror.step();
+  return answer;
+}
+
+type Route = (mirror: SessionMirror, input: Record<string, unknown>, options: HookRouterOptions) => string | undefined;
+
+const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
+  [
+    'SessionStart',
+    (mirror, input) => {
+      // After a compaction the same session goes on, in the middle of whatever it does.
+      if (input.source !== 'compact') mirror.began();
+      return undefined;
+    },
+  ],
+  ['UserPromptSubmit', (mirror) => void mirror.report('busy')],
+  ['Stop', stop],
+  ['StopFailure', (mirror, input) => void mirror.stopped(failureOf(input))],
+  ['PreCompact', (mirror) => void mirror.report('compacting')],
+  ['PostCompact', (mirror) => void mirror.report(mirror.openRunId === null ? 'idle' : 'busy')],
+  [
+    'PermissionRequest',
+    (mirror, input) => {
+      const tool = textOf(input.tool_name);
+      const title = `${tool === 'AskUserQuestion' ? 'A question' : `Use ${tool}`}: answer it in the terminal`;
+      if (tool !== null) mirror.asked(tool, fieldsOf(input.tool_input), { title, agentID: input.agent_id });
+      return undefined;
+    },
+  ],
+  ['SessionEnd', (mirror, input) => void mirror.end(endOf(textOf(input.reason)))],
+]);
+
+function stop(mirror: SessionMirror, input: Record<string, unknown>, { owed, inbox, log }: HookRouterOptions) {
+  const unseen = inbox.waitingFor(mirror.sessionId);
+  const waiting = owed().filter(
+    ({ messageId, sessionId }) =>
+      sessionId === mirror.sessionId &&
+      // What was typed here is answered here, and what is in hand is being answered.
+      !mirror.wasTyped(messageId) &&
+      !mirror.isInHand(messageId) &&
+      !inbox.wasRefused(messageId) &&
+      !unseen.some((message) => message.messageId === messageId),
+  );
+  const replies = [...unseen, ...waiting.map((one) => ({ ...one, unseen: false }))];
+  const decision = stopDecision(replies, input.stop_hook_active === true);
+  if (decision === null) {
+    mirror.stopped();
+    return undefined;
+  }
+  log('info', `${mirror.sessionId} is held at the end of its turn: ${decision.messageIds.length} replies are owed`);
+  mirror.offer(decision.messageIds);
+  return decision.output;
+}
+
+function failureOf(input: Record<string, unknown>): string {
+  return textOf(input.error_details) ?? textOf(input.error) ?? 'The model API failed.';
+}
+
+/** Only what ends the session for good in words of its own; @see SessionEnd in Claude Code's documentation. */
+function endOf(reason: string | null): string {
+  if (reason === 'clear') return 'cleared: the terminal went on with a new session';
+  if (reason === 'resume') return 'the terminal went on with another session';
+  return reason === 'logout' ? 'logged out' : 'the terminal session was left';
+}

@@ -1,0 +1,61 @@
+import type { Command } from '@/lib/protocol/commands';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { OwedReply } from './stop-decision';
+
+type MessageCommand = Extract<Command, { type: 'message' }>;
+
+/**
+ * Messages from the dashboard for agents in a terminal. Nothing can be typed into somebody's terminal; what can be done
+ * is to hold the agent when its turn ends and put the message before it then. So a message waits for the end of the
+ * running turn, and is refused where none runs: an idle terminal would keep it for hours without a word.
+ */
+export class MessageInbox {
+  /** Told to have failed: they are owed no more, whatever the snapshot still says. */
+  readonly #refused = new Set<string>();
+  readonly #waiting = new Map<string, { command: MessageCommand; settle: (outcome: CommandOutcome) => void }>();
+
+  /** @returns once the agent has it, or will not get it */
+  put(command: MessageCommand): Promise<CommandOutcome> {
+    return new Promise((settle) => this.#waiting.set(command.body.messageId, { command, settle }));
+  }
+
+  /** Oldest first. */
+  waitingFor(sessionId: string): OwedReply[] {
+    return [...this.#waiting.values()]
+      .filter(({ command }) => command.sessionId === sessionId)
+      .map(({ command: { body, createdAt } }) => ({
+        messageId: body.messageId,
+        from: body.from,
+        text: body.text,
+        sentAt: createdAt,
+        unseen: true,
+      }));
+  }
+
+  handedOver(messageIds: readonly string[]): void {
+    for (const id of messageIds) this.#settle(id, { state: 'delivered' });
+  }
+
+  wasRefused(messageId: string): boolean {
+    return this.#refused.has(messageId);
+  }
+
+  /** A message that can't be taken at all. */
+  turnAway(messageId: string, reason: string): CommandOutcome {
+    this.#refused.add(messageId);
+    return { state: 'failed', reason };
+  }
+
+  /** The session's turn is over and no stop hook took them. */
+  refuse(sessionId: string, reason: string): void {
+    for (const [id, { command }] of this.#waiting) {
+      if (command.sessionId === sessionId) this.#settle(id, this.turnAway(id, reason));
+    }
+  }
+
+  #settle(messageId: string, outcome: CommandOutcome): void {
+    const waiting = this.#waiting.get(messageId);
+    this.#waiting.delete(messageId);
+    waiting?.settle(outcome);
+  }
+}

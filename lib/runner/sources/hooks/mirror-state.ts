@@ -1,0 +1,63 @@
+import { fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/adapters/claude/fields';
+import type { TailPlace } from './tail-file';
+
+/** How far a session has been mirrored: the cursor that is stored with the events it gave. JSON. */
+export interface MirrorState {
+  file: string;
+  main: TailPlace | null;
+  /** By the subagent's id. */
+  subagents: Record<string, TailPlace>;
+  /** The line that was read last, by its name. */
+  last: string | null;
+  /** A run is open in what was told. */
+  open: boolean;
+  /** The session was left, and why; what it still writes is waited for. */
+  ending: string | null;
+  /** The session was told to have ended. */
+  ended: boolean;
+  /** Requests that stood in the terminal. */
+  asks: { tool: string; input: unknown }[];
+  /** Messages put before the agent in the open turn. */
+  handed: string[];
+}
+
+export function newMirrorState(file: string): MirrorState {
+  return { file, main: null, subagents: {}, last: null, open: false, ending: null, ended: false, asks: [], handed: [] };
+}
+
+/** @returns null for what no mirror has written */
+export function parseMirrorState(text: string): MirrorState | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  const fields = fieldsOf(value);
+  const file = textOf(fields.file);
+  if (file === null) return null;
+  const subagents = Object.entries(fieldsOf(fields.subagents)).flatMap(([id, place]) => {
+    const parsed = placeOf(place);
+    return parsed === null ? [] : [[id, parsed] as const];
+  });
+  const asks = listOf(fields.asks)
+    .map(fieldsOf)
+    .map(({ tool, input }) => ({ tool: `${tool}`, input }));
+  return {
+    file,
+    main: placeOf(fields.main),
+    subagents: Object.fromEntries(subagents),
+    last: textOf(fields.last),
+    open: fields.open === true,
+    ending: textOf(fields.ending),
+    ended: fields.ended === true,
+    asks,
+    handed: textsOf(fields.handed),
+  };
+}
+
+function placeOf(value: unknown): TailPlace | null {
+  const { ino, offset } = fieldsOf(value);
+  const [i, o] = [numberOf(ino), numberOf(offset)];
+  return i === null || o === null ? null : { ino: i, offset: o };
+}

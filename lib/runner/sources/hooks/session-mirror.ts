@@ -1,0 +1,365 @@
+import { createHash } from 'node:crypto';
+import { basename, dirname, join } from 'node:path';
+import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
+import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
+import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { type MirrorState, newMirrorState } from './mirror-state';
+import { readOn, type TailPlace } from './tail-file';
+
+/**
+ * One session of an interactive Claude Code, mirrored from its transcript.
+ *
+ * Ordering: events come in the order of the transcript's lines; a subagent's file is read behind the session's own.
+ * Failure: the place in the files is handed over together with the events up to it. A mirror that comes after a kill
+ * reads the lines before it again, to know what is open, and tells only what comes after. A transcript that was cut
+ * off, replaced or rewritten is read from its beginning, and lines that were read before are left out.
+ */
+export interface SessionMirrorOptions {
+  sessionId: string;
+  file: string;
+  /** As stored by the mirror before this one. */
+  state: MirrorState | null;
+  emit: (outputs: AdapterOutput[], state: MirrorState) => void;
+  onHandedOver: (messageIds: string[]) => void;
+  onTurnEnded: () => void;
+  log: (level: 'debug' | 'info' | 'warn', message: string) => void;
+  now?: () => number;
+}
+
+/** How long the transcript must be still after the last hook of a turn, before the turn is held to be over. */
+const STILL_MS = 1_500;
+/** How long a session that has ended may still write. */
+const LAST_WORDS_MS = { still: 500, most: 3_000 };
+/** `busy` without an open turn, for this long: the hook that would have said idle was killed. */
+const STUCK_MS = 5_000;
+
+export type SelfReport = 'starting' | 'busy' | 'idle' | 'compacting';
+
+export class SessionMirror {
+  readonly #options: SessionMirrorOptions;
+  readonly #now: () => number;
+  readonly #adapter: TranscriptAdapter;
+  #state: MirrorState;
+  /** Keys of lines that were read; a transcript names each line, and bookkeeping that has no name is never told. */
+  readonly #seen = new Set<string>();
+  #selfReport: SelfReport = 'starting';
+  #selfReportAt: number;
+  #lastLineAt = 0;
+  #stoppedAt: number | null = null;
+  #failure: string | null = null;
+  #ending: { reason: string; at: number } | null = null;
+  #offered: string[] = [];
+  /** Answered by a turn that finished: owed no more, whatever the snapshot still says. */
+  readonly #answered = new Set<string>();
+  #pid: number | null = null;
+  #work: Promise<void>;
+
+  constructor(options: SessionMirrorOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#adapter = new TranscriptAdapter({ sessionId: options.sessionId });
+    this.#state = structuredClone(options.state ?? newMirrorState(options.file));
+    this.#state.file = options.file;
+    this.#selfReportAt = this.#now();
+    if (this.#state.ending !== null) this.#ending = { reason: this.#state.ending, at: this.#now() };
+    this.#work = options.state ? this.#guarded(() => this.#recall(options.state as MirrorState)) : Promise.resolve();
+  }
+
+  get sessionId(): string {
+    return this.#options.sessionId;
+  }
+
+  get hasEnded(): boolean {
+    return this.#state.ended;
+  }
+
+  get pid(): number | null {
+    return this.#pid;
+  }
+
+  get selfReport(): SelfReport {
+    return this.#selfReport;
+  }
+
+  get openRunId(): string | null {
+    return this.#adapter.openRunId;
+  }
+
+  get tasks(): { id: string; description: string }[] {
+    return this.#adapter.runningTasks;
+  }
+
+  get requests(): number {
+    return this.#state.asks.length;
+  }
+
+  /** A turn goes on, so its end will come and with it the stop hook. */
+  get isBusy(): boolean {
+    return !this.#state.ended && (this.#adapter.openRunId !== null || this.#selfReport === 'busy');
+  }
+
+  /** Whether the message was typed in the terminal: it is answered there. */
+  wasTyped(messageId: string): boolean {
+    return this.#seen.has(messageId);
+  }
+
+  /** Messages that are before the agent, are about to be, or were and have been answered. */
+  isInHand(messageId: string): boolean {
+    const { handed } = this.#state;
+    return this.#offered.includes(messageId) || handed.includes(messageId) || this.#answered.has(messageId);
+  }
+
+  /** A hook of this session ran. */
+  heard(pid: number | null, file: string | null): void {
+    if (pid !== null) this.#pid = pid;
+    if (file !== null && file !== this.#state.file) {
+      this.#options.log('info', `the transcript of ${this.sessionId} is ${file} now`);
+      this.#state.file = file;
+    }
+  }
+
+  began(): void {
+    this.#ending = null;
+    this.#do(() => {
+      this.#state.ending = null;
+      this.#state.ended = false;
+    });
+    this.report('idle');
+  }
+
+  report(state: SelfReport): void {
+    this.#selfReport = state;
+    this.#selfReportAt = this.#now();
+    if (state === 'busy') this.#stoppedAt = null;
+  }
+
+  /** The stop hook ran and did not hold the agent. */
+  stopped(failure: string | null = null): void {
+    this.report('idle');
+    this.#stoppedAt = this.#now();
+    this.#failure = failure;
+  }
+
+  /** The stop hook holds the agent with these messages; the transcript will say whether that reached it. */
+  offer(messageIds: string[]): void {
+    this.report('busy');
+    this.#offered = messageIds;
+  }
+
+  asked(tool: string, input: unknown, about: object): void {
+    this.#do(() => {
+      this.#state.asks.push({ tool, input });
+      this.#tell(this.#adapter.permissionAsked(tool, input, fieldsOf(about), this.#now()));
+    });
+  }
+
+  end(reason: string): void {
+    if (this.#ending !== null) return;
+    this.#ending = { reason, at: this.#now() };
+    this.#do(() => {
+      this.#state.ending = reason;
+      this.#tell([], true);
+    });
+  }
+
+  /** Reads on, and concludes what no line says. Never rejects. */
+  step(): Promise<void> {
+    this.#do(() => this.#step());
+    return this.#work;
+  }
+
+  async #step(): Promise<void> {
+    while (await this.#readOn()) {
+      // more waits
+    }
+    const now = this.#now();
+    const still = now - Math.max(this.#lastLineAt, this.#stoppedAt ?? 0);
+    // A terminal that is left right behind its turn: the stop hook's word stands, the turn was not broken off.
+    const isOver = this.#ending !== null && this.#hasSaidAll(this.#ending.at, now);
+    if (this.#stoppedAt !== null && (still >= STILL_MS || isOver)) {
+      const failure = this.#failure;
+      this.#stoppedAt = null;
+      this.#failure = null;
+      this.#tell(failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(failure, now));
+    }
+    const stuck = this.#selfReport === 'busy' && this.#adapter.openRunId === null;
+    if (stuck && now - Math.max(this.#selfReportAt, this.#lastLineAt) >= STUCK_MS) {
+      this.#options.log('warn', `session ${this.sessionId} said busy and does nothing: it is held to be idle`);
+      this.report('idle');
+      this.#dropOffer();
+    }
+    if (this.#ending !== null && isOver) {
+      const { reason } = this.#ending;
+      this.#ending = null;
+      this.#state.ending = null;
+      if (this.#state.ended) return;
+      this.#state.ended = true;
+      this.#dropOffer();
+      this.#tell(this.#adapter.ended(now, { reason }), true);
+    }
+  }
+
+  #hasSaidAll(since: number, now: number): boolean {
+    const stillFor = now - Math.max(this.#lastLineAt, since);
+    return stillFor >= LAST_WORDS_MS.still || now - since >= LAST_WORDS_MS.most;
+  }
+
+  /** @returns whether something was read */
+  async #readOn(): Promise<boolean> {
+    const read = await readOn(this.#state.file, this.#state.main);
+    if (read !== null) {
+      if (read.restarted) this.#options.log('info', `the transcript of ${this.sessionId} begins anew`);
+      this.#state.main = read.place;
+      this.#lines(read.lines.map(({ text }) => text));
+    }
+    let more = read?.more === true;
+    for (const id of this.#adapter.subagents) {
+      const its = await readOn(this.#subagentFile(id), this.#state.subagents[id] ?? null);
+      if (its === null || its.place.offset === this.#state.subagents[id]?.offset) continue;
+      this.#state.subagents[id] = its.place;
+      this.#lines(its.lines.map(({ text }) => text));
+      more ||= its.more;
+    }
+    return more;
+  }
+
+  #lines(lines: string[]): void {
+    if (lines.length === 0) return;
+    this.#lastLineAt = this.#now();
+    this.#tell(
+      lines.flatMap((text) => this.#line(text)),
+      true,
+    );
+  }
+
+  #line(text: string): AdapterOutput[] {
+    if (text.trim() === '') return [];
+    let line: unknown;
+    try {
+      line = JSON.parse(text);
+    } catch {
+      this.#options.log('warn', `a line of ${this.#state.file} is not JSON and is left out`);
+      return [];
+    }
+    const fields = fieldsOf(line);
+    const key = textOf(fields.uuid) ?? hashOf(text);
+    if (this.#seen.has(key)) return [];
+    this.#seen.add(key);
+    // The id of what was typed while a turn ran is that of its place in the queue.
+    const source = textOf(fieldsOf(fields.attachment).source_uuid);
+    if (source !== null) this.#seen.add(source);
+    this.#state.last = key;
+    if (this.#offered.length > 0 && isFeedback(fields)) this.#handOver();
+    return this.#adapter.read(line, key, this.#now());
+  }
+
+  #handOver(): void {
+    const ids = this.#offered;
+    this.#offered = [];
+    this.#state.handed.push(...ids);
+    this.#adapter.handedOver(ids);
+    this.#options.onHandedOver(ids);
+  }
+
+  #dropOffer(): void {
+    this.#offered = [];
+  }
+
+  #tell(outputs: AdapterOutput[], moved = false): void {
+    for (const { event } of outputs) {
+      const value = fieldsOf(event.value);
+      if (event.name === CUSTOM.requestResolved) this.#state.asks.shift();
+      if (event.name === CUSTOM.requestOpened) this.#options.log('debug', `the terminal asks: ${textOf(value.title)}`);
+      if (event.type !== 'RUN_FINISHED' && event.type !== 'RUN_ERROR') continue;
+      const isAnswer = event.type === 'RUN_FINISHED' && fieldsOf(event.outcome).type === 'success';
+      if (isAnswer) for (const id of this.#state.handed) this.#answered.add(id);
+      this.#state.handed = [];
+      this.#state.asks = [];
+      this.#stoppedAt = null;
+      this.#dropOffer();
+      this.#options.onTurnEnded();
+    }
+    this.#state.open = this.#adapter.openRunId !== null;
+    if (outputs.length > 0 || moved) this.#options.emit(outputs, structuredClone(this.#state));
+  }
+
+  /** Brings the adapter where the mirror before this one stood; what that gives has been told. */
+  async #recall(was: MirrorState): Promise<void> {
+    const now = this.#now();
+    this.#state.main = await this.#reread(was.file, was.main, was.last);
+    for (const [id, place] of Object.entries(was.subagents)) {
+      const again = await this.#reread(this.#subagentFile(id), place, was.last);
+      if (again !== null) this.#state.subagents[id] = again;
+    }
+    if (!was.open) this.#adapter.stopped(now);
+    if (was.ended) this.#adapter.ended(now, {});
+    for (const { tool, input } of was.asks) this.#adapter.permissionAsked(tool, input, {}, now);
+    this.#adapter.handedOver(was.handed);
+  }
+
+  /** @returns up to where the file has been told */
+  async #reread(file: string, place: TailPlace | null, last: string | null): Promise<TailPlace | null> {
+    if (place === null) return null;
+    let read = await readOn(file, null, place.offset);
+    if (read === null) return place;
+    const isSame = read.place.ino === place.ino;
+    // Another file stands there: what was told ends at the line that was told last, if it is in it.
+    if (!isSame && !(await this.#holds(file, last))) return null;
+    for (;;) {
+      for (const { text, offset } of read.lines) {
+        this.#line(text);
+        const behind = offset + Buffer.byteLength(text) + 1;
+        if (!isSame && this.#state.last === last) return { ino: read.place.ino, offset: behind };
+      }
+      if (!read.more) return isSame ? place : read.place;
+      const next = await readOn(file, read.place, isSame ? place.offset : undefined);
+      if (next === null || next.restarted) return read.place;
+      read = next;
+    }
+  }
+
+  async #holds(file: string, last: string | null): Promise<boolean> {
+    if (last === null) return false;
+    for (let read = await readOn(file, null); read !== null; read = await readOn(file, read.place)) {
+      if (read.lines.some(({ text }) => keyOf(text) === last)) return true;
+      if (!read.more) return false;
+    }
+    return false;
+  }
+
+  #subagentFile(id: string): string {
+    const { file } = this.#state;
+    return join(dirname(file), basename(file, '.jsonl'), 'subagents', `agent-${id.replace(/[^\w-]/g, '_')}.jsonl`);
+  }
+
+  #do(work: () => void | Promise<void>): void {
+    this.#work = this.#work.then(() => this.#guarded(work));
+  }
+
+  async #guarded(work: () => void | Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#options.log('warn', `the mirror of ${this.sessionId} stumbled: ${String(error)}`);
+    }
+  }
+}
+
+function keyOf(text: string): string {
+  try {
+    return textOf(fieldsOf(JSON.parse(text)).uuid) ?? hashOf(text);
+  } catch {
+    return '';
+  }
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** What a stop hook that holds the agent leaves in the transcript. */
+function isFeedback(line: Record<string, unknown>): boolean {
+  const { content } = fieldsOf(line.message);
+  return line.type === 'user' && line.isMeta === true && `${content}`.startsWith('Stop hook feedback:');
+}

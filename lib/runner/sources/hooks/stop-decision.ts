@@ -1,0 +1,47 @@
+/**
+ * Whether the agent may end its turn. It may, unless somebody waits for a reply from it; and never twice in a row, so
+ * that an agent that does not answer is not kept for ever.
+ */
+export interface OwedReply {
+  messageId: string;
+  from: { kind: 'person' | 'agent'; id: string };
+  text: string;
+  /** Epoch milliseconds. */
+  sentAt: number;
+  /** The agent has not seen the message: it is shown whole. Else its first line reminds of it. */
+  unseen: boolean;
+}
+
+export interface StopDecision {
+  /** What the hook prints. */
+  output: string;
+  messageIds: string[];
+}
+
+/** More at once would bury the agent; the others wait for its next turn's end. */
+const MOST_AT_ONCE = 10;
+const LONGEST_LINE = 300;
+
+/** @returns null when the agent may rest */
+export function stopDecision(owed: readonly OwedReply[], stopHookActive: boolean): StopDecision | null {
+  if (stopHookActive || owed.length === 0) return null;
+  const asked = [...owed].sort((a, b) => a.sentAt - b.sentAt).slice(0, MOST_AT_ONCE);
+  const reason = [
+    asked.length === 1 ? 'Someone waits for a reply from you:' : `${asked.length} messages wait for a reply from you:`,
+    ...asked.map(item),
+    ...(owed.length > asked.length ? [`(${owed.length - asked.length} more follow later.)`] : []),
+    'Reply in your next message, in plain text: it is shown to them as your answer. Say so in one sentence when no answer is needed.',
+  ].join('\n\n');
+  return {
+    output: JSON.stringify({ decision: 'block', reason }),
+    messageIds: asked.map(({ messageId }) => messageId),
+  };
+}
+
+function item({ from, sentAt, text, unseen }: OwedReply): string {
+  const when = new Date(sentAt).toISOString().slice(0, 16).replace('T', ' ');
+  const who = from.kind === 'agent' ? `the agent ${from.id}` : from.id;
+  if (unseen) return `A message from the dashboard, by ${who}, ${when} UTC:\n${text}`;
+  const line = text.trim().split('\n')[0] ?? '';
+  return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line}`;
+}
