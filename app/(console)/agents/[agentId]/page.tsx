@@ -1,0 +1,27 @@
+import type { Metadata } from 'next';
+import { notFound } from 'next/navigation';
+import { serverContext } from '@/lib/access/server-context';
+import { readAgent } from '@/lib/queries/read-agents';
+import { PageFrame } from '../../page-frame';
+import { AgentView } from './agent-view';
+
+interface Props {
+  params: Promise<{ agentId: string }>;
+}
+
+export async function generateMetadata({ params }: Props): Promise<Metadata> {
+  // Decoded already, unlike in the page itself.
+  return { title: (await params).agentId };
+}
+
+export default async function AgentDetailPage({ params }: Props) {
+  const agentId = decodeURIComponent((await params).agentId);
+  const { database } = await serverContext();
+  const detail = await readAgent(database, agentId);
+  if (detail === null) notFound();
+  return (
+    <PageFrame title={agentId} back={{ href: '/agents', label: 'Agents' }}>
+      <AgentView key={agentId} initial={detail} />
+    </PageFrame>
+  );
+}

@@ -1,0 +1,22 @@
+import { ChevronLeft } from 'lucide-react';
+import Link from 'next/link';
+import type { ReactNode } from 'react';
+import { ConnectionBadge } from '@/components/live/connection-badge';
+
+/** A page of text and tables: its title, the way back, the connection. */
+export function PageFrame(props: { title: string; back: { href: string; label: string }; children: ReactNode }) {
+  const { title, back, children } = props;
+  return (
+    <main className="h-full overflow-y-auto">
+      <header className="sticky top-0 z-10 flex h-12 items-center gap-3 border-line border-b bg-ground px-4 sm:px-6">
+        <Link href={back.href} className="hit -ml-1 text-ink-3 hover:text-ink">
+          <ChevronLeft size={17} aria-hidden="true" />
+          <span className="sr-only">{back.label}</span>
+        </Link>
+        <h1 className="min-w-0 flex-1 truncate font-medium text-md">{title}</h1>
+        <ConnectionBadge />
+      </header>
+      <div className="max-w-[1080px] px-4 py-5 sm:px-6">{children}</div>
+    </main>
+  );
+}

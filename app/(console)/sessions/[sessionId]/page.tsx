@@ -1,0 +1,60 @@
+import type { Metadata } from 'next';
+import { notFound } from 'next/navigation';
+import { pageNonce } from '@/app/page-nonce';
+import { sessionTitle } from '@/components/sessions/session-words';
+import { FIRST_PAGE } from '@/components/transcript/first-page';
+import { serverContext } from '@/lib/access/server-context';
+import type { TaskList, TranscriptPage } from '@/lib/protocol/read-models';
+import { readSession } from '@/lib/queries/read-sessions';
+import { readTasks } from '@/lib/queries/read-tasks';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { SessionView } from './session-view';
+
+interface Props {
+  params: Promise<{ sessionId: string }>;
+}
+
+export async function generateMetadata({ params }: Props): Promise<Metadata> {
+  const { database } = await serverContext();
+  // Here, unlike in the page itself, Next has decoded the parameter already; once more would make of "a%2Fb" another id.
+  const detail = await readSession(database, (await params).sessionId);
+  return { title: detail === null ? 'No such session' : sessionTitle(detail.session) };
+}
+
+/** Most tasks that come with the page; a session may have thousands. */
+const TASKS_WITH_PAGE = 100;
+
+/** The tasks the first paint shows: those that run, those the newest turns name, and the newest for the panel. */
+function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList; whole: boolean } {
+  if (list.tasks.length <= TASKS_WITH_PAGE) return { list, whole: true };
+  const named = new Set(
+    transcript.turns.flatMap((turn) => [
+      ...(turn.trigger?.taskIds ?? []),
+      ...turn.items.flatMap((item) => (item.kind === 'task' ? [item.id] : [])),
+    ]),
+  );
+  const newest = list.tasks.length - TASKS_WITH_PAGE;
+  const tasks = list.tasks.filter((task, at) => at >= newest || task.status === 'running' || named.has(task.id));
+  return { list: { ...list, tasks }, whole: false };
+}
+
+/** The newest turns are read with the page: the first paint needs no further request. */
+export default async function SessionPage({ params }: Props) {
+  const sessionId = decodeURIComponent((await params).sessionId);
+  const { database } = await serverContext();
+  const [session, tasks, transcript, nonce] = await Promise.all([
+    readSession(database, sessionId),
+    readTasks(database, sessionId),
+    readTranscript(database, sessionId, { before: null, limit: FIRST_PAGE }),
+    pageNonce(),
+  ]);
+  if (session === null || tasks === null || transcript === null) notFound();
+  return (
+    <SessionView
+      key={sessionId}
+      sessionId={sessionId}
+      initial={{ session, tasks: withPage(tasks, transcript), transcript }}
+      nonce={nonce}
+    />
+  );
+}

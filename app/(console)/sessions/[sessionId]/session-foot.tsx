@@ -1,0 +1,61 @@
+'use client';
+
+import { type RefObject, useMemo } from 'react';
+import { Composer, type ComposerHandle } from '@/components/composer/composer';
+import { useOutgoing } from '@/components/composer/outgoing-provider';
+import { sentTexts } from '@/components/composer/sent-texts';
+import { openRequests } from '@/components/requests/open-requests';
+import { PinnedRequests } from '@/components/requests/pinned-requests';
+import { Toast } from '@/components/ui/toast';
+import type { AgentSummary, SessionSummary, Turn } from '@/lib/protocol/read-models';
+import { renderRequest } from './render-request';
+import { quoteOf } from './use-session-slots';
+
+const NO_TURNS: readonly Turn[] = [];
+
+/** What stands below the transcript: what the agent waits for while that is out of sight, and where to write to it. */
+export function SessionFoot(props: {
+  session: SessionSummary;
+  agent: AgentSummary | null;
+  turns: readonly Turn[] | undefined;
+  ended: string | null;
+  composer: RefObject<ComposerHandle | null>;
+  toast: string | null;
+  onCloseToast: () => void;
+  onSend: (text: string, replyTo: string | null) => void;
+}) {
+  const { session, agent, turns = NO_TURNS, ended, composer, toast, onCloseToast, onSend } = props;
+  const { messages } = useOutgoing(session.id);
+  const { pendingRequestCount } = session;
+  const requests = useMemo(() => openRequests(turns, pendingRequestCount), [turns, pendingRequestCount]);
+  return (
+    <>
+      <Toast text={toast} onClose={onCloseToast} />
+      <PinnedRequests requests={requests} renderRequest={(item) => renderRequest(item, true)} />
+      <Composer
+        handle={composer}
+        session={session}
+        agent={agent}
+        ended={ended}
+        sent={() => sentTexts(turns, messages)}
+        quoteOf={(id) => quoteOf(turns, id)}
+        onSend={onSend}
+      />
+    </>
+  );
+}
+
+/** Why nobody hears any more what is written here, else null. */
+export function endOf(
+  session: SessionSummary,
+  agent: AgentSummary | null,
+  turns: readonly Turn[] | undefined,
+): string | null {
+  const last = turns?.at(-1)?.items.at(-1);
+  const died = session.state === 'failed' && last?.kind === 'notice' && last.code === 'session-ended';
+  if (session.state !== 'done' && !died) return null;
+  // A runner that came after the end may have taken the session up again; the server takes messages for it, too.
+  if (agent?.connection === 'connected' && (agent.connectedSince ?? 0) >= session.stateSince) return null;
+  const why = session.stateReason === null ? '' : ` (${session.stateReason})`;
+  return `The agent of this session has ended${why}. It can be written to once its runner resumes it.`;
+}

@@ -1,0 +1,60 @@
+'use client';
+
+import { ChevronLeft } from 'lucide-react';
+import Link from 'next/link';
+import { ConnectionBadge } from '@/components/live/connection-badge';
+import { OwedReplies } from '@/components/obligations/owed-replies';
+import { describeState, sessionTitle } from '@/components/sessions/session-words';
+import { Ago, RunningClock } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+
+/** What session this is, whose, and how it stands since when. */
+export function SessionHeader(props: { session: SessionSummary; taskCount: number; onTasks: () => void }) {
+  const { session, taskCount, onTasks } = props;
+  return (
+    <header className="flex shrink-0 items-start gap-3 border-line border-b px-4 py-2.5 sm:px-6">
+      <Link href="/" className="hit mt-[2px] -ml-1 text-ink-3 hover:text-ink lg:hidden">
+        <ChevronLeft size={17} aria-hidden="true" />
+        <span className="sr-only">Sessions</span>
+      </Link>
+      <div className="min-w-0 flex-1">
+        <h1 className="truncate font-medium text-md" title={session.title ?? session.id}>
+          {sessionTitle(session)}
+        </h1>
+        <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
+          <span className="flex items-center gap-1.5 text-ink-2">
+            <Glyph name={session.state} />
+            {describeState(session)}
+            {session.stateReason !== null && <span className="truncate text-ink-3">{session.stateReason}</span>}
+            {session.state === 'working' || session.state === 'waiting' ? (
+              <RunningClock since={session.stateSince} className="text-ink-3" />
+            ) : (
+              <Ago at={session.stateSince} className="text-ink-3" />
+            )}
+          </span>
+          <Link
+            href={`/agents/${encodeURIComponent(session.agentId)}`}
+            className="truncate hover:text-ink hover:underline"
+          >
+            {session.agentId}
+          </Link>
+          <OwedReplies session={session} />
+          {session.lostCount > 0 && <span className="text-waiting">{plural(session.lostCount, 'record')} lost</span>}
+          {session.quarantinedCount > 0 && (
+            <span className="text-waiting">{plural(session.quarantinedCount, 'record')} in quarantine</span>
+          )}
+          {taskCount > 0 && (
+            <button type="button" onClick={onTasks} className="hover:text-ink hover:underline 2xl:hidden">
+              {plural(taskCount, 'task')}
+            </button>
+          )}
+        </p>
+      </div>
+      <div className="mt-[3px]">
+        <ConnectionBadge />
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,136 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { useAgentSummary } from '@/components/agents/use-agents';
+import type { ComposerHandle } from '@/components/composer/composer';
+import { useOutgoing } from '@/components/composer/outgoing-provider';
+import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
+import { ActionsProvider } from '@/components/live/actions';
+import { RequestBoardProvider } from '@/components/requests/request-board';
+import { useSession } from '@/components/sessions/use-sessions';
+import { TaskPanel } from '@/components/tasks/task-panel';
+import { readableTask } from '@/components/tasks/task-words';
+import { useTasks } from '@/components/tasks/use-tasks';
+import { Transcript } from '@/components/transcript/transcript';
+import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import { useTranscript } from '@/components/transcript/use-transcript';
+import { type Jump, JumpProvider } from '@/components/ui/jump';
+import type { SessionDetail, TaskList, TranscriptPage } from '@/lib/protocol/read-models';
+import { endOf, SessionFoot } from './session-foot';
+import { SessionHeader } from './session-header';
+import { useSessionActions } from './use-session-actions';
+import { useSessionSlots } from './use-session-slots';
+
+interface SessionViewProps {
+  sessionId: string;
+  initial: { session: SessionDetail; tasks: { list: TaskList; whole: boolean }; transcript: TranscriptPage };
+  nonce: string | undefined;
+}
+
+/** A session's page: its header, its transcript, where to write, and on wide screens its tasks beside it. */
+export function SessionView({ sessionId, initial, nonce }: SessionViewProps) {
+  const session = useSession(sessionId, initial.session).data?.session ?? initial.session.session;
+  const agent = useAgentSummary(session.agentId).data?.agent ?? null;
+  const taskRows = useTasks(sessionId, initial.tasks).data?.tasks ?? initial.tasks.list.tasks;
+  const tasks = useMemo(() => taskRows.map(readableTask), [taskRows]);
+  const transcript = useTranscript(sessionId, initial.transcript);
+  const { messages, queue } = useOutgoing(sessionId);
+  const state = transcript.data;
+  const shown = useMemo(() => state && withOutgoing(state, messages), [state, messages]);
+  const composer = useRef<ComposerHandle>(null);
+  const ended = endOf(session, agent, state?.turns);
+  const slots = useSessionSlots({
+    sessionId,
+    tasks,
+    turns: shown?.turns,
+    away: agent?.connection === 'away',
+    canWrite: ended === null,
+    composer,
+  });
+  const actions = useSessionActions(sessionId, state?.turns, messages);
+  const [showsTasks, setShowsTasks] = useState(false);
+  const [sentCount, setSentCount] = useState(0);
+
+  // What the transcript shows has arrived: nobody needs to send it again.
+  const turns = state?.turns;
+  useEffect(() => {
+    if (turns !== undefined && messages.length > 0) queue?.settle((message) => isShown(turns, message));
+  }, [queue, turns, messages]);
+
+  // The panel stands outside the transcript, which alone knows how to reach a place that is not loaded: through the
+  // address, which it listens to.
+  const jump = useCallback<Jump>((anchor) => {
+    if (!matchMedia('(min-width: 1024px)').matches) setShowsTasks(false);
+    location.hash = encodeURIComponent(anchor);
+  }, []);
+
+  return (
+    <ActionsProvider store={actions.store}>
+      <RequestBoardProvider>
+        <main className="flex h-full min-h-0">
+          <div className={clsx('flex min-h-0 min-w-0 flex-1 flex-col', showsTasks && 'max-lg:hidden')}>
+            <SessionHeader session={session} taskCount={tasks.length} onTasks={() => setShowsTasks(!showsTasks)} />
+            {transcript.isError && (
+              <p className="flex gap-3 px-5 py-2 text-failed text-xs">
+                {transcript.error.message}
+                <button type="button" onClick={() => transcript.refetch()} className="underline">
+                  Try again
+                </button>
+              </p>
+            )}
+            {shown && (
+              <TranscriptSlotsProvider value={slots}>
+                <Transcript
+                  state={shown}
+                  nonce={nonce}
+                  sentCount={sentCount}
+                  loadOlder={transcript.loadOlder}
+                  loadingOlder={transcript.loadingOlder}
+                  olderError={transcript.olderError}
+                  seek={transcript.seek}
+                />
+              </TranscriptSlotsProvider>
+            )}
+            <JumpProvider jump={jump}>
+              <SessionFoot
+                session={session}
+                agent={agent}
+                turns={turns}
+                ended={ended}
+                composer={composer}
+                toast={actions.toast}
+                onCloseToast={actions.closeToast}
+                onSend={(text, replyTo) => {
+                  queue?.post(text, replyTo);
+                  setSentCount((count) => count + 1);
+                }}
+              />
+            </JumpProvider>
+          </div>
+          {tasks.length > 0 && (
+            <div
+              className={clsx(
+                'min-h-0 flex-col border-l 2xl:flex 2xl:w-[320px] 2xl:shrink-0',
+                showsTasks ? 'flex w-full lg:w-[280px] lg:shrink-0' : 'hidden',
+              )}
+            >
+              {showsTasks && (
+                <button
+                  type="button"
+                  onClick={() => setShowsTasks(false)}
+                  className="px-5 pt-3 text-left text-ink-3 text-xs underline hover:text-ink lg:hidden"
+                >
+                  Back to the transcript
+                </button>
+              )}
+              <JumpProvider jump={jump}>
+                <TaskPanel tasks={tasks} />
+              </JumpProvider>
+            </div>
+          )}
+        </main>
+      </RequestBoardProvider>
+    </ActionsProvider>
+  );
+}

@@ -1,0 +1,74 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { useParams, usePathname, useRouter } from 'next/navigation';
+import { type ReactNode, useEffect } from 'react';
+import { OutgoingProvider } from '@/components/composer/outgoing-provider';
+import { SignedOutNotice } from '@/components/live/signed-out-notice';
+import { SessionNav } from '@/components/sessions/session-nav';
+import { useSessions } from '@/components/sessions/use-sessions';
+import { isTyping } from '@/components/ui/is-typing';
+import type { SessionList } from '@/lib/protocol/read-models';
+import { TopBar } from './top-bar';
+import { Welcome } from './welcome';
+
+/**
+ * The frame around every page. The list of sessions is one element for the browser's whole visit: on the start page it
+ * is the page, beside a session it is the sidebar, and on a phone it steps aside.
+ */
+export function Shell({ sessions, children }: { sessions: SessionList; children: ReactNode }) {
+  const path = usePathname();
+  const { sessionId } = useParams<{ sessionId?: string }>();
+  const home = path === '/';
+  const list = useSessions(sessions);
+  useEscapeToSessions(home);
+
+  return (
+    <div className="flex h-dvh flex-col">
+      <a
+        href={home ? '#sessions' : '#content'}
+        className="sr-only rounded bg-ink px-3 py-1.5 text-ground focus:not-sr-only focus:absolute focus:top-1.5 focus:left-1.5 focus:z-50 focus:px-3 focus:py-1.5"
+      >
+        Skip to content
+      </a>
+      <SignedOutNotice />
+      <div className="flex min-h-0 flex-1">
+        <div
+          id="sessions"
+          role={home ? 'main' : undefined}
+          tabIndex={-1}
+          className={clsx(
+            'min-h-0 flex-col outline-none',
+            home ? 'flex min-w-0 flex-1' : 'hidden w-[300px] shrink-0 border-r bg-sunken lg:flex',
+          )}
+        >
+          <TopBar home={home} sessions={list.data?.sessions} />
+          <SessionNav
+            list={list.data}
+            currentId={sessionId === undefined ? null : decodeURIComponent(sessionId)}
+            keysEverywhere={home}
+            empty={<Welcome compact={!home} />}
+          />
+        </div>
+        <div id="content" tabIndex={-1} className={clsx('min-h-0 min-w-0 flex-1 outline-none', home && 'hidden')}>
+          <OutgoingProvider>{children}</OutgoingProvider>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** Esc leads one step out: from a field, an open list of shortcuts, else back to the sessions. */
+function useEscapeToSessions(home: boolean): void {
+  const router = useRouter();
+  useEffect(() => {
+    if (home) return;
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || event.defaultPrevented || isTyping(event)) return;
+      if (document.querySelector('dialog[open]')) return;
+      router.push('/');
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, [home, router]);
+}

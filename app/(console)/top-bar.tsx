@@ -1,0 +1,50 @@
+'use client';
+
+import { Bot } from 'lucide-react';
+import Link from 'next/link';
+import { ConnectionBadge } from '@/components/live/connection-badge';
+import { Logo } from '@/components/ui/logo';
+import { Shortcuts } from '@/components/ui/shortcuts';
+import { ThemeToggle } from '@/components/ui/theme-toggle';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+
+/** The name, and what belongs to no page in particular. On the start page it also says how the fleet stands. */
+export function TopBar({ home, sessions }: { home: boolean; sessions: SessionSummary[] | undefined }) {
+  const Title = home ? 'h1' : 'p';
+  // On the start page this is within the main part, elsewhere beside it.
+  const Bar = home ? 'div' : 'header';
+  return (
+    <Bar className="flex h-12 shrink-0 items-center gap-4 px-4">
+      <Title className="font-medium">
+        <Link href="/" className="flex items-center gap-2">
+          <Logo />
+          Interlude
+        </Link>
+      </Title>
+      {home && sessions !== undefined && sessions.length > 0 && <FleetSummary sessions={sessions} />}
+      <div className="ml-auto flex items-center gap-3">
+        {home && <ConnectionBadge />}
+        <Link href="/agents" title="Agents" className="hit grid size-5 place-items-center text-ink-3 hover:text-ink">
+          <Bot size={15} strokeWidth={1.75} aria-hidden="true" />
+          <span className="sr-only">Agents</span>
+        </Link>
+        <Shortcuts />
+        <ThemeToggle />
+      </div>
+    </Bar>
+  );
+}
+
+/** `2 need you · 3 working · 4 tasks running`. What is zero is not said. */
+function FleetSummary({ sessions }: { sessions: SessionSummary[] }) {
+  const count = (matches: (session: SessionSummary) => boolean) => sessions.filter(matches).length;
+  const needing = count(({ state }) => state === 'failed' || state === 'waiting');
+  const working = count(({ state }) => state === 'working');
+  const tasks = sessions.reduce((sum, session) => sum + session.runningTaskCount, 0);
+  const parts = [
+    needing > 0 && `${needing} ${needing === 1 ? 'needs' : 'need'} you`,
+    working > 0 && `${working} working`,
+    tasks > 0 && `${tasks} ${tasks === 1 ? 'task' : 'tasks'} running`,
+  ].filter((part) => part !== false);
+  return <p className="tabular hidden truncate text-ink-3 text-xs sm:block">{parts.join(' · ')}</p>;
+}

@@ -1,0 +1,43 @@
+import { GeistMono } from 'geist/font/mono';
+import { GeistSans } from 'geist/font/sans';
+import type { Metadata, Viewport } from 'next';
+import { ThemeProvider } from 'next-themes';
+import type { ReactNode } from 'react';
+import { LiveProvider } from '@/components/live/live-provider';
+import { NowProvider } from '@/components/ui/now';
+import './globals.css';
+import { pageNonce } from './page-nonce';
+
+export const metadata: Metadata = {
+  title: { default: 'Interlude', template: '%s · Interlude' },
+  description: 'The live dashboard for coding agents that keep working after their turn has ended.',
+  robots: { index: false },
+};
+
+export const viewport: Viewport = {
+  themeColor: [
+    { media: '(prefers-color-scheme: light)', color: '#fdfdfd' },
+    { media: '(prefers-color-scheme: dark)', color: '#111113' },
+  ],
+};
+
+export default async function RootLayout({ children }: { children: ReactNode }) {
+  const nonce = await pageNonce();
+  return (
+    <html lang="en" suppressHydrationWarning className={`${GeistSans.variable} ${GeistMono.variable}`}>
+      <body>
+        <ThemeProvider
+          attribute="class"
+          defaultTheme="system"
+          enableSystem
+          disableTransitionOnChange={false}
+          nonce={nonce}
+        >
+          <NowProvider renderedAt={Date.now()}>
+            <LiveProvider>{children}</LiveProvider>
+          </NowProvider>
+        </ThemeProvider>
+      </body>
+    </html>
+  );
+}

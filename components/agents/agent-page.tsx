@@ -1,0 +1,97 @@
+'use client';
+
+import type { ReactNode } from 'react';
+import { useEffect, useRef } from 'react';
+import { Ago, TimeOfDay } from '@/components/ui/clock';
+import { TerminalText } from '@/components/ui/terminal-text';
+import type { AgentDetail, SessionSummary } from '@/lib/protocol/read-models';
+import { DeliveryLedger } from './delivery-ledger';
+import { QuarantineList } from './quarantine-list';
+import { RunnerFacts } from './runner-facts';
+import { useAgent } from './use-agents';
+
+/** The ledger is read again at most this often while its agent is at work. */
+const LEDGER_MS = 5_000;
+
+/** One agent: what it says of itself, its sessions, what was delivered and what was not. */
+export function AgentPage(props: { initial: AgentDetail; renderSession: (session: SessionSummary) => ReactNode }) {
+  const { initial, renderSession } = props;
+  const query = useAgent(initial.agent.id, initial);
+  const { agent, producers, sessions, quarantine } = query.data ?? initial;
+  useRereadLedger(Math.max(agent.lastSeenAt, ...sessions.map((session) => session.lastEventAt)), query.refetch);
+  const ordered = [...sessions].sort((a, b) => b.lastEventAt - a.lastEventAt);
+  return (
+    <div className="space-y-9">
+      <p className="flex flex-wrap gap-x-5 text-ink-3 text-xs">
+        <span>{agent.kind ?? 'unnamed kind'}</span>
+        <span>
+          first heard <TimeOfDay at={agent.firstSeenAt} />
+        </span>
+        <span>
+          last heard <Ago at={agent.lastSeenAt} />
+        </span>
+      </p>
+      <Section title="Sessions" count={sessions.length}>
+        <ul className="@container -mx-4">
+          {ordered.map((session) => (
+            <li key={session.id}>{renderSession(session)}</li>
+          ))}
+        </ul>
+        {sessions.length === 0 && <p className="text-ink-3">No session yet.</p>}
+      </Section>
+      <Section title="Runner">
+        <RunnerFacts agent={agent} />
+      </Section>
+      <Section title="Delivery">
+        <DeliveryLedger producers={producers} />
+      </Section>
+      {agent.status !== null && (
+        <Section title="Last status">
+          <TerminalText text={JSON.stringify(agent.status, null, 2)} label="status" />
+          {agent.statusAt !== null && (
+            <p className="mt-1 text-2xs text-ink-3">
+              sent <Ago at={agent.statusAt} />
+            </p>
+          )}
+        </Section>
+      )}
+      {quarantine.length > 0 && (
+        <Section title="Quarantine" count={agent.quarantinedCount}>
+          <QuarantineList records={quarantine} total={agent.quarantinedCount} />
+        </Section>
+      )}
+    </div>
+  );
+}
+
+function Section({ title, count, children }: { title: string; count?: number; children: ReactNode }) {
+  return (
+    <section>
+      <h2 className="mb-2 flex items-baseline gap-1.5 font-medium text-ink-2 text-xs">
+        {title}
+        {count !== undefined && <span className="tabular font-normal text-ink-3">{count}</span>}
+      </h2>
+      {children}
+    </section>
+  );
+}
+
+function useRereadLedger(heardAt: number, reread: () => void): void {
+  const read = useRef({ at: heardAt, timer: null as ReturnType<typeof setTimeout> | null });
+  useEffect(() => {
+    const state = read.current;
+    if (heardAt === state.at || state.timer !== null) return;
+    state.timer = setTimeout(() => {
+      state.timer = null;
+      state.at = heardAt;
+      reread();
+    }, LEDGER_MS);
+  }, [heardAt, reread]);
+  useEffect(() => {
+    const state = read.current;
+    return () => {
+      if (state.timer !== null) clearTimeout(state.timer);
+      state.timer = null;
+    };
+  }, []);
+}

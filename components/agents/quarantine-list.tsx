@@ -1,0 +1,51 @@
+'use client';
+
+import Link from 'next/link';
+import { stripAnsi } from '@/components/ui/ansi';
+import { Ago } from '@/components/ui/clock';
+import { TerminalText } from '@/components/ui/terminal-text';
+import type { QuarantinedRecord } from '@/lib/protocol/read-models';
+
+/** Records that could not be taken as they were, each with the reason; of a long one only the beginning. */
+export function QuarantineList({ records, total }: { records: readonly QuarantinedRecord[]; total: number }) {
+  return (
+    <>
+      <ul>
+        {records.map((entry) => (
+          <li key={entry.position} className="border-line border-b py-2">
+            <details>
+              <summary className="flex list-none flex-wrap items-baseline gap-x-3 [&::-webkit-details-marker]:hidden">
+                <span className="font-mono text-waiting text-xs">{entry.code}</span>
+                <span className="min-w-0 flex-1 text-ink-2 text-xs">{stripAnsi(entry.message)}</span>
+                <span className="tabular text-2xs text-ink-3">
+                  {entry.producerId} #{entry.seq} · <Ago at={entry.receivedAt} />
+                </span>
+              </summary>
+              <TerminalText
+                text={entry.excerpt ?? JSON.stringify(entry.record, null, 2)}
+                label="record"
+                className="mt-2"
+              />
+              {entry.excerpt !== null && (
+                <p className="text-ink-3 text-xs">The beginning of {entry.size.toLocaleString('en')} bytes.</p>
+              )}
+              {entry.sessionId !== null && (
+                <Link
+                  href={`/sessions/${encodeURIComponent(entry.sessionId)}`}
+                  className="text-ink-3 text-xs underline hover:text-ink"
+                >
+                  Session it came for
+                </Link>
+              )}
+            </details>
+          </li>
+        ))}
+      </ul>
+      {total > records.length && (
+        <p className="mt-2 text-ink-3 text-xs">
+          The newest {records.length} of {total.toLocaleString('en')}.
+        </p>
+      )}
+    </>
+  );
+}

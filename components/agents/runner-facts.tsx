@@ -1,0 +1,67 @@
+'use client';
+
+import { clsx } from 'clsx';
+import type { ReactNode } from 'react';
+import { Ago, TimeOfDay } from '@/components/ui/clock';
+import { formatDuration, plural } from '@/components/ui/duration';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+import { outboxFacts } from './outbox-facts';
+
+/** Whether the agent's runner listens, and what its outbox holds that has not come here, by its own word. */
+export function RunnerFacts({ agent }: { agent: AgentSummary }) {
+  const outbox = outboxFacts(agent.status);
+  return (
+    <dl className="tabular grid grid-cols-[minmax(96px,auto)_minmax(0,1fr)] gap-x-6 gap-y-1 text-xs">
+      <Fact name="Connection" alarming={agent.connection === 'away' && agent.connectedSince !== null}>
+        <Connection agent={agent} />
+      </Fact>
+      {agent.runnerId !== null && (
+        <Fact name="Runner">
+          <span className="block truncate font-mono" title={agent.runnerId}>
+            {agent.runnerId}
+          </span>
+        </Fact>
+      )}
+      {agent.owedCount > 0 && <Fact name="Owes">{plural(agent.owedCount, 'reply', 'replies')}</Fact>}
+      {outbox !== null && (
+        <>
+          <Fact name="In its outbox">
+            {outbox.depth === 0
+              ? 'nothing that has not come here'
+              : `${plural(outbox.depth, 'record')}${outbox.oldestAgeMs === null ? '' : `, the oldest ${formatDuration(outbox.oldestAgeMs)} old`}`}
+          </Fact>
+          <Fact name="Refused" alarming={outbox.poisoned > 0}>
+            {outbox.poisoned === 0 ? 'none' : `${plural(outbox.poisoned, 'record')} set aside`}
+          </Fact>
+          <Fact name="Lost" alarming={outbox.lost > 0}>
+            {outbox.lost === 0 ? 'none' : `${plural(outbox.lost, 'record')} declared lost`}
+          </Fact>
+          {agent.statusAt !== null && (
+            <Fact name="As of">
+              <Ago at={agent.statusAt} />
+            </Fact>
+          )}
+        </>
+      )}
+    </dl>
+  );
+}
+
+function Fact({ name, alarming = false, children }: { name: string; alarming?: boolean; children: ReactNode }) {
+  return (
+    <>
+      <dt className="text-ink-3">{name}</dt>
+      <dd className={clsx('min-w-0', alarming && 'text-waiting')}>{children}</dd>
+    </>
+  );
+}
+
+function Connection({ agent }: { agent: AgentSummary }) {
+  if (agent.connectedSince === null) return 'no runner has ever listened for messages';
+  return (
+    <>
+      {agent.connection} since <TimeOfDay at={agent.connectedSince} />{' '}
+      <Ago at={agent.connectedSince} className="ml-2 text-2xs text-ink-3" />
+    </>
+  );
+}

@@ -1,0 +1,76 @@
+'use client';
+
+import { fetchJson } from '@/components/live/fetch-json';
+import type { RowFrame } from '@/components/live/row-frame';
+import { useLiveQuery } from '@/components/live/use-live-query';
+import type { AgentDetail, AgentList, AgentSummary } from '@/lib/protocol/read-models';
+
+/** Every agent, kept current. */
+export function useAgents(initial?: AgentList) {
+  return useLiveQuery<AgentList>({
+    key: ['agents'],
+    topic: 'fleet',
+    initial,
+    load: (signal) => fetchJson('/agents', signal),
+    fold: (list, frames) => ({ position: lastPosition(frames), agents: replaceRows(list.agents, agentRows(frames)) }),
+  });
+}
+
+/**
+ * One agent, its sessions kept current. The ledger of its outboxes changes with every request and is no row of the
+ * fleet: it is as old as `position`, and is read again when the agent or one of its sessions has changed.
+ */
+export function useAgent(agentId: string, initial?: AgentDetail) {
+  return useLiveQuery<AgentDetail>({
+    key: ['agent', agentId],
+    topic: 'fleet',
+    initial,
+    load: (signal) => fetchJson(`/agents/${encodeURIComponent(agentId)}`, signal),
+    fold: (detail, frames) => {
+      const sessions = frames.flatMap((frame) =>
+        frame.event === 'session' && frame.data.agentId === agentId ? [frame.data] : [],
+      );
+      return {
+        ...detail,
+        position: lastPosition(frames),
+        agent: agentRows(frames).findLast((row) => row.id === agentId) ?? detail.agent,
+        sessions: replaceRows(detail.sessions, sessions),
+      };
+    },
+  });
+}
+
+/** One agent's row, kept current: whether it is there, what it is. */
+export function useAgentSummary(agentId: string) {
+  return useLiveQuery<Pick<AgentDetail, 'position' | 'agent'>>({
+    key: ['agent-row', agentId],
+    topic: 'fleet',
+    load: async (signal) => {
+      const detail = await fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal);
+      return { position: detail.position, agent: detail.agent };
+    },
+    fold: (row, frames) => ({
+      position: lastPosition(frames),
+      agent: agentRows(frames).findLast(({ id }) => id === agentId) ?? row.agent,
+    }),
+  });
+}
+
+function agentRows(frames: RowFrame[]): AgentSummary[] {
+  return frames.flatMap((frame) => (frame.event === 'agent' ? [frame.data] : []));
+}
+
+function replaceRows<Row extends { id: string }>(rows: Row[], changes: Row[]): Row[] {
+  if (changes.length === 0) return rows;
+  const changed = new Map(changes.map((row) => [row.id, row]));
+  const next = rows.map((row) => {
+    const change = changed.get(row.id);
+    changed.delete(row.id);
+    return change ?? row;
+  });
+  return [...next, ...changed.values()];
+}
+
+function lastPosition(frames: RowFrame[]): string {
+  return (frames.at(-1) as RowFrame).id;
+}

@@ -1,0 +1,21 @@
+import type { AgentSummary } from '@/lib/protocol/read-models';
+
+/** The one thing worth saying about writing here, the most pressing first. */
+export function ComposerStatus(props: {
+  ended: string | null;
+  failure: string | null;
+  escapeHint: string | null;
+  effect: string | null;
+  agent: AgentSummary | null;
+}) {
+  const { ended, failure, escapeHint, effect, agent } = props;
+  if (ended !== null) return ended;
+  if (failure !== null) return <span className="text-failed">Not interrupted: {failure}</span>;
+  if (escapeHint !== null) return escapeHint;
+  if (agent?.connection === 'away') {
+    const never = agent.connectedSince === null ? 'No runner listens for this agent' : 'The agent is away';
+    return <span className="text-waiting">{never}: the message waits.</span>;
+  }
+  if (effect !== null) return effect;
+  return <span className="max-sm:hidden">Enter sends, Shift+Enter begins a new line.</span>;
+}

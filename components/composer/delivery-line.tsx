@@ -1,0 +1,74 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { Glyph } from '@/components/ui/glyph';
+import type { MessageItem } from '@/lib/protocol/read-models';
+import type { OutgoingMessage } from './outgoing-queue';
+
+interface DeliveryLineProps {
+  item: Pick<MessageItem, 'id' | 'delivery' | 'deliveryReason'>;
+  /** What this browser knows of it, until the server does. */
+  outgoing: OutgoingMessage | null;
+  /** No runner listens: what is queued waits. */
+  away: boolean;
+  /** Null where nothing can be sent. */
+  sendAgain: (() => void) | null;
+  discard: (() => void) | null;
+}
+
+/** How far a message to the agent has come. Only what went wrong speaks up, and says what can be done. */
+export function DeliveryLine({ item, outgoing, away, sendAgain, discard }: DeliveryLineProps) {
+  const failure = failureOf(item, outgoing);
+  return (
+    <div className="mt-1 text-2xs">
+      {failure === null && (
+        <p aria-live="off" className={clsx('tabular', isStuck(item, outgoing, away) ? 'text-waiting' : 'text-ink-3')}>
+          {wordsOf(item, outgoing, away)}
+        </p>
+      )}
+      <div aria-live="polite">
+        {failure !== null && (
+          <p className="flex flex-wrap items-baseline gap-x-3 text-failed">
+            <span className="flex min-w-0 items-baseline gap-1.5">
+              <Glyph name="failed" className="relative top-[1.5px] scale-90" />
+              <span className="[overflow-wrap:anywhere]">{failure}</span>
+            </span>
+            {sendAgain !== null && (
+              <button type="button" onClick={sendAgain} className="text-ink-2 underline hover:text-ink">
+                Try again
+              </button>
+            )}
+            {discard !== null && (
+              <button type="button" onClick={discard} className="text-ink-2 underline hover:text-ink">
+                Discard
+              </button>
+            )}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function failureOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null): string | null {
+  if (outgoing?.state === 'refused') return `Not sent: ${outgoing.reason ?? 'the server refused it'}`;
+  if (outgoing !== null || item.delivery !== 'failed') return null;
+  return `Not delivered${item.deliveryReason === null ? '' : `: ${item.deliveryReason}`}`;
+}
+
+function wordsOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null, away: boolean): string {
+  if (outgoing?.state === 'sending') return 'Sending…';
+  if (outgoing?.state === 'retrying') return 'Not sent yet, retrying';
+  switch (item.delivery) {
+    case 'delivered':
+      return 'Delivered';
+    case 'seen':
+      return 'Seen';
+    default:
+      return away ? 'Queued: the agent is away, the message waits' : 'Queued';
+  }
+}
+
+function isStuck(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null, away: boolean): boolean {
+  return outgoing?.state === 'retrying' || (outgoing === null && item.delivery === 'queued' && away);
+}

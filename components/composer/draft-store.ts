@@ -1,0 +1,110 @@
+import type { OutgoingMessage } from './outgoing-queue';
+
+/**
+ * What a person has begun to write, and what they wrote that has not reached the server, kept by the browser.
+ *
+ * Every message has a key of its own: two tabs that write at once don't overwrite each other.
+ */
+export interface Draft {
+  text: string;
+  replyTo: string | null;
+}
+
+const OUTGOING = 'interlude:outgoing:';
+const draftKey = (sessionId: string) => `interlude:draft:${encodeURIComponent(sessionId)}`;
+const outgoingKey = (sessionId: string, clientId: string) =>
+  `${OUTGOING}${encodeURIComponent(sessionId)}:${encodeURIComponent(clientId)}`;
+
+/** @returns null where the browser keeps nothing: private windows, sites that may not store */
+export function browserStorage(): Storage | null {
+  try {
+    return window.localStorage;
+  } catch {
+    return null;
+  }
+}
+
+export function readDraft(storage: Storage | null, sessionId: string): Draft {
+  const stored = parse(storage?.getItem(draftKey(sessionId)) ?? null);
+  return {
+    text: typeof stored.text === 'string' ? stored.text : '',
+    replyTo: typeof stored.replyTo === 'string' ? stored.replyTo : null,
+  };
+}
+
+export function storeDraft(storage: Storage | null, sessionId: string, draft: Draft): void {
+  const isEmpty = draft.text === '' && draft.replyTo === null;
+  if (isEmpty) storage?.removeItem(draftKey(sessionId));
+  else keep(storage, draftKey(sessionId), draft);
+}
+
+/** What earlier pages could not send, in the order it was written. */
+export function readOutgoing(storage: Storage | null, sessionId: string): OutgoingMessage[] {
+  const messages: OutgoingMessage[] = [];
+  for (const key of keysOf(storage)) {
+    const name = outgoingName(key);
+    if (name?.sessionId !== sessionId) continue;
+    const { text, replyTo, at, refused } = parse(storage?.getItem(key) ?? null);
+    if (typeof text !== 'string' || typeof at !== 'number') continue;
+    messages.push({
+      clientId: name.clientId,
+      text,
+      replyTo: typeof replyTo === 'string' ? replyTo : null,
+      at,
+      state: typeof refused === 'string' ? 'refused' : 'retrying',
+      messageId: null,
+      reason: typeof refused === 'string' ? refused : null,
+    });
+  }
+  return messages.sort((a, b) => a.at - b.at);
+}
+
+export function storeOutgoing(storage: Storage | null, sessionId: string, message: OutgoingMessage): void {
+  const { clientId, text, replyTo, at, state, reason } = message;
+  keep(storage, outgoingKey(sessionId, clientId), {
+    text,
+    replyTo,
+    at,
+    ...(state === 'refused' && { refused: reason }),
+  });
+}
+
+export function forgetOutgoing(storage: Storage | null, sessionId: string, clientId: string): void {
+  storage?.removeItem(outgoingKey(sessionId, clientId));
+}
+
+/** The sessions for which something waits to be sent. */
+export function sessionsWithOutgoing(storage: Storage | null): string[] {
+  const names = keysOf(storage).flatMap((key) => outgoingName(key)?.sessionId ?? []);
+  return [...new Set(names)];
+}
+
+/** @returns null when the key is not a message's */
+export function outgoingName(key: string): { sessionId: string; clientId: string } | null {
+  if (!key.startsWith(OUTGOING)) return null;
+  const [sessionId, clientId] = key.slice(OUTGOING.length).split(':');
+  if (sessionId === undefined || clientId === undefined) return null;
+  return { sessionId: decodeURIComponent(sessionId), clientId: decodeURIComponent(clientId) };
+}
+
+function keysOf(storage: Storage | null): string[] {
+  return storage === null ? [] : Array.from({ length: storage.length }, (_, at) => storage.key(at) ?? '');
+}
+
+/** A full store must not keep anybody from sending. */
+function keep(storage: Storage | null, key: string, value: object): void {
+  try {
+    storage?.setItem(key, JSON.stringify(value));
+  } catch {
+    // what could not be kept is lost with the page, and nothing else is
+  }
+}
+
+function parse(text: string | null): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text ?? '{}');
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

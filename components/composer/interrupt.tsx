@@ -1,0 +1,48 @@
+'use client';
+
+import { Square } from 'lucide-react';
+import { useActionState, useActions } from '@/components/live/actions';
+import { plural } from '@/components/ui/duration';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+
+export const interruptKey = (turnId: string) => `interrupt:${turnId}`;
+
+/** What an interrupt leaves alone, as far as it is known of this kind of agent. */
+export function interruptEffect(agent: AgentSummary | null, runningTasks: number): string {
+  if (runningTasks === 0) return 'Interrupting ends this turn.';
+  const tasks = runningTasks === 1 ? 'its background task goes' : `its ${runningTasks} background tasks go`;
+  // Our runner asks Claude Code to keep subagents alive; shells always live on.
+  if (agent?.kind === 'claude') return `Interrupting ends this turn; ${tasks} on running.`;
+  return `Interrupting ends this turn. Whether ${plural(runningTasks, 'background task')} ${runningTasks === 1 ? 'lives' : 'live'} on is up to the agent.`;
+}
+
+/** Asks the agent to stop what it is doing. @returns null where that can't be asked */
+export function useInterrupt(
+  turnId: string | null,
+): { isAsked: boolean; failure: string | null; ask: () => void } | null {
+  const actions = useActions();
+  const state = useActionState(interruptKey(turnId ?? ''));
+  if (actions === null || turnId === null) return null;
+  return {
+    isAsked: state?.kind === 'sending' || state?.kind === 'asked',
+    failure: state?.kind === 'failed' ? state.reason : null,
+    ask: () => void actions.ask(interruptKey(turnId), '/interrupt', {}),
+  };
+}
+
+export function InterruptButton(props: { isAsked: boolean; describedBy: string; effect: string; onPress: () => void }) {
+  const { isAsked, describedBy, effect, onPress } = props;
+  return (
+    <button
+      type="button"
+      onClick={onPress}
+      disabled={isAsked}
+      title={effect}
+      aria-describedby={describedBy}
+      className="flex h-7 shrink-0 items-center gap-1.5 rounded px-2 text-ink-2 text-xs hover:bg-raised hover:text-ink disabled:cursor-default disabled:text-ink-3 disabled:hover:bg-transparent"
+    >
+      <Square size={10} fill="currentColor" aria-hidden="true" />
+      {isAsked ? 'Interrupting…' : 'Interrupt'}
+    </button>
+  );
+}

@@ -1,0 +1,166 @@
+import { backoffMs } from './backoff';
+import { forgetOutgoing, readOutgoing, storeOutgoing } from './draft-store';
+
+/**
+ * `sending`: no answer yet. `retrying`: no answer came, it is sent again by itself. `sent`: the server has it, the
+ * transcript will show it. `refused`: it will never be taken like this, and `reason` says why.
+ */
+export interface OutgoingMessage {
+  clientId: string;
+  text: string;
+  replyTo: string | null;
+  /** When it was written, epoch milliseconds. */
+  at: number;
+  state: 'sending' | 'retrying' | 'sent' | 'refused';
+  messageId: string | null;
+  reason: string | null;
+}
+
+export type SendOutcome =
+  | { kind: 'sent'; messageId: string }
+  | { kind: 'unreachable'; reason: string }
+  | { kind: 'refused'; reason: string };
+
+export interface OutgoingQueueOptions {
+  sessionId: string;
+  /** Null where the browser keeps nothing. */
+  storage: Storage | null;
+  send: (message: OutgoingMessage) => Promise<SendOutcome>;
+  newId: () => string;
+  now: () => number;
+}
+
+type Listener = () => void;
+
+/**
+ * What a person wrote to one session and the transcript does not show yet.
+ *
+ * Ordering: one message at a time, in the order they were written; what is refused lets the next one pass.
+ * Failure: a message is stored before it is sent and until it is known to be on the server's disk. Without an answer it
+ * is sent again under the same clientId, by this page or by the next, and the server takes it once.
+ */
+export class OutgoingQueue {
+  readonly #options: OutgoingQueueOptions;
+  readonly #listeners = new Set<Listener>();
+  #messages: readonly OutgoingMessage[];
+  #isSending = false;
+  #failures = 0;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(options: OutgoingQueueOptions) {
+    this.#options = options;
+    this.#messages = readOutgoing(options.storage, options.sessionId);
+  }
+
+  readonly subscribe = (listener: Listener): Listener => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** The same array until something changes. */
+  get messages(): readonly OutgoingMessage[] {
+    return this.#messages;
+  }
+
+  post(text: string, replyTo: string | null): void {
+    const { newId, now } = this.#options;
+    this.#add({
+      clientId: newId(),
+      text,
+      replyTo,
+      at: now(),
+      state: 'sending',
+      messageId: null,
+      reason: null,
+    });
+  }
+
+  /** Sends what was refused once more, as a new message. */
+  tryAgain(clientId: string): void {
+    const message = this.#messages.find((one) => one.clientId === clientId && one.state === 'refused');
+    if (message === undefined) return;
+    this.discard(clientId);
+    this.post(message.text, message.replyTo);
+  }
+
+  discard(clientId: string): void {
+    forgetOutgoing(this.#options.storage, this.#options.sessionId, clientId);
+    this.#put(this.#messages.filter((message) => message.clientId !== clientId));
+  }
+
+  /** The transcript shows it: the server has it, whether or not its answer arrived. */
+  settle(isShown: (message: OutgoingMessage) => boolean): void {
+    for (const message of this.#messages.filter(isShown)) this.discard(message.clientId);
+  }
+
+  /** Another page of this browser has dealt with it: sent it, or thrown it away. */
+  forgotten(clientId: string): void {
+    const message = this.#messages.find((one) => one.clientId === clientId);
+    if (message?.state === 'retrying' || message?.state === 'refused') this.discard(clientId);
+  }
+
+  /** There is reason to hope: the network is back, or the page has just come. */
+  wake(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    void this.#pump();
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#listeners.clear();
+  }
+
+  #add(message: OutgoingMessage): void {
+    storeOutgoing(this.#options.storage, this.#options.sessionId, message);
+    this.#put([...this.#messages, message]);
+    this.wake();
+  }
+
+  async #pump(): Promise<void> {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    try {
+      for (;;) {
+        const head = this.#messages.find(({ state }) => state === 'sending' || state === 'retrying');
+        if (head === undefined) return;
+        const outcome = await this.#options.send(head);
+        if (outcome.kind !== 'unreachable') this.#failures = 0;
+        if (!this.#messages.some(({ clientId }) => clientId === head.clientId)) continue;
+        this.#apply(head, outcome);
+        if (outcome.kind === 'unreachable') {
+          this.#failures += 1;
+          this.#timer ??= setTimeout(() => this.wake(), backoffMs(this.#failures));
+          return;
+        }
+      }
+    } finally {
+      this.#isSending = false;
+    }
+  }
+
+  #apply(head: OutgoingMessage, outcome: SendOutcome): void {
+    const { storage, sessionId } = this.#options;
+    const next = after(head, outcome);
+    if (next.state === 'sent') forgetOutgoing(storage, sessionId, next.clientId);
+    else storeOutgoing(storage, sessionId, next);
+    this.#put(this.#messages.map((message) => (message.clientId === head.clientId ? next : message)));
+  }
+
+  #put(messages: readonly OutgoingMessage[]): void {
+    this.#messages = messages;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function after(message: OutgoingMessage, outcome: SendOutcome): OutgoingMessage {
+  switch (outcome.kind) {
+    case 'sent':
+      return { ...message, state: 'sent', messageId: outcome.messageId, reason: null };
+    case 'unreachable':
+      return { ...message, state: 'retrying', reason: outcome.reason };
+    case 'refused':
+      return { ...message, state: 'refused', reason: outcome.reason };
+  }
+}

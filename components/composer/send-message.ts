@@ -1,0 +1,24 @@
+import { postJson, RequestError } from '@/components/live/fetch-json';
+import type { MessageAnswer } from '@/lib/protocol/commands';
+import type { OutgoingMessage, SendOutcome } from './outgoing-queue';
+
+const ANSWER_WITHIN_MS = 15_000;
+/** Said by the server of the moment, not of the message. */
+const PASSING = [401, 408, 421, 429];
+
+/** One attempt. Only the server's own word about this message is final. */
+export async function sendMessage(sessionId: string, message: OutgoingMessage): Promise<SendOutcome> {
+  const { text, clientId, replyTo } = message;
+  try {
+    const { messageId } = await postJson<MessageAnswer>(
+      `/sessions/${encodeURIComponent(sessionId)}/messages`,
+      { text, clientId, ...(replyTo === null ? {} : { replyTo }) },
+      AbortSignal.timeout(ANSWER_WITHIN_MS),
+    );
+    return { kind: 'sent', messageId };
+  } catch (error) {
+    if (!(error instanceof RequestError)) return { kind: 'unreachable', reason: 'The server can’t be reached.' };
+    const passes = error.status >= 500 || PASSING.includes(error.status);
+    return { kind: passes ? 'unreachable' : 'refused', reason: error.message };
+  }
+}

@@ -1,0 +1,57 @@
+import type { TranscriptState } from '@/lib/projections/transcript';
+import type { MessageItem, Turn } from '@/lib/protocol/read-models';
+import type { OutgoingMessage } from './outgoing-queue';
+
+/** As the server names whoever is signed in. */
+const OPERATOR_NAME = 'operator';
+
+/** Whether the transcript shows a message that this browser sent, by either of its names. */
+export function isShown(turns: readonly Turn[], { clientId, messageId }: OutgoingMessage): boolean {
+  for (let at = turns.length - 1; at >= 0; at--) {
+    const found = turns[at]?.items.some(
+      (item) => item.kind === 'message' && (item.clientId === clientId || item.id === messageId),
+    );
+    if (found) return true;
+  }
+  return false;
+}
+
+/**
+ * The transcript with what this browser is sending at its end: each message outside any turn, as the server will put it
+ * too. What the transcript shows already is not shown twice, whichever of answer and event came first.
+ */
+export function withOutgoing(state: TranscriptState, messages: readonly OutgoingMessage[]): TranscriptState {
+  const waiting = messages.filter((message) => !isShown(state.turns, message));
+  if (waiting.length === 0) return state;
+  return { ...state, turns: [...state.turns, ...waiting.map((message) => turnOf(message, state.position))] };
+}
+
+function turnOf({ clientId, text, replyTo, at }: OutgoingMessage, position: string): Turn {
+  const item: MessageItem = {
+    kind: 'message',
+    id: clientId,
+    position,
+    at,
+    role: 'user',
+    name: OPERATOR_NAME,
+    text,
+    streaming: false,
+    delivery: 'queued',
+    deliveryReason: null,
+    replyTo: replyTo === null ? [] : [replyTo],
+    clientId,
+  };
+  return {
+    id: `outgoing:${clientId}`,
+    kind: 'none',
+    state: 'finished',
+    position,
+    trigger: null,
+    userMessageIds: [],
+    parentTurnId: null,
+    startedAt: at,
+    endedAt: null,
+    error: null,
+    items: [item],
+  };
+}

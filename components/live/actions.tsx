@@ -1,0 +1,119 @@
+'use client';
+
+import { createContext, type ReactNode, useContext, useSyncExternalStore } from 'react';
+import type { CommandAnswer } from '@/lib/protocol/commands';
+import { postJson, RequestError } from './fetch-json';
+
+/** Longer than this no answer is waited for. */
+const ANSWER_WITHIN_MS = 15_000;
+
+/** `asked`: the server has it, and the agent has not acted on it as far as known. */
+export type ActionState =
+  | { kind: 'sending' }
+  | { kind: 'asked'; commandId: string }
+  | { kind: 'failed'; reason: string };
+
+type Listener = () => void;
+
+/**
+ * What was asked of the agent from this page, by what it is about: a task, a request, the turn. It lives outside the
+ * cards, which come and go while the reader scrolls.
+ *
+ * Failure: an ask that got no answer keeps its clientId, so that asking again can't do the same thing twice.
+ */
+export class ActionStore {
+  readonly #sessionId: string;
+  readonly #states = new Map<string, ActionState>();
+  readonly #unanswered = new Map<string, string>();
+  readonly #listeners = new Set<Listener>();
+  #version = 0;
+  readonly #onFailure: (key: string, reason: string) => void;
+
+  constructor(sessionId: string, onFailure: (key: string, reason: string) => void) {
+    this.#sessionId = sessionId;
+    this.#onFailure = onFailure;
+  }
+
+  readonly subscribe = (listener: Listener): Listener => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Another one after every change. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get(key: string): ActionState | null {
+    return this.#states.get(key) ?? null;
+  }
+
+  /** The keys of what the agent has not acted on, each with its command. */
+  asked(): { key: string; commandId: string }[] {
+    return [...this.#states].flatMap(([key, state]) =>
+      state.kind === 'asked' ? [{ key, commandId: state.commandId }] : [],
+    );
+  }
+
+  /** @param path below the session's own */
+  async ask(key: string, path: string, body: object): Promise<void> {
+    if (this.get(key)?.kind === 'sending') return;
+    const clientId = this.#unanswered.get(key) ?? crypto.randomUUID();
+    this.#unanswered.set(key, clientId);
+    this.#set(key, { kind: 'sending' });
+    try {
+      const { commandId } = await postJson<CommandAnswer>(
+        `/sessions/${encodeURIComponent(this.#sessionId)}${path}`,
+        { ...body, clientId },
+        AbortSignal.timeout(ANSWER_WITHIN_MS),
+      );
+      this.#unanswered.delete(key);
+      this.#set(key, { kind: 'asked', commandId });
+    } catch (error) {
+      const refused = error instanceof RequestError && error.status < 500;
+      if (refused) this.#unanswered.delete(key);
+      this.fail(key, error instanceof RequestError ? error.message : 'The server can’t be reached.');
+    }
+  }
+
+  fail(key: string, reason: string): void {
+    this.#set(key, { kind: 'failed', reason });
+    this.#onFailure(key, reason);
+  }
+
+  clear(key: string): void {
+    if (this.#states.delete(key)) this.#notify();
+  }
+
+  #set(key: string, state: ActionState): void {
+    this.#states.set(key, state);
+    this.#notify();
+  }
+
+  #notify(): void {
+    this.#version += 1;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** Null where nothing can be asked: then nothing offers to. */
+const ActionsContext = createContext<ActionStore | null>(null);
+
+export function ActionsProvider({ store, children }: { store: ActionStore; children: ReactNode }) {
+  return <ActionsContext value={store}>{children}</ActionsContext>;
+}
+
+export function useActions(): ActionStore | null {
+  return useContext(ActionsContext);
+}
+
+const never = () => () => {};
+
+export function useActionState(key: string): ActionState | null {
+  const store = useActions();
+  return useSyncExternalStore(
+    store?.subscribe ?? never,
+    () => store?.get(key) ?? null,
+    () => null,
+  );
+}

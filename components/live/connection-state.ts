@@ -1,0 +1,75 @@
+/**
+ * What the badge says about the one live connection of this browser.
+ *
+ * `live` means: everything up to the server's newest row has arrived. `gap` means: rows were missed for good (they are
+ * past retention), every view was reloaded from a snapshot, and it stays said for a while.
+ */
+export const CONNECTION_STATUSES = ['connecting', 'live', 'reconnecting', 'gap', 'signed-out'] as const;
+export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
+
+export interface ConnectionState {
+  status: ConnectionStatus;
+  /** When this status was entered, epoch milliseconds. */
+  since: number;
+  /** Failed attempts since the connection was last whole. */
+  attempt: number;
+}
+
+export type ConnectionEvent = 'up-to-date' | 'gap' | 'cut' | 'unauthorized' | 'gap-shown' | 'retry';
+
+/** Every status × event. A planned re-open (`bye`, another topic) is no event: nothing is missing meanwhile. */
+const TRANSITIONS: Record<ConnectionStatus, Record<ConnectionEvent, ConnectionStatus>> = {
+  connecting: {
+    'up-to-date': 'live',
+    gap: 'gap',
+    cut: 'reconnecting',
+    unauthorized: 'signed-out',
+    'gap-shown': 'connecting',
+    retry: 'connecting',
+  },
+  live: {
+    'up-to-date': 'live',
+    gap: 'gap',
+    cut: 'reconnecting',
+    unauthorized: 'signed-out',
+    'gap-shown': 'live',
+    retry: 'live',
+  },
+  reconnecting: {
+    'up-to-date': 'live',
+    gap: 'gap',
+    cut: 'reconnecting',
+    unauthorized: 'signed-out',
+    'gap-shown': 'reconnecting',
+    retry: 'reconnecting',
+  },
+  // Being up to date again does not take the word back: what was missed is still missed. Only time does.
+  gap: {
+    'up-to-date': 'gap',
+    gap: 'gap',
+    cut: 'reconnecting',
+    unauthorized: 'signed-out',
+    'gap-shown': 'live',
+    retry: 'gap',
+  },
+  'signed-out': {
+    'up-to-date': 'live',
+    gap: 'gap',
+    cut: 'signed-out',
+    unauthorized: 'signed-out',
+    'gap-shown': 'signed-out',
+    // Somebody signed in again, perhaps: what was refused is open once more.
+    retry: 'connecting',
+  },
+};
+
+export function initialConnectionState(now: number): ConnectionState {
+  return { status: 'connecting', since: now, attempt: 0 };
+}
+
+export function nextConnectionState(state: ConnectionState, event: ConnectionEvent, now: number): ConnectionState {
+  const status = TRANSITIONS[state.status][event];
+  const attempt = event === 'cut' ? state.attempt + 1 : event === 'gap-shown' || event === 'retry' ? state.attempt : 0;
+  if (status === state.status && attempt === state.attempt) return state;
+  return { status, since: status === state.status ? state.since : now, attempt };
+}

@@ -1,0 +1,56 @@
+import type { ErrorBody } from '@/lib/protocol/errors';
+import { API_BASE } from '@/lib/protocol/version';
+
+/** An answer that was not 2xx. `message` is the server's own sentence: it says what to do next. */
+export class RequestError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.name = 'RequestError';
+    this.status = status;
+  }
+}
+
+/**
+ * GET a read model.
+ *
+ * @param path below /api/v1, with a leading slash
+ * @throws RequestError, or TypeError when the server can't be reached
+ */
+export async function fetchJson<Body>(path: string, signal?: AbortSignal): Promise<Body> {
+  const response = await fetch(`${API_BASE}${path}`, {
+    credentials: 'same-origin',
+    cache: 'no-store',
+    headers: { accept: 'application/json' },
+    signal,
+  });
+  return bodyOf(response);
+}
+
+/**
+ * Asks something of the server.
+ *
+ * @param path below /api/v1, with a leading slash
+ * @throws RequestError, or TypeError or a TimeoutError when no answer came, and then nobody knows whether it was heard
+ */
+export async function postJson<Body>(path: string, body: object, signal?: AbortSignal): Promise<Body> {
+  const response = await fetch(`${API_BASE}${path}`, {
+    method: 'POST',
+    credentials: 'same-origin',
+    cache: 'no-store',
+    headers: { accept: 'application/json', 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal,
+  });
+  return bodyOf(response);
+}
+
+async function bodyOf<Body>(response: Response): Promise<Body> {
+  if (response.ok) return (await response.json()) as Body;
+  const body = (await response.json().catch(() => null)) as Partial<ErrorBody> | null;
+  throw new RequestError(
+    response.status,
+    body?.error?.message ?? `The server answered ${response.status}. Reload to try again.`,
+  );
+}

@@ -1,0 +1,59 @@
+'use client';
+
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
+import { type ConnectionState, initialConnectionState } from './connection-state';
+import { RequestError } from './fetch-json';
+import { LiveClient } from './live-client';
+
+const LiveContext = createContext<() => LiveClient>(() => {
+  throw new Error('LiveProvider is missing above this component');
+});
+
+function newQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        // A snapshot is kept current by the stream; fetching it again is only ever asked for by a gap.
+        staleTime: Number.POSITIVE_INFINITY,
+        gcTime: 10 * 60_000,
+        refetchOnWindowFocus: false,
+        // The folds keep unchanged rows identical themselves; comparing ten thousand turns again would cost a frame.
+        structuralSharing: false,
+        retry: (failures, error) => !(error instanceof RequestError && error.status < 500) && failures < 5,
+      },
+    },
+  });
+}
+
+/** One live connection and one cache for the page. Nothing connects before the first topic is asked for. */
+export function LiveProvider({ children }: { children: ReactNode }) {
+  const [queryClient] = useState(newQueryClient);
+  const [live] = useState(() => {
+    let client: LiveClient | null = null;
+    return () => {
+      client ??= new LiveClient();
+      return client;
+    };
+  });
+  return (
+    <LiveContext value={live}>
+      <QueryClientProvider client={queryClient}>{children}</QueryClientProvider>
+    </LiveContext>
+  );
+}
+
+export function useLiveClient(): () => LiveClient {
+  return useContext(LiveContext);
+}
+
+const BEFORE_HYDRATION = initialConnectionState(0);
+
+export function useConnectionState(): ConnectionState {
+  const live = useLiveClient();
+  return useSyncExternalStore(
+    (listener) => live().onState(listener),
+    () => live().state,
+    () => BEFORE_HYDRATION,
+  );
+}

@@ -1,0 +1,11 @@
+import { PortHub } from './port-hub';
+import type { Port } from './port-messages';
+
+/** The SharedWorker: HTTP/1.1 grants a browser six connections per host, and this one takes a single one for all tabs. */
+declare const self: { navigator: Navigator; onconnect: ((event: MessageEvent) => void) | null };
+
+const hub = new PortHub(self.navigator.locks);
+self.onconnect = (event) => {
+  const [port] = event.ports;
+  if (port) hub.attach(port as Port);
+};

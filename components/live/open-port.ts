@@ -1,0 +1,28 @@
+import { PortHub } from './port-hub';
+import type { Port } from './port-messages';
+
+/**
+ * The way to the live connection: the SharedWorker of this browser, or a hub of this page's own where there is none
+ * (some mobile browsers, sandboxed frames). Both speak the same messages.
+ *
+ * Failure: a worker script that can't be loaded (an old page after an upgrade) is replaced by a hub of the page's own.
+ */
+export function openPort(replace: (port: Port) => void): Port {
+  if (typeof SharedWorker === 'undefined') return portOfThisPage();
+  try {
+    const worker = new SharedWorker(new URL('./live-worker.ts', import.meta.url), {
+      type: 'module',
+      name: 'interlude-live',
+    });
+    worker.onerror = () => replace(portOfThisPage());
+    return worker.port;
+  } catch {
+    return portOfThisPage();
+  }
+}
+
+function portOfThisPage(): Port {
+  const { port1, port2 } = new MessageChannel();
+  new PortHub(undefined).attach(port2);
+  return port1;
+}

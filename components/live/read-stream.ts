@@ -1,0 +1,95 @@
+import { createParser } from 'eventsource-parser';
+import type { FrameData } from '@/lib/protocol/frames';
+import type { Position } from '@/lib/protocol/position';
+import { API_BASE } from '@/lib/protocol/version';
+import { isRowFrameName, type RowFrame } from './row-frame';
+
+/** No byte for this long (two heartbeats and a bit) means the connection is dead, whatever TCP thinks. */
+const SILENCE_MS = 40_000;
+
+export interface StreamHandlers {
+  hello(data: FrameData['hello']): void;
+  /** The row frames of one chunk, in order. */
+  rows(frames: RowFrame[]): void;
+  upToDate(position: Position): void;
+}
+
+/** How a stream ended. `bye`: the server said so beforehand. */
+export type StreamEnd = 'bye' | 'cut' | 'unauthorized';
+
+/**
+ * Reads one `GET /stream` to its end.
+ *
+ * Ordering: handlers are called in wire order; the rows of a chunk are handed over before a later `up-to-date`.
+ * Failure: never throws. Whatever goes wrong is `cut`; the caller resumes from the last position it was given.
+ */
+export async function readStream(
+  request: { topics: string[]; after: Position; signal: AbortSignal; fetch: typeof fetch },
+  handlers: StreamHandlers,
+): Promise<StreamEnd> {
+  const silence = new AbortController();
+  let timer = setTimeout(() => silence.abort(), SILENCE_MS);
+  const heard = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silence.abort(), SILENCE_MS);
+  };
+  try {
+    const query = new URLSearchParams([...request.topics.map((topic) => ['topic', topic]), ['after', request.after]]);
+    const response = await request.fetch(`${API_BASE}/stream?${query}`, {
+      headers: { accept: 'text/event-stream' },
+      credentials: 'same-origin',
+      cache: 'no-store',
+      signal: AbortSignal.any([request.signal, silence.signal]),
+    });
+    if (response.status === 401) return 'unauthorized';
+    if (!response.ok || !response.body) return 'cut';
+    return await readBody(response.body, handlers, heard);
+  } catch {
+    return 'cut';
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function readBody(
+  body: ReadableStream<Uint8Array>,
+  handlers: StreamHandlers,
+  heard: () => void,
+): Promise<StreamEnd> {
+  let rows: RowFrame[] = [];
+  let end: StreamEnd | null = null;
+  const flush = () => {
+    if (rows.length === 0) return;
+    const batch = rows;
+    rows = [];
+    handlers.rows(batch);
+  };
+  const parser = createParser({
+    onEvent({ id, event, data }) {
+      if (isRowFrameName(event) && id !== undefined) {
+        rows.push({ event, id, data: JSON.parse(data) } as RowFrame);
+      } else if (event === 'hello') {
+        handlers.hello(JSON.parse(data));
+      } else if (event === 'up-to-date') {
+        flush();
+        handlers.upToDate((JSON.parse(data) as FrameData['up-to-date']).position);
+      } else if (event === 'bye') {
+        end = 'bye';
+      }
+    },
+  });
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  try {
+    while (end === null) {
+      const { done, value } = await reader.read();
+      if (done) return 'cut';
+      heard();
+      parser.feed(decoder.decode(value, { stream: true }));
+      flush();
+    }
+    return end;
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,63 @@
+import type { RequestItem } from '@/lib/protocol/read-models';
+
+export interface Question {
+  /** By which its answer is known. */
+  text: string;
+  header: string | null;
+  options: { label: string; description: string | null }[];
+  multiSelect: boolean;
+}
+
+/**
+ * What a question asks, in the shape Claude Code's AskUserQuestion has; of anything else, its title with free text.
+ */
+export function questionsOf(item: Pick<RequestItem, 'title' | 'input'>): Question[] {
+  const { questions } = fields(item.input);
+  const known = Array.isArray(questions) ? questions.flatMap(questionOf) : [];
+  return known.length > 0 ? known : [{ text: item.title, header: null, options: [], multiSelect: false }];
+}
+
+function questionOf(value: unknown): Question[] {
+  const { question, header, options, multiSelect } = fields(value);
+  if (typeof question !== 'string' || question === '') return [];
+  return [
+    {
+      text: question,
+      header: typeof header === 'string' && header !== '' ? header : null,
+      options: Array.isArray(options) ? options.flatMap(optionOf) : [],
+      multiSelect: multiSelect === true,
+    },
+  ];
+}
+
+function optionOf(value: unknown): Question['options'] {
+  if (typeof value === 'string') return [{ label: value, description: null }];
+  const { label, description } = fields(value);
+  if (typeof label !== 'string') return [];
+  return [{ label, description: typeof description === 'string' ? description : null }];
+}
+
+function fields(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+export interface Choice {
+  labels: string[];
+  /** Written freely; it is chosen where it is not empty. */
+  other: string;
+}
+
+/** @returns the answers as the wire has them, null while a question is left open */
+export function answersOf(
+  questions: readonly Question[],
+  choices: readonly Choice[],
+): Record<string, string | string[]> | null {
+  const answers: Record<string, string | string[]> = {};
+  for (const [at, question] of questions.entries()) {
+    const { labels = [], other = '' } = choices[at] ?? {};
+    const said = [...labels, ...(other.trim() === '' ? [] : [other.trim()])];
+    if (said.length === 0) return null;
+    answers[question.text] = question.multiSelect ? said : (said.at(-1) as string);
+  }
+  return answers;
+}

@@ -1,0 +1,52 @@
+import { plainText, stripAnsi } from '@/components/ui/ansi';
+import { TimeOfDay } from '@/components/ui/clock';
+import { formatDuration } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
+import type { RequestItem } from '@/lib/protocol/read-models';
+
+const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
+  allowed: 'Allowed',
+  denied: 'Denied',
+  answered: 'Answered',
+  expired: 'Expired unanswered',
+  cancelled: 'Withdrawn',
+  unknown: 'Resolved, the agent did not say how',
+};
+
+/** What became of a request, by whom and when. */
+export function RequestOutcome({ item, tool }: { item: RequestItem; tool: string | null }) {
+  const outcome = item.outcome ?? 'unknown';
+  const decided = outcome === 'allowed' || outcome === 'denied' || outcome === 'answered';
+  // An answer that did not go through here was given where the agent runs.
+  const by = !decided ? '' : item.answer?.state === 'done' || item.answer?.state === 'queued' ? ' by operator' : '';
+  return (
+    <section
+      id={`request-${item.id}`}
+      tabIndex={-1}
+      aria-label={`${item.requestKind === 'permission' ? 'Permission' : 'Question'}: ${item.title}`}
+      className="my-1 outline-none"
+    >
+      <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
+        <Glyph
+          name={outcome === 'denied' ? 'stopped' : decided ? 'completed' : 'lost'}
+          className="relative top-[1.5px]"
+        />
+        <span className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">{plainText(item.title)}</span>
+        {tool !== null && <span className="text-ink-3">{tool}</span>}
+        <span className="tabular ml-auto flex shrink-0 gap-2 text-2xs text-ink-3">
+          {OUTCOME[outcome]}
+          {by}
+          {item.resolvedAt !== null && (
+            <>
+              {` after ${formatDuration(item.resolvedAt - item.at)}`}
+              <TimeOfDay at={item.resolvedAt} />
+            </>
+          )}
+        </span>
+      </p>
+      {item.message !== null && (
+        <p className="mt-0.5 max-w-prose pl-5 text-ink-2 text-xs [overflow-wrap:anywhere]">{stripAnsi(item.message)}</p>
+      )}
+    </section>
+  );
+}

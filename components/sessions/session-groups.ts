@@ -1,0 +1,31 @@
+import { SESSION_STATES, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
+import { sessionTitle } from './session-words';
+
+export interface SessionGroup {
+  state: SessionState;
+  sessions: SessionSummary[];
+}
+
+/**
+ * Sessions by what they need of a person, most urgent first; within a group the newest first. A group without sessions
+ * is left out.
+ */
+export function groupSessions(sessions: readonly SessionSummary[], search: string): SessionGroup[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = sessions.filter((session) => matches(session, words));
+  return SESSION_STATES.map((state) => ({
+    state,
+    sessions: found.filter((session) => session.state === state).sort((a, b) => rank(b) - rank(a)),
+  })).filter((group) => group.sessions.length > 0);
+}
+
+/** Working sessions keep their place while they work: a list that re-sorts with every word can't be clicked. */
+function rank(session: SessionSummary): number {
+  return session.state === 'idle' || session.state === 'done' ? session.lastEventAt : session.stateSince;
+}
+
+function matches(session: SessionSummary, words: string[]): boolean {
+  if (words.length === 0) return true;
+  const text = `${sessionTitle(session)} ${session.agentId} ${session.id} ${session.lastText ?? ''}`.toLowerCase();
+  return words.every((word) => text.includes(word));
+}

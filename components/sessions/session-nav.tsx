@@ -1,0 +1,148 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { ChevronRight, Search, X } from 'lucide-react';
+import { useDeferredValue, useMemo, useRef, useState } from 'react';
+import { Boundary } from '@/components/ui/boundary';
+import type { SessionList } from '@/lib/protocol/read-models';
+import { groupSessions, type SessionGroup } from './session-groups';
+import { SessionRow } from './session-row';
+import { STATE_WORD } from './session-words';
+import { useListKeys } from './use-list-keys';
+
+/** More finished sessions than this start out folded: what is done needs no look. */
+const DONE_SHOWN = 5;
+
+/**
+ * The list of sessions, grouped by what needs a look. The same element is the start page and, beside a session, the
+ * sidebar; it lays itself out by its own width.
+ */
+export function SessionNav(props: {
+  list: SessionList | undefined;
+  currentId: string | null;
+  /** Whether j and k move in the list wherever the focus is. */
+  keysEverywhere: boolean;
+  empty: React.ReactNode;
+}) {
+  const { list, currentId, keysEverywhere, empty } = props;
+  const box = useRef<HTMLElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const [search, setSearch] = useState('');
+  const wanted = useDeferredValue(search);
+  const sessions = list?.sessions;
+  const groups = useMemo(() => groupSessions(sessions ?? [], wanted), [sessions, wanted]);
+  const [lastId, setLastId] = useState(currentId);
+  if (currentId !== null && currentId !== lastId) setLastId(currentId);
+  useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
+
+  return (
+    <nav ref={box} aria-label="Sessions" className="@container flex min-h-0 flex-1 flex-col">
+      {sessions?.length !== 0 && <SearchField field={field} value={search} onChange={setSearch} />}
+      <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
+        {sessions === undefined && <p className="px-4 py-3 text-ink-3">Loading sessions…</p>}
+        {sessions?.length === 0 && empty}
+        {groups.map((group) => (
+          <Group
+            key={group.state}
+            group={group}
+            currentId={currentId}
+            // What was searched for is shown, and so is what is all there is.
+            unfolds={wanted !== '' || groups.length === 1}
+          />
+        ))}
+        {sessions !== undefined && sessions.length > 0 && groups.length === 0 && (
+          <p className="px-4 py-3 text-ink-3">No session has “{wanted}” in its title, agent, id or last words.</p>
+        )}
+        {list?.hasMore && <p className="px-4 pt-2 text-2xs text-ink-3">Older sessions are not listed.</p>}
+      </div>
+    </nav>
+  );
+}
+
+function Group({ group, currentId, unfolds }: { group: SessionGroup; currentId: string | null; unfolds: boolean }) {
+  const foldable = group.state === 'done' && group.sessions.length > DONE_SHOWN && !unfolds;
+  const [unfolded, setUnfolded] = useState(false);
+  const open = !foldable || unfolded;
+  const id = `sessions-${group.state}`;
+  return (
+    <section aria-labelledby={id} className="pt-3">
+      <h2 id={id} className="flex items-center px-4 pb-1 text-2xs text-ink-3">
+        {foldable ? (
+          <button
+            type="button"
+            aria-expanded={open}
+            onClick={() => setUnfolded(!unfolded)}
+            className="hit -ml-1 flex items-center gap-1 hover:text-ink"
+          >
+            <ChevronRight size={12} aria-hidden="true" className={clsx('transition-transform', open && 'rotate-90')} />
+            <GroupTitle group={group} />
+          </button>
+        ) : (
+          <GroupTitle group={group} />
+        )}
+      </h2>
+      <ul>
+        {(open ? group.sessions : []).map((session) => (
+          <li key={session.id}>
+            <Boundary
+              of={session}
+              fallback={<p className="px-4 py-2 text-ink-3 text-xs">This session can’t be shown.</p>}
+            >
+              <SessionRow session={session} current={session.id === currentId} />
+            </Boundary>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function GroupTitle({ group }: { group: SessionGroup }) {
+  const urgent = group.state === 'failed' || group.state === 'waiting';
+  return (
+    <span className="flex items-baseline gap-1.5">
+      <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>{STATE_WORD[group.state]}</span>
+      <span className="tabular">{group.sessions.length}</span>
+    </span>
+  );
+}
+
+function SearchField(props: {
+  field: React.RefObject<HTMLInputElement | null>;
+  value: string;
+  onChange: (value: string) => void;
+}) {
+  const { field, value, onChange } = props;
+  return (
+    <div className="relative mx-4 mt-2 flex items-center border-line border-b focus-within:border-accent">
+      <Search size={14} strokeWidth={1.75} aria-hidden="true" className="shrink-0 text-ink-3" />
+      <input
+        ref={field}
+        type="search"
+        aria-label="Search sessions"
+        placeholder="Search"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape') return;
+          event.stopPropagation();
+          if (value === '') field.current?.blur();
+          else onChange('');
+        }}
+        className="h-8 w-full bg-transparent px-2 outline-none placeholder:text-ink-3 [&::-webkit-search-cancel-button]:hidden"
+      />
+      {value === '' ? (
+        <kbd className="shrink-0 text-2xs text-ink-3">/</kbd>
+      ) : (
+        <button
+          type="button"
+          aria-label="Clear search"
+          onClick={() => onChange('')}
+          className="hit text-ink-3 hover:text-ink"
+        >
+          <X size={14} aria-hidden="true" />
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,106 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { ChevronRight } from 'lucide-react';
+import { memo, type ReactNode, useId, useState } from 'react';
+import { stripAnsi } from '@/components/ui/ansi';
+import { Glyph } from '@/components/ui/glyph';
+import { JumpLink } from '@/components/ui/jump';
+import { longRunClass } from '@/components/ui/long-run';
+import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
+import { TaskFacts } from './task-facts';
+import { TaskOutcome } from './task-status';
+import { TaskSteps } from './task-steps';
+import { TaskStop } from './task-stop';
+import { isBoilerplate, TASK_WORD, taskAnchor } from './task-words';
+
+const RULE: Record<TaskStatus, string> = {
+  running: 'border-working',
+  completed: 'border-line-strong',
+  failed: 'border-failed',
+  stopped: 'border-line-strong',
+  lost: 'border-waiting border-dashed',
+};
+
+interface TaskCardProps {
+  task: Task;
+  /** The tool call that started it, as the transcript shows calls. */
+  call: ReactNode;
+  renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode;
+  /** Called before the card grows because the reader unfolds it. */
+  onUnfold: () => void;
+}
+
+/** A task at the place where it started. It goes on telling the truth there after the turn has moved on. */
+export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfold }: TaskCardProps) {
+  const [open, setOpen] = useState(false);
+  const stepsId = useId();
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
+    <div
+      role="group"
+      id={taskAnchor(task)}
+      tabIndex={-1}
+      aria-label={`Task ${task.description}: ${TASK_WORD[task.status]}`}
+      className={clsx('my-2.5 border-l-2 pl-3 outline-none', RULE[task.status])}
+    >
+      <div className="flex items-center gap-2">
+        <Glyph name={task.status} />
+        <span className="min-w-0 truncate font-medium" title={task.description}>
+          {task.description}
+        </span>
+        <TaskOutcome task={task} className="flex-1" />
+      </div>
+      {call}
+      {task.error !== null && (
+        <p className={clsx('py-0.5 text-failed text-xs [overflow-wrap:anywhere]', longRunClass(task.error))}>
+          {stripAnsi(task.error)}
+        </p>
+      )}
+      {task.summary !== null && !open && !isBoilerplate(task) && (
+        <p
+          className={clsx(
+            'line-clamp-3 max-w-prose whitespace-pre-line py-0.5 text-ink-2 text-xs [overflow-wrap:anywhere]',
+            longRunClass(task.summary),
+          )}
+        >
+          {stripAnsi(task.summary)}
+        </p>
+      )}
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
+        {task.kind !== 'shell' && (
+          <button
+            type="button"
+            aria-expanded={open}
+            aria-controls={open ? stepsId : undefined}
+            onClick={() => {
+              onUnfold();
+              setOpen(!open);
+            }}
+            className="-ml-0.5 flex items-center gap-1 hover:text-ink"
+          >
+            <ChevronRight size={12} aria-hidden="true" className={clsx('transition-transform', open && 'rotate-90')} />
+            What it did
+          </button>
+        )}
+        {task.summary !== null && isBoilerplate(task) && <span>{task.summary}</span>}
+        <TaskFacts task={task} />
+        <TaskStop task={task} />
+        {task.answeredInTurnId !== null && task.answeredInTurnId !== task.startedInTurnId && (
+          <JumpLink
+            anchor={`turn-${task.answeredInTurnId}`}
+            className="flex items-center gap-1 text-accent hover:underline"
+          >
+            <Glyph name="woken" className="scale-90" />
+            Woke the agent
+          </JumpLink>
+        )}
+      </div>
+      {open && (
+        <div id={stepsId} className="mt-1.5">
+          <TaskSteps task={task} renderItems={renderItems} />
+        </div>
+      )}
+    </div>
+  );
+});

@@ -1,0 +1,39 @@
+import { clsx } from 'clsx';
+import { stripAnsi } from '@/components/ui/ansi';
+import { Glyph } from '@/components/ui/glyph';
+import { JumpLink } from '@/components/ui/jump';
+import { longRunClass } from '@/components/ui/long-run';
+import type { Task, TaskItem } from '@/lib/protocol/read-models';
+import { TaskOutcome } from './task-status';
+import { TASK_WORD, taskAnchor } from './task-words';
+
+/** The end of a task, at the place where the agent was told of it. Its card is where it started. */
+export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
+  const { item, standsAlone } = props;
+  // Here it was given up as lost, whatever its agent told of it later.
+  const gaveUp = item.phase === 'lost' && props.task.status !== 'lost';
+  const task: Task = gaveUp ? { ...props.task, status: 'lost', exitCode: null, summary: null } : props.task;
+  const line = (
+    <>
+      <p className="flex items-center gap-2 text-xs">
+        <Glyph name={item.phase === 'started' ? 'running' : item.phase} />
+        <JumpLink anchor={taskAnchor(task)} className="min-w-0 truncate text-ink-2 hover:text-ink hover:underline">
+          {task.description}
+        </JumpLink>
+        <TaskOutcome task={task} />
+      </p>
+      {standsAlone && task.summary !== null && (
+        <p className={clsx('line-clamp-3 max-w-prose pl-5 text-ink-2 text-xs', longRunClass(task.summary))}>
+          {stripAnsi(task.summary)}
+        </p>
+      )}
+    </>
+  );
+  if (!standsAlone) return <div className="my-1.5">{line}</div>;
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
+    <div role="group" aria-label={`Task ${task.description}: ${TASK_WORD[task.status]}`} className="my-1.5">
+      {line}
+    </div>
+  );
+}

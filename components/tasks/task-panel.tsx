@@ -1,0 +1,57 @@
+'use client';
+
+import { useMemo, useState } from 'react';
+import { Glyph } from '@/components/ui/glyph';
+import { JumpLink } from '@/components/ui/jump';
+import { comparePositions } from '@/lib/protocol/position';
+import type { Task } from '@/lib/protocol/read-models';
+import { TaskOutcome } from './task-status';
+import { taskAnchor } from './task-words';
+
+/** Tasks listed at first, and added with each asking. */
+const SHOWN = 60;
+
+/** A session's tasks on one side: those that run first, then the newest. */
+export function TaskPanel({ tasks }: { tasks: readonly Task[] }) {
+  const ordered = useMemo(() => orderTasks(tasks), [tasks]);
+  const [most, setMost] = useState(SHOWN);
+  const running = ordered.filter((task) => task.status === 'running').length;
+  return (
+    <aside aria-label="Tasks" className="flex min-h-0 flex-col">
+      <h2 className="flex items-baseline gap-1.5 px-5 pt-4 pb-1.5 text-2xs text-ink-3">
+        <span className="font-medium text-ink-2">Tasks</span>
+        <span className="tabular">{running > 0 ? `${running} of ${ordered.length} running` : ordered.length}</span>
+      </h2>
+      <ul className="min-h-0 flex-1 overflow-y-auto pb-6">
+        {ordered.slice(0, most).map((task) => (
+          <li key={task.position}>
+            <JumpLink
+              anchor={taskAnchor(task)}
+              className="grid grid-cols-[12px_minmax(0,1fr)] items-baseline gap-x-2.5 px-5 py-1.5 -outline-offset-2 hover:bg-raised/60"
+            >
+              <Glyph name={task.status} className="relative top-[1.5px]" />
+              <span className="truncate">{task.description}</span>
+              <TaskOutcome task={task} className="col-start-2" />
+            </JumpLink>
+          </li>
+        ))}
+        {ordered.length > most && (
+          <li className="px-5 py-2">
+            <button
+              type="button"
+              onClick={() => setMost(most + SHOWN * 4)}
+              className="text-ink-3 text-xs underline hover:text-ink"
+            >
+              Show older of {ordered.length.toLocaleString('en')}
+            </button>
+          </li>
+        )}
+      </ul>
+    </aside>
+  );
+}
+
+export function orderTasks(tasks: readonly Task[]): Task[] {
+  const running = (task: Task) => (task.status === 'running' ? 1 : 0);
+  return [...tasks].sort((a, b) => running(b) - running(a) || comparePositions(b.position, a.position));
+}

@@ -1,0 +1,25 @@
+import { clsx } from 'clsx';
+import { RunningClock } from '@/components/ui/clock';
+import { formatDuration } from '@/components/ui/duration';
+import type { Task } from '@/lib/protocol/read-models';
+import { taskOutcome } from './task-words';
+
+/** How it stands with a task and how long it took: `failed, exit 3 · 3.0 s`. */
+export function TaskOutcome({ task, className }: { task: Task; className?: string }) {
+  return (
+    <span className={clsx('tabular flex shrink-0 items-baseline gap-2 text-2xs', className)}>
+      <span
+        className={task.status === 'failed' ? 'text-failed' : task.status === 'lost' ? 'text-waiting' : 'text-ink-2'}
+      >
+        {taskOutcome(task)}
+      </span>
+      <span className="ml-auto text-ink-3">
+        {task.endedAt === null ? (
+          <RunningClock since={task.startedAt} />
+        ) : (
+          formatDuration(task.usage?.durationMs ?? task.endedAt - task.startedAt)
+        )}
+      </span>
+    </span>
+  );
+}

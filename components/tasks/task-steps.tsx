@@ -1,0 +1,33 @@
+'use client';
+
+import type { ReactNode } from 'react';
+import type { Item, Task } from '@/lib/protocol/read-models';
+import { useTaskDetail } from './use-tasks';
+
+/** What a subagent said and did, loaded when it is asked for and live from then on. */
+export function TaskSteps(props: {
+  task: Task;
+  renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode;
+}) {
+  const { task, renderItems } = props;
+  const detail = useTaskDetail(task, true);
+  if (detail.isError) {
+    return (
+      <p className="text-ink-3 text-xs">
+        {detail.error.message}{' '}
+        <button type="button" onClick={() => detail.refetch()} className="underline hover:text-ink">
+          Try again
+        </button>
+      </p>
+    );
+  }
+  if (!detail.data) return <p className="text-ink-3 text-xs">Loading what it did…</p>;
+  if (detail.data.items.length === 0) {
+    return (
+      <p className="text-ink-3 text-xs">
+        {task.status === 'running' ? 'Nothing said or done yet.' : 'It left no record of what it did.'}
+      </p>
+    );
+  }
+  return renderItems(detail.data.items, task.endedAt);
+}

@@ -1,0 +1,32 @@
+import { plainText } from '@/components/ui/ansi';
+import type { Task, TaskStatus } from '@/lib/protocol/read-models';
+
+export const TASK_WORD: Record<TaskStatus, string> = {
+  running: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  stopped: 'stopped',
+  lost: 'lost',
+};
+
+/** `failed, exit 3`. An exit code of 0 says no more than "completed" does. */
+export function taskOutcome(task: Pick<Task, 'status' | 'exitCode'>): string {
+  const exit = task.exitCode !== null && task.exitCode !== 0 ? `, exit ${task.exitCode}` : '';
+  return `${TASK_WORD[task.status]}${exit}`;
+}
+
+/** A task whose names are safe to show: what agents write may hold what a terminal acts on. */
+export function readableTask(task: Task): Task {
+  const description = plainText(task.description) || task.id;
+  return description === task.description ? task : { ...task, description };
+}
+
+/** Where a task's card stands in the page. */
+export function taskAnchor(task: Pick<Task, 'position'>): string {
+  return `task-${task.position}`;
+}
+
+/** Whether the summary only repeats name, status and exit code, as Claude Code's does for every shell command. */
+export function isBoilerplate(task: Pick<Task, 'summary'>): boolean {
+  return /^Background command ".*" (?:completed|failed|was stopped|stopped)\b.{0,40}$/s.test(task.summary ?? '');
+}

@@ -1,0 +1,16 @@
+import { ArrowDown } from 'lucide-react';
+
+/** The way back to the end, and how much has come there meanwhile. */
+export function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) {
+  return (
+    <button
+      type="button"
+      onClick={onJump}
+      className="-translate-x-1/2 absolute bottom-4 left-1/2 flex items-center gap-1.5 rounded-full bg-ink px-3 py-1 text-ground text-xs shadow-lg hover:bg-ink-2"
+    >
+      <ArrowDown size={13} aria-hidden="true" />
+      <span className="tabular">{count > 0 ? `${count} new` : 'Jump to latest'}</span>
+      {count > 0 && <span className="sr-only">, jump to latest</span>}
+    </button>
+  );
+}

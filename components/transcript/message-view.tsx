@@ -1,0 +1,82 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { Reply } from 'lucide-react';
+import { memo } from 'react';
+import { stripAnsi } from '@/components/ui/ansi';
+import { CopyButton } from '@/components/ui/copy-button';
+import { Glyph } from '@/components/ui/glyph';
+import { longRunClass } from '@/components/ui/long-run';
+import { Markdown } from '@/components/ui/markdown/markdown';
+import type { MessageItem } from '@/lib/protocol/read-models';
+import { messageAnchor, ReplyLink } from './reply-link';
+import { useTranscriptSlots } from './transcript-slots';
+
+interface MessageViewProps {
+  item: MessageItem;
+  queued: boolean;
+  /** The messages it answers, where its place does not say so. */
+  answers: string;
+}
+
+/** What somebody said. A user's words are shown as typed; an agent's as the markdown it writes. */
+export const MessageView = memo(function MessageView({ item, queued, answers }: MessageViewProps) {
+  const slots = useTranscriptSlots();
+  if (item.role === 'assistant') return <Answer item={item} answers={answers} />;
+  return (
+    <div
+      id={messageAnchor(item.id)}
+      tabIndex={-1}
+      className="group/message my-2 flex max-w-prose items-start gap-2 rounded-md bg-raised px-3 py-2 outline-none first:mt-0"
+    >
+      <div className="min-w-0 flex-1">
+        <ReplyLink answers={answers} />
+        <span className={item.name === null ? 'sr-only' : 'block text-2xs text-ink-3'}>
+          {item.name ?? (item.role === 'user' ? 'User:' : 'System:')}
+        </span>
+        <p className={clsx('whitespace-pre-wrap text-md [overflow-wrap:anywhere]', longRunClass(item.text))}>
+          {stripAnsi(item.text)}
+        </p>
+        {item.delivery !== null && slots.renderDelivery(item)}
+        {queued && item.delivery === null && (
+          <p className="mt-1 flex items-center gap-1.5 text-2xs text-waiting">
+            <Glyph name="waiting" />
+            Queued: no turn has answered it yet
+          </p>
+        )}
+      </div>
+      <CopyButton
+        label="Copy message"
+        text={() => item.text}
+        className="mt-1 pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-hover/message:opacity-100"
+      />
+    </div>
+  );
+});
+
+function Answer({ item, answers }: { item: MessageItem; answers: string }) {
+  const { replyTo } = useTranscriptSlots();
+  if (item.text === '' && !item.streaming) return null;
+  return (
+    <div id={messageAnchor(item.id)} tabIndex={-1} className="group/message relative my-2 outline-none first:mt-0">
+      <ReplyLink answers={answers} />
+      {item.name !== null && <p className="text-2xs text-ink-3">{item.name}</p>}
+      <Markdown text={item.text} streaming={item.streaming} className={item.streaming ? CARET : undefined} />
+      {replyTo !== null && !item.streaming && (
+        <button
+          type="button"
+          aria-label="Reply to this"
+          title="Reply to this"
+          onClick={() => replyTo(item.id)}
+          className="hit absolute top-1 right-0 text-ink-3 pointer-coarse:opacity-100 opacity-0 hover:text-ink focus-visible:opacity-100 group-hover/message:opacity-100"
+        >
+          <Reply size={13} strokeWidth={1.75} aria-hidden="true" />
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A caret after the last word while it streams. */
+const CARET =
+  "[&>:last-child]:after:ml-0.5 [&>:last-child]:after:inline-block [&>:last-child]:after:h-[1em] [&>:last-child]:after:w-[2px] [&>:last-child]:after:translate-y-[2px] [&>:last-child]:after:bg-ink-3 [&>:last-child]:after:animate-caret [&>:last-child]:after:content-['']";

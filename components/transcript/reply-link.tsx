@@ -1,0 +1,53 @@
+'use client';
+
+import { CornerDownRight } from 'lucide-react';
+import { JumpLink } from '@/components/ui/jump';
+import type { Item, MessageItem } from '@/lib/protocol/read-models';
+import { useTranscriptSlots } from './transcript-slots';
+
+/** The anchor of a message. */
+export const messageAnchor = (id: string) => `message-${id}`;
+
+/**
+ * The messages an item answers, as far as its place does not say so: what stands right before an answer needs no link,
+ * and what the answer before it said already is not said again.
+ *
+ * @returns their ids, joined by spaces, so that equal ones are the same to who renders them
+ */
+export function repliesToSay(items: readonly Item[], at: number): string {
+  const item = items[at];
+  if (item?.kind !== 'message' || item.replyTo.length === 0) return '';
+  const plain = new Set<string>();
+  for (let before = at - 1; before >= 0; before--) {
+    const other = items[before] as Item;
+    if (other.kind !== 'message') continue;
+    if (other.role === item.role) for (const id of other.replyTo) plain.add(id);
+    else plain.add(other.id);
+    if (other.role === 'assistant') break;
+  }
+  return item.replyTo.filter((id) => !plain.has(id)).join(' ');
+}
+
+/** `in reply to …`, leading there. */
+export function ReplyLink({ answers }: { answers: string }) {
+  const slots = useTranscriptSlots();
+  if (answers === '') return null;
+  return (
+    <p className="flex flex-wrap items-baseline gap-x-2 text-2xs text-ink-3">
+      {answers.split(' ').map((id) => (
+        <JumpLink key={id} anchor={messageAnchor(id)} className="flex min-w-0 items-baseline gap-1 hover:text-ink">
+          <CornerDownRight size={11} aria-hidden="true" className="relative top-[1.5px] shrink-0" />
+          <span className="truncate underline decoration-line-strong underline-offset-2">
+            in reply to {slots.quoteOf(id) ?? 'an earlier message'}
+          </span>
+        </JumpLink>
+      ))}
+    </p>
+  );
+}
+
+/** The part of a message that is quoted where it is named. */
+export function quote(item: Pick<MessageItem, 'text'>): string {
+  const line = item.text.trim().split('\n', 1)[0] ?? '';
+  return line.length > 60 ? `${line.slice(0, 60)}…` : line;
+}

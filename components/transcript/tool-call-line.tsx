@@ -1,0 +1,89 @@
+'use client';
+
+import { memo, useId, useState } from 'react';
+import { RunningClock } from '@/components/ui/clock';
+import { formatDuration } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
+import { TerminalText } from '@/components/ui/terminal-text';
+import type { ToolCallItem } from '@/lib/protocol/read-models';
+import { useHoldTail } from './hold-tail';
+import { ToolIcon } from './tool-icon';
+import { ToolInput } from './tool-input';
+import { tellingArgument, toolName } from './tool-words';
+
+/** Shorter calls don't show how long they took: on a calm page only what is worth reading is written. */
+const NOTABLE_MS = 1_000;
+
+/** A tool call on one line, which unfolds to what it was given and what it gave. */
+export const ToolCallLine = memo(function ToolCallLine(props: { call: ToolCallItem; inCard?: boolean }) {
+  const { call, inCard = false } = props;
+  const [open, setOpen] = useState(false);
+  const id = useId();
+  const hold = useHoldTail();
+  // The card's title is the call's description already.
+  const argument = tellingArgument(call, inCard ? 'description' : undefined);
+  return (
+    <div>
+      <button
+        type="button"
+        aria-expanded={open}
+        aria-controls={open ? id : undefined}
+        onClick={() => {
+          hold();
+          setOpen(!open);
+        }}
+        className="-mx-1.5 flex w-[calc(100%+12px)] min-w-0 items-center gap-2 rounded px-1.5 py-[3px] text-left text-xs hover:bg-raised/70"
+      >
+        <ToolIcon name={call.name} />
+        <span className="shrink-0 text-ink-2">{toolName(call.name)}</span>
+        <Argument text={argument} />
+        <CallStatus call={call} />
+      </button>
+      {open && (
+        <div id={id} className="mt-1 mb-3 ml-[6px] space-y-2 border-l pl-[15px]">
+          <ToolInput call={call} />
+          {call.result !== null && call.result !== '' && <TerminalText text={call.result} label="output" />}
+          {call.result === '' && <p className="text-ink-3 text-xs">No output.</p>}
+          {call.result === null && call.status !== 'running' && <p className="text-ink-3 text-xs">No result came.</p>}
+        </div>
+      )}
+    </div>
+  );
+});
+
+/** A path keeps its end when it has to be cut: the file's name tells most. */
+function Argument({ text }: { text: string }) {
+  const [, folder, file] = /^((?:[\w.@~-]*\/)+)([^/\s]+)$/.exec(text) ?? [];
+  if (folder === undefined || file === undefined) {
+    return <span className="min-w-0 flex-1 truncate font-mono text-ink-3">{text}</span>;
+  }
+  return (
+    <span className="flex min-w-0 flex-1 font-mono text-ink-3">
+      <span className="min-w-0 truncate">{folder}</span>
+      <span className="max-w-[70%] shrink-0 truncate text-ink-2">{file}</span>
+    </span>
+  );
+}
+
+function CallStatus({ call }: { call: ToolCallItem }) {
+  const took = call.endedAt === null ? null : call.endedAt - call.at;
+  return (
+    <span className="tabular flex shrink-0 items-center gap-1.5 text-2xs text-ink-3">
+      {call.status === 'running' && (
+        <>
+          <RunningClock since={call.at} />
+          <Glyph name="running" />
+          <span className="sr-only">running</span>
+        </>
+      )}
+      {call.status !== 'running' && took !== null && took >= NOTABLE_MS && <span>{formatDuration(took)}</span>}
+      {call.status === 'failed' && (
+        <span className="flex items-center gap-1 text-failed">
+          failed
+          <Glyph name="failed" />
+        </span>
+      )}
+      {call.status === 'completed' && <span className="sr-only">completed</span>}
+    </span>
+  );
+}

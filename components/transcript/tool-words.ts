@@ -1,0 +1,67 @@
+import { plainText } from '@/components/ui/ansi';
+import type { ToolCallItem } from '@/lib/protocol/read-models';
+
+/** The argument that tells most about a call, by what agents call it, most telling first. */
+const TELLING = [
+  'command',
+  'cmd',
+  'file_path',
+  'filePath',
+  'notebook_path',
+  'pattern',
+  'path',
+  'query',
+  'url',
+  'description',
+  'skill',
+  'prompt',
+  'task_id',
+  'name',
+  'subject',
+  'message',
+  'text',
+];
+
+/**
+ * One line about a call: the command, the file, the pattern. While the arguments still stream, what has come of it.
+ *
+ * @param except an argument that is told elsewhere already
+ * @returns '' when nothing tells
+ */
+export function tellingArgument(call: Pick<ToolCallItem, 'args' | 'argsText'>, except?: string): string {
+  if (typeof call.args === 'string') return oneLine(call.args);
+  if (typeof call.args !== 'object' || call.args === null) return tellingPart(call.argsText);
+  const args = call.args as Record<string, unknown>;
+  for (const name of TELLING) {
+    const value = args[name];
+    if (name !== except && typeof value === 'string' && value !== '') return oneLine(value);
+  }
+  const todos = args.todos;
+  if (Array.isArray(todos)) return `${todos.length} items`;
+  const first = Object.values(args).find((value) => typeof value === 'string' && value !== '');
+  return typeof first === 'string' ? oneLine(first) : '';
+}
+
+function tellingPart(argsText: string): string {
+  for (const name of TELLING) {
+    const found = new RegExp(`"${name}"\\s*:\\s*"((?:[^"\\\\]|\\\\.)*)`).exec(argsText);
+    if (!found?.[1]) continue;
+    try {
+      return oneLine(JSON.parse(`"${found[1]}"`) as string);
+    } catch {
+      return oneLine(found[1]);
+    }
+  }
+  return '';
+}
+
+function oneLine(text: string): string {
+  const line = plainText(text);
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+}
+
+/** `mcp__github__create_issue` → `github: create_issue`. */
+export function toolName(name: string): string {
+  const parts = /^mcp__(.+?)__(.+)$/.exec(name);
+  return parts ? `${parts[1]}: ${parts[2]}` : name;
+}

@@ -1,0 +1,45 @@
+'use client';
+
+import { createContext, type ReactNode, useContext } from 'react';
+import type { Position } from '@/lib/protocol/position';
+import type { MessageItem, RequestItem, Task, TaskItem } from '@/lib/protocol/read-models';
+
+/** What the page gives the transcript of the things it shows but does not know: tasks, requests, the way of messages. */
+export interface TranscriptSlots {
+  findTask(ref: { id: string; runId: string | null; position: Position | null }): Task | null;
+  /** How a task stands, in words: `failed, exit 3`. */
+  outcomeOf(task: Task): string;
+  /** Its summary, unless that says no more than its outcome does. */
+  tellingSummary(task: Task): string | null;
+  /** The anchor of a task's card. */
+  anchorOf(task: Task): string;
+  /** Whether the card of this task is in the loaded part. */
+  hasCard(task: Task): boolean;
+  renderTask(item: TaskItem, call: ReactNode): ReactNode;
+  renderRequest(item: RequestItem): ReactNode;
+  /** How far a message has come that was sent from here. */
+  renderDelivery(item: MessageItem): ReactNode;
+  /** The beginning of a message, null where it is not loaded. */
+  quoteOf(messageId: string): string | null;
+  /** Begins a message that answers this one; null where nobody can be written to. */
+  replyTo: ((messageId: string) => void) | null;
+}
+
+const SlotsContext = createContext<TranscriptSlots>({
+  findTask: () => null,
+  outcomeOf: () => '',
+  tellingSummary: () => null,
+  anchorOf: () => '',
+  hasCard: () => false,
+  renderTask: () => null,
+  renderRequest: () => null,
+  renderDelivery: () => null,
+  quoteOf: () => null,
+  replyTo: null,
+});
+
+export const TranscriptSlotsProvider = SlotsContext.Provider;
+
+export function useTranscriptSlots(): TranscriptSlots {
+  return useContext(SlotsContext);
+}

@@ -1,0 +1,67 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { memo, useCallback } from 'react';
+import { TimeOfDay } from '@/components/ui/clock';
+import type { TaskItem, Turn } from '@/lib/protocol/read-models';
+import { ItemList } from './item-list';
+import { useTranscriptSlots } from './transcript-slots';
+import { turnName } from './turn-cause';
+import { TurnFooter } from './turn-footer';
+import { BetweenRunHeader } from './turn-header';
+
+/** The line down the left of the transcript: plain where people asked, in the accent where the agent woke by itself. */
+const SPINE: Record<Turn['kind'], string> = {
+  user: 'border-line',
+  'between-run': 'border-accent',
+  none: 'border-line border-dashed',
+};
+
+export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Turn; flash: boolean }) {
+  const slots = useTranscriptSlots();
+  const triggered = turn.trigger?.taskIds;
+  // The header of a woken turn says how its tasks ended; said again below it would only be longer.
+  const renderTask = useCallback(
+    (item: TaskItem, call: React.ReactNode) => {
+      if (item.phase !== 'started' && triggered?.includes(item.id)) {
+        const task = slots.findTask(item);
+        if (task !== null && slots.hasCard(task)) return null;
+      }
+      return slots.renderTask(item, call);
+    },
+    [slots, triggered],
+  );
+  const startedBy = useCallback((item: TaskItem) => slots.findTask(item)?.toolCallId ?? null, [slots]);
+
+  return (
+    <article
+      id={`turn-${turn.id}`}
+      aria-label={turnName(turn, slots)}
+      tabIndex={-1}
+      data-turn={turn.id}
+      className={clsx(
+        'group/turn grid scroll-mt-4 grid-cols-[minmax(0,1fr)] outline-none sm:grid-cols-[60px_minmax(0,1fr)]',
+        flash && 'animate-flash',
+      )}
+    >
+      <TimeOfDay
+        at={turn.startedAt}
+        className="hidden pt-3 pr-3 text-right text-2xs text-ink-3 leading-[18px]! sm:block"
+      />
+      <div className={clsx('mt-3 mb-2 ml-2 min-w-0 border-l-2 pr-4 pl-3 sm:ml-0 sm:pr-6 sm:pl-6', SPINE[turn.kind])}>
+        {turn.kind === 'between-run' && <BetweenRunHeader turn={turn} />}
+        {turn.kind === 'user' && <h2 className="sr-only">User turn</h2>}
+        {turn.kind === 'none' && <h2 className="sr-only">Outside any turn</h2>}
+        <ItemList
+          items={turn.items}
+          endedAt={turn.endedAt}
+          queued={turn.kind === 'none'}
+          renderTask={renderTask}
+          renderRequest={slots.renderRequest}
+          startedBy={startedBy}
+        />
+        <TurnFooter turn={turn} />
+      </div>
+    </article>
+  );
+});

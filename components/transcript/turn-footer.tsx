@@ -1,0 +1,72 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { stripAnsi } from '@/components/ui/ansi';
+import { RunningClock, TimeOfDay } from '@/components/ui/clock';
+import { CopyButton } from '@/components/ui/copy-button';
+import { formatDuration } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
+import { longRunClass } from '@/components/ui/long-run';
+import type { Turn } from '@/lib/protocol/read-models';
+
+/** How a turn stands: running with its clock, or how long it took; and what can be taken from it. */
+export function TurnFooter({ turn }: { turn: Turn }) {
+  if (turn.kind === 'none') return null;
+  if (turn.state === 'open') {
+    const asked = turn.items.find((item) => item.kind === 'request' && item.outcome === null);
+    return (
+      <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
+        <Glyph name={asked === undefined ? 'working' : 'waiting'} />
+        {asked === undefined ? 'Working' : 'Waiting for an answer'} <RunningClock since={asked?.at ?? turn.startedAt} />
+      </p>
+    );
+  }
+  const answer = answerOf(turn);
+  return (
+    <footer className="mt-1 text-2xs text-ink-3">
+      {turn.state === 'failed' && (
+        <p className="my-1 flex items-start gap-2 text-failed text-xs">
+          <Glyph name="failed" className="mt-[3px]" />
+          <span className={clsx('[overflow-wrap:anywhere]', longRunClass(turn.error?.message ?? ''))}>
+            {turn.error === null ? 'The turn failed.' : stripAnsi(turn.error.message)}
+            {turn.error?.code != null && <span className="ml-2 font-mono text-2xs">{turn.error.code}</span>}
+          </span>
+        </p>
+      )}
+      {turn.state === 'interrupted' && (
+        <p className="my-1 flex items-center gap-2 text-ink-2 text-xs">
+          <Glyph name="stopped" />
+          Interrupted
+        </p>
+      )}
+      {turn.state === 'finished' && isSilent(turn) && <p className="my-1 text-xs">It ended without a word.</p>}
+      <p className="tabular flex h-5 items-center gap-3">
+        <TimeOfDay at={turn.startedAt} className="sm:hidden" />
+        {turn.endedAt !== null && <span>{formatDuration(turn.endedAt - turn.startedAt)}</span>}
+        <span className="flex items-center gap-3 pointer-coarse:opacity-100 opacity-0 transition-opacity focus-within:opacity-100 group-hover/turn:opacity-100">
+          {answer !== '' && <CopyButton label="Copy answer" text={() => answer} />}
+          <CopyButton label="Copy link to turn" icon="link" text={() => linkTo(turn)} />
+        </span>
+      </p>
+    </footer>
+  );
+}
+
+/** What the agent said in the turn, as it wrote it. */
+function answerOf(turn: Turn): string {
+  return turn.items
+    .flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : []))
+    .join('\n\n');
+}
+
+function isSilent(turn: Turn): boolean {
+  return !turn.items.some(
+    (item) => item.kind === 'tool-call' || (item.kind === 'message' && item.role === 'assistant'),
+  );
+}
+
+function linkTo(turn: Turn): string {
+  const url = new URL(location.href);
+  url.hash = encodeURIComponent(`turn-${turn.id}`);
+  return url.href;
+}

@@ -1,0 +1,88 @@
+'use client';
+
+import { clsx } from 'clsx';
+import type { ReactNode } from 'react';
+import { stripAnsi } from '@/components/ui/ansi';
+import { formatDuration } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
+import { JumpLink } from '@/components/ui/jump';
+import { longRunClass } from '@/components/ui/long-run';
+import type { Task, Turn } from '@/lib/protocol/read-models';
+import { useTranscriptSlots } from './transcript-slots';
+import { causeOf } from './turn-cause';
+
+/** The head of a turn the agent started itself: what woke it, with a link to the card of each task. */
+export function BetweenRunHeader({ turn }: { turn: Turn }) {
+  const cause = causeOf(turn, useTranscriptSlots());
+  if (cause.kind === 'other') return <Head>Woken by {cause.words}</Head>;
+  const [only] = cause.tasks;
+  if (only && cause.tasks.length === 1) {
+    return (
+      <Head below={<Summary task={only.task} />}>
+        Woken by <WakingTask id={only.id} task={only.task} />
+      </Head>
+    );
+  }
+  return (
+    <Head
+      below={
+        <ul className="pl-5 text-xs">
+          {cause.tasks.map(({ id, task }) => (
+            <li key={task?.position ?? id} className="flex items-baseline gap-2">
+              <Glyph name={task?.status ?? 'lost'} className="relative top-[1.5px]" />
+              <WakingTask id={id} task={task} />
+            </li>
+          ))}
+        </ul>
+      }
+    >
+      Woken by {cause.tasks.length} tasks
+    </Head>
+  );
+}
+
+function Head({ children, below }: { children: ReactNode; below?: ReactNode }) {
+  return (
+    <header className="mb-2">
+      <h2 className="flex items-baseline gap-2 text-accent text-xs">
+        <Glyph name="woken" className="relative top-[1.5px]" />
+        <span className="flex min-w-0 flex-wrap items-baseline gap-x-1.5">{children}</span>
+      </h2>
+      {below}
+    </header>
+  );
+}
+
+function WakingTask({ id, task }: { id: string; task: Task | null }) {
+  const slots = useTranscriptSlots();
+  if (task === null) return <span className="font-medium text-accent">task {id}</span>;
+  return (
+    <>
+      <JumpLink
+        anchor={slots.anchorOf(task)}
+        className="min-w-0 truncate font-medium text-accent underline decoration-accent-line underline-offset-3 hover:decoration-current"
+      >
+        {task.description}
+      </JumpLink>
+      <span className={task.status === 'failed' ? 'shrink-0 text-failed' : 'shrink-0 text-ink-2'}>
+        {slots.outcomeOf(task)}
+      </span>
+      {task.endedAt !== null && (
+        <span className="tabular shrink-0 text-2xs text-ink-3">
+          {formatDuration(task.usage?.durationMs ?? task.endedAt - task.startedAt)}
+        </span>
+      )}
+    </>
+  );
+}
+
+function Summary({ task }: { task: Task | null }) {
+  const slots = useTranscriptSlots();
+  const text = task === null ? null : slots.tellingSummary(task);
+  if (text === null) return null;
+  return (
+    <p className={clsx('mt-0.5 line-clamp-2 max-w-prose pl-5 text-ink-3 text-xs', longRunClass(text))}>
+      {stripAnsi(text)}
+    </p>
+  );
+}

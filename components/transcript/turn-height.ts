@@ -1,0 +1,41 @@
+import type { Item, Turn } from '@/lib/protocol/read-models';
+
+const LINE = 22;
+const CHARACTERS_PER_LINE = 84;
+
+/**
+ * How high a turn will probably be, in pixels, before it has been laid out. The better the guess, the less the
+ * scrollbar jumps.
+ */
+export function estimateTurnHeight(turn: Turn): number {
+  const known = guesses.get(turn);
+  if (known !== undefined) return known;
+  const items = turn.items.reduce((sum, item) => sum + itemHeight(item), 0);
+  const guess = 60 + (turn.kind === 'between-run' ? 28 : 0) + items;
+  guesses.set(turn, guess);
+  return guess;
+}
+
+/** Asked for again with every page of older turns; a turn that did not change keeps its identity. */
+const guesses = new WeakMap<Turn, number>();
+
+function itemHeight(item: Item): number {
+  switch (item.kind) {
+    case 'message':
+      return textHeight(item.text) + 14 + (item.role === 'user' ? 14 : 0);
+    case 'task':
+      return item.phase === 'started' ? 76 : 24;
+    case 'request':
+      return item.outcome === null ? 80 : 26;
+    default:
+      return 25;
+  }
+}
+
+/** Lines count, but a megabyte of text is not scanned for them: beyond some length the sum is all that matters. */
+function textHeight(text: string): number {
+  if (text.length > 20_000) return (text.length / CHARACTERS_PER_LINE) * LINE;
+  let lines = 0;
+  for (const line of text.split('\n')) lines += Math.max(0.6, Math.ceil(line.length / CHARACTERS_PER_LINE));
+  return lines * LINE;
+}

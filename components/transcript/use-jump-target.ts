@@ -1,0 +1,116 @@
+'use client';
+
+import type { Virtualizer } from '@tanstack/react-virtual';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import type { TranscriptState } from '@/lib/projections/transcript';
+import type { Item, Turn } from '@/lib/protocol/read-models';
+
+const FLASH_MS = 2_200;
+/** Frames to wait for a row to be laid out after scrolling to it. */
+const MOST_FRAMES = 30;
+
+/**
+ * Scrolling to a turn (`turn-<id>`), a task's card (`task-<position>`), a message or a request (by id), loaded or not, and what the address names.
+ */
+export function useJumpTarget(options: {
+  turns: readonly Turn[];
+  virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>;
+  seek: (isThere: (state: TranscriptState) => boolean) => Promise<boolean>;
+}) {
+  const { turns, virtualizer, seek } = options;
+  const [flashed, setFlashed] = useState<string | null>(null);
+  const newest = useRef(turns);
+  newest.current = turns;
+
+  const show = useCallback(
+    async (anchor: string): Promise<boolean> => {
+      const found = await seek((state) => indexOf(state.turns, anchor) >= 0);
+      if (!found) return false;
+      // The turns just loaded are rendered before they can be scrolled to.
+      for (let frame = 0; frame < MOST_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
+      const index = indexOf(newest.current, anchor);
+      const turn = newest.current[index];
+      if (!turn) return false;
+      virtualizer.scrollToIndex(index, { align: 'start' });
+      const element = await waitFor(() => document.getElementById(anchor));
+      if (!element) return false;
+      if (!anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });
+      element.focus({ preventScroll: true });
+      setFlashed(anchor.startsWith('turn-') ? turn.id : null);
+      if (!anchor.startsWith('turn-')) flashElement(element);
+      return true;
+    },
+    [seek, virtualizer],
+  );
+
+  useEffect(() => {
+    if (flashed === null) return;
+    const timer = setTimeout(() => setFlashed(null), FLASH_MS);
+    return () => clearTimeout(timer);
+  }, [flashed]);
+
+  useEffect(() => {
+    const follow = async () => {
+      const anchor = decodeHash();
+      return /^(?:turn|task|message|request)-/.test(anchor) ? show(anchor) : null;
+    };
+    // An address that names nothing of this session leads to its end, as one without a name does.
+    follow().then((found) => found === false && virtualizer.scrollToEnd());
+    addEventListener('hashchange', follow);
+    addEventListener('popstate', follow);
+    return () => {
+      removeEventListener('hashchange', follow);
+      removeEventListener('popstate', follow);
+    };
+  }, [show, virtualizer]);
+
+  const jump = useCallback(
+    (anchor: string) => {
+      history.pushState(null, '', `#${encodeURIComponent(anchor)}`);
+      show(anchor);
+    },
+    [show],
+  );
+  /** The same for a key held down: the way back does not lead through every turn in between. */
+  const step = useCallback(
+    (anchor: string) => {
+      history.replaceState(null, '', `#${encodeURIComponent(anchor)}`);
+      show(anchor);
+    },
+    [show],
+  );
+  return { jump, step, flashed };
+}
+
+function decodeHash(): string {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return '';
+  }
+}
+
+function indexOf(turns: readonly Turn[], anchor: string): number {
+  const [, kind, id] = /^(turn|task|message|request)-(.+)$/s.exec(anchor) ?? [];
+  if (kind === 'turn') return turns.findIndex((turn) => turn.id === id);
+  const isIt = (item: Item) => item.kind === kind && (kind === 'task' ? item.position : item.id) === id;
+  return turns.findIndex((turn) => turn.items.some(isIt));
+}
+
+function flashElement(element: HTMLElement): void {
+  element.animate?.([{ backgroundColor: 'var(--accent-soft)' }, { backgroundColor: 'transparent' }], {
+    duration: FLASH_MS,
+    easing: 'ease-out',
+  });
+}
+
+const nextFrame = () => new Promise<void>((resolve) => requestAnimationFrame(() => resolve()));
+
+async function waitFor<Found>(look: () => Found | null | undefined): Promise<Found | null> {
+  for (let frame = 0; frame < MOST_FRAMES; frame++) {
+    const found = look();
+    if (found) return found;
+    await nextFrame();
+  }
+  return null;
+}

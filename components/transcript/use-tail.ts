@@ -1,0 +1,67 @@
+'use client';
+
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { comparePositions, type Position } from '@/lib/protocol/position';
+import type { Turn } from '@/lib/protocol/read-models';
+
+/** Nearer to the end than this counts as at the end. Less than a turn of a mouse wheel, so that one leaves it. */
+export const TAIL_PX = 32;
+
+/**
+ * Whether the reader follows the end of the transcript. Once they scroll up or unfold something they don't, nothing
+ * moves under their eyes, and what comes meanwhile is counted.
+ */
+export function useTail(scroller: RefObject<HTMLElement | null>, position: Position) {
+  const [leftAt, setLeftAt] = useState<Position | null>(null);
+  const held = useRef(false);
+  const newest = useRef(position);
+  newest.current = position;
+
+  useEffect(() => {
+    const box = scroller.current;
+    if (!box) return;
+    const look = () => {
+      const atEnd = distanceFromEnd(box) <= TAIL_PX;
+      if (atEnd) held.current = false;
+      setLeftAt((before) => (atEnd ? null : (before ?? newest.current)));
+    };
+    box.addEventListener('scroll', look, { passive: true });
+    return () => box.removeEventListener('scroll', look);
+  }, [scroller]);
+
+  const hold = useCallback(() => {
+    held.current = true;
+    // What is unfolded has its height two frames on. Still at the end then: there was nothing to hold.
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        const box = scroller.current;
+        if (!box) return;
+        held.current = distanceFromEnd(box) > TAIL_PX;
+        setLeftAt((before) => (held.current ? (before ?? newest.current) : null));
+      }),
+    );
+  }, [scroller]);
+
+  return { leftAt, held, hold };
+}
+
+function distanceFromEnd(box: HTMLElement): number {
+  return box.scrollHeight - box.scrollTop - box.clientHeight;
+}
+
+/**
+ * How many things were said and done after `position`; a message that has been growing since counts as one. Turns are
+ * in order, so only the newest are looked at.
+ */
+export function countItemsAfter(turns: readonly Turn[], position: Position, now: Position): number {
+  const last = turns.at(-1)?.items.at(-1);
+  const grows = last !== undefined && 'streaming' in last && last.streaming;
+  const grown = grows && comparePositions(last.position, position) <= 0 && comparePositions(now, position) > 0;
+  let count = grown ? 1 : 0;
+  for (let at = turns.length - 1; at >= 0; at--) {
+    const turn = turns[at] as Turn;
+    for (const item of turn.items) if (comparePositions(item.position, position) > 0) count += 1;
+    if (comparePositions(turn.position, position) <= 0) break;
+  }
+  return count;
+}

@@ -1,0 +1,68 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { Check, Copy, Link2, X } from 'lucide-react';
+import { useEffect, useState } from 'react';
+
+const SHOWN_MS = 1_600;
+
+/**
+ * Copies `text()`. The button itself answers, in sign and word: there is nothing to look for elsewhere.
+ *
+ * @param label what is copied, as in "Copy answer"
+ */
+export function CopyButton(props: {
+  label: string;
+  text: () => string;
+  icon?: 'copy' | 'link';
+  /** Show the label beside the sign. */
+  withLabel?: boolean;
+  className?: string;
+}) {
+  const { label, text, icon = 'copy', withLabel = false, className } = props;
+  const [outcome, setOutcome] = useState<'copied' | 'refused' | null>(null);
+
+  useEffect(() => {
+    if (outcome === null) return;
+    const timer = setTimeout(() => setOutcome(null), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [outcome]);
+
+  const Icon = outcome === 'copied' ? Check : outcome === 'refused' ? X : icon === 'link' ? Link2 : Copy;
+  const said = outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'Not allowed to copy' : label;
+  return (
+    <button
+      type="button"
+      aria-label={said}
+      title={said}
+      onClick={() => {
+        writeClipboard(text()).then(
+          () => setOutcome('copied'),
+          () => setOutcome('refused'),
+        );
+      }}
+      className={clsx(
+        'hit inline-flex items-center gap-1 rounded text-2xs text-ink-3 transition-colors hover:text-ink',
+        outcome === 'copied' && 'text-working hover:text-working',
+        className,
+      )}
+    >
+      <Icon size={13} strokeWidth={1.75} aria-hidden="true" />
+      {withLabel && <span>{outcome === null ? label : said}</span>}
+    </button>
+  );
+}
+
+/** Outside a secure context (plain HTTP on another host) browsers have no clipboard API, only the old command. */
+async function writeClipboard(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement('textarea');
+  field.value = text;
+  field.setAttribute('readonly', '');
+  field.className = 'fixed opacity-0';
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand('copy');
+  field.remove();
+  if (!done) throw new Error('The browser refused to copy');
+}

@@ -1,0 +1,43 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const two = (value: number) => String(value).padStart(2, '0');
+
+/** A clock that runs: `0:03`, `12:04`, `1:02:33`. Never negative, whatever two machines' clocks think. */
+export function formatClock(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / SECOND));
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
+}
+
+/** How long something took: `0.4 s`, `12 s`, `3 m 20 s`, `2 h 5 m`. */
+export function formatDuration(ms: number): string {
+  const span = Math.max(0, ms);
+  if (span < 9_950) return `${(span / SECOND).toFixed(1)} s`;
+  if (span < MINUTE) return `${Math.floor(span / SECOND)} s`;
+  if (span < HOUR) return `${Math.floor(span / MINUTE)} m ${Math.floor((span % MINUTE) / SECOND)} s`;
+  return `${Math.floor(span / HOUR)} h ${Math.floor((span % HOUR) / MINUTE)} m`;
+}
+
+/** How long ago, in the fewest signs that tell: `now`, `12s`, `3m`, `2h`, `5d`. */
+export function formatAgo(ms: number): string {
+  const span = Math.max(0, ms);
+  if (span < 5 * SECOND) return 'now';
+  if (span < MINUTE) return `${Math.floor(span / SECOND)}s`;
+  if (span < HOUR) return `${Math.floor(span / MINUTE)}m`;
+  if (span < DAY) return `${Math.floor(span / HOUR)}h`;
+  return `${Math.floor(span / DAY)}d`;
+}
+
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** `812`, `14.2K`. */
+export function formatCount(value: number): string {
+  return COMPACT.format(value);
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,83 @@
+import { clsx } from 'clsx';
+
+export type GlyphName =
+  | 'failed'
+  | 'waiting'
+  | 'working'
+  | 'idle'
+  | 'done'
+  | 'running'
+  | 'completed'
+  | 'stopped'
+  | 'lost'
+  | 'woken';
+
+const COLOUR: Record<GlyphName, string> = {
+  failed: 'text-failed',
+  waiting: 'text-waiting',
+  working: 'text-working',
+  idle: 'text-ink-3',
+  done: 'text-ink-3',
+  running: 'text-working',
+  completed: 'text-ink-3',
+  stopped: 'text-ink-3',
+  lost: 'text-waiting',
+  woken: 'text-accent',
+};
+
+/**
+ * A state's sign, 12 px. Each has a shape of its own, so that it is told without colour; the word beside it is what a
+ * screen reader says.
+ */
+export function Glyph({ name, className }: { name: GlyphName; className?: string }) {
+  return (
+    <svg
+      viewBox="0 0 12 12"
+      width="12"
+      height="12"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.5"
+      strokeLinecap="round"
+      strokeLinejoin="round"
+      aria-hidden="true"
+      className={clsx('shrink-0', COLOUR[name], className)}
+    >
+      {SHAPE[name]}
+    </svg>
+  );
+}
+
+const SHAPE: Record<GlyphName, React.ReactNode> = {
+  failed: (
+    <>
+      <path d="M2.5 2.5l7 7" />
+      <path d="M9.5 2.5l-7 7" />
+    </>
+  ),
+  waiting: (
+    <>
+      <path d="M4 2.5v7" strokeWidth="2" />
+      <path d="M8 2.5v7" strokeWidth="2" />
+    </>
+  ),
+  working: <circle cx="6" cy="6" r="3.5" fill="currentColor" stroke="none" className="animate-breathe" />,
+  idle: <circle cx="6" cy="6" r="3.5" />,
+  done: <path d="M2.5 6h7" />,
+  running: (
+    <g className="origin-center animate-turn">
+      <circle cx="6" cy="6" r="4" opacity="0.25" />
+      <path d="M6 2a4 4 0 0 1 4 4" />
+    </g>
+  ),
+  completed: <path d="M2.5 6.5l2.5 2.5 4.5-6" />,
+  stopped: <rect x="3" y="3" width="6" height="6" fill="currentColor" stroke="none" rx="1" />,
+  lost: <circle cx="6" cy="6" r="4" strokeDasharray="2 2.2" />,
+  woken: (
+    <>
+      <path d="M2 2v8" />
+      <path d="M10 2v8" />
+      <circle cx="6" cy="6" r="1.75" fill="currentColor" stroke="none" />
+    </>
+  ),
+};

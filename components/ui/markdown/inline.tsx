@@ -1,0 +1,73 @@
+import type { Token, Tokens } from 'marked';
+import type { ReactNode } from 'react';
+import { decodeEntities } from './entities';
+import { safeHref } from './safe-href';
+
+/** Nesting beyond this is shown as it was written. */
+const DEEPEST = 16;
+
+/** Inline tokens as elements. There is no way from here to HTML: what is not listed is shown as the text it is. */
+export function renderInline(tokens: readonly Token[] | undefined, depth = 0, inLink = false): ReactNode {
+  return tokens?.map((token, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: tokens of a text have no other identity
+    <Inline key={at} token={token} depth={depth} inLink={inLink} />
+  ));
+}
+
+function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink: boolean }): ReactNode {
+  if (depth > DEEPEST) return token.raw;
+  const isLink = token.type === 'link';
+  const inner = () => renderInline((token as Tokens.Strong).tokens, depth + 1, inLink || isLink);
+  switch (token.type) {
+    case 'strong':
+      return <strong className="font-semibold text-ink">{inner()}</strong>;
+    case 'em':
+      return <em>{inner()}</em>;
+    case 'del':
+      return <del className="text-ink-3">{inner()}</del>;
+    case 'codespan':
+      return (
+        <code className="rounded-[3px] bg-raised px-1 py-px text-[0.9em] [overflow-wrap:anywhere]">{token.text}</code>
+      );
+    case 'br':
+      return <br />;
+    case 'escape':
+      return token.text;
+    // A link within a link is none in HTML: the browser would take them apart, and React not find its own again.
+    case 'link':
+      if (inLink) return inner();
+      return (
+        <Link href={token.href} title={token.title}>
+          {inner()}
+        </Link>
+      );
+    // A picture would be fetched from wherever the agent says: it is a link that the reader may follow.
+    case 'image': {
+      const name = token.text === '' ? 'image' : `image: ${token.text}`;
+      return inLink ? name : <Link href={token.href}>{name}</Link>;
+    }
+    case 'text':
+      return 'tokens' in token && token.tokens ? inner() : decodeEntities(token.text);
+    case 'checkbox':
+      return null;
+    default:
+      return token.raw;
+  }
+}
+
+function Link({ href, title, children }: { href: string; title?: string | null; children: ReactNode }): ReactNode {
+  const safe = safeHref(href);
+  // Said as text, so that the reader sees where it would have led.
+  if (safe === null) return <span title={href}>{children}</span>;
+  return (
+    <a
+      href={safe}
+      title={title ?? safe}
+      target="_blank"
+      rel="noopener noreferrer nofollow"
+      className="underline decoration-line-strong underline-offset-2 [overflow-wrap:anywhere] hover:decoration-current"
+    >
+      {children}
+    </a>
+  );
+}

@@ -1,0 +1,67 @@
+'use client';
+
+import type { RootContent } from 'hast';
+import { type ReactNode, useEffect, useState } from 'react';
+
+/** Colouring this much takes under ten milliseconds; more would be a task the reader feels. */
+const MOST_CHARACTERS = 20_000;
+const CACHE_SIZE = 200;
+
+const cache = new Map<string, ReactNode>();
+
+/**
+ * Colours code when the page is idle. Only colours change, never sizes, so it may come late; what was coloured once
+ * comes back coloured at once.
+ */
+export function useHighlight(code: string, language: string, enabled: boolean): ReactNode {
+  const key = `${language}\n${code}`;
+  const [, setReady] = useState<string | null>(null);
+
+  useEffect(() => {
+    if (!enabled || language === '' || code.length > MOST_CHARACTERS || cache.has(key)) return;
+    let wanted = true;
+    const idle = whenIdle(async () => {
+      const { highlight } = await import('./highlight');
+      if (!wanted) return;
+      const tree = highlight(code, language);
+      remember(key, tree === null ? code : toReact(tree));
+      setReady(key);
+    });
+    return () => {
+      wanted = false;
+      idle.cancel();
+    };
+  }, [code, language, enabled, key]);
+
+  return cache.get(key) ?? code;
+}
+
+function remember(key: string, node: ReactNode): void {
+  cache.set(key, node);
+  const oldest = cache.keys().next().value;
+  if (cache.size > CACHE_SIZE && oldest !== undefined) cache.delete(oldest);
+}
+
+function toReact(nodes: RootContent[]): ReactNode[] {
+  return nodes.map((node, at) => {
+    if (node.type === 'text') return node.value;
+    if (node.type !== 'element') return null;
+    const names = node.properties.className;
+    return (
+      // biome-ignore lint/suspicious/noArrayIndexKey: tokens of a text have no other identity
+      <span key={at} className={Array.isArray(names) ? names.join(' ') : undefined}>
+        {toReact(node.children)}
+      </span>
+    );
+  });
+}
+
+function whenIdle(run: () => void): { cancel(): void } {
+  // Safari has no idle callbacks.
+  if (typeof requestIdleCallback === 'undefined') {
+    const timer = setTimeout(run, 50);
+    return { cancel: () => clearTimeout(timer) };
+  }
+  const handle = requestIdleCallback(run, { timeout: 1_000 });
+  return { cancel: () => cancelIdleCallback(handle) };
+}

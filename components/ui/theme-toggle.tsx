@@ -1,0 +1,28 @@
+'use client';
+
+import { Monitor, Moon, Sun } from 'lucide-react';
+import { useTheme } from 'next-themes';
+import { useHydrated } from './now';
+
+const NEXT = { system: 'light', light: 'dark', dark: 'system' } as const;
+const ICON = { system: Monitor, light: Sun, dark: Moon };
+type Theme = keyof typeof NEXT;
+
+/** System, light, dark, in turn. */
+export function ThemeToggle() {
+  const { theme, setTheme } = useTheme();
+  const hydrated = useHydrated();
+  const current: Theme = hydrated && theme !== undefined && theme in NEXT ? (theme as Theme) : 'system';
+  const Icon = ICON[current];
+  return (
+    <button
+      type="button"
+      onClick={() => setTheme(NEXT[current])}
+      aria-label={`Theme: ${current}. Change to ${NEXT[current]}`}
+      title={`Theme: ${current}`}
+      className="hit grid size-5 place-items-center text-ink-3 hover:text-ink"
+    >
+      <Icon size={14} strokeWidth={1.75} aria-hidden="true" />
+    </button>
+  );
+}

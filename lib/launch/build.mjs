@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { root } from './root.mjs';
+import { runProgram } from './run-program.mjs';
+import { LaunchError, say } from './say.mjs';
+
+/** All that goes into the build. The runner and the start-up code do not. */
+const SOURCES = [
+  ...['app', 'components', 'lib', 'db', 'public', 'proxy.ts', 'instrumentation.ts', 'next.config.ts'],
+  ...['postcss.config.mjs', 'tsconfig.json', 'package.json', 'package-lock.json'],
+];
+const NOT_SOURCES = new Set(['lib/runner', 'lib/launch']);
+
+const buildDir = join(root, '.next');
+const stampFile = join(buildDir, 'interlude-sources');
+
+/**
+ * Builds the dashboard unless the build is of exactly these sources. By content: a checkout gives files new times, and
+ * a switch of branches gives old files.
+ */
+export async function buildWhatIsOld() {
+  const hash = sourcesHash();
+  if (existsSync(join(buildDir, 'BUILD_ID')) && readStamp() === hash) return;
+  say('Building the dashboard (next build) …');
+  const next = join(root, 'node_modules', 'next', 'dist', 'bin', 'next');
+  const env = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' };
+  if (!(await runProgram(process.execPath, [next, 'build'], env))) {
+    throw new LaunchError('next build failed; its output is above');
+  }
+  writeFileSync(stampFile, hash);
+}
+
+function readStamp() {
+  try {
+    return readFileSync(stampFile, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+function sourcesHash() {
+  const hash = createHash('sha256');
+  for (const source of SOURCES) addTo(hash, join(root, source));
+  return hash.digest('hex');
+}
+
+/**
+ * @param {import('node:crypto').Hash} hash
+ * @param {string} path
+ */
+function addTo(hash, path) {
+  const name = relative(root, path);
+  if (NOT_SOURCES.has(name) || !existsSync(path)) return;
+  const entries = listing(path);
+  if (entries) {
+    for (const entry of entries) addTo(hash, join(path, entry));
+    return;
+  }
+  const content = readFileSync(path);
+  hash.update(`${name}\n${content.length}\n`).update(content);
+}
+
+/**
+ * @param {string} path
+ * @returns {string[] | null} null when it is a file
+ */
+function listing(path) {
+  try {
+    return readdirSync(path).sort();
+  } catch {
+    return null;
+  }
+}

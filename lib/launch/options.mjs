@@ -1,0 +1,46 @@
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root } from './root.mjs';
+import { LaunchError } from './say.mjs';
+
+export const START_HELP = `Usage: npm start [-- options]
+
+Starts the dashboard: installs and builds what is missing, brings the database up to date, serves it.
+
+  --demo      also runs a demo fleet: agents that replay recordings of real runs
+  --port N    default: PORT, else 4319; 0 for any that is free
+  --host H    default: HOST, else 127.0.0.1
+
+Environment: INTERLUDE_DATA_DIR (default .interlude), INTERLUDE_TOKEN (at least 16 characters; default: made at the
+first start), INTERLUDE_DATABASE_URL and INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso.`;
+
+/**
+ * @param {string[]} argv
+ * @param {NodeJS.ProcessEnv} env
+ */
+export function readOptions(argv, env) {
+  const values = parse(argv);
+  const port = values.port ?? (env.PORT || '4319');
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
+    throw new LaunchError(`"${port}" is no port; give a number from 0 to 65535`, 2);
+  }
+  return {
+    help: values.help === true,
+    demo: values.demo === true,
+    host: values.host ?? (env.HOST || '127.0.0.1'),
+    port: Number(port),
+    dataDir: env.INTERLUDE_DATA_DIR ? resolve(env.INTERLUDE_DATA_DIR) : join(root, '.interlude'),
+  };
+}
+
+/** @param {string[]} argv */
+function parse(argv) {
+  try {
+    const text = /** @type {const} */ ({ type: 'string' });
+    const flag = /** @type {const} */ ({ type: 'boolean' });
+    return parseArgs({ args: argv, options: { port: text, host: text, demo: flag, help: { ...flag, short: 'h' } } })
+      .values;
+  } catch (error) {
+    throw new LaunchError(`${error.message.split('. ')[0]}; see "npm start -- --help"`, 2);
+  }
+}

@@ -1,0 +1,31 @@
+/** What start-up code tells a person: one line each, and one line when it can't go on. */
+
+/** @param {string} line */
+export function say(line) {
+  process.stdout.write(`${line}\n`);
+}
+
+/** An end that needs no stack. `exitCode` 1: failed, 2: usage, 3: something is not installed. */
+export class LaunchError extends Error {
+  /**
+   * @param {string} message one line that says what to do next
+   * @param {number} [exitCode]
+   */
+  constructor(message, exitCode = 1) {
+    super(message);
+    this.name = 'LaunchError';
+    this.exitCode = exitCode;
+  }
+}
+
+/**
+ * Prints an error as one line and ends the process.
+ *
+ * @param {unknown} error
+ * @returns {never}
+ */
+export function giveUp(error) {
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`interlude: ${message.replaceAll(/\s*\n\s*/g, ' ')}\n`);
+  process.exit(error instanceof LaunchError ? error.exitCode : 1);
+}

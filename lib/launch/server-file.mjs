@@ -1,0 +1,79 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const NAME = 'server.json';
+
+/**
+ * Tells the command line on this machine where the server is.
+ *
+ * Several servers may share a data directory: `server.json` is the one that came last, and each keeps a file of its own
+ * (`server.json.<pid>`) beside it, from which the next one is taken when that one stops.
+ *
+ * @param {string} dataDir
+ * @param {string} url
+ * @returns {() => void} takes it back, and leaves the word to the newest of the others that still run
+ */
+export function announce(dataDir, url) {
+  const content = JSON.stringify({ url, pid: process.pid });
+  const own = `${NAME}.${process.pid}`;
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  write(dataDir, own, content);
+  write(dataDir, NAME, content);
+  return () => {
+    try {
+      rmSync(join(dataDir, own), { force: true });
+      if (readFileSync(join(dataDir, NAME), 'utf8') !== content) return;
+      const next = newestOther(dataDir);
+      if (next === null) rmSync(join(dataDir, NAME));
+      else write(dataDir, NAME, next);
+    } catch {
+      // gone already
+    }
+  };
+}
+
+/**
+ * Also removes what servers that were killed have left behind.
+ *
+ * @param {string} dataDir
+ * @returns {string | null} what the newest server that still runs has to say
+ */
+function newestOther(dataDir) {
+  /** @type {{ content: string, at: number } | null} */
+  let newest = null;
+  for (const name of readdirSync(dataDir)) {
+    const pid = /^server\.json\.(\d+)$/.exec(name)?.[1];
+    if (pid === undefined) continue;
+    const file = join(dataDir, name);
+    if (!isAlive(Number(pid))) {
+      rmSync(file, { force: true });
+      continue;
+    }
+    const at = statSync(file).mtimeMs;
+    if (newest === null || at > newest.at) newest = { content: readFileSync(file, 'utf8'), at };
+  }
+  return newest?.content ?? null;
+}
+
+/**
+ * Whole or not at all: it is read by others at any time.
+ *
+ * @param {string} dataDir
+ * @param {string} name
+ * @param {string} content
+ */
+function write(dataDir, name, content) {
+  const draft = join(dataDir, `.${name}.${process.pid}`);
+  writeFileSync(draft, content, { mode: 0o600 });
+  renameSync(draft, join(dataDir, name));
+}
+
+/** @param {number} pid */
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}

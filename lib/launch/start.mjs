@@ -1,0 +1,98 @@
+/**
+ * `npm start`: from a fresh checkout to a running dashboard. Plain JavaScript without a package, because it runs before
+ * there are any.
+ *
+ * Ordering: what can be refused at once (options, Node, token, port) is looked at before what takes minutes.
+ */
+
+import { buildWhatIsOld } from './build.mjs';
+import { startDemoFleet } from './demo-fleet.mjs';
+import { installWhatIsMissing } from './install.mjs';
+import { readOptions, START_HELP } from './options.mjs';
+import { whenOrphaned } from './orphan.mjs';
+import { freePort } from './port.mjs';
+import { root } from './root.mjs';
+import { giveUp, LaunchError, say } from './say.mjs';
+import { announce } from './server-file.mjs';
+import { readOrMakeToken } from './token.mjs';
+
+/** Streams get this long to say goodbye. Nothing else needs it: what was answered is on disk. */
+const FAREWELL_MS = 250;
+const DEMO_FAREWELL_MS = 2_000;
+
+async function start() {
+  const options = readOptions(process.argv.slice(2), process.env);
+  if (options.help) {
+    say(START_HELP);
+    return;
+  }
+  requireNode(20, 9);
+  let leave = () => process.exit(1);
+  whenOrphaned(() => leave());
+  const { host, dataDir } = options;
+  const port = await freePort(host, options.port);
+  const token = readOrMakeToken(dataDir, process.env);
+  process.chdir(root);
+  await installWhatIsMissing();
+  await buildWhatIsOld();
+  Object.assign(process.env, {
+    NODE_ENV: 'production',
+    HOST: host,
+    PORT: String(port),
+    INTERLUDE_DATA_DIR: dataDir,
+    INTERLUDE_TOKEN: token,
+  });
+  const { prepareDatabase } = await import('./database.mjs');
+  await prepareDatabase(process.env);
+  const { serve } = await import('./serve.mjs');
+  const url = await serve(host, port);
+  const takeBack = announce(dataDir, url);
+  process.once('exit', takeBack);
+  say(`\n  Interlude is at ${url}\n  Sign in:  ${url}/sign-in?token=${encodeURIComponent(token)}\n`);
+  const endDemo = options.demo ? startDemoFleet({ ...process.env, INTERLUDE_URL: url }) : null;
+  say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : hint());
+  for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => end(name, endDemo));
+  leave = () => end('SIGTERM', endDemo);
+}
+
+/**
+ * @param {'SIGINT' | 'SIGTERM'} name
+ * @param {(() => Promise<void>) | null} endDemo
+ */
+async function end(name, endDemo) {
+  const exit = () => process.exit(name === 'SIGINT' ? 130 : 143);
+  process.once(name, exit);
+  // First, while there is a server to tell: its sessions end. It must not hold us up.
+  if (endDemo) await Promise.race([endDemo(), pause(DEMO_FAREWELL_MS)]);
+  // The server's bundles keep their fan-out here (lib/fan-out/fan-out-of.ts); each open stream gets its `bye`.
+  for (const fanOut of globalThis[Symbol.for('interlude.fan-outs')]?.values() ?? []) fanOut.close('shutdown');
+  await pause(FAREWELL_MS);
+  exit();
+}
+
+/** @param {number} ms */
+function pause(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function hint() {
+  return [
+    '  Connect an agent, or replay a recorded run:',
+    '    npm run -s interlude -- replay tests/fixtures/recordings/demo/test-run.jsonl',
+    '  See a whole fleet:',
+    '    npm start -- --demo',
+    '  Ctrl-C ends it.\n',
+  ].join('\n');
+}
+
+/**
+ * @param {number} major
+ * @param {number} minor
+ */
+function requireNode(major, minor) {
+  const [hasMajor = 0, hasMinor = 0] = process.versions.node.split('.').map(Number);
+  if (hasMajor > major || (hasMajor === major && hasMinor >= minor)) return;
+  throw new LaunchError(`Node ${process.versions.node} is too old; install ${major}.${minor} or newer`, 3);
+}
+
+start().catch(giveUp);

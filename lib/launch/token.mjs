@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LaunchError } from './say.mjs';
+
+const SHORTEST = 16;
+
+/**
+ * The one secret of local mode: INTERLUDE_TOKEN, else the file in the data directory, which is made at the first start.
+ *
+ * @param {string} dataDir
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string}
+ */
+export function readOrMakeToken(dataDir, env) {
+  if (env.INTERLUDE_TOKEN !== undefined && env.INTERLUDE_TOKEN !== '') {
+    return long(env.INTERLUDE_TOKEN.trim(), 'INTERLUDE_TOKEN');
+  }
+  const file = join(dataDir, 'token');
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    // `wx`: of two that start at once, one makes it and both read it
+    writeFileSync(file, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if (error.code !== 'EEXIST') {
+      throw new LaunchError(`${dataDir} can't be written (${error.code}); set INTERLUDE_DATA_DIR to a folder that can`);
+    }
+  }
+  try {
+    return long(readFileSync(file, 'utf8').trim(), file);
+  } catch (error) {
+    if (error instanceof LaunchError) throw error;
+    throw new LaunchError(`the token ${file} can't be read (${error.code}); delete it to get a new one`);
+  }
+}
+
+/**
+ * @param {string} token
+ * @param {string} where
+ */
+function long(token, where) {
+  if (token.length < SHORTEST) {
+    throw new LaunchError(`the token in ${where} has ${token.length} characters; it needs at least ${SHORTEST}`);
+  }
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new LaunchError(
+    `the token in ${where} can't be sent in a header; it may hold letters, digits and punctuation of ASCII, no spaces`,
+  );
+}

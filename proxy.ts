@@ -1,0 +1,37 @@
+import { type NextRequest, NextResponse } from 'next/server';
+import { accessPolicy } from '@/lib/access/access-policy';
+import { isSignedIn } from '@/lib/access/authenticate';
+import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
+import { checkHost } from '@/lib/access/host';
+import { SIGNED_OUT_PATH, signedOutPath } from '@/lib/access/sign-in';
+import { withErrors } from '@/lib/protocol/errors';
+
+/**
+ * Stands before every page: the server's name is checked, visitors without a sign-in are shown how to get one, and
+ * each response gets a content policy with a nonce of its own, which Next puts on its scripts.
+ *
+ * Route handlers look after themselves (`authenticate`), and Next would buffer their request bodies to pass by here.
+ */
+export const proxy = withErrors(async (request: NextRequest): Promise<Response> => {
+  const policy = accessPolicy(process.env);
+  checkHost(request, policy);
+  const { pathname, search } = request.nextUrl;
+  if (pathname !== SIGNED_OUT_PATH && !(await isSignedIn(request, policy))) {
+    const notice = new URL(signedOutPath(`${pathname}${search}`), request.url);
+    return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
+  }
+  const nonce = makeNonce();
+  const content = contentPolicy(nonce, process.env.NODE_ENV === 'development');
+  const headers = new Headers(request.headers);
+  headers.set('x-nonce', nonce);
+  headers.set('content-security-policy', content);
+  const response = NextResponse.next({ request: { headers } });
+  response.headers.set('content-security-policy', content);
+  return response;
+});
+
+export const config = {
+  matcher: [
+    '/((?!api(?:/|$)|_next/static/|_next/image|sign-in$|sign-out$|healthz$|readyz$|favicon\\.ico$|icon\\.svg$).*)',
+  ],
+};
