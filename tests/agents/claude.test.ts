@@ -1,0 +1,338 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Turn } from '@/lib/protocol/read-models';
+import { agent, background, bash, type Context, say, tool, turn } from '../fixtures/recordings/make/model.mjs';
+import { claudeStage, quick } from '../support/claude-stage';
+import { type LiveServer, startLiveServer } from '../support/live-server';
+import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
+
+/** The real Claude Code, the real runner, the real dashboard. Only the model behind Claude Code is scripted. */
+
+let server: LiveServer;
+beforeAll(async () => {
+  server = await startLiveServer();
+});
+afterAll(() => server.stop());
+
+/** `Poll 2 exited with code 2` for each task the model is told of, as a good agent would report. */
+const report = ({ notices: told }: Context) =>
+  quick([
+    say(
+      told
+        .map(
+          ({ summary }) => `${/"(.*?)"/.exec(summary)?.[1]} exited with code ${/exit code (\d+)/.exec(summary)?.[1]}`,
+        )
+        .join(' | '),
+    ),
+  ]);
+
+const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
+const count = (text: string, part: string) => text.split(part).length - 1;
+
+/** Every message of the person is in the transcript once, and in the turn that answers it. */
+function expectAnswered(turns: readonly Turn[], messageId: string, reply: string): void {
+  const homes = turns.filter((one) => messages([one], 'user').some(({ id }) => id === messageId));
+  expect(homes).toHaveLength(1);
+  expect(homes[0]?.userMessageIds).toContain(messageId);
+  expect(said(homes[0])).toContain(reply);
+  expect(messages(turns, 'user').find(({ id }) => id === messageId)?.delivery).toBe('seen');
+}
+
+describe('a live Claude Code', () => {
+  test('wakes by itself when its background task ends, and says so in a turn of its own', async () => {
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(
+          /START/,
+          quick([say('Starting.'), background('sleep 1; exit 3', 'Poll')]),
+          quick([say('Started the poll.')]),
+        ),
+        turn(/"Poll" failed/, report),
+      ],
+    });
+    const { operator } = stage;
+    await stage.runner();
+    expect(await operator.session()).toMatchObject({ state: 'idle', turnCount: 0, agentId: stage.agentId });
+    const id = await operator.send('START');
+    const turns = await operator.finished(2);
+    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expectAnswered(turns, id, 'Started the poll.');
+    const [task] = await operator.tasks();
+    expect(task).toMatchObject({ description: 'Poll', status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
+    expect(turns[1]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
+    expect(said(turns[1])).toBe('Poll exited with code 3');
+    expect(taskEnds(turns).map((one) => one.id)).toEqual([task?.id]);
+    expect(await stage.end()).toMatchObject({ exitCode: 0 });
+    expect(await operator.session()).toMatchObject({ state: 'done', stateReason: 'the runner was stopped' });
+    expect(stage.problems()).toEqual([]);
+  });
+
+  test('three tasks that end together are each told once, in the turn that speaks of them', async () => {
+    const polls = [1, 2, 3].map((at) => background(`sleep 1; exit ${at}`, `Poll ${at}`));
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
+        ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, report)),
+      ],
+    });
+    const { operator } = stage;
+    await stage.runner();
+    await operator.send('START');
+    const told = (turns: readonly Turn[]) => turns.slice(1).map(said).join('\n');
+    const turns = await operator.until('three reports', (all) => {
+      const real = all.filter(({ kind }) => kind !== 'none');
+      return [1, 2, 3].every((at) => told(real).includes(`Poll ${at} exited with code ${at}`)) && real;
+    });
+    await operator.finished(turns.length);
+    for (const at of [1, 2, 3]) expect(count(told(turns), `Poll ${at} exited`)).toBe(1);
+    const tasks = await operator.tasks();
+    expect(tasks.map(({ status, exitCode }) => [status, exitCode])).toEqual([1, 2, 3].map((at) => ['failed', at]));
+    for (const task of tasks) {
+      const home = turns.find(({ id }) => id === task.answeredInTurnId);
+      expect(said(home)).toContain(`${task.description} exited`);
+      expect(taskEnds(home ? [home] : []).map(({ id }) => id)).toContain(task.id);
+    }
+  });
+
+  test('a message typed while it reports on a task is answered by the turn after it, not one late', async () => {
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say('Started the poll.')])),
+        turn(
+          /"Poll" failed/,
+          quick([say('Poll exited with code 3, and here is what I make of it.')], { wait: 300, pace: 12 }),
+        ),
+        turn(/SECOND/, quick([say('Reply to the second.')])),
+        turn(/THIRD/, quick([say('Reply to the third.')])),
+      ],
+    });
+    const { operator } = stage;
+    await stage.runner();
+    await operator.send('START');
+    await operator.until('the report to begin', (turns) => turns.some(({ kind }) => kind === 'between-run'));
+    const second = await operator.send('SECOND');
+    await operator.until('the second reply', (turns) =>
+      said(answering(turns, second)).includes('Reply to the second.'),
+    );
+    const third = await operator.send('THIRD');
+    const turns = await operator.finished(4);
+    expect(kinds(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
+    expect(said(turns[1])).toBe('Poll exited with code 3, and here is what I make of it.');
+    expectAnswered(turns, second, 'Reply to the second.');
+    expectAnswered(turns, third, 'Reply to the third.');
+    expect(stage.problems()).toEqual([]);
+  });
+
+  test('a task that ends while it talks is reported in a turn behind that talk', async () => {
+    const talk = 'Started the poll, and now I talk for a while without any tool call, slowly and at length.';
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say(talk)], { pace: 9 })),
+        turn(/"Poll" failed/, report),
+      ],
+    });
+    const { operator } = stage;
+    await stage.runner();
+    const id = await operator.send('START');
+    const turns = await operator.finished(2);
+    expectAnswered(turns, id, talk);
+    expect(said(turns[1])).toBe('Poll exited with code 3');
+    expect(turns[1]?.trigger?.kind).toBe('task');
+  });
+
+  test('asks for permission between turns, is answered from the dashboard, and is told when nobody answers', async () => {
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say('Started the poll.')])),
+        turn(
+          /"Poll" failed/,
+          quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
+          quick([bash('touch other-marker', 'Look again')]),
+          ({ results }) => quick([say(`I may not look again: ${results[0]?.text}`)]),
+        ),
+      ],
+    });
+    const { operator } = stage;
+    await stage.runner('--permission-mode', 'default', '--answer-within', '6');
+    await operator.send('START');
+    const asked = await operator.until('the first question', (turns) => {
+      const open = requests(turns).find(
+        (one) => one.outcome === null && JSON.stringify(one.input).includes('touch marker'),
+      );
+      // the poll itself needs permission as well
+      const first = requests(turns).find((one) => one.outcome === null);
+      if (open === undefined && first !== undefined)
+        void operator.answer(first.id, { behavior: 'allow' }).catch(() => {});
+      return open;
+    });
+    expect(asked.expiresAt).toBeGreaterThan(Date.now());
+    expect(await operator.session()).toMatchObject({ state: 'waiting', pendingRequestCount: 1 });
+    await operator.answer(asked.id, { behavior: 'allow' });
+    const turns = await operator.finished(2);
+    expect(existsSync(join(stage.cwd, 'marker'))).toBe(true);
+    expect(existsSync(join(stage.cwd, 'other-marker'))).toBe(false);
+    const [first, second] = requests(turns.slice(1));
+    expect(first?.outcome).toBe('allowed');
+    expect(second).toMatchObject({ outcome: 'expired', message: 'Nobody answered in time.' });
+    expect(said(turns[1])).toContain('I may not look again: ');
+    expect(said(turns[1])).toContain('Nobody answered in time');
+    await expect(operator.answer(second?.id ?? '', { behavior: 'allow' })).rejects.toThrow('409');
+  });
+
+  test('a task is stopped from the dashboard, and the agent is not woken by that', async () => {
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(/START/, quick([background('sleep 600', 'Long poll')]), quick([say('Started a long poll.')])),
+        turn(/NEXT/, quick([say('Reply to the next.')])),
+      ],
+    });
+    const { operator } = stage;
+    await stage.runner();
+    await operator.send('START');
+    await operator.finished(1);
+    const [task] = await operator.tasks();
+    expect(task).toMatchObject({ status: 'running' });
+    await operator.stop(task?.id ?? '');
+    await expect.poll(async () => (await operator.tasks())[0]?.status, { timeout: 10_000 }).toBe('stopped');
+    const next = await operator.send('NEXT');
+    const turns = await operator.finished(2);
+    expectAnswered(turns, next, 'Reply to the next.');
+    expect(turns).toHaveLength(2);
+    await expect(operator.stop(task?.id ?? '')).rejects.toThrow('409');
+  });
+
+  test('subagents that run in the background report under their cards, and an interrupt spares them', async () => {
+    const subagents = ['A', 'B', 'C'].map((name, at) =>
+      tool('Agent', {
+        description: `Agent ${name}`,
+        prompt: `AGENT-${name}`,
+        subagent_type: 'general-purpose',
+        run_in_background: true,
+        at,
+      }),
+    );
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(
+          /START/,
+          quick([say('Starting.'), ...subagents.map(({ at: _, ...block }) => block)] as never),
+          quick([say('Started three agents, and here is a long talk about them.')], { pace: 6 }),
+        ),
+        ...['A', 'B', 'C'].map(() =>
+          turn(/"Agent \w" (?:completed|finished)|Agent "Agent/, ({ notices: told }) =>
+            quick([say(told.map(({ result }) => `Heard: ${result}`).join(' | '))]),
+          ),
+        ),
+      ],
+      agents: ['A', 'B', 'C'].map((name, at) =>
+        agent(
+          new RegExp(`AGENT-${name}`),
+          quick([say(`Agent ${name} starts.`), bash(`sleep ${at + 2}`, `Agent ${name} sleeps`)]),
+          quick([say(`Agent ${name} is done.`)]),
+        ),
+      ),
+    });
+    const { operator } = stage;
+    await stage.runner();
+    await operator.send('START');
+    await operator.until('the long talk', (turns) =>
+      said(turns.find(({ kind }) => kind === 'user')).includes('Started three'),
+    );
+    await operator.interrupt();
+    await expect
+      .poll(async () => (await operator.tasks()).map(({ status }) => status), { timeout: 30_000 })
+      .toEqual(['completed', 'completed', 'completed']);
+    const turns = await operator.until('all reports', (all) => {
+      const told = all.slice(1).map(said).join('\n');
+      return ['A', 'B', 'C'].every((name) => told.includes(`Agent ${name} is done.`)) && all;
+    });
+    expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('interrupted');
+    expect(notices(turns).some((text) => /interrupted.*go on: Agent A/.test(text))).toBe(true);
+    // what a subagent says stands under its task, not in a turn
+    expect(messages(turns, 'assistant').some(({ text }) => text === 'Agent A starts.')).toBe(false);
+  });
+});
+
+describe('what breaks off', () => {
+  test('the dashboard, in mid-turn: what the agent says meanwhile is there afterwards, once', async () => {
+    const talk = Array.from({ length: 30 }, (_, at) => `sentence ${at} of a long answer`).join(', ');
+    const stage = await claudeStage(server, {
+      turns: [turn(/START/, quick([say(talk)], { pace: 40 })), turn(/NEXT/, quick([say('Reply to the next.')]))],
+    });
+    const { operator } = stage;
+    await stage.runner();
+    const id = await operator.send('START');
+    await operator.until('the talk to begin', (turns) => said(answering(turns, id)) !== '');
+    await server.kill9();
+    await server.restart();
+    const [first] = await operator.finished(1);
+    expect(said(first)).toBe(talk);
+    const next = await operator.send('NEXT');
+    const turns = await operator.finished(2);
+    expectAnswered(turns, id, talk);
+    expectAnswered(turns, next, 'Reply to the next.');
+    expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0 });
+  });
+
+  test('the runner, killed: its successor says what was cut off, resumes, and delivers what was typed meanwhile', async () => {
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(
+          /START/,
+          quick([background('sleep 60', 'Long poll')]),
+          quick([say('A long answer that never comes to its end')], { pace: 3 }),
+        ),
+        turn(/NEXT/, quick([say('Reply to the next.')])),
+      ],
+    });
+    const { operator } = stage;
+    await stage.runner();
+    const id = await operator.send('START');
+    await operator.until('the answer to begin', (turns) => said(answering(turns, id)).includes('A long'));
+    stage.run.process.kill('SIGKILL');
+    await stage.run.ended;
+    const next = await operator.send('NEXT');
+    expect(messages(await operator.turns(), 'user').at(-1)).toMatchObject({ id: next, delivery: 'queued' });
+    await stage.runner();
+    const turns = await operator.finished(2);
+    expect(turns[0]).toMatchObject({ state: 'failed', error: { code: 'runner_exited' } });
+    expectAnswered(turns, next, 'Reply to the next.');
+    // lost with the runner, until the resumed Claude Code says that it stopped
+    await expect.poll(async () => (await operator.tasks()).map(({ status }) => status)).not.toContain('running');
+    expect(notices(await operator.turns())).toContain('The runner was started again; the session goes on.');
+    expect(await operator.session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0, lostCount: 0 });
+  });
+
+  test('Claude Code, killed: it is resumed, and what it had been given and not begun is given to it again', async () => {
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(
+          /START/,
+          quick([background('sleep 60', 'Long poll')]),
+          quick([say('A long answer that never comes to its end')], { pace: 3 }),
+        ),
+        turn(/NEXT/, quick([say('Reply to the next.')])),
+      ],
+    });
+    const { operator } = stage;
+    await stage.runner();
+    const id = await operator.send('START');
+    await operator.until('the answer to begin', (turns) => said(answering(turns, id)).includes('A long'));
+    const next = await operator.send('NEXT');
+    await operator.until('its delivery', (turns) =>
+      messages(turns, 'user').some((one) => one.id === next && one.delivery === 'delivered'),
+    );
+    const agents = `${server.url}/api/v1/agents/${stage.agentId}`;
+    const answer = await fetch(agents, { headers: { authorization: `Bearer ${server.token}` } });
+    const { agent: summary } = (await answer.json()) as { agent: { status: { process: { pid: number } } } };
+    process.kill(summary.status.process.pid, 'SIGKILL');
+    const turns = await operator.finished(2);
+    expect(kinds(turns)).toEqual(['user failed', 'user finished']);
+    expectAnswered(turns, next, 'Reply to the next.');
+    const told = notices(await operator.turns()).join('\n');
+    expect(told).toContain('ended by SIGKILL). It is started again in 0.5 s.');
+    // its shell outlives it
+    expect(told).toMatch(/still runs, and nobody will be told how that ends: sleep 60 \(process \d+\)/);
+  });
+});

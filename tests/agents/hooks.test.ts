@@ -1,0 +1,257 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Turn } from '@/lib/protocol/read-models';
+import { agent, background, bash, type Context, say, tool, turn } from '../fixtures/recordings/make/model.mjs';
+import { quick } from '../support/claude-stage';
+import { type LiveServer, startLiveServer } from '../support/live-server';
+import { messages, requests, said, taskEnds } from '../support/operator';
+import { terminalStage } from '../support/terminal-stage';
+
+/** The real Claude Code, run by somebody else: the dashboard sees what its hooks and its transcript tell. */
+
+let server: LiveServer;
+beforeAll(async () => {
+  server = await startLiveServer();
+});
+afterAll(() => server.stop());
+
+const report = ({ notices: told }: Context) =>
+  quick([
+    say(
+      told
+        .map(
+          ({ summary }) => `${/"(.*?)"/.exec(summary)?.[1]} exited with code ${/exit code (\d+)/.exec(summary)?.[1]}`,
+        )
+        .join(' | '),
+    ),
+  ]);
+
+const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
+/** All that was said, turn by turn: a text that is missing, doubled or one turn late shows. */
+const talk = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'assistant').map(({ text }) => text));
+const prompts = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'user').map(({ text }) => text));
+
+describe('a Claude Code with our hooks', () => {
+  test('is seen to wake by itself when its background task ends', async () => {
+    const stage = await terminalStage(server, {
+      turns: [
+        turn(/START/, quick([say('Starting.'), background('sleep 1; exit 3', 'Poll')]), quick([say('Started.')])),
+        turn(/"Poll" failed/, report),
+      ],
+    });
+    const { operator } = stage;
+    stage.type('START');
+    const turns = await operator.finished(2);
+    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(prompts(turns)).toEqual([['START'], []]);
+    expect(talk(turns)).toEqual([['Starting.', 'Started.'], ['Poll exited with code 3']]);
+    const [task, ...more] = await operator.tasks();
+    expect(more).toEqual([]);
+    expect(task).toMatchObject({ description: 'Poll', status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
+    expect(turns[1]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
+    expect(taskEnds(turns).map(({ id }) => id)).toEqual([task?.id]);
+    await stage.leave();
+    await expect.poll(async () => (await operator.session())?.state).toBe('done');
+    expect(stage.problems()).toEqual([]);
+  });
+
+  test('tells each of three tasks that end together once, in the turn that speaks of it', async () => {
+    const polls = [1, 2, 3].map((at) => background(`sleep 1; exit ${at}`, `Poll ${at}`));
+    const stage = await terminalStage(server, {
+      turns: [
+        turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
+        ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, report)),
+      ],
+    });
+    const { operator } = stage;
+    stage.type('START');
+    const exits = [1, 2, 3].map((at) => `Poll ${at} exited with code ${at}`);
+    const told = (turns: readonly Turn[]) =>
+      talk(turns)
+        .flat()
+        .flatMap((text) => text.split(' | '));
+    await operator.until('three reports', (turns) => exits.every((text) => told(turns).includes(text)));
+    const turns = await operator.finished(2);
+    expect(told(turns).sort()).toEqual([...exits, 'Started three polls.', 'Starting.'].sort());
+    const tasks = await operator.tasks();
+    expect(tasks.map(({ status, exitCode }) => [status, exitCode])).toEqual([1, 2, 3].map((at) => ['failed', at]));
+    for (const task of tasks) {
+      const home = turns.find(({ id }) => id === task.answeredInTurnId);
+      expect(said(home)).toContain(`${task.description} exited`);
+      expect(taskEnds(home ? [home] : []).map(({ id }) => id)).toContain(task.id);
+    }
+  });
+
+  test('answers what was typed during a report in the turn behind it, not one late', async () => {
+    const long = 'Poll exited with code 3, and here is what I make of it.';
+    const stage = await terminalStage(server, {
+      turns: [
+        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say('Started the poll.')])),
+        turn(/"Poll" failed/, () => {
+          stage.type('SECOND');
+          return quick([say(long)], { wait: 300, pace: 12 });
+        }),
+        turn(/SECOND/, quick([say('Reply to the second.')])),
+        turn(/THIRD/, quick([say('Reply to the third.')])),
+      ],
+    });
+    const { operator } = stage;
+    stage.type('START');
+    await operator.until('the second reply', (turns) => talk(turns).flat().includes('Reply to the second.'));
+    stage.type('THIRD');
+    await operator.until('the third reply', (turns) => talk(turns).flat().includes('Reply to the third.'));
+    const turns = await operator.finished(4);
+    expect(kinds(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
+    expect(prompts(turns)).toEqual([['START'], [], ['SECOND'], ['THIRD']]);
+    expect(talk(turns)).toEqual([['Started the poll.'], [long], ['Reply to the second.'], ['Reply to the third.']]);
+    expect(stage.problems()).toEqual([]);
+  });
+
+  test('shows what it asks between turns, and how that was answered where it runs', async () => {
+    const stage = await terminalStage(
+      server,
+      {
+        turns: [
+          turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say('Started the poll.')])),
+          turn(
+            /"Poll" failed/,
+            quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
+            quick([bash('touch other-marker', 'Look again')]),
+            quick([say('I may not look again.')]),
+          ),
+        ],
+      },
+      async (_, input) => {
+        const { command } = input as { command: string };
+        if (command === 'touch marker') await asked;
+        if (command === 'touch other-marker')
+          return { behavior: 'deny', message: "The user doesn't want this to be done." };
+        return { behavior: 'allow', updatedInput: input };
+      },
+    );
+    const { operator } = stage;
+    let answer = () => {};
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    stage.type('START');
+    const open = await operator.until('the question', (turns) =>
+      requests(turns).find((one) => one.outcome === null && JSON.stringify(one.input).includes('touch marker')),
+    );
+    expect(await operator.session()).toMatchObject({ state: 'waiting', pendingRequestCount: 1 });
+    answer();
+    const turns = await operator.finished(2);
+    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(talk(turns)).toEqual([['Started the poll.'], ['Poll failed, I look at it.', 'I may not look again.']]);
+    expect(existsSync(join(stage.cwd, 'marker'))).toBe(true);
+    expect(existsSync(join(stage.cwd, 'other-marker'))).toBe(false);
+    const [first, second, ...more] = requests(turns.slice(1));
+    expect(more).toEqual([]);
+    expect(first).toMatchObject({ id: open.id, outcome: 'allowed' });
+    expect(second?.outcome).toBe('denied');
+    expect(await operator.session()).toMatchObject({ pendingRequestCount: 0 });
+  });
+
+  test('shows that its task was stopped where it runs, and is not woken by that', async () => {
+    const stage = await terminalStage(server, {
+      turns: [
+        turn(/START/, quick([background('sleep 600', 'Long poll')]), quick([say('Started a long poll.')])),
+        turn(/NEXT/, quick([say('Reply to the next.')])),
+      ],
+    });
+    const { operator } = stage;
+    stage.type('START');
+    await operator.finished(1);
+    const [task] = await operator.tasks();
+    expect(task).toMatchObject({ description: 'Long poll', status: 'running' });
+    await stage.stopTask(task?.id ?? '');
+    stage.type('NEXT');
+    await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));
+    const turns = await operator.finished(2);
+    expect(kinds(turns)).toEqual(['user finished', 'user finished']);
+    expect(talk(turns)).toEqual([['Started a long poll.'], ['Reply to the next.']]);
+    await expect.poll(async () => (await operator.tasks()).map(({ status }) => status)).toEqual(['stopped']);
+  });
+
+  test('has its subagents report under their cards, each told once', async () => {
+    const names = ['A', 'B', 'C'];
+    const subagents = names.map((name) =>
+      tool('Agent', {
+        description: `Agent ${name}`,
+        prompt: `AGENT-${name}`,
+        subagent_type: 'general-purpose',
+        run_in_background: true,
+      }),
+    );
+    const stage = await terminalStage(server, {
+      turns: [
+        turn(/START/, quick([say('Starting.'), ...subagents]), quick([say('Started three agents.')])),
+        ...names.map(() =>
+          turn(/"Agent \w" (?:completed|finished)|Agent "Agent/, ({ notices: told }) =>
+            quick([say(told.map(({ result }) => `Heard: ${result}`).join(' | '))]),
+          ),
+        ),
+      ],
+      agents: names.map((name, at) =>
+        agent(
+          new RegExp(`AGENT-${name}`),
+          quick([say(`Agent ${name} starts.`), bash(`sleep ${at + 1}`, `Agent ${name} sleeps`)]),
+          quick([say(`Agent ${name} is done.`)]),
+        ),
+      ),
+    });
+    const { operator } = stage;
+    stage.type('START');
+    const heard = names.map((name) => `Heard: Agent ${name} is done.`);
+    const told = (turns: readonly Turn[]) =>
+      talk(turns)
+        .flat()
+        .flatMap((text) => text.split(' | '));
+    await operator.until('all reports', (turns) => heard.every((text) => told(turns).includes(text)));
+    const turns = await operator.finished(2);
+    expect(told(turns).sort()).toEqual([...heard, 'Started three agents.', 'Starting.'].sort());
+    expect(turns.slice(1).every(({ kind, trigger }) => kind === 'between-run' && trigger?.kind === 'task')).toBe(true);
+    const tasks = await operator.tasks();
+    expect(tasks.map(({ description, status }) => `${description} ${status}`).sort()).toEqual(
+      names.map((name) => `Agent ${name} completed`),
+    );
+    for (const { id, answeredInTurnId } of tasks) {
+      expect(taskEnds(turns.filter((one) => one.id === answeredInTurnId)).map((one) => one.id)).toContain(id);
+    }
+  });
+});
+
+test('a companion killed in mid-run goes on where it was: what happened meanwhile is there, and nothing twice', async () => {
+  const stage = await terminalStage(server, {
+    turns: [
+      turn(
+        /START/,
+        quick([say('Starting.'), background('sleep 2; exit 3', 'Poll')]),
+        quick([say('Looking.'), bash('sleep 1', 'Look')]),
+        quick([say('Started the poll.')]),
+      ),
+      turn(/"Poll" failed/, report),
+      turn(/NEXT/, quick([say('Reply to the next.')])),
+    ],
+  });
+  const { operator } = stage;
+  stage.type('START');
+  await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+  await stage.killCompanion();
+  await stage.companion();
+  await operator.until('the report', (turns) => talk(turns).flat().includes('Poll exited with code 3'));
+  stage.type('NEXT');
+  await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));
+  const turns = await operator.finished(3);
+  expect(kinds(turns)).toEqual(['user finished', 'between-run finished', 'user finished']);
+  expect(prompts(turns)).toEqual([['START'], [], ['NEXT']]);
+  expect(talk(turns)).toEqual([
+    ['Starting.', 'Looking.', 'Started the poll.'],
+    ['Poll exited with code 3'],
+    ['Reply to the next.'],
+  ]);
+  expect(taskEnds(turns)).toHaveLength(1);
+  expect((await operator.tasks()).map(({ status, exitCode }) => [status, exitCode])).toEqual([['failed', 3]]);
+  expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0, runningTaskCount: 0 });
+});

@@ -1,0 +1,189 @@
+import type { Page } from 'playwright-core';
+import { EventWriter } from '../support/event-writer';
+import { live } from '../support/transcript-page';
+import { type Visit, visit } from '../support/visit';
+import { longSession } from './long-session';
+import { type MainThread, traceMainThread } from './main-thread';
+import { note, report } from './report';
+
+/** A session of 10,000 turns in Chromium, against a dashboard as a user starts it. Each figure is a median of runs. */
+const TURNS = 10_000;
+const RUNS = 3;
+const PAINT_RUNS = 5;
+const SCROLLED_TURNS = 3_000;
+const DELTAS_PER_SECOND = 500;
+const STREAMED_MS = 8_000;
+
+const it: Visit = await visit();
+try {
+  // tsx marks functions with a helper that pages do not have
+  await it.context.addInitScript('globalThis.__name ??= (value) => value');
+  const agent = new EventWriter(it.server, 'long-runner');
+  await agent.write('long', [...longSession(TURNS)], { stepMs: 20 });
+
+  const paints: number[] = [];
+  for (let run = 0; run < PAINT_RUNS; run += 1) paints.push(await paintTranscript());
+  report(`browser: ${TURNS} turns: first paint of the transcript`, median(paints), 'ms', { atMost: 1_500 });
+
+  const scrolls: MainThread[] = [];
+  for (let run = 0; run < RUNS; run += 1) scrolls.push(await scrollUp());
+  reportTasks(`while ${SCROLLED_TURNS} turns scroll by`, scrolls);
+
+  const streams: Stream[] = [];
+  for (let run = 0; run < RUNS; run += 1) streams.push(await streamInto(agent, run));
+  note('browser: streamed into the open page', median(streams.map(({ rate }) => rate)), 'deltas/s');
+  reportTasks(`at ${DELTAS_PER_SECOND} deltas/s`, streams);
+  const slowest = streams.map(({ inputs }) => Math.max(...inputs));
+  report(`browser: slowest key or click to paint at ${DELTAS_PER_SECOND} deltas/s`, median(slowest), 'ms', {
+    atMost: 100,
+  });
+  if (it.complaints.length > 0) throw new Error(it.complaints.join('\n'));
+} finally {
+  await it.close();
+}
+
+interface Stream extends MainThread {
+  rate: number;
+  /** From each key or click to the paint that answers it, in ms. */
+  inputs: number[];
+}
+
+/** @returns ms from the start of the navigation until the newest turn stands on the screen */
+async function paintTranscript(): Promise<number> {
+  const page = await it.context.newPage();
+  await page.addInitScript(
+    (newest) => {
+      const isThere = () => {
+        const turn = document.querySelector(`[role=log] [data-turn="${newest}"]`)?.getBoundingClientRect();
+        return turn !== undefined && turn.bottom > 0 && turn.top < innerHeight;
+      };
+      const look = () => {
+        if (!isThere()) {
+          requestAnimationFrame(look);
+          return;
+        }
+        // what comes after a frame's callbacks and its paint
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => Object.assign(window, { paintedAt: performance.now() });
+        port2.postMessage(null);
+      };
+      requestAnimationFrame(look);
+    },
+    `turn${TURNS - 1}`,
+  );
+  await page.goto(`${it.server.url}/sessions/long`);
+  const painted = await page.waitForFunction(() => (window as { paintedAt?: number }).paintedAt);
+  const ms = (await painted.jsonValue()) as number;
+  await page.close();
+  return ms;
+}
+
+function scrollUp(): Promise<MainThread> {
+  return withOpenPage(async (page) => {
+    await page.mouse.move(640, 400);
+    return traceMainThread(page, async () => {
+      for (let turns = 0; turns < SCROLLED_TURNS; ) {
+        await page.mouse.wheel(0, -1_200);
+        turns = TURNS - 1 - (await topmostTurn(page));
+      }
+    });
+  });
+}
+
+/** In the frame after the next. Asked in the plainest way: the page's own work is what is measured. */
+function topmostTurn(page: Page): Promise<number> {
+  return page.evaluate(async () => {
+    await new Promise((resolve) => requestAnimationFrame(resolve));
+    const turns = [...document.querySelectorAll<HTMLElement>('[data-turn]')];
+    const first = turns.find((turn) => turn.getBoundingClientRect().bottom > 100);
+    return Number(first?.dataset.turn?.slice('turn'.length));
+  });
+}
+
+function streamInto(agent: EventWriter, run: number): Promise<Stream> {
+  return withOpenPage(async (page) => {
+    await observeInputs(page);
+    const runId = `stream${run}`;
+    await agent.write('long', [{ type: 'RUN_STARTED', threadId: 's', runId }]);
+    let rate = 0;
+    const thread = await traceMainThread(page, async () => {
+      let isOver = false;
+      const pressed = pressKeys(page, () => isOver);
+      rate = await stream(agent, runId);
+      isOver = true;
+      await pressed;
+    });
+    await agent.write('long', [{ type: 'RUN_FINISHED', threadId: 's', runId }]);
+    return { ...thread, rate, inputs: await page.evaluate(() => (window as unknown as { inputs: number[] }).inputs) };
+  });
+}
+
+/** @returns deltas per second that were sent */
+async function stream(agent: EventWriter, runId: string): Promise<number> {
+  const startedAt = performance.now();
+  const elapsed = () => performance.now() - startedAt;
+  let sent = 0;
+  for (let part = 0; elapsed() < STREAMED_MS; part += 1) {
+    const messageId = `${runId}/m${part}`;
+    await agent.write('long', [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' }]);
+    // a thousand deltas make a long message; then the next begins
+    for (let delta = 0; delta < 1_000 && elapsed() < STREAMED_MS; ) {
+      const due = Math.ceil((elapsed() * DELTAS_PER_SECOND) / 1_000) - sent;
+      const batch = Array.from({ length: Math.max(0, due) }, () => ({
+        type: 'TEXT_MESSAGE_CONTENT',
+        messageId,
+        delta: delta++ % 40 === 39 ? '\n\n- **and** `then` ' : 'some words ',
+      }));
+      if (due > 0) await agent.write('long', batch);
+      sent += batch.length;
+      await new Promise((resolve) => setTimeout(resolve, 15));
+    }
+    await agent.write('long', [{ type: 'TEXT_MESSAGE_END', messageId }]);
+  }
+  return (sent * 1_000) / elapsed();
+}
+
+/** Opens and closes the list of shortcuts by key and clicks into the search, as long as the stream runs. */
+async function pressKeys(page: Page, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await page.getByRole('searchbox').click();
+    await page.keyboard.press('Escape');
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 150)));
+  }
+}
+
+async function withOpenPage<Result>(measure: (page: Page) => Promise<Result>): Promise<Result> {
+  const page = await it.context.newPage();
+  await page.goto(`${it.server.url}/sessions/long`);
+  await live(page);
+  // what belongs to the start of the page is not what is measured
+  await page.evaluate(() => new Promise<void>((resolve) => requestIdleCallback(() => resolve())));
+  const result = await measure(page);
+  await page.close();
+  return result;
+}
+
+/** Event Timing: how long after each key and click the browser had painted what came of it, to 8 ms. */
+async function observeInputs(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const inputs: number[] = [];
+    new PerformanceObserver((list) => {
+      for (const { name, duration } of list.getEntries()) if (/^(?:keydown|click)$/.test(name)) inputs.push(duration);
+    }).observe({ type: 'event', durationThreshold: 16 } as PerformanceObserverInit);
+    Object.assign(window, { inputs });
+  });
+}
+
+function reportTasks(when: string, runs: MainThread[]): void {
+  note(`browser: tasks over 50 ms ${when}`, median(runs.map(({ longTasks }) => longTasks)), '');
+  note(`browser: longest task ${when}, of the processor`, median(runs.map((run) => run.longestCpuMs)), 'ms');
+  report(`browser: longest task ${when}`, median(runs.map(({ longestMs }) => longestMs)), 'ms', { atMost: 50 });
+}
+
+function median(values: number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

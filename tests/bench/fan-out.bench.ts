@@ -1,0 +1,162 @@
+import { get } from 'node:http';
+import { startLiveServer } from '../support/live-server';
+import { note, report } from './report';
+
+/**
+ * From POST to the frame in a subscriber, over loopback HTTP against `next start`: each event carries the time at which
+ * its request began, each subscriber looks at it when its frame arrives. Events come one to a request, from ten agents.
+ */
+const AGENTS = 10;
+const WARM_UP_MS = 3_000;
+const MEASURED_MS = 10_000;
+
+const server = await startLiveServer();
+try {
+  const few = await run('few', 100, 100);
+  // What the disk is asked for before anybody may see an event; the rest is ours.
+  note('fan-out: 100 subscribers, 100 events/s: acknowledged, p99', few.ackPercentile(0.99), 'ms');
+  note('fan-out: 100 subscribers, 100 events/s: p50', few.percentile(0.5), 'ms');
+  report('fan-out: 100 subscribers, 100 events/s: p99', few.percentile(0.99), 'ms', { atMost: 25 });
+  const many = await run('many', 1000, 50);
+  note('fan-out: 1000 subscribers, 50 events/s: p50', many.percentile(0.5), 'ms');
+  note('fan-out: 1000 subscribers, 50 events/s: p99', many.percentile(0.99), 'ms');
+  report('fan-out: 1000 subscribers, 50 events/s: frames received of those sent', many.share, '', { atLeast: 1 });
+} finally {
+  await server.stop();
+}
+
+async function run(name: string, subscriberCount: number, eventsPerSecond: number) {
+  const sessionId = `bench-${name}`;
+  const latencies: number[] = [];
+  const acks: number[] = [];
+  let measuredFrom = Number.POSITIVE_INFINITY;
+  const subscribers = await Promise.all(
+    Array.from({ length: subscriberCount }, () =>
+      subscribe(sessionId, (sentAt) => {
+        if (sentAt >= measuredFrom) latencies.push(performance.now() - sentAt);
+      }),
+    ),
+  );
+  const perAgent = Math.round((eventsPerSecond * (WARM_UP_MS + MEASURED_MS)) / 1000 / AGENTS);
+  const intervalMs = (1000 * AGENTS) / eventsPerSecond;
+  const startAt = performance.now() + 200;
+  measuredFrom = startAt + WARM_UP_MS;
+  const sent = await Promise.all(
+    Array.from({ length: AGENTS }, (_, agent) =>
+      // a session has one agent, so the ten producers are ten outboxes of it
+      produce(
+        sessionId,
+        `${name}-${agent}`,
+        perAgent,
+        startAt + (agent * intervalMs) / AGENTS,
+        intervalMs,
+        (sentAt) => {
+          if (sentAt >= measuredFrom) acks.push(performance.now() - sentAt);
+        },
+      ),
+    ),
+  );
+  const sentCount = sent.reduce((sum, count) => sum + count, 0);
+  await Promise.race([
+    Promise.all(subscribers.map((subscriber) => subscriber.received(sentCount))),
+    new Promise((resolve) => setTimeout(resolve, 10_000)),
+  ]);
+  const received = subscribers.reduce((sum, subscriber) => sum + subscriber.inOrder(), 0);
+  for (const subscriber of subscribers) subscriber.close();
+  return {
+    share: received / (sentCount * subscriberCount),
+    percentile: percentilesOf(latencies),
+    ackPercentile: percentilesOf(acks),
+  };
+}
+
+function percentilesOf(times: number[]): (part: number) => number {
+  times.sort((a, b) => a - b);
+  return (part) => times[Math.floor(times.length * part)] ?? Number.NaN;
+}
+
+/** Resolves once the subscriber is live. */
+function subscribe(sessionId: string, onFrame: (sentAt: number) => void): Promise<Subscriber> {
+  const { promise, resolve, reject } = deferred<Subscriber>();
+  let last = 0;
+  let inOrder = 0;
+  let tail = '';
+  let tell = () => {};
+  const subscriber: Subscriber = {
+    received: async (wanted) => {
+      while (inOrder < wanted) await new Promise<void>((told) => (tell = told));
+    },
+    inOrder: () => inOrder,
+    close: () => request.destroy(),
+  };
+  const url = `${server.url}/api/v1/stream?topic=session:${sessionId}`;
+  const request = get(url, { headers: { authorization: `Bearer ${server.token}` }, agent: false }, (response) => {
+    response.setEncoding('utf8').on('data', (chunk: string) => {
+      const text = tail + chunk;
+      const end = text.lastIndexOf('\n\n') + 2;
+      tail = text.slice(end);
+      const whole = text.slice(0, end);
+      if (whole.includes('event: up-to-date')) resolve(subscriber);
+      for (const [, id, sentAt] of whole.matchAll(/id: (\d+)\n.*\n.*"sentAt":([\d.]+)/g)) {
+        onFrame(Number(sentAt));
+        if (Number(id) > last) inOrder += 1;
+        last = Number(id);
+      }
+      tell();
+    });
+  });
+  request.on('error', reject);
+  return promise;
+}
+
+interface Subscriber {
+  /** Resolves with the nth frame that came in its order. */
+  received(wanted: number): Promise<void>;
+  inOrder(): number;
+  close(): void;
+}
+
+function deferred<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((ok, failed) => {
+    resolve = ok;
+    reject = failed;
+  });
+  return { promise, resolve, reject };
+}
+
+async function produce(
+  sessionId: string,
+  id: string,
+  count: number,
+  startAt: number,
+  intervalMs: number,
+  onAck: (sentAt: number) => void,
+) {
+  for (let seq = 1; seq <= count; seq += 1) {
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, startAt + seq * intervalMs - performance.now())));
+    const sentAt = performance.now();
+    const response = await fetch(`${server.url}/api/v1/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        producer: { id, epoch: 1 },
+        records: [
+          {
+            seq,
+            kind: 'event',
+            agentId: sessionId,
+            sessionId,
+            occurredAt: Date.now(),
+            event: { type: 'CUSTOM', name: 'bench', value: { text: 'x'.repeat(80) }, sentAt },
+          },
+        ],
+      }),
+    });
+    if (!response.ok) throw new Error(await response.text());
+    await response.arrayBuffer();
+    onAck(sentAt);
+  }
+  return count;
+}

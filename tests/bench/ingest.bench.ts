@@ -1,0 +1,98 @@
+import { createClient } from '@libsql/client';
+import { postEvents } from '@/lib/ingest/post-events';
+import { temporaryDatabase } from '../support/database';
+import { note, report } from './report';
+import { type WorkRecord, workload } from './workload';
+
+/**
+ * Ingest at 500 records a request, through the handler, fsynced and projected, beside a bare libSQL insert of the same
+ * rows: one json_each a transaction into the same table with synchronous=FULL, its JSON ready made. The two take turns,
+ * so that whatever else the machine does meets both.
+ */
+const RECORDS_PER_REQUEST = 500;
+const WARM_UP_REQUESTS = 40;
+const MEASURED_REQUESTS = 200;
+const TOKEN = 'bench-token-of-enough-characters';
+
+const BARE_INSERT = `INSERT INTO events
+    (position, session_id, agent_id, producer_id, epoch, seq, occurred_at, received_at, type, entity_id, turn_id, payload)
+  SELECT value->>'position', value->>'sessionId', value->>'agentId', value->>'producerId', value->>'epoch',
+    value->>'seq', value->>'occurredAt', value->>'receivedAt', value->>'type', value->>'entityId', value->>'turnId',
+    value->'payload'
+  FROM json_each(?)`;
+
+const ours = await temporaryDatabase();
+const bare = await temporaryDatabase();
+const bareClient = createClient({ url: bare.url, concurrency: 1 });
+await bareClient.execute('PRAGMA synchronous = FULL');
+const context = {
+  database: ours,
+  token: TOKEN,
+  allowedHosts: [],
+  allowAddresses: false,
+  now: Date.now,
+  streamMaxMs: null,
+};
+
+const records = workload('agent-1', 10);
+let position = 0;
+const times = { ours: [] as number[], bare: [] as number[] };
+for (let round = 0; round < WARM_UP_REQUESTS + MEASURED_REQUESTS; round += 1) {
+  const batch = Array.from({ length: RECORDS_PER_REQUEST }, () => records.next().value as WorkRecord);
+  const body = JSON.stringify({ producer: { id: 'agent-1', epoch: 1 }, records: batch });
+  const rows = JSON.stringify(batch.map(bareRow));
+  const first = round % 2 === 0;
+  if (first) await measure('ours', round, () => ingest(body));
+  await measure('bare', round, () => insert(rows));
+  if (!first) await measure('ours', round, () => ingest(body));
+}
+
+const rate = (list: number[]) =>
+  (MEASURED_REQUESTS * RECORDS_PER_REQUEST * 1000) / list.reduce((sum, ms) => sum + ms, 0);
+note('ingest: through the handler', rate(times.ours), 'records/s');
+note('ingest: bare json_each insert', rate(times.bare), 'rows/s');
+report('ingest: share of the bare insert', rate(times.ours) / rate(times.bare), '', { atLeast: 0.4 });
+
+bareClient.close();
+await Promise.all([ours.dispose(), bare.dispose()]);
+
+async function measure(which: 'ours' | 'bare', round: number, work: () => Promise<void>): Promise<void> {
+  const start = performance.now();
+  await work();
+  if (round >= WARM_UP_REQUESTS) times[which].push(performance.now() - start);
+}
+
+async function ingest(body: string): Promise<void> {
+  const request = new Request('http://127.0.0.1/api/v1/events', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKEN}`, host: '127.0.0.1', 'content-type': 'application/json' },
+    body,
+  });
+  const response = await postEvents(request, context);
+  const answer = (await response.json()) as { accepted: number };
+  if (answer.accepted !== RECORDS_PER_REQUEST) throw new Error(`accepted ${answer.accepted}`);
+}
+
+async function insert(rows: string): Promise<void> {
+  const transaction = await bareClient.transaction('write');
+  await transaction.execute({ sql: BARE_INSERT, args: [rows] });
+  await transaction.commit();
+}
+
+function bareRow({ seq, agentId, sessionId, occurredAt, event }: WorkRecord) {
+  position += 1;
+  return {
+    position,
+    sessionId,
+    agentId,
+    producerId: agentId,
+    epoch: 1,
+    seq,
+    occurredAt,
+    receivedAt: occurredAt,
+    type: event.type,
+    entityId: event.messageId ?? event.toolCallId ?? null,
+    turnId: `${sessionId}-r0`,
+    payload: event,
+  };
+}

@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RunnerHost } from '@/lib/runner/host/runner-host';
+import { createLogger } from '@/lib/runner/logger/logger';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import type { ClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
+import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
+import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
+import { LocalDashboard } from '../support/local-dashboard';
+import { note, report } from './report';
+
+/**
+ * From a message typed in the dashboard to the agent's input, on loopback: the request, the command's commit, the
+ * stream, the note in the runner's file, the SDK's input. Everything is the real thing but the SDK's query, which says
+ * when it was given the message.
+ */
+const WARM_UP = 20;
+const MESSAGES = 200;
+const REST_MS = 150;
+const LIMIT_MS = 50;
+
+const folder = await mkdtemp(join(tmpdir(), 'interlude-bench-'));
+const dashboard = await LocalDashboard.start();
+const [agentId, sessionId] = ['bench', 'bench-session'];
+
+let given: (at: number) => void = () => {};
+const sdk: ClaudeSdk = {
+  query({ prompt }) {
+    let close = () => {};
+    const closed = new Promise<void>((resolve) => {
+      close = resolve;
+    });
+    return {
+      async *[Symbol.asyncIterator]() {
+        const input = prompt[Symbol.asyncIterator]();
+        for (;;) {
+          const next = await Promise.race([input.next(), closed]);
+          if (next === undefined || next.done) return;
+          given(performance.now());
+          yield { type: 'command_lifecycle', command_uuid: next.value.uuid, state: 'queued', uuid: randomUUID() };
+          yield { type: 'command_lifecycle', command_uuid: next.value.uuid, state: 'completed', uuid: randomUUID() };
+        }
+      },
+      interrupt: async () => undefined,
+      stopTask: async () => {},
+      close,
+    };
+  },
+};
+
+const outbox = await Outbox.open(join(folder, 'outbox.db'), {
+  producerId: agentId,
+  agentId,
+  endpoint: dashboard.endpoint,
+});
+const host = new RunnerHost({
+  kind: 'claude',
+  agentId,
+  sessionId,
+  runnerId: randomUUID(),
+  startedAt: Date.now(),
+  outbox,
+  endpoint: dashboard.endpoint,
+  logger: createLogger({ agentId, dir: folder }),
+  dataDir: folder,
+  openSource: (surroundings) =>
+    new ClaudeSource({
+      sdk,
+      surroundings,
+      memory: { sessionId, conversationId: randomUUID(), cwd: folder, pid: null, open: NOTHING_OPEN, running: false },
+      inHand: [],
+      env: { HOME: folder },
+      answerWithinMs: 60_000,
+    }),
+  onOver: (reason) => {
+    throw new Error(reason);
+  },
+});
+await host.start();
+await outbox.settled();
+
+const times: number[] = [];
+for (let at = 0; at < WARM_UP + MESSAGES; at += 1) {
+  const arrival = new Promise<number>((resolve) => {
+    given = resolve;
+  });
+  const typedAt = performance.now();
+  await dashboard.request(`/sessions/${sessionId}/messages`, { text: `message ${at}`, clientId: String(at) });
+  const ms = (await arrival) - typedAt;
+  if (at >= WARM_UP) times.push(ms);
+  // People type one after the other: what the last message set going has come to rest when the next one comes.
+  await new Promise((resolve) => setTimeout(resolve, REST_MS));
+  await outbox.settled();
+}
+times.sort((a, b) => a - b);
+note('message to input: p50', times[Math.floor(MESSAGES * 0.5)] ?? 0, 'ms');
+report('message to input: p99', times[Math.floor(MESSAGES * 0.99)] ?? 0, 'ms', { atMost: LIMIT_MS });
+
+await host.close(0, 1_000);
+await dashboard.close();
+await rm(folder, { recursive: true, force: true });

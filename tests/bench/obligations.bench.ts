@@ -1,0 +1,65 @@
+import type { Database } from '@/db/client';
+import { getObligations } from '@/lib/queries/read-routes';
+import { temporaryDatabase } from '../support/database';
+import { note, report } from './report';
+
+/**
+ * `GET /agents/:id/reply-obligations` with a thousand messages and with a million, of which the same few are owed. The
+ * two take turns, so that whatever else the machine does meets both.
+ */
+const OWED = 5;
+const WARM_UP = 500;
+const MEASURED = 4000;
+const TOKEN = 'bench-token-of-enough-characters';
+
+const few = await databaseWith(1000);
+const many = await databaseWith(1_000_000);
+const times = { few: [] as number[], many: [] as number[] };
+for (let round = 0; round < WARM_UP + MEASURED; round += 1) {
+  const [first, second] = round % 2 === 0 ? (['few', 'many'] as const) : (['many', 'few'] as const);
+  for (const name of [first, second]) {
+    const took = await ask(name === 'few' ? few : many);
+    if (round >= WARM_UP) times[name].push(took);
+  }
+}
+const [fewP99, manyP99] = [p99(times.few), p99(times.many)];
+note('reply-obligations p99, 1,000 messages', fewP99, 'ms');
+note('reply-obligations p99, 1,000,000 messages', manyP99, 'ms');
+report('reply-obligations p99, 1,000,000 over 1,000 messages', manyP99 / fewP99, 'times', { atMost: 1.5 });
+await Promise.all([few.dispose(), many.dispose()]);
+
+/** Every message of one agent, over a hundred sessions; the owed ones are spread over all of them. */
+async function databaseWith(count: number) {
+  const database = await temporaryDatabase();
+  const body = `json_object('messageId', 'm' || n, 'from', json_object('kind', 'person', 'id', 'operator'),
+    'text', 'Is the build green yet, and what did the tests say?', 'sentAt', n)`;
+  await database.writes.run((transaction) =>
+    transaction.batch([
+      {
+        sql: `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?1)
+          INSERT INTO obligations (session_id, message_id, position, agent_id, state, body, updated_position)
+          SELECT 's' || (n % 100), 'm' || n, n, 'agent-1', iif(n % (?1 / ?2) = 0, 'owed', 'answered'), ${body}, n
+          FROM numbers`,
+        args: [count, OWED],
+      },
+      { sql: 'INSERT INTO counter (id, position) VALUES (1, ?)', args: [count] },
+    ]),
+  );
+  return database;
+}
+
+async function ask(database: Database): Promise<number> {
+  const context = { database, token: TOKEN, allowedHosts: [], allowAddresses: false, now: Date.now, streamMaxMs: null };
+  const headers = { host: '127.0.0.1', authorization: `Bearer ${TOKEN}` };
+  const request = new Request('http://127.0.0.1/api/v1/agents/agent-1/reply-obligations', { headers });
+  const startedAt = performance.now();
+  const response = await getObligations(request, context, { agentId: 'agent-1' });
+  const { obligations } = (await response.json()) as { obligations: unknown[] };
+  const took = performance.now() - startedAt;
+  if (obligations.length !== OWED) throw new Error(`${obligations.length} obligations instead of ${OWED}`);
+  return took;
+}
+
+function p99(values: number[]): number {
+  return values.sort((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? 0;
+}

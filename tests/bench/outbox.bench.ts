@@ -1,0 +1,130 @@
+import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { Outbox, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import { note, report } from './report';
+
+/**
+ * The outbox on this machine's disk, towards a server that takes everything and does nothing.
+ *
+ * `enqueue` is measured as an agent's turn gives records: one at a time, each awaited, so each is a transaction of its
+ * own that is on the disk when it returns.
+ */
+const SINGLES = 3_000;
+const BACKLOG = 100_000;
+
+const folder = await mkdtemp(join(tmpdir(), 'interlude-bench-'));
+const server = await nullServer();
+const options = {
+  producerId: 'bench',
+  agentId: 'bench',
+  endpoint: async () => ({ url: server.url, token: undefined }),
+};
+
+const record = (at: number): OutgoingRecord => ({
+  kind: 'event',
+  agentId: 'bench',
+  sessionId: 'session-1',
+  occurredAt: 1_795_000_000_000 + at,
+  event: {
+    type: 'TEXT_MESSAGE_CONTENT',
+    messageId: 'message-1',
+    delta: `piece ${at} of what an agent says, as long as most`,
+  },
+});
+
+try {
+  await enqueueing();
+  await draining();
+} finally {
+  await server.close();
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function enqueueing(): Promise<void> {
+  const away = async () => ({ url: 'http://127.0.0.1:9', token: undefined });
+  const outbox = await Outbox.open(join(folder, 'enqueue.db'), { ...options, endpoint: away });
+  for (let at = 0; at < 200; at += 1) await outbox.enqueue(record(at));
+  const blocked: number[] = [];
+  const durable: number[] = [];
+  const disk: number[] = [];
+  const file = openSync(join(folder, 'disk'), 'w');
+  const page = Buffer.alloc(4_096, 1);
+  for (let at = 0; at < SINGLES; at += 1) {
+    const startedAt = performance.now();
+    const stored = outbox.enqueue(record(at));
+    blocked.push(performance.now() - startedAt);
+    await stored;
+    const storedAt = performance.now();
+    durable.push(storedAt - startedAt);
+    // What the disk takes for the like of it, in the same moment: no durable queue is quicker.
+    writeSync(file, page);
+    fdatasyncSync(file);
+    disk.push(performance.now() - storedAt);
+  }
+  closeSync(file);
+  await outbox.stop();
+  report('outbox enqueue, the call, p99', percentile(blocked, 0.99), 'ms', { atMost: 1 });
+  const beyond = percentile(durable, 0.5) - percentile(disk, 0.5);
+  report('outbox enqueue, until it is durable, p50 beyond one sync of this disk', beyond, 'ms', { atMost: 1 });
+  note('outbox enqueue, until it is durable, p50', percentile(durable, 0.5), 'ms');
+  note('outbox enqueue, until it is durable, p99', percentile(durable, 0.99), 'ms');
+  note('one write and sync of this disk, p50', percentile(disk, 0.5), 'ms');
+  note('one write and sync of this disk, p99', percentile(disk, 0.99), 'ms');
+}
+
+async function draining(): Promise<void> {
+  const outbox = await Outbox.open(join(folder, 'drain.db'), { ...options, sendAtOpen: false, maxBatchRows: 2_000 });
+  // One tick is one transaction; the drain is kept from beginning by there being nothing to wake it.
+  const filled: OutgoingRecord[] = Array.from({ length: BACKLOG }, (_, at) => record(at));
+  const startedAt = performance.now();
+  await outbox.enqueue(filled);
+  const storedAt = performance.now();
+  const { waiting } = await outbox.settled();
+  const seconds = (performance.now() - storedAt) / 1_000;
+  await outbox.stop();
+  if (waiting > 0 || (await server.records()) < BACKLOG) throw new Error(`${waiting} records were not drained`);
+  report('outbox drain', BACKLOG / seconds, 'records/s', { atLeast: 20_000 });
+  note('outbox store, one group', BACKLOG / ((storedAt - startedAt) / 1_000), 'records/s');
+}
+
+function percentile(figures: number[], share: number): number {
+  const sorted = [...figures].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+/** In a thread of its own: what it does may not count against the outbox. */
+async function nullServer() {
+  const code = `
+    const { parentPort } = require('node:worker_threads');
+    const { gunzipSync } = require('node:zlib');
+    let records = 0;
+    const server = require('node:http').createServer((request, response) => {
+      const chunks = [];
+      request.on('data', (chunk) => chunks.push(chunk));
+      request.on('end', () => {
+        const raw = Buffer.concat(chunks);
+        const text = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(raw) : raw).toString('latin1');
+        const seqs = [...text.matchAll(/\\{"seq":(\\d+),/g)];
+        records += seqs.length;
+        const ackedSeq = Number(seqs.at(-1)[1]);
+        response.end(JSON.stringify({ ackedSeq, accepted: seqs.length, duplicates: 0, rejected: [], position: '1' }));
+      });
+    });
+    server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+    parentPort.on('message', () => parentPort.postMessage(records));
+  `;
+  const worker = new Worker(code, { eval: true });
+  const port = await new Promise<number>((resolve) => worker.once('message', resolve));
+  return {
+    url: `http://127.0.0.1:${port}`,
+    records: () =>
+      new Promise<number>((resolve) => {
+        worker.once('message', resolve);
+        worker.postMessage('how many');
+      }),
+    close: () => worker.terminate(),
+  };
+}

@@ -1,0 +1,24 @@
+import { spawn } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * `npm run bench [name…]`: runs every tests/bench/*.bench.ts, or those whose name begins with a given one, one after
+ * the other, each in a process of its own. A bench prints one line per figure and exits non-zero past its limit.
+ */
+const folder = fileURLToPath(new URL('.', import.meta.url));
+const wanted = process.argv.slice(2);
+const files = (await readdir(folder)).filter((file) => file.endsWith('.bench.ts')).sort();
+const chosen = files.filter((file) => wanted.length === 0 || wanted.some((name) => file.startsWith(name)));
+if (chosen.length === 0) {
+  console.error(`No bench is named ${wanted.join(', ')}. There are: ${files.join(', ')}`);
+  process.exit(2);
+}
+
+let failed = 0;
+for (const file of chosen) {
+  const child = spawn(process.execPath, ['--import', 'tsx', `${folder}${file}`], { stdio: 'inherit' });
+  const code = await new Promise((resolve, reject) => child.on('exit', resolve).on('error', reject));
+  if (code !== 0) failed += 1;
+}
+process.exit(failed === 0 ? 0 : 1);

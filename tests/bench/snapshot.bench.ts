@@ -1,0 +1,25 @@
+import { Snapshot } from '@/lib/runner/obligations/snapshot';
+import { note, report } from './report';
+
+/** The stop hook's question, asked of memory: a turn's end may not wait for anything. */
+const OWED = 20;
+const ROUNDS = 20;
+const CALLS = 100_000;
+
+const snapshot = new Snapshot({
+  fetch: async () => Array.from({ length: OWED }, (_, at) => ({ messageId: `m${at}`, text: 'x'.repeat(300) })),
+  parse: (item) => item as { messageId: string; text: string },
+});
+await snapshot.refresh();
+
+let seen = 0;
+const perCall: number[] = [];
+for (let round = 0; round < ROUNDS; round += 1) {
+  const startedAt = performance.now();
+  for (let call = 0; call < CALLS; call += 1) seen += snapshot.get().length;
+  perCall.push(((performance.now() - startedAt) * 1_000) / CALLS);
+}
+perCall.sort((a, b) => a - b);
+if (seen !== ROUNDS * CALLS * OWED) throw new Error('the snapshot was not what it should be');
+report(`snapshot get with ${OWED} owed, slowest of ${ROUNDS} rounds`, perCall.at(-1) ?? 0, 'µs', { atMost: 1 });
+note('snapshot get, median', perCall[ROUNDS / 2] ?? 0, 'µs');

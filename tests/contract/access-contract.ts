@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { errorOf } from '../support/ingest-target';
+import { apiPaths, type ServerTarget } from '../support/server-target';
+
+const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const OPEN = ['/api/v1/healthz', '/api/v1/readyz'];
+
+/** Who comes in and who does not. */
+export function describeAccessContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+  describe(`access, ${name}`, () => {
+    let target: ServerTarget;
+    const host = () => new URL(target.origin).host;
+
+    beforeAll(async () => {
+      target = await makeTarget();
+    });
+    afterAll(() => target.close());
+
+    async function signIn(headers: Record<string, string> = {}, query = ''): Promise<Response> {
+      return target.send(`/sign-in?token=${target.token}${query}`, { headers });
+    }
+    async function cookie(): Promise<string> {
+      return (await signIn()).headers.get('set-cookie')?.split(';')[0] ?? '';
+    }
+
+    test('refuses every route and method without a sign-in, and says what to do', async () => {
+      for (const path of (await apiPaths()).filter((path) => !OPEN.includes(path))) {
+        for (const method of METHODS) {
+          const response = await target.send(path, { method });
+          expect([path, method, response.status]).toEqual([path, method, 401]);
+          expect(response.headers.get('www-authenticate')).toContain('Bearer');
+          if (method === 'HEAD') continue;
+          const error = await errorOf(response);
+          expect(error.code).toBe('unauthenticated');
+          expect(error.message).toContain('Authorization: Bearer');
+        }
+      }
+    });
+
+    test('answers health checks to everybody', async () => {
+      for (const path of ['/healthz', '/readyz', ...OPEN]) {
+        expect([path, (await target.send(path)).status]).toEqual([path, 200]);
+      }
+    });
+
+    test('takes the bearer token, whatever the case of the scheme', async () => {
+      for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+        const response = await target.send('/api/v1/sessions', {
+          headers: { authorization: `${scheme} ${target.token}` },
+        });
+        expect(response.status).toBe(200);
+      }
+    });
+
+    test('refuses any other credential', async () => {
+      const wrong = [
+        'Bearer',
+        `Bearer ${target.token}x`,
+        `Bearer ${target.token.slice(0, -1)}`,
+        `Bearer ${target.token.toUpperCase()}`,
+        `Basic ${target.token}`,
+        target.token,
+        '',
+      ];
+      for (const authorization of wrong) {
+        const response = await target.send('/api/v1/sessions', { headers: { authorization } });
+        expect([authorization, response.status]).toEqual([authorization, 401]);
+      }
+    });
+
+    test('does not let a good cookie save a wrong token', async () => {
+      const headers = { cookie: await cookie(), authorization: 'Bearer not-the-token-of-this-server' };
+      expect((await target.send('/api/v1/sessions', { headers })).status).toBe(401);
+    });
+
+    test('tells a caller with the token which method to use, and what is not there', async () => {
+      const headers = { authorization: `Bearer ${target.token}` };
+      for (const method of ['HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+        const response = await target.send('/api/v1/sessions', { method, headers });
+        expect([method, response.status, response.headers.get('allow')]).toEqual([method, 405, 'GET']);
+        if (method !== 'HEAD') expect((await errorOf(response)).code).toBe('method_not_allowed');
+      }
+      expect((await target.send('/api/v1/events', { headers })).headers.get('allow')).toBe('POST');
+      for (const path of ['/api', '/api/v1', '/api/v1/nothing', '/api/v2/sessions', '/api/v1/sessions/a/b/c/d']) {
+        const response = await target.get(path);
+        expect([path, response.status]).toEqual([path, 404]);
+        expect((await errorOf(response)).code).toBe('not_found');
+      }
+    });
+
+    describe('the sign-in link', () => {
+      test('sets a cookie that scripts can’t read and goes on, to the start or to a path of this server', async () => {
+        const response = await signIn();
+        expect(response.status).toBe(303);
+        expect(response.headers.get('location')).toBe('/');
+        const attributes = response.headers.get('set-cookie')?.split('; ').slice(1);
+        expect(attributes).toEqual(['Path=/', 'HttpOnly', 'SameSite=Lax', expect.stringMatching(/^Max-Age=\d+$/)]);
+        const deep = await signIn({}, `&next=${encodeURIComponent('/sessions/a%2Fb?turn=1#t')}`);
+        expect(deep.headers.get('location')).toBe('/sessions/a%2Fb?turn=1#t');
+      });
+
+      test('marks the cookie Secure when the browser came over TLS', async () => {
+        const response = await signIn({ 'x-forwarded-proto': 'https' });
+        expect(response.headers.get('set-cookie')).toContain('; Secure');
+      });
+
+      test('never goes on to another host', async () => {
+        const evil = [
+          '//evil.example',
+          '/\\evil.example',
+          '\\\\evil.example',
+          'https://evil.example/',
+          '/\t/evil.example',
+        ];
+        const more = [
+          'javascript:alert(1)',
+          '/.//evil.example',
+          'evil.example',
+          '/%2e%2e//evil.example',
+          '///evil.example',
+        ];
+        for (const next of [...evil, ...more]) {
+          const response = await signIn({}, `&next=${encodeURIComponent(next)}`);
+          const location = new URL(response.headers.get('location') ?? '', target.origin);
+          expect([next, location.origin]).toEqual([next, target.origin]);
+          expect(response.headers.get('location')).not.toMatch(/^[/\\]{2}/);
+        }
+      });
+
+      test('with a wrong token sets nothing and goes to the page that says how to sign in', async () => {
+        const response = await target.send('/sign-in?token=wrong-token-of-some-length&next=/inbox');
+        expect(response.status).toBe(303);
+        expect(response.headers.get('location')).toBe('/signed-out?reason=wrong-token&next=%2Finbox');
+        expect(response.headers.get('set-cookie')).toBeNull();
+      });
+
+      test('without a token goes to that page too, unless the visitor is signed in already', async () => {
+        expect((await target.send('/sign-in')).headers.get('location')).toBe('/signed-out');
+        const again = await target.send('/sign-in?next=/inbox', { headers: { cookie: await cookie() } });
+        expect(again.headers.get('location')).toBe('/inbox');
+      });
+
+      test('takes the token from a form, and no endless one', async () => {
+        const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+        const body = new URLSearchParams({ token: ` ${target.token} `, next: '/inbox' }).toString();
+        const response = await target.send('/sign-in', { method: 'POST', headers, body });
+        expect(response.headers.get('location')).toBe('/inbox');
+        expect(response.headers.get('set-cookie')).toContain('interlude=');
+        const endless = await target.send('/sign-in', {
+          method: 'POST',
+          headers,
+          body: `token=${'x'.repeat(100_000)}`,
+        });
+        expect(endless.status).toBe(413);
+      });
+    });
+
+    describe('the cookie', () => {
+      test('opens what the token opens', async () => {
+        expect((await target.send('/api/v1/sessions', { headers: { cookie: await cookie() } })).status).toBe(200);
+        const among = `theme=dark; ${await cookie()}; other=1`;
+        expect((await target.send('/api/v1/sessions', { headers: { cookie: among } })).status).toBe(200);
+      });
+
+      test('is not the token and gives no bearer token away', async () => {
+        const value = (await cookie()).replace('interlude=', '');
+        expect(value).not.toContain(target.token);
+        const response = await target.send('/api/v1/sessions', { headers: { authorization: `Bearer ${value}` } });
+        expect(response.status).toBe(401);
+      });
+
+      test('that is made up, changed or empty opens nothing', async () => {
+        const [expires = '', digest = ''] = (await cookie()).replace('interlude=', '').split('.');
+        const values = [
+          '',
+          target.token,
+          `${expires}.`,
+          `.${digest}`,
+          `${Number(expires) + 1}.${digest}`,
+          `${expires}.${digest}.x`,
+          `1.${digest}`,
+        ];
+        for (const value of values) {
+          const response = await target.send('/api/v1/sessions', { headers: { cookie: `interlude=${value}` } });
+          expect([value, response.status]).toEqual([value, 401]);
+        }
+      });
+
+      test('changes something only from the dashboard’s own pages', async () => {
+        const post = async (headers: Record<string, string>) => {
+          const response = await target.send('/api/v1/events', {
+            method: 'POST',
+            headers: { cookie: await cookie(), 'content-type': 'application/json', ...headers },
+            body: '{}',
+          });
+          return (await errorOf(response)).code;
+        };
+        // an empty batch is refused for what it is, once it is let in
+        expect(await post({ origin: target.origin })).toBe('malformed');
+        expect(await post({ 'sec-fetch-site': 'same-origin' })).toBe('malformed');
+        expect(await post({})).toBe('cross_origin');
+        expect(await post({ origin: 'null' })).toBe('cross_origin');
+        expect(await post({ origin: 'http://evil.example' })).toBe('cross_origin');
+        expect(await post({ origin: `http://${host()}.evil.example` })).toBe('cross_origin');
+        expect(await post({ origin: 'http://127.0.0.1:1' })).toBe('cross_origin');
+        expect(await post({ origin: target.origin, 'sec-fetch-site': 'cross-site' })).toBe('cross_origin');
+        expect(await post({ 'sec-fetch-site': 'same-site' })).toBe('cross_origin');
+        expect(await post({ 'sec-fetch-site': 'none' })).toBe('cross_origin');
+      });
+
+      test('is taken back on sign-out, which another site can’t ask for', async () => {
+        const headers = { cookie: await cookie() };
+        const foreign = { ...headers, origin: 'http://evil.example' };
+        expect((await target.send('/sign-out', { method: 'POST', headers: foreign })).status).toBe(403);
+        const own = { ...headers, origin: target.origin };
+        const response = await target.send('/sign-out', { method: 'POST', headers: own });
+        expect(response.status).toBe(303);
+        expect(response.headers.get('location')).toBe('/signed-out');
+        expect(response.headers.get('set-cookie')).toMatch(/^interlude=; .*Max-Age=0/);
+      });
+    });
+
+    describe('the Host', () => {
+      const hosts = [
+        'evil.example',
+        'localhost.evil.example',
+        '127.0.0.1.evil.example',
+        '10.0.0.1',
+        '[::2]',
+        'evil.example:80',
+      ];
+
+      test('of another name is misdirected, before any credential counts', async () => {
+        for (const wrong of hosts) {
+          for (const path of ['/api/v1/sessions', '/api/v1/stream?topic=fleet', `/sign-in?token=${target.token}`]) {
+            const response = await target.get(path, { host: wrong });
+            expect([wrong, path, response.status]).toEqual([wrong, path, 421]);
+            expect(response.headers.get('set-cookie')).toBeNull();
+            expect((await errorOf(response)).code).toBe('misdirected_host');
+          }
+        }
+      });
+
+      test('may be any name of loopback, on any port', async () => {
+        for (const good of ['localhost', 'LOCALHOST:1', '127.0.0.1:9', '[::1]:4319', 'localhost.']) {
+          expect([good, (await target.get('/api/v1/sessions', { host: good })).status]).toEqual([good, 200]);
+        }
+      });
+    });
+  });
+}

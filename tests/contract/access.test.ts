@@ -1,0 +1,4 @@
+import { inProcessServer } from '../support/server-target';
+import { describeAccessContract } from './access-contract';
+
+describeAccessContract('in this process', inProcessServer);

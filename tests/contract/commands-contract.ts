@@ -1,0 +1,403 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { Command } from '@/lib/protocol/commands';
+import { MAX_MESSAGE_BYTES } from '@/lib/protocol/limits';
+import type { Item, MessageItem, NoticeItem, RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
+import type { CommandFrame } from '@/lib/protocol/sse';
+import { FrameReader } from '../support/frames';
+import { errorOf, ingest, record } from '../support/ingest-target';
+import type { ServerTarget } from '../support/server-target';
+
+/** What commands must do, end to end: asked over HTTP, read off a runner's stream, acknowledged, shown. */
+export function describeCommandsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+  describe(`commands, ${name}`, () => {
+    let target: ServerTarget;
+    let serial = 0;
+    let id = '';
+    let seq = 0;
+    const readers: FrameReader[] = [];
+
+    beforeAll(async () => {
+      target = await makeTarget();
+    });
+    afterAll(async () => {
+      await Promise.all(readers.map((reader) => reader.cancel().catch(() => {})));
+      await target.close();
+    });
+    const test = (title: string, run: () => Promise<void>) =>
+      it(title, async () => {
+        serial += 1;
+        id = `commands-${serial}`;
+        seq = 0;
+        await run();
+      });
+
+    async function send(...events: AgUiEvent[]): Promise<void> {
+      const own = events.map((event) => record(++seq, { agentId: id, sessionId: id, event }));
+      await ingest(target, own, 1, id);
+    }
+    const begun = () => send({ type: 'CUSTOM', name: 'marker', value: 0 });
+    const custom = (eventName: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name: eventName, value });
+    const path = (rest: string) => `/api/v1/sessions/${id}${rest}`;
+
+    function call(method: string, where: string, body?: unknown): Promise<Response> {
+      return target.send(where, {
+        method,
+        headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+        body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+      });
+    }
+    const post = (where: string, body?: unknown) => call('POST', where, body);
+    async function say(text: string, clientId: string = crypto.randomUUID()): Promise<string> {
+      const response = await post(path('/messages'), { text, clientId });
+      expect(response.status).toBe(202);
+      return (await response.json()).messageId;
+    }
+    const ack = (commandId: string, body: object, runner = '') =>
+      post(`/api/v1/agents/${id}/commands/${commandId}/ack${runner}`, body);
+
+    async function runner(query = '', headers: Record<string, string> = {}): Promise<FrameReader> {
+      const response = await target.get(`/api/v1/agents/${id}/commands${query}`, headers);
+      if (response.status !== 200 || response.body === null) throw new Error(await response.text());
+      const reader = new FrameReader(response.body);
+      readers.push(reader);
+      return reader;
+    }
+    const framesOf = (reader: FrameReader) => reader.frames as unknown as CommandFrame[];
+    const commandsOf = (reader: FrameReader): Command[] =>
+      framesOf(reader).flatMap((frame) => (frame.event === 'command' ? [frame.data] : []));
+    async function commands(reader: FrameReader, count: number): Promise<Command[]> {
+      await reader.until(() => commandsOf(reader).length >= count);
+      return commandsOf(reader);
+    }
+    const upToDate = (reader: FrameReader) =>
+      reader.until(() => framesOf(reader).some(({ event }) => event === 'up-to-date'));
+
+    async function items(): Promise<Item[]> {
+      const page = (await (await target.get(path('/transcript'))).json()) as TranscriptPage;
+      return page.turns.flatMap((turn) => turn.items);
+    }
+    const message = async (messageId: string) =>
+      (await items()).find((item) => item.kind === 'message' && item.id === messageId) as MessageItem;
+    const agent = async () => (await (await target.get(`/api/v1/agents/${id}`)).json()).agent;
+
+    test('brings a message to the runner that listens, and shows how far it has come', async () => {
+      await begun();
+      const reader = await runner('?runner=r1&startedAt=1');
+      await upToDate(reader);
+      const messageId = await say('Hello 🌍');
+      const [command] = await commands(reader, 1);
+      expect(command).toMatchObject({
+        id: messageId,
+        type: 'message',
+        sessionId: id,
+        body: { messageId, text: 'Hello 🌍', from: { kind: 'person', id: 'operator' } },
+      });
+      expect(command?.expiresAt).toBeGreaterThan(command?.createdAt ?? 0);
+      expect(await message(messageId)).toMatchObject({
+        role: 'user',
+        text: 'Hello 🌍',
+        delivery: 'queued',
+        streaming: false,
+      });
+      const answer = await ack(messageId, { state: 'delivered' });
+      expect([answer.status, await answer.json()]).toEqual([200, { commandId: messageId, state: 'delivered' }]);
+      expect(await message(messageId)).toMatchObject({ delivery: 'delivered' });
+      await send({
+        type: 'RUN_STARTED',
+        threadId: id,
+        runId: 'r',
+        metadata: { interlude: { turn: 'user', userMessageIds: [messageId] } },
+      });
+      expect(await message(messageId)).toMatchObject({ delivery: 'seen' });
+      // what the agent has read needs no delivery
+      const again = await runner('?runner=r2&startedAt=2');
+      await upToDate(again);
+      expect(commandsOf(again)).toEqual([]);
+    });
+
+    test('answers the same clientId the same, and sends the message once', async () => {
+      await begun();
+      const first = await say('once', 'c1');
+      expect(await say('once', 'c1')).toBe(first);
+      const [a, b] = await Promise.all([say('two', 'c2'), say('two', 'c2')]);
+      expect(a).toBe(b);
+      const reader = await runner();
+      await upToDate(reader);
+      expect(commandsOf(reader).map((command) => command.id)).toEqual([first, a]);
+      expect((await items()).filter((item) => item.kind === 'message')).toHaveLength(2);
+    });
+
+    test('keeps what is asked while the runner is away, and sends it in order when it comes', async () => {
+      await begun();
+      expect(await agent()).toMatchObject({ connection: 'away', runnerId: null });
+      const sent = [await say('one'), await say('two'), await say('three')];
+      const reader = await runner('?runner=r1&startedAt=1');
+      expect((await commands(reader, 3)).map((command) => command.id)).toEqual(sent);
+      expect(await agent()).toMatchObject({ connection: 'connected', runnerId: 'r1' });
+    });
+
+    test('resumes behind the last command the runner has, and holds nothing back for a new runner', async () => {
+      await begun();
+      await say('one');
+      const reader = await runner('?runner=r1&startedAt=1');
+      await commands(reader, 1);
+      const position = framesOf(reader).find(({ event }) => event === 'command')?.id ?? '';
+      const second = await say('two');
+      await commands(reader, 2);
+      const resumed = await runner('?runner=r1&startedAt=1', { 'last-event-id': position });
+      expect((await commands(resumed, 1))[0]?.id).toBe(second);
+      await reader.end();
+      expect(framesOf(reader).at(-1)).toMatchObject({ event: 'bye', data: { reason: 'replaced' } });
+      const fresh = await runner('?runner=r2&startedAt=2');
+      expect(await commands(fresh, 2)).toHaveLength(2);
+    });
+
+    test('tells the older of two runners that it is fenced, and takes no acknowledgement of it', async () => {
+      await begun();
+      const messageId = await say('whose?');
+      const older = await runner('?runner=old&startedAt=1000');
+      await commands(older, 1);
+      const newer = await runner('?runner=new&startedAt=2000');
+      await older.end();
+      expect(framesOf(older).at(-1)).toMatchObject({ event: 'fenced', data: { runnerId: 'new', startedAt: 2000 } });
+      expect(await commands(newer, 1)).toHaveLength(1);
+      const late = await ack(messageId, { state: 'delivered' }, '?runner=old&startedAt=1000');
+      expect([late.status, (await errorOf(late)).code]).toEqual([403, 'stale_epoch']);
+      const back = await runner('?runner=old&startedAt=1000');
+      await back.end();
+      expect(framesOf(back).map(({ event }) => event)).toEqual(['fenced']);
+      expect((await ack(messageId, { state: 'delivered', runner: 'new', startedAt: 2000 })).status).toBe(200);
+    });
+
+    test('says that a runner has gone', async () => {
+      await begun();
+      const reader = await runner('?runner=r1&startedAt=1');
+      await upToDate(reader);
+      const fleet = await target.stream(
+        `topic=fleet&after=${(await (await target.get('/api/v1/agents')).json()).position}`,
+      );
+      await fleet.frame('up-to-date');
+      await reader.cancel();
+      await fleet.until((frames) =>
+        frames.some((frame) => frame.event === 'agent' && frame.data.id === id && frame.data.connection === 'away'),
+      );
+      expect(await agent()).toMatchObject({ connection: 'away', runnerId: 'r1' });
+    });
+
+    test('shows a message that failed with its reason, and owes no reply to it', async () => {
+      await begun();
+      const messageId = await say('too late');
+      expect(await agent()).toMatchObject({ owedCount: 1 });
+      await ack(messageId, { state: 'failed', reason: 'the agent refused it' });
+      expect(await message(messageId)).toMatchObject({ delivery: 'failed', deliveryReason: 'the agent refused it' });
+      expect(await agent()).toMatchObject({ owedCount: 0 });
+      const again = await ack(messageId, { state: 'delivered' });
+      expect(await again.json()).toEqual({ commandId: messageId, state: 'failed' });
+    });
+
+    test('interrupts, once while it is on its way, and says how it went where it was asked', async () => {
+      await send({ type: 'RUN_STARTED', threadId: id, runId: 'r' });
+      const first = await (await post(path('/interrupt'))).json();
+      expect(first).toMatchObject({ state: 'queued' });
+      expect(await (await post(path('/interrupt'), {})).json()).toEqual(first);
+      await send({ type: 'RUN_FINISHED', threadId: id, runId: 'r', outcome: { type: 'cancelled' } });
+      await ack(first.commandId, { state: 'done' });
+      const notices = (await items()).filter((item): item is NoticeItem => item.kind === 'notice');
+      expect(notices).toMatchObject([
+        {
+          code: 'command',
+          text: 'The interrupt reached the agent.',
+          command: { id: first.commandId, type: 'interrupt', state: 'done' },
+        },
+      ]);
+      const next = await (await post(path('/interrupt'))).json();
+      expect(next.commandId).not.toBe(first.commandId);
+    });
+
+    test('stops a task that runs, and says why it can’t stop one that does not', async () => {
+      await send(
+        { type: 'RUN_STARTED', threadId: id, runId: 'r' },
+        custom('task:started', { task_id: 'runs', run_id: 'run-1', description: 'sleep 9' }),
+        custom('task:started', { task_id: 'over' }),
+        custom('task:completed', { task_id: 'over', status: 'completed' }),
+      );
+      const reader = await runner();
+      const asked = await post(path('/tasks/runs/stop'));
+      expect(asked.status).toBe(202);
+      expect((await commands(reader, 1))[0]).toMatchObject({
+        type: 'task.stop',
+        body: { taskId: 'runs', runId: 'run-1' },
+      });
+      const refused = await post(path('/tasks/over/stop'));
+      expect([refused.status, await errorOf(refused)]).toMatchObject([409, { code: 'conflict', status: 'completed' }]);
+      expect((await post(path('/tasks/nowhere/stop'))).status).toBe(404);
+      const { commandId } = await asked.json();
+      await ack(commandId, { state: 'failed', reason: 'no such process' });
+      const notices = (await items()).filter((item) => item.kind === 'notice');
+      expect(notices).toMatchObject([{ tone: 'error', text: 'A task could not be stopped: runs (no such process).' }]);
+    });
+
+    test('answers a permission on its card, once', async () => {
+      await send(
+        { type: 'RUN_STARTED', threadId: id, runId: 'r' },
+        custom('request:opened', { request_id: 'q1', kind: 'permission', tool_name: 'Bash' }),
+      );
+      const request = async () => (await items()).find((item) => item.kind === 'request') as RequestItem;
+      const reader = await runner();
+      const asked = await post(path('/requests/q1'), { behavior: 'deny', message: 'not now' });
+      expect(asked.status).toBe(202);
+      const { commandId } = await asked.json();
+      expect((await commands(reader, 1))[0]).toMatchObject({
+        type: 'permission.decision',
+        body: { requestId: 'q1', behavior: 'deny', message: 'not now' },
+      });
+      expect(await request()).toMatchObject({
+        outcome: null,
+        answer: { commandId, behavior: 'deny', state: 'queued' },
+      });
+      const twice = await post(path('/requests/q1'), { behavior: 'allow' });
+      expect([twice.status, (await errorOf(twice)).reason]).toEqual([409, 'request_answered']);
+      await ack(commandId, { state: 'done' });
+      expect(await request()).toMatchObject({ answer: { commandId, behavior: 'deny', state: 'done' } });
+      await send(custom('request:resolved', { request_id: 'q1', outcome: 'denied' }));
+      const late = await post(path('/requests/q1'), { behavior: 'allow' });
+      expect([late.status, (await errorOf(late)).reason]).toEqual([409, 'request_resolved']);
+      expect((await post(path('/requests/q9'), { behavior: 'allow' })).status).toBe(404);
+      expect((await items()).filter((item) => item.kind === 'notice')).toEqual([]);
+    });
+
+    test('answers a question with answers only', async () => {
+      await send(custom('request:opened', { request_id: 'q1', kind: 'question', title: 'Which?' }));
+      expect((await post(path('/requests/q1'), { behavior: 'allow' })).status).toBe(400);
+      const reader = await runner();
+      expect((await post(path('/requests/q1'), { answers: { 'Which?': ['A', 'B'] } })).status).toBe(202);
+      expect((await commands(reader, 1))[0]).toMatchObject({
+        type: 'question.answer',
+        body: { requestId: 'q1', answers: { 'Which?': ['A', 'B'] } },
+      });
+    });
+
+    test('sets the log level of a runner', async () => {
+      await begun();
+      const reader = await runner();
+      const level = `/api/v1/agents/${id}/log-level`;
+      expect((await call('PUT', level, { level: 'debug', ttlSeconds: 60 })).status).toBe(202);
+      expect((await commands(reader, 1))[0]).toMatchObject({
+        type: 'log-level.set',
+        sessionId: null,
+        body: { level: 'debug', ttlSeconds: 60 },
+      });
+      expect((await call('PUT', level, { level: 'loud' })).status).toBe(400);
+      expect((await call('PUT', '/api/v1/agents/nobody-here/log-level', { level: 'debug' })).status).toBe(404);
+    });
+
+    test('tells the log level that a runner said it writes', async () => {
+      const level = `/api/v1/agents/${id}/log-level`;
+      expect((await target.get(level)).status).toBe(404);
+      await begun();
+      const levels = ['debug', 'info', 'warn', 'error', 'fatal'];
+      expect(await (await target.get(level)).json()).toMatchObject({ level: null, levels });
+      const said = record(++seq, { kind: 'status', agentId: id, sessionId: id, status: { logLevel: 'debug' } });
+      await ingest(target, [said], 1, id);
+      expect(await (await target.get(level)).json()).toMatchObject({ level: 'debug', levels });
+    });
+
+    test('refuses what asks nothing of anybody, and says what is allowed', async () => {
+      await begun();
+      const bad: unknown[] = [
+        '',
+        'not json',
+        [],
+        {},
+        { text: '', clientId: 'c' },
+        { text: ' \n\t', clientId: 'c' },
+        { text: 'x'.repeat(MAX_MESSAGE_BYTES + 1), clientId: 'c' },
+        { text: 'é'.repeat(MAX_MESSAGE_BYTES / 2 + 1), clientId: 'c' },
+        { text: 5, clientId: 'c' },
+        { text: 'hi' },
+        { text: 'hi', clientId: '' },
+        { text: 'hi', clientId: 'a\0b' },
+        { text: 'hi', clientId: 'c', replyTo: 7 },
+        { text: 'hi', clientId: 'c', urgent: true },
+      ];
+      for (const body of bad) {
+        const response = await post(path('/messages'), body);
+        expect([response.status, body]).toEqual([400, body]);
+      }
+      expect((await errorOf(await post(path('/messages'), { text: 'hi' }))).message).toContain(
+        'text, clientId, replyTo',
+      );
+      expect((await post(path('/interrupt'), { force: true })).status).toBe(400);
+      expect((await post(path('/requests/q'), { behavior: 'maybe' })).status).toBe(400);
+      expect((await ack('c', { state: 'queued' })).status).toBe(400);
+      expect((await target.get(`/api/v1/agents/${id}/commands?after=x`)).status).toBe(400);
+      expect((await target.get(`/api/v1/agents/${id}/commands?runner=r`)).status).toBe(400);
+      expect((await items()).filter((item) => item.kind === 'message')).toEqual([]);
+    });
+
+    test('takes a message of the greatest size, and text no column could hold', async () => {
+      await begun();
+      const reader = await runner();
+      const texts = ['x'.repeat(MAX_MESSAGE_BYTES), `half \ud83c a pair, and a \0 NUL`];
+      for (const text of texts) await say(text);
+      const sent = await commands(reader, 2);
+      expect(
+        sent.map((command) => (command.type === 'message' ? command.body.text === texts[sent.indexOf(command)] : null)),
+      ).toEqual([true, true]);
+    });
+
+    test('finds nothing where there is nothing', async () => {
+      await begun();
+      for (const where of ['/messages', '/interrupt', '/tasks/t/stop', '/requests/q']) {
+        const body =
+          where === '/messages' ? { text: 'hi', clientId: 'c' } : where.startsWith('/req') ? { behavior: 'deny' } : {};
+        const response = await post(`/api/v1/sessions/nowhere-${id}${where}`, body);
+        expect([where, response.status]).toEqual([where, 404]);
+      }
+      expect((await ack('nothing', { state: 'done' })).status).toBe(404);
+    });
+
+    test('takes nothing for a session whose agent has ended, until it runs again', async () => {
+      await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
+      const refused = await post(path('/messages'), { text: 'hi', clientId: 'c' });
+      expect([refused.status, await errorOf(refused)]).toMatchObject([
+        409,
+        { code: 'conflict', reason: 'session_ended' },
+      ]);
+      await send(custom('session:started', {}));
+      await say('hi');
+    });
+
+    test('takes messages for a session that ended when a runner has come since, which may have taken it up', async () => {
+      await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
+      const reader = await runner('?runner=r1&startedAt=1');
+      await upToDate(reader);
+      const messageId = await say('Still there?');
+      expect((await commands(reader, 1))[0]?.id).toBe(messageId);
+    });
+
+    test('keeps another agent’s runner away from a command', async () => {
+      await begun();
+      const messageId = await say('mine');
+      const other = await post(`/api/v1/agents/other-${id}/commands/${messageId}/ack`, { state: 'failed' });
+      expect(other.status).toBe(404);
+      expect(await message(messageId)).toMatchObject({ delivery: 'queued' });
+    });
+
+    test('brings a message from the browser to the runner within 50 ms', async () => {
+      await begun();
+      const reader = await runner();
+      await upToDate(reader);
+      const took: number[] = [];
+      for (let count = 1; count <= 15; count += 1) {
+        const startedAt = performance.now();
+        const arrived = commands(reader, count).then(() => performance.now() - startedAt);
+        await say(`message ${count}`);
+        took.push(await arrived);
+      }
+      took.sort((a, b) => a - b);
+      expect(took[7]).toBeLessThan(50);
+    });
+  });
+}

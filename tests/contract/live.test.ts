@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { liveServer, type ServerTarget } from '../support/server-target';
+import { describeAccessContract } from './access-contract';
+import { describeCommandsContract } from './commands-contract';
+import { describeIngestContract } from './ingest-contract';
+import { describeObligationsContract } from './obligations-contract';
+import { describeReadModelsContract } from './read-models-contract';
+import { describeStreamContract } from './stream-contract';
+
+/** The same suites against `next start`: what they find here and not in the process is Next's part of the contract. */
+let server: Promise<ServerTarget> | null = null;
+
+/** One server for all suites, which keep to sessions of their own. */
+async function shared(): Promise<ServerTarget> {
+  server ??= liveServer();
+  return { ...(await server), close: async () => {} };
+}
+
+afterAll(async () => (await server)?.close());
+
+describeIngestContract('next start', shared);
+describeAccessContract('next start', shared);
+describeStreamContract('next start', shared);
+describeReadModelsContract('next start', shared);
+
+describe('pages, next start', () => {
+  let target: ServerTarget;
+  let cookie = '';
+
+  beforeAll(async () => {
+    target = await shared();
+    const signIn = await target.send(`/sign-in?token=${target.token}`);
+    cookie = signIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+  });
+
+  test('send a visitor without a sign-in to the page that says how, on the host he came to', async () => {
+    for (const host of [new URL(target.origin).host, `localhost:${new URL(target.origin).port}`]) {
+      const response = await target.send('/sessions/a%2Fb?turn=1', { headers: { host } });
+      expect(response.status).toBe(307);
+      const location = new URL(response.headers.get('location') ?? '', `http://${host}`);
+      expect(location.href).toBe(`http://${host}/signed-out?next=%2Fsessions%2Fa%252Fb%3Fturn%3D1`);
+      expect((await target.send(location.pathname, { headers: { host } })).status).toBe(200);
+    }
+  });
+
+  test('open to a signed-in visitor, and run only scripts that carry their nonce', async () => {
+    const response = await target.send('/', { headers: { cookie } });
+    expect(response.status).toBe(200);
+    const nonce = /'nonce-([^']+)'/.exec(response.headers.get('content-security-policy') ?? '')?.[1];
+    const scripts = [...(await response.text()).matchAll(/<script\b[^>]*>/g)].map(([tag]) => tag);
+    expect(scripts.length).toBeGreaterThan(0);
+    for (const tag of scripts) expect(tag).toContain(`nonce="${nonce}"`);
+  });
+
+  test('and data carry headers that keep them from being framed, sniffed or told on', async () => {
+    for (const path of ['/', '/signed-out', '/api/v1/sessions', '/healthz', '/no-such-page']) {
+      const { headers } = await target.send(path, { headers: { cookie } });
+      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
+      expect(headers.get('x-powered-by')).toBeNull();
+    }
+  });
+
+  test('are not served under another name', async () => {
+    const response = await target.send('/', { headers: { cookie, host: 'evil.example' } });
+    expect(response.status).toBe(421);
+  });
+});
+
+describe('a server that stops', () => {
+  test('says bye to its streams and ends at once', async () => {
+    const own = await liveServer();
+    const reader = await own.stream('topic=fleet');
+    await reader.frame('up-to-date');
+    const askedAt = performance.now();
+    const closed = own.close({ keepStreams: true });
+    expect((await reader.end()).at(-1)).toMatchObject({ event: 'bye', data: { reason: 'shutdown' } });
+    await closed;
+    expect(performance.now() - askedAt).toBeLessThan(10_000);
+  });
+});
+describeCommandsContract('next start', shared);
+describeObligationsContract('next start', shared);

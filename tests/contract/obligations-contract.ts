@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { ObligationList } from '@/lib/protocol/read-models';
+import { ingest, record } from '../support/ingest-target';
+import type { ServerTarget } from '../support/server-target';
+
+/** What the server must know of the replies its agents owe, and of whose a record is. */
+export function describeObligationsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+  describe(`obligations and ownership, ${name}`, () => {
+    let target: ServerTarget;
+    let serial = 0;
+    let id = '';
+    let seq = 0;
+
+    beforeAll(async () => {
+      target = await makeTarget();
+    });
+    afterAll(() => target.close());
+    const test = (title: string, run: () => Promise<void>) =>
+      it(title, async () => {
+        serial += 1;
+        id = `obligations-${serial}`;
+        seq = 0;
+        await run();
+      });
+
+    const sendTo = (sessionId: string, ...events: AgUiEvent[]) =>
+      ingest(
+        target,
+        events.map((event) => record(++seq, { agentId: id, sessionId, event })),
+        1,
+        id,
+      );
+    const send = (...events: AgUiEvent[]) => sendTo(id, ...events);
+    const asks = (messageId: string, delta: string): AgUiEvent[] => [
+      { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
+      { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
+      { type: 'TEXT_MESSAGE_END', messageId },
+    ];
+    const turn = (runId: string, ...userMessageIds: string[]): AgUiEvent[] => [
+      { type: 'RUN_STARTED', threadId: id, runId, metadata: { interlude: { turn: 'user', userMessageIds } } },
+      { type: 'RUN_FINISHED', threadId: id, runId },
+    ];
+    const custom = (eventName: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name: eventName, value });
+    const read = async (path: string) => (await target.get(`/api/v1${path}`)).json();
+    const owed = (): Promise<ObligationList> => read(`/agents/${id}/reply-obligations`);
+    const idsOwed = async () => (await owed()).obligations.map((obligation) => obligation.messageId);
+    const counts = async () => [
+      (await read(`/sessions/${id}`)).session.owedCount,
+      (await read(`/agents/${id}`)).agent.owedCount,
+    ];
+
+    test('lists what is owed, the oldest first, until it is answered', async () => {
+      await send(...asks('u1', 'First?'), ...asks('u2', 'Second?'));
+      const { position, obligations } = await owed();
+      expect(obligations).toMatchObject([
+        { messageId: 'u1', sessionId: id, from: { kind: 'person', id: 'Ada' }, text: 'First?' },
+        { messageId: 'u2', sessionId: id, from: { kind: 'person', id: 'Ada' }, text: 'Second?' },
+      ]);
+      expect(Number(position)).toBeGreaterThan(0);
+      expect(await counts()).toEqual([2, 2]);
+      await send(...turn('r1', 'u1'));
+      expect(await idsOwed()).toEqual(['u2']);
+      await send(custom('obligation:waived', { message_id: 'u2', reason: 'settled in person' }));
+      expect(await idsOwed()).toEqual([]);
+      expect(await counts()).toEqual([0, 0]);
+    });
+
+    test('is empty for an agent nobody has heard of: its runner asks before its first word', async () => {
+      expect((await owed()).obligations).toEqual([]);
+    });
+
+    test('tells the fleet of each obligation as it is owed and as it is answered', async () => {
+      const { position } = await owed();
+      const reader = await target.stream(`topic=fleet&after=${position}`);
+      const told = () =>
+        reader.frames.flatMap((frame) =>
+          frame.event === 'obligation' && frame.data.agentId === id ? [[frame.data.messageId, frame.data.state]] : [],
+        );
+      await send(...asks('u1', 'Well?'));
+      await reader.until(() => told().length === 1);
+      await send(...turn('r1', 'u1'));
+      await reader.until(() => told().length === 2);
+      expect(told()).toEqual([
+        ['u1', 'owed'],
+        ['u1', 'answered'],
+      ]);
+    });
+
+    test('counts a message that is told again, over many requests, once', async () => {
+      for (const event of [...asks('u1', 'Well?'), ...asks('u1', 'Well?')]) await send(event);
+      expect([await idsOwed(), await counts()]).toEqual([['u1'], [1, 1]]);
+      await send(...turn('r1', 'u1'));
+      await send(...asks('u1', 'Well?'));
+      expect([await idsOwed(), await counts()]).toEqual([[], [0, 0]]);
+    });
+
+    test('parks a task’s end that is reported to another session, where operators see it', async () => {
+      const other = `${id}-other`;
+      await send(custom('task:started', { task_id: 't1' }));
+      const { rejected } = await sendTo(other, custom('task:completed', { task_id: 't1' }), custom('marker', {}));
+      expect(rejected).toMatchObject([{ code: 'task_of_another_session' }]);
+      expect((await read(`/sessions/${id}/tasks`)).tasks).toMatchObject([{ id: 't1', status: 'running' }]);
+      expect((await read(`/sessions/${other}/tasks`)).tasks).toEqual([]);
+      expect((await read(`/sessions/${other}`)).session.quarantinedCount).toBe(0);
+      expect((await read(`/agents/${id}`)).quarantine).toMatchObject([
+        { code: 'task_of_another_session', record: { event: { value: { task_id: 't1' } } } },
+      ]);
+      // its own session says what becomes of it
+      await send(custom('task:completed', { task_id: 't1' }));
+      expect((await read(`/sessions/${id}/tasks`)).tasks).toMatchObject([{ status: 'completed' }]);
+    });
+
+    test('lets two sessions of an agent have tasks of one name, where each started its own', async () => {
+      const other = `${id}-other`;
+      await send(custom('task:started', { task_id: 't1' }));
+      const { rejected } = await sendTo(
+        other,
+        custom('task:started', { task_id: 't1' }),
+        custom('task:completed', { task_id: 't1' }),
+      );
+      expect(rejected).toEqual([]);
+      expect((await read(`/sessions/${id}/tasks`)).tasks).toMatchObject([{ status: 'running' }]);
+    });
+
+    test('parks what an outbox says into the session of another agent, whoever else it writes for', async () => {
+      await send(custom('marker', {}));
+      const own = { agentId: `${id}-b`, sessionId: `${id}-new`, event: custom('marker', {}) };
+      const foreign = { ...own, sessionId: id };
+      const { rejected } = await ingest(target, [record(++seq, own), record(++seq, foreign)], 1, id);
+      expect(rejected).toMatchObject([{ seq, code: 'session_of_another_agent' }]);
+      expect((await read(`/agents/${id}-b`)).agent).toMatchObject({ quarantinedCount: 1 });
+    });
+
+    test('lets no outbox write under the server’s own name', async () => {
+      await expect(ingest(target, [record(1, { event: custom('marker', {}) })], 1, 'interlude')).rejects.toThrow(
+        'malformed',
+      );
+    });
+  });
+}

@@ -1,0 +1,352 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type {
+  AgentDetail,
+  AgentList,
+  LogPage,
+  SessionDetail,
+  SessionList,
+  TaskDetail,
+  TaskList,
+  TranscriptPage,
+  Turn,
+} from '@/lib/protocol/read-models';
+import { errorOf, ingest, record } from '../support/ingest-target';
+import type { ServerTarget } from '../support/server-target';
+
+/** What the GET routes of the read models must do. Each test has a session, an agent and an outbox of its own. */
+export function describeReadModelsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+  describe(`read models, ${name}`, () => {
+    let target: ServerTarget;
+    let serial = 0;
+    let id = '';
+    let seq = 0;
+
+    beforeAll(async () => {
+      target = await makeTarget();
+    });
+    afterAll(() => target.close());
+    const test = (title: string, run: () => Promise<void>) =>
+      it(title, async () => {
+        serial += 1;
+        id = `model-${serial}`;
+        seq = 0;
+        await run();
+      });
+
+    async function send(...records: Record<string, unknown>[]) {
+      return ingest(
+        target,
+        records.map((fields) => record(++seq, { agentId: id, sessionId: id, ...fields })),
+        1,
+        id,
+      );
+    }
+    const event = (value: AgUiEvent) => ({ event: value });
+    async function read<Model>(path: string): Promise<Model> {
+      const response = await target.get(`/api/v1${path}`);
+      expect(response.status).toBe(200);
+      expect(response.headers.get('cache-control')).toBe('no-store');
+      return (await response.json()) as Model;
+    }
+    async function refusal(path: string) {
+      const response = await target.get(`/api/v1${path}`);
+      return { status: response.status, ...(await errorOf(response)) };
+    }
+    const turn = (runId: string, text: string) => [
+      event({ type: 'RUN_STARTED', threadId: id, runId }),
+      event({ type: 'TEXT_MESSAGE_START', messageId: `${runId}/m`, role: 'assistant' }),
+      event({ type: 'TEXT_MESSAGE_CONTENT', messageId: `${runId}/m`, delta: text }),
+      event({ type: 'TEXT_MESSAGE_END', messageId: `${runId}/m` }),
+      event({ type: 'RUN_FINISHED', threadId: id, runId }),
+    ];
+    const ids = (turns: readonly Turn[]) => turns.map((one) => one.id);
+    const started = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'the build' } };
+
+    describe('sessions', () => {
+      test('are listed with the newest event first', async () => {
+        await send(event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }));
+        const other = `${id}-later`;
+        await send({ ...event({ type: 'RUN_STARTED', threadId: other, runId: 'r1' }), sessionId: other });
+        const { position, sessions } = await read<SessionList>('/sessions');
+        const own = sessions.filter((session) => session.agentId === id);
+        expect(own.map((session) => session.id)).toEqual([other, id]);
+        expect(own.every((session) => Number(session.updatedPosition) <= Number(position))).toBe(true);
+      });
+
+      test('that are done are listed up to the limit, all others always', async () => {
+        const ended = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'done' } };
+        await send(
+          event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
+          ...['old', 'older-than-new', 'new'].map((name) => ({ ...event(ended), sessionId: `${id}-${name}` })),
+        );
+        const own = async (limit: number) => {
+          const { sessions, hasMore } = await read<SessionList>(`/sessions?limit=${limit}`);
+          return [sessions.filter((one) => one.agentId === id).map((one) => one.id), hasMore];
+        };
+        expect(await own(2)).toEqual([[`${id}-new`, `${id}-older-than-new`, id], true]);
+        expect(await own(1000)).toEqual([[`${id}-new`, `${id}-older-than-new`, `${id}-old`, id], false]);
+        expect(await refusal('/sessions?limit=1001')).toMatchObject({ status: 400, code: 'invalid_argument' });
+      });
+
+      test('tell their state one by one', async () => {
+        await send(event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }));
+        const open = await read<SessionDetail>(`/sessions/${id}`);
+        expect(open.session).toMatchObject({ id, agentId: id, state: 'working', openTurnId: 'r1', turnCount: 1 });
+        await send(event({ type: 'RUN_FINISHED', threadId: id, runId: 'r1' }));
+        const closed = await read<SessionDetail>(`/sessions/${id}`);
+        expect(closed.session).toMatchObject({ state: 'idle', openTurnId: null });
+        expect(Number(closed.position)).toBeGreaterThan(Number(open.position));
+      });
+
+      test('that are not there are not found, whatever is asked of them', async () => {
+        for (const path of ['', '/transcript', '/tasks', '/tasks/t1']) {
+          expect(await refusal(`/sessions/${id}${path}`)).toMatchObject({ status: 404, code: 'not_found' });
+        }
+        expect(await refusal('/sessions/%00')).toMatchObject({ status: 404 });
+      });
+
+      test('are found by any id', async () => {
+        const odd = `${id}/a b?%#ü\u{1f600}"`;
+        await send({ ...event({ type: 'RUN_STARTED', threadId: odd, runId: 'r1' }), sessionId: odd });
+        const { session } = await read<SessionDetail>(`/sessions/${encodeURIComponent(odd)}`);
+        expect(session.id).toBe(odd);
+      });
+    });
+
+    describe('a transcript', () => {
+      test('shows turns in order with what was said in each', async () => {
+        await send(...turn('r1', 'one'), ...turn('r2', 'two'));
+        const page = await read<TranscriptPage>(`/sessions/${id}/transcript`);
+        expect(page.hasMore).toBe(false);
+        expect(page.turns.map(({ id: turnId, kind, state }) => [turnId, kind, state])).toEqual([
+          ['r1', 'user', 'finished'],
+          ['r2', 'user', 'finished'],
+        ]);
+        expect(page.turns.flatMap(({ items }) => items)).toMatchObject([
+          { kind: 'message', role: 'assistant', text: 'one', streaming: false },
+          { kind: 'message', role: 'assistant', text: 'two', streaming: false },
+        ]);
+      });
+
+      test('is read in pages from its end, by the id or the position of the first turn known', async () => {
+        for (let index = 1; index <= 7; index += 1) await send(...turn(`r${index}`, `text ${index}`));
+        const path = `/sessions/${id}/transcript?limit=3`;
+        const newest = await read<TranscriptPage>(path);
+        expect(ids(newest.turns)).toEqual(['r5', 'r6', 'r7']);
+        expect(newest.hasMore).toBe(true);
+        expect(newest.places).toBeDefined();
+        const byId = await read<TranscriptPage>(`${path}&before=r5`);
+        expect(ids(byId.turns)).toEqual(['r2', 'r3', 'r4']);
+        expect(byId.hasMore).toBe(true);
+        expect(byId.places).toBeUndefined();
+        const byPosition = await read<TranscriptPage>(`${path}&before=${byId.turns[0]?.position}`);
+        expect(ids(byPosition.turns)).toEqual(['r1']);
+        expect(byPosition.hasMore).toBe(false);
+        const none = await read<TranscriptPage>(`${path}&before=${byPosition.turns[0]?.position}`);
+        expect(none).toMatchObject({ turns: [], hasMore: false });
+      });
+
+      test('says which page it can’t give', async () => {
+        await send(...turn('r1', 'one'));
+        for (const limit of ['0', '201', '-1', 'x', '1.5', '']) {
+          const refused = await refusal(`/sessions/${id}/transcript?limit=${limit}`);
+          expect(refused).toMatchObject({ status: 400, code: 'invalid_argument', limit });
+        }
+        const refused = await refusal(`/sessions/${id}/transcript?before=nowhere`);
+        expect(refused).toMatchObject({ status: 400, code: 'invalid_argument', before: 'nowhere' });
+      });
+
+      test('goes on from its position with the stream, without a hole or a double', async () => {
+        const content = (delta: string) => event({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta });
+        await send(
+          ...turn('r1', 'one'),
+          event({ type: 'RUN_STARTED', threadId: id, runId: 'r2' }),
+          event({ type: 'TEXT_MESSAGE_START', messageId: 'm', role: 'assistant' }),
+          content('half '),
+        );
+        const page = await read<TranscriptPage>(`/sessions/${id}/transcript`);
+        await send(content('and '), content('whole'), event({ type: 'TEXT_MESSAGE_END', messageId: 'm' }));
+        await send(event(started), ...turn('r3', 'three').slice(1));
+        const reader = await target.stream(`topic=session:${id}&after=${page.position}`);
+        await reader.frame('up-to-date');
+        const entries = reader.frames.flatMap((frame) =>
+          frame.event === 'session-event' ? [{ position: frame.id ?? '', ...frame.data }] : [],
+        );
+        const live = foldTranscript(transcriptFromPage(page), entries);
+        const reloaded = await read<TranscriptPage>(`/sessions/${id}/transcript`);
+        expect(live.turns).toEqual(reloaded.turns);
+        expect(live.places).toEqual(reloaded.places);
+      });
+    });
+
+    describe('tasks', () => {
+      test('are listed in the order they began', async () => {
+        const second = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't2', description: 'the watch' } };
+        const ended = {
+          type: 'CUSTOM',
+          name: 'task:completed',
+          value: { task_id: 't1', status: 'failed', exit_code: 2 },
+        };
+        await send(
+          event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
+          event(started),
+          event(second),
+          event(ended),
+        );
+        const { tasks } = await read<TaskList>(`/sessions/${id}/tasks`);
+        expect(tasks).toMatchObject([
+          { id: 't1', sessionId: id, agentId: id, description: 'the build', status: 'failed', exitCode: 2 },
+          { id: 't2', status: 'running', startedInTurnId: 'r1' },
+        ]);
+      });
+
+      test('tell what their subagent said, which stands in no turn', async () => {
+        const said = { messageId: 'sub', subagentRunId: 't1' };
+        await send(
+          event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
+          event(started),
+          event({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...said }),
+          event({ type: 'TEXT_MESSAGE_CONTENT', delta: 'three findings', ...said }),
+          event({ type: 'TEXT_MESSAGE_END', ...said }),
+        );
+        const detail = await read<TaskDetail>(`/sessions/${id}/tasks/t1`);
+        expect(detail.task.description).toBe('the build');
+        expect(detail.items).toMatchObject([{ kind: 'message', text: 'three findings' }]);
+        const { turns } = await read<TranscriptPage>(`/sessions/${id}/transcript`);
+        expect(turns.flatMap(({ items }) => items.map(({ kind }) => kind))).toEqual(['task']);
+        expect(await refusal(`/sessions/${id}/tasks/t2`)).toMatchObject({ status: 404, code: 'not_found' });
+      });
+
+      test('are told apart by their run where an agent uses an id again', async () => {
+        for (const [index, runId] of ['x', 'y'].entries()) {
+          const said = { messageId: `sub-${runId}`, subagentRunId: 't1' };
+          const value = { task_id: 't1', run_id: runId, description: `run ${runId}` };
+          await send(
+            event({ type: 'CUSTOM', name: 'task:started', value }),
+            event({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...said }),
+            event({ type: 'TEXT_MESSAGE_CONTENT', delta: `said in ${runId}`, ...said }),
+            event({ type: 'TEXT_MESSAGE_END', ...said }),
+            event({
+              type: 'CUSTOM',
+              name: 'task:completed',
+              value: { ...value, status: 'completed', exit_code: index },
+            }),
+          );
+        }
+        const texts = (detail: TaskDetail) =>
+          detail.items.flatMap((item) => (item.kind === 'message' ? [item.text] : []));
+        const newest = await read<TaskDetail>(`/sessions/${id}/tasks/t1`);
+        expect([newest.task.runId, texts(newest)]).toEqual(['y', ['said in y']]);
+        const older = await read<TaskDetail>(`/sessions/${id}/tasks/t1?runId=x`);
+        expect([older.task.runId, texts(older)]).toEqual(['x', ['said in x']]);
+        expect(await refusal(`/sessions/${id}/tasks/t1?runId=z`)).toMatchObject({ status: 404 });
+      });
+    });
+
+    describe('agents', () => {
+      test('show their outboxes, their sessions and what was quarantined', async () => {
+        await send(
+          event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
+          { kind: 'status', status: { kind: 'claude', state: 'working' } },
+          { kind: 'novelty', sessionId: id, what: 'is this' },
+          { kind: 'lost', lost: { count: 12, reason: 'outbox-full' } },
+        );
+        const { agents } = await read<AgentList>('/agents');
+        expect(agents.find((agent) => agent.id === id)).toMatchObject({
+          kind: 'claude',
+          status: { kind: 'claude', state: 'working' },
+          sessionCount: 1,
+          lostCount: 12,
+          quarantinedCount: 1,
+        });
+        const detail = await read<AgentDetail>(`/agents/${id}`);
+        expect(detail.agent).toEqual(agents.find((agent) => agent.id === id));
+        expect(detail.producers).toMatchObject([{ id, epoch: 1, lastSeq: 4, accepted: 3, rejected: 1, lost: 12 }]);
+        expect(detail.sessions.map((session) => session.id)).toEqual([id]);
+        expect(detail.quarantine).toMatchObject([
+          { seq: 3, code: 'unknown_kind', sessionId: id, record: { kind: 'novelty', what: 'is this' }, excerpt: null },
+        ]);
+      });
+
+      test('show only the beginning of a long record in quarantine', async () => {
+        await send(
+          { kind: 'novelty', what: `half a pair \ud800, a NUL \0, ${'😀'.repeat(300_000)}` },
+          { kind: 'novelty', what: 'x'.repeat(1_000_000) },
+        );
+        const response = await target.get(`/api/v1/agents/${id}`);
+        const body = await response.text();
+        expect(body.length).toBeLessThan(20_000);
+        const { quarantine } = JSON.parse(body) as AgentDetail;
+        expect(quarantine.map(({ seq, record, size }) => [seq, record, size > 1_000_000])).toEqual([
+          [2, null, true],
+          [1, null, true],
+        ]);
+        const [ascii, astral] = quarantine.map(({ excerpt }) => excerpt ?? '');
+        expect(ascii).toMatch(/^\{.*x$/s);
+        expect([...(astral ?? '')]).toHaveLength(2_048);
+        expect(astral).toContain('half a pair \\ud800, a NUL \\u0000, 😀😀');
+      });
+
+      test('that are not there are not found', async () => {
+        expect(await refusal(`/agents/${id}`)).toMatchObject({ status: 404, code: 'not_found' });
+        expect(await refusal(`/agents/${id}/logs`)).toMatchObject({ status: 404, code: 'not_found' });
+      });
+    });
+
+    describe('a log', () => {
+      const line = (level: string, message: string) => ({ kind: 'log', log: { level, component: 'c', message } });
+      const messages = (page: LogPage) => page.lines.map((one) => one.message);
+
+      test('is read in pages from its end, and on from any line, both ways', async () => {
+        await send(...Array.from({ length: 10 }, (_, index) => line('info', `line ${index}`)));
+        const newest = await read<LogPage>(`/agents/${id}/logs?limit=3`);
+        expect([messages(newest), newest.hasMore]).toEqual([['line 7', 'line 8', 'line 9'], true]);
+        const older = await read<LogPage>(`/agents/${id}/logs?limit=3&before=${newest.lines[0]?.position}`);
+        expect([messages(older), older.hasMore]).toEqual([['line 4', 'line 5', 'line 6'], true]);
+        const newer = await read<LogPage>(`/agents/${id}/logs?limit=2&after=${older.lines[0]?.position}`);
+        expect([messages(newer), newer.hasMore]).toEqual([['line 5', 'line 6'], true]);
+        const last = await read<LogPage>(`/agents/${id}/logs?after=${newest.lines[0]?.position}`);
+        expect([messages(last), last.hasMore]).toEqual([['line 8', 'line 9'], false]);
+        const first = await read<LogPage>(`/agents/${id}/logs?before=${older.lines[0]?.position}`);
+        expect([messages(first), first.hasMore]).toEqual([['line 0', 'line 1', 'line 2', 'line 3'], false]);
+      });
+
+      test('can be read from a level upwards', async () => {
+        await send(...['debug', 'info', 'warn', 'error', 'fatal'].map((level) => line(level, `a ${level}`)));
+        expect(messages(await read<LogPage>(`/agents/${id}/logs?level=warn`))).toEqual([
+          'a warn',
+          'a error',
+          'a fatal',
+        ]);
+      });
+
+      test('says which page it can’t give', async () => {
+        await send(line('info', 'x'));
+        for (const query of ['level=loud', 'before=x', 'after=-1', 'limit=1001', 'before=1&after=1']) {
+          expect(await refusal(`/agents/${id}/logs?${query}`)).toMatchObject({ status: 400, code: 'invalid_argument' });
+        }
+      });
+
+      test('refuses a filter it does not have, rather than to answer as if it had been applied', async () => {
+        await send(line('info', 'x'));
+        for (const name of ['q', 'component', 'regex', 'from', 'to']) {
+          const refused = await refusal(`/agents/${id}/logs?${name}=x`);
+          expect(refused).toMatchObject({ status: 400, code: 'invalid_argument', [name]: 'x' });
+          expect(refused.message).toContain('level, before, after, limit');
+        }
+      });
+    });
+
+    test('every model tells the position at which it was read', async () => {
+      const { position } = await send(...turn('r1', 'one'), event(started));
+      for (const path of ['/sessions', `/sessions/${id}`, `/sessions/${id}/transcript`, `/sessions/${id}/tasks`]) {
+        expect([path, (await read<SessionList>(path)).position]).toEqual([path, position]);
+      }
+      for (const path of [`/sessions/${id}/tasks/t1`, '/agents', `/agents/${id}`, `/agents/${id}/logs`]) {
+        expect([path, (await read<SessionList>(path)).position]).toEqual([path, position]);
+      }
+    });
+  });
+}

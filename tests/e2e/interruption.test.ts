@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { EventWriter } from '../support/event-writer';
+import { startReplay } from '../support/play-recording';
+import { assistantTexts } from '../support/read-recording';
+import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
+import { type Visit, visit } from '../support/visit';
+
+/** High enough to lay out a whole recording at once. */
+const WINDOW = { width: 1280, height: 6_000 };
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit({ chromium: { viewport: WINDOW } });
+});
+afterAll(() => it.close());
+
+const transcript = (session: string) => it.read<TranscriptPage>(`/sessions/${session}/transcript?limit=200`);
+
+function textsOf({ turns }: TranscriptPage): string[] {
+  return turns.flatMap(({ items }) =>
+    items.flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : [])),
+  );
+}
+
+test('a page reloaded in the middle of a message ends with exactly what was said', async () => {
+  const recording = 'demo/interrupted';
+  const text = assistantTexts(recording).reduce((longest, one) => (one.length > longest.length ? one : longest));
+  await new EventWriter(it.server, 'arrival').arrive('mid-message');
+  const page = await it.open('/sessions/mid-message');
+  await page.getByText('No turn yet').waitFor();
+  const replay = startReplay(it.server, recording, { session: 'mid-message', agent: 'arrival', speed: 2 });
+  try {
+    const shown = () => wordsOf(page);
+    const [begin, end] = [wordsIn(text).slice(0, 4).join(' '), wordsIn(text).slice(-4).join(' ')];
+    await expect.poll(shown, { timeout: 20_000, interval: 20 }).toContain(begin);
+    expect(await shown()).not.toContain(end);
+    await page.reload();
+    await expect.poll(shown, { interval: 20 }).toContain(begin);
+    expect(await shown()).not.toContain(end);
+    await expect.poll(shown, { timeout: 20_000 }).toContain(end);
+    // word for word, and nothing of it a second time
+    expect((await shown()).split(wordsIn(text).join(' ')).length).toBe(2);
+    expect((await shown()).split(begin).length).toBe(2);
+    expect(textsOf(await transcript('mid-message')).filter((one) => one === text)).toHaveLength(1);
+  } finally {
+    replay.process.kill('SIGINT');
+    await replay.ended;
+  }
+  await page.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test('an open page outlives the power cut of its server, and misses nothing that was said meanwhile', async () => {
+  const recording = 'demo/failure';
+  await new EventWriter(it.server, 'survivor').arrive('power-cut');
+  const page = await it.open('/sessions/power-cut');
+  await live(page);
+  const replay = startReplay(it.server, recording, { session: 'power-cut', agent: 'survivor', speed: 3 });
+  const texts = assistantTexts(recording);
+  await expect.poll(() => wordsOf(page), { timeout: 20_000 }).toContain(wordsIn(texts[0] ?? '').join(' '));
+  await it.server.kill9();
+  await badgeOf(page).getByText('Reconnecting').waitFor();
+  const before = await shownTurns(page);
+  expect(before.length).toBeGreaterThan(0);
+  await it.server.restart();
+  await live(page);
+  const { exitCode, stderr } = await replay.ended;
+  expect(exitCode, stderr).toBe(0);
+
+  const stored = await transcript('power-cut');
+  expect(textsOf(stored)).toEqual(texts);
+  await expect.poll(() => shownTurns(page).then((turns) => turns.length)).toBe(stored.turns.length);
+  const last = wordsIn(texts.at(-1) ?? '').join(' ');
+  await expect.poll(() => wordsOf(page)).toContain(last);
+  const reloaded = await it.open('/sessions/power-cut');
+  await live(reloaded);
+  expect(await shownTurns(reloaded)).toHaveLength(stored.turns.length);
+  expect(await shownTurns(page)).toEqual(await shownTurns(reloaded));
+  expect(it.complaints.filter((one) => !one.includes('ERR_CONNECTION_REFUSED'))).toEqual([]);
+});
+
+/** The words on the page, however they are set: markdown and line breaks apart. */
+async function wordsOf(page: Awaited<ReturnType<Visit['open']>>): Promise<string> {
+  const texts = await transcriptOf(page).allInnerTexts();
+  return wordsIn(texts.join('\n')).join(' ');
+}
+
+function wordsIn(text: string): string[] {
+  return text.match(/[\p{L}\p{N}]+/gu) ?? [];
+}

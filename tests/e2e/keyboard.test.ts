@@ -1,0 +1,155 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EventWriter } from '../support/event-writer';
+import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
+import { message, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+let it: Visit;
+let agent: EventWriter;
+beforeAll(async () => {
+  it = await visit();
+  agent = new EventWriter(it.server, 'keyed');
+  const turns = Array.from({ length: 25 }, (_, at) => userTurn(`r${at}`, `Question ${at}`, `Answer ${at}\n\nand more`));
+  const work = [
+    ...toolCall('call-1', 'Bash', { command: 'make check' }, 'all 212 checks passed'),
+    taskStarted('t1', 'Nightly build'),
+    ...message('m1', 'It builds.'),
+  ];
+  await agent.write('walk', [
+    ...userTurn('first', 'Build it', work),
+    taskEnded('t1', 'failed', { exit_code: 2, summary: 'two targets are missing' }),
+    ...wokenTurn('woken', 't1', 'The build failed.'),
+  ]);
+  await agent.write('long', turns.flat());
+});
+afterAll(async () => {
+  expect(it.complaints).toEqual([]);
+  await it.close();
+});
+
+test('keys alone lead from the list into a session, into a tool call, to the task that woke the agent, and back', async () => {
+  const page = await it.open('/');
+  await live(page);
+  await page.keyboard.press('j');
+  const row = page.getByRole('navigation', { name: 'Sessions' }).getByRole('link', { name: /Build it/ });
+  for (let step = 0; step < 2 && !(await isFocused(row)); step += 1) await page.keyboard.press('j');
+  expect(await isFocused(row)).toBe(true);
+  await expectVisibleFocus(page);
+  await page.keyboard.press('Enter');
+  await transcriptOf(page).getByRole('article', { name: 'User turn' }).waitFor();
+
+  await tabTo(page, /^Bash ?make check/);
+  await expectVisibleFocus(page);
+  await page.keyboard.press('Enter');
+  await page.getByText('all 212 checks passed').waitFor();
+  expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-expanded'))).toBe('true');
+  await page.keyboard.press('Enter');
+  await page.getByText('all 212 checks passed').waitFor({ state: 'hidden' });
+
+  await page.keyboard.press('w');
+  const woken = page.getByRole('article', { name: 'Between-run turn: woken by Nightly build (failed, exit 2)' });
+  await expect.poll(() => isFocused(woken)).toBe(true);
+  await page.keyboard.press('Tab');
+  await expectVisibleFocus(page);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => isFocused(page.getByRole('group', { name: 'Task Nightly build: failed' }))).toBe(true);
+  await tabTo(page, /^Woke the agent/);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => isFocused(woken)).toBe(true);
+  await page.keyboard.press('Escape');
+  await page.waitForURL(`${it.server.url}/`);
+  await page.close();
+});
+
+test('while a reader is further up nothing moves, what comes is counted, and one key leads to it', async () => {
+  const page = await it.open('/sessions/long');
+  await live(page);
+  await transcriptOf(page).getByText('Answer 24').waitFor();
+  await tabTo(page, /^Transcript$/);
+  await expectVisibleFocus(page);
+  for (let press = 0; press < 3; press += 1) await page.keyboard.press('PageUp');
+  await page.getByRole('button', { name: 'Jump to latest' }).waitFor();
+  await settled(page);
+  const turn = await firstVisibleTurn(page);
+  const top = await turnTop(page, turn);
+
+  await agent.write('long', userTurn('new-1', 'And now?', 'Something new'));
+  await page.getByRole('button', { name: /^2 new ?, jump to latest$/ }).waitFor();
+  await agent.write('long', userTurn('new-2', 'More?', 'Something newer'));
+  const jump = page.getByRole('button', { name: /^4 new ?, jump to latest$/ });
+  await jump.waitFor();
+  expect(await turnTop(page, turn)).toBe(top);
+
+  await page.keyboard.press('G');
+  await transcriptOf(page).getByText('Something newer').waitFor();
+  await jump.waitFor({ state: 'hidden' });
+  // and at the end the page follows again
+  await agent.write('long', userTurn('new-3', 'Still there?', 'The newest of all'));
+  await transcriptOf(page).getByText('The newest of all').waitFor();
+  await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
+
+  await page.keyboard.press('Home');
+  await page.getByRole('button', { name: 'Jump to latest' }).click();
+  await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
+  await page.close();
+});
+
+test('j and k walk from turn to turn, and "?" lists every key', async () => {
+  const page = await it.open('/sessions/walk');
+  await live(page);
+  await page.keyboard.press('Home');
+  const first = transcriptOf(page).getByRole('article').first();
+  await expect.poll(() => isFocused(first)).toBe(true);
+  await page.keyboard.press('j');
+  await expect.poll(() => isFocused(transcriptOf(page).getByRole('article').nth(1))).toBe(true);
+  await page.keyboard.press('k');
+  await expect.poll(() => isFocused(first)).toBe(true);
+  await page.keyboard.press('?');
+  const keys = page.getByRole('dialog');
+  await keys.getByText('Next turn the agent woke for').waitFor();
+  await page.keyboard.press('Escape');
+  await keys.waitFor({ state: 'hidden' });
+  expect(new URL(page.url()).pathname).toBe('/sessions/walk');
+  await page.close();
+});
+
+/** Presses Tab until what is focused has this name. */
+async function tabTo(page: Page, name: RegExp): Promise<void> {
+  const seen: string[] = [];
+  for (let press = 0; press < 80; press += 1) {
+    await page.keyboard.press('Tab');
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement as HTMLElement | null;
+      return (element?.ariaLabel ?? element?.textContent ?? '').replace(/\s+/g, ' ').trim();
+    });
+    if (name.test(focused)) return;
+    seen.push(focused.slice(0, 40));
+  }
+  throw new Error(`Tab never came to ${name}, only to: ${seen.join(' | ')}`);
+}
+
+async function expectVisibleFocus(page: Page): Promise<void> {
+  const outline = await page.evaluate(() => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement as Element);
+    return { isDrawn: outlineStyle !== 'none', width: Number.parseFloat(outlineWidth) };
+  });
+  expect(outline.isDrawn).toBe(true);
+  expect(outline.width).toBeGreaterThanOrEqual(1);
+}
+
+/** Resolves when the transcript has come to rest: two frames at the same place. */
+async function settled(page: Page): Promise<void> {
+  await transcriptOf(page).evaluate(async (log) => {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    for (let still = 0, before = -1; still < 5; ) {
+      await frame();
+      still = log.scrollTop === before ? still + 1 : 0;
+      before = log.scrollTop;
+    }
+  });
+}
+
+function distanceFromEnd(page: Page): Promise<number> {
+  return transcriptOf(page).evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
+}

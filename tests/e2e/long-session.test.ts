@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EventWriter } from '../support/event-writer';
+import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
+import { userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+const TURNS = 300;
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+  const turns = Array.from({ length: TURNS }, (_, at) =>
+    userTurn(`r${at}`, `Question ${at}`, `Answer ${at}. ${'It takes some words. '.repeat((at * 7) % 40)}`),
+  );
+  await new EventWriter(it.server, 'patient').write('long', turns.flat(), { stepMs: 40 });
+});
+afterAll(async () => {
+  expect(it.complaints).toEqual([]);
+  await it.close();
+});
+
+test('a link to a turn far back loads back to it, scrolls there and marks it', async () => {
+  const page = await it.open('/sessions/long#turn-r20');
+  const turn = page.locator('[data-turn="r20"]');
+  await page.locator('[data-turn="r20"].animate-flash').waitFor();
+  await expect.poll(() => isFocused(turn)).toBe(true);
+  await transcriptOf(page).getByText('Answer 20.').waitFor();
+  const top = await turnTop(page, 'r20');
+  expect(top).toBeGreaterThanOrEqual(-1);
+  expect(top).toBeLessThan(100);
+  // measured heights come in after the jump: it stays where it was put
+  await live(page);
+  expect(Math.abs(((await turnTop(page, 'r20')) ?? Number.NaN) - (top ?? 0))).toBeLessThanOrEqual(2);
+  await page.close();
+});
+
+test('the first that is painted of a session is its end, and it stays there while the page comes to life', async () => {
+  const page = await it.context.newPage();
+  await page.addInitScript(() => {
+    const painted: string[][] = [];
+    // a message posted from a frame's callback comes after its layout, its observers and its paint
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      const log = document.querySelector('[role=log]')?.getBoundingClientRect();
+      const turns = [...document.querySelectorAll<HTMLElement>('[role=log] [data-turn]')].filter((turn) => {
+        const { top, bottom } = turn.getBoundingClientRect();
+        return log !== undefined && bottom > log.top && top < log.bottom;
+      });
+      if (log !== undefined && log.height > 0) painted.push(turns.map((turn) => turn.dataset.turn ?? ''));
+      requestAnimationFrame(() => port2.postMessage(null));
+    };
+    port2.postMessage(null);
+    Object.assign(window, { painted });
+  });
+  await page.goto(`${it.server.url}/sessions/long`);
+  await live(page);
+  const painted = await page.evaluate(() => (window as unknown as { painted: string[][] }).painted);
+  expect(painted.length).toBeGreaterThan(0);
+  for (const turns of painted) expect(turns).toContain(`r${TURNS - 1}`);
+  await page.close();
+});
+
+test('a link to a turn that is not there opens the session at its end', async () => {
+  const page = await it.open('/sessions/long#turn-nowhere');
+  await transcriptOf(page)
+    .getByText(`Answer ${TURNS - 1}.`)
+    .waitFor();
+  await page.close();
+});
+
+test('older turns come in above the reader without moving what they read', async () => {
+  const page = await it.context.newPage();
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(/\/transcript\?.*before=/, async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.goto(`${it.server.url}/sessions/long`);
+  await live(page);
+  const asked = page.waitForRequest(/\/transcript\?.*before=/);
+  await transcriptOf(page).hover();
+  await scrollUpUntil(page, asked);
+  const turn = await firstVisibleTurn(page);
+  const height = () => transcriptOf(page).evaluate((log) => log.scrollHeight);
+  const before = await height();
+  const tops = recordTops(page, turn);
+  release();
+  await expect.poll(height).toBeGreaterThan(before + 2_000);
+  const seen = await (await tops).stop();
+  expect(seen.length).toBeGreaterThan(1);
+  expect(Math.max(...seen) - Math.min(...seen)).toBeLessThanOrEqual(2);
+  await page.close();
+});
+
+test('a wheel turned upwards passes every turn in order, down to the first', async () => {
+  const page = await it.open('/sessions/long');
+  await live(page);
+  await transcriptOf(page).hover();
+  const passed: number[] = [];
+  while (passed.at(-1) !== 0) {
+    await page.mouse.wheel(0, -700);
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    passed.push(Number((await firstVisibleTurn(page)).slice(1)));
+    expect(passed.length).toBeLessThan(2_000);
+  }
+  for (const [at, turn] of passed.entries()) {
+    const last = passed[at - 1] ?? TURNS;
+    expect(turn, `after ${passed.slice(0, at)}`).toBeLessThanOrEqual(last);
+  }
+  await page.getByText('Beginning of the session').waitFor();
+  await page.close();
+});
+
+type Page = Awaited<ReturnType<Visit['open']>>;
+
+async function scrollUpUntil(page: Page, done: Promise<unknown>): Promise<void> {
+  let over = false;
+  void done.then(() => {
+    over = true;
+  });
+  while (!over) {
+    await page.mouse.wheel(0, -300);
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  }
+  await done;
+}
+
+/** Notes where a turn stands in every frame from now on. */
+async function recordTops(page: Page, turnId: string): Promise<{ stop: () => Promise<number[]> }> {
+  await page.evaluate((id) => {
+    const tops: number[] = [];
+    let isOver = false;
+    const look = () => {
+      const turn = document.querySelector(`[data-turn="${id}"]`);
+      tops.push(turn === null ? Number.NaN : turn.getBoundingClientRect().top);
+      if (!isOver) requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+    Object.assign(window, {
+      stopLooking: () => {
+        isOver = true;
+        return tops;
+      },
+    });
+  }, turnId);
+  return { stop: () => page.evaluate(() => (window as unknown as { stopLooking: () => number[] }).stopLooking()) };
+}

@@ -1,0 +1,169 @@
+import { statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import { FaultServer } from '../support/fault-server';
+import { FrameReader } from '../support/frames';
+import { type LiveServer, startLiveServer } from '../support/live-server';
+import { canMount, smallDisk } from '../support/small-disk';
+
+/** Disks that fill up or turn read-only under a running server, and under a runner's outbox. */
+describe.runIf(canMount())('a disk', () => {
+  test('that is full makes the server refuse, not forget; with room again it goes on where it was', async () => {
+    const disk = smallDisk('size=3m');
+    const server = await startLiveServer({ dataDir: disk.folder });
+    onTestFinished(() => server.stop());
+    const sender = new Sender(server);
+    const refusal = await sender.untilRefused();
+    expect(refusal).toMatchObject({
+      status: 503,
+      retryAfter: '1',
+      error: { code: 'unavailable', message: expect.stringContaining('disk') },
+    });
+    expect(await seqsOf(server)).toEqual(upTo(sender.ackedSeq));
+    await server.kill9();
+    disk.remount('size=30m');
+    await server.restart();
+    expect(await seqsOf(server)).toEqual(upTo(sender.ackedSeq));
+    expect((await sender.send()).status).toBe(200);
+    expect(await seqsOf(server)).toEqual(upTo(sender.ackedSeq));
+  });
+
+  test('that fills up once more is told again, and reading goes on', async () => {
+    const disk = smallDisk('size=3m');
+    const server = await startLiveServer({ dataDir: disk.folder });
+    onTestFinished(() => server.stop());
+    const sender = new Sender(server);
+    await sender.untilRefused();
+    disk.remount('size=6m');
+    expect((await sender.send()).status).toBe(200);
+    await sender.untilRefused();
+    for (const path of ['/readyz', '/api/v1/sessions', '/api/v1/sessions/disk/transcript']) {
+      expect((await fetch(`${server.url}${path}`, { headers: sender.headers })).status, path).toBe(200);
+    }
+    expect(await seqsOf(server)).toEqual(upTo(sender.ackedSeq));
+  });
+
+  test('that is full under an outbox refuses what is handed over and keeps what was taken', async () => {
+    const disk = smallDisk('size=2m');
+    const server = await FaultServer.start();
+    onTestFinished(() => server.close());
+    server.behaviour = () => ({ kind: 'answer', status: 503 });
+    const outbox = await Outbox.open(join(disk.folder, 'outbox.db'), {
+      producerId: 'p',
+      agentId: 'a',
+      endpoint: async () => ({ url: server.url, token: undefined }),
+    });
+    const taken: string[] = [];
+    const hand = async (n: number) => {
+      const log = { level: 'info', component: 'disk', message: `${n} ${'x'.repeat(20_000)}` } as const;
+      await outbox.enqueue({ kind: 'log', agentId: 'a', occurredAt: n, log });
+      taken.push(log.message);
+    };
+    const fill = async () => {
+      for (let n = taken.length; n < 1_000; n += 1) await hand(n);
+    };
+    await expect(fill()).rejects.toMatchObject({ code: 'SQLITE_FULL' });
+    expect(taken.length).toBeGreaterThan(10);
+    disk.remount('size=20m');
+    await hand(taken.length);
+    server.behaviour = () => ({ kind: 'none' });
+    outbox.kick();
+    await outbox.settled();
+    await outbox.stop();
+    expect(server.ledger.messages).toEqual(taken);
+    expect(server.ledger.lost).toBe(0);
+  });
+
+  test('that is full when acknowledgements come holds the outbox up; with room again nothing is lost or doubled', async () => {
+    const disk = smallDisk('size=8m');
+    const server = await FaultServer.start();
+    onTestFinished(() => server.close());
+    server.behaviour = () => ({ kind: 'answer', status: 503 });
+    let isHeld: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      isHeld = resolve;
+    });
+    const outbox = await Outbox.open(join(disk.folder, 'outbox.db'), {
+      producerId: 'p',
+      agentId: 'a',
+      endpoint: async () => ({ url: server.url, token: undefined }),
+      onStatus: ({ trouble }) => {
+        if (trouble?.kind === 'storage') isHeld();
+      },
+    });
+    const messages = Array.from({ length: 60 }, (_, n) => `${n} ${'x'.repeat(20_000)}`);
+    for (const message of messages) {
+      await outbox.enqueue({
+        kind: 'log',
+        agentId: 'a',
+        occurredAt: 1,
+        log: { level: 'info', component: '', message },
+      });
+    }
+    // somebody else fills the disk to the last byte
+    const { bavail, bsize } = statfsSync(disk.folder);
+    writeFileSync(join(disk.folder, 'ballast'), new Uint8Array(bavail * bsize));
+    server.behaviour = () => ({ kind: 'none' });
+    outbox.kick();
+    await held;
+    disk.remount('size=20m');
+    outbox.kick();
+    await outbox.settled();
+    await outbox.stop();
+    expect(server.ledger.messages).toEqual(messages);
+    expect(server.ledger.duplicates).toBeGreaterThan(0);
+    expect(server.ledger.lost).toBe(0);
+  });
+});
+
+/** Sends records of 10 kB in order, each until it is taken. */
+class Sender {
+  ackedSeq = 0;
+  readonly headers: Record<string, string>;
+  readonly #server: LiveServer;
+
+  constructor(server: LiveServer) {
+    this.#server = server;
+    this.headers = { authorization: `Bearer ${server.token}` };
+  }
+
+  async send(): Promise<{ status: number; retryAfter: string | null; error: unknown }> {
+    const records = Array.from({ length: 5 }, (_, at) => ({
+      seq: this.ackedSeq + 1 + at,
+      kind: 'event',
+      agentId: 'disk',
+      sessionId: 'disk',
+      occurredAt: 1,
+      event: { type: 'CUSTOM', name: 'ballast', value: 'x'.repeat(10_000) },
+    }));
+    const response = await fetch(`${this.#server.url}/api/v1/events`, {
+      method: 'POST',
+      headers: this.headers,
+      body: JSON.stringify({ producer: { id: 'disk', epoch: 1 }, records }),
+    });
+    const answer = (await response.json()) as { ackedSeq?: number; error?: unknown };
+    this.ackedSeq = answer.ackedSeq ?? this.ackedSeq;
+    return { status: response.status, retryAfter: response.headers.get('retry-after'), error: answer.error };
+  }
+
+  async untilRefused() {
+    for (let sent = 0; sent < 500; sent += 1) {
+      const answer = await this.send();
+      if (answer.status !== 200) return answer;
+    }
+    throw new Error('the disk never filled up');
+  }
+}
+
+async function seqsOf(server: LiveServer): Promise<number[]> {
+  const response = await fetch(`${server.url}/api/v1/stream?topic=session:disk&after=0`, {
+    headers: { authorization: `Bearer ${server.token}` },
+  });
+  const reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
+  await reader.frame('up-to-date');
+  await reader.cancel();
+  return reader.frames.flatMap((frame) => (frame.event === 'session-event' ? [frame.data.seq] : []));
+}
+
+const upTo = (last: number) => Array.from({ length: last }, (_, at) => at + 1);

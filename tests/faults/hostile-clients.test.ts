@@ -1,0 +1,117 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { FrameReader } from '../support/frames';
+import { type LiveServer, startLiveServer } from '../support/live-server';
+import { openSocket } from '../support/raw-request';
+
+/** Clients that take up room and give nothing back: the others must not notice. */
+let server: LiveServer;
+let port: number;
+let head: string;
+beforeAll(async () => {
+  server = await startLiveServer();
+  port = Number(new URL(server.url).port);
+  head = `Host: 127.0.0.1:${port}\r\nAuthorization: Bearer ${server.token}\r\n`;
+});
+afterAll(() => server.stop());
+
+test('fifty streams that are opened and cut, again and again, leave nothing open', async () => {
+  const before = openFiles();
+  for (let round = 0; round < 6; round += 1) {
+    const sockets = await Promise.all(Array.from({ length: 50 }, () => openSocket(port, streamOf('fleet', '0'))));
+    await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('data', resolve))));
+    for (const socket of sockets) socket.resetAndDestroy();
+  }
+  // the database keeps some connections for later
+  await expect.poll(openFiles, { timeout: 10_000 }).toBeLessThan(before + 60);
+  const posted = await post('cut', 1, 1);
+  expect(posted.status).toBe(200);
+});
+
+test('four hundred connections that never finish their request hold nobody up', async () => {
+  const halfABody = `POST /api/v1/events HTTP/1.1\r\n${head}Content-Length: 1000000\r\n\r\n{`;
+  const sockets = await Promise.all(
+    Array.from({ length: 400 }, (_, at) => openSocket(port, at % 2 === 0 ? halfABody : 'GET / HT')),
+  );
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  const since = performance.now();
+  expect((await post('loris', 1, 1)).status).toBe(200);
+  expect(performance.now() - since).toBeLessThan(5_000);
+});
+
+test('a client that half-closes its connection still gets its answer', async () => {
+  const socket = await openSocket(port, `GET /api/v1/healthz HTTP/1.1\r\n${head}Connection: close\r\n\r\n`);
+  socket.end();
+  const [answer] = (await new Promise((resolve) => socket.once('data', (...data) => resolve(data)))) as [Buffer];
+  expect(answer.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test('a stream that is never read is cut off, and a hundred megabytes pass it by', { timeout: 90_000 }, async () => {
+  const never = await openSocket(port, streamOf('session:flood'));
+  onTestFinished(() => void never.destroy());
+  await new Promise((resolve) => never.once('data', resolve));
+  never.pause();
+  const response = await fetch(`${server.url}/api/v1/stream?topic=session:flood`, {
+    headers: { authorization: `Bearer ${server.token}` },
+  });
+  const reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
+  await reader.frame('up-to-date');
+  let highestMiB = 0;
+  const before = memoryMiB();
+  for (let batch = 0; batch < 25; batch += 1) {
+    expect((await post('flood', 40 * batch + 1, 40, 100_000)).status).toBe(200);
+    highestMiB = Math.max(highestMiB, memoryMiB());
+  }
+  const frames = await reader.until((all) => all.filter((frame) => frame.event === 'session-event').length === 1_000);
+  expect(frames.flatMap((frame) => (frame.event === 'session-event' ? [frame.data.seq] : []))).toEqual(
+    Array.from({ length: 1_000 }, (_, at) => at + 1),
+  );
+  await reader.cancel();
+  expect(highestMiB - before).toBeLessThan(500);
+  // the kernel's buffers hold a few megabytes; then there is an end, and not a gap
+  let received = 0;
+  never.on('data', (chunk) => {
+    received += chunk.length;
+  });
+  const closed = new Promise((resolve) => never.once('close', resolve));
+  never.once('end', () => never.destroy());
+  never.resume();
+  await closed;
+  expect(received).toBeLessThan(50_000_000);
+});
+
+function streamOf(topic: string, after?: string): string {
+  const query = after === undefined ? '' : `&after=${after}`;
+  return `GET /api/v1/stream?topic=${topic}${query} HTTP/1.1\r\n${head}\r\n`;
+}
+
+function post(id: string, fromSeq: number, count: number, bytes = 10): Promise<Response> {
+  const records = Array.from({ length: count }, (_, at) => ({
+    seq: fromSeq + at,
+    kind: 'event',
+    agentId: id,
+    sessionId: id,
+    occurredAt: 1,
+    event: { type: 'CUSTOM', name: 'flood', value: 'x'.repeat(bytes) },
+  }));
+  return fetch(`${server.url}/api/v1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${server.token}` },
+    body: JSON.stringify({ producer: { id, epoch: 1 }, records }),
+  });
+}
+
+/** Resident memory of the server; 0 where there is no /proc. */
+function memoryMiB(): number {
+  const file = `/proc/${server.pid}/status`;
+  const status = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
+}
+
+/** Sockets, files and pipes the server has open; 0 where there is no /proc. */
+function openFiles(): number {
+  const folder = `/proc/${server.pid}/fd`;
+  return existsSync(folder) ? readdirSync(folder).length : 0;
+}

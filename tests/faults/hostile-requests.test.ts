@@ -1,0 +1,202 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Random, seededRandom } from '../support/random';
+import { type RawAnswer, rawRequest } from '../support/raw-request';
+import { apiPaths, liveServer, type ServerTarget } from '../support/server-target';
+
+/**
+ * Bytes no client library would send, over bare connections to the real server: each gets an error of the wire or a
+ * good answer, the server stays up, and nothing of what was refused is stored.
+ */
+let server: ServerTarget;
+let port: number;
+let auth: string;
+let host: string;
+beforeAll(async () => {
+  server = await liveServer();
+  port = Number(new URL(server.origin).port);
+  host = `Host: 127.0.0.1:${port}\r\n`;
+  auth = `${host}Authorization: Bearer ${server.token}\r\nConnection: close\r\n`;
+});
+afterAll(() => server.close());
+
+const get = (path: string, headers = '') => rawRequest(port, `GET ${path} HTTP/1.1\r\n${auth}${headers}\r\n`);
+
+function post(body: string | Uint8Array, headers = ''): Promise<RawAnswer> {
+  const bytes = Buffer.from(body);
+  const head = `POST /api/v1/events HTTP/1.1\r\n${auth}Content-Type: application/json\r\n`;
+  return rawRequest(port, `${head}Content-Length: ${bytes.length}\r\n${headers}\r\n`, bytes);
+}
+
+/** A request whose only fault is what is put in. */
+function batch({ producer = '{"id":"p","epoch":1}', seq = '1', rest = '' } = {}): string {
+  const log = '{"level":"info","message":"m"}';
+  return `{"producer":${producer},"records":[{"seq":${seq},"kind":"log","agentId":"a","occurredAt":1,"log":${log}}]${rest}}`;
+}
+
+describe('is refused with a word about it, and leaves nothing behind:', () => {
+  const method =
+    (name: string, path = '/api/v1/sessions') =>
+    () =>
+      rawRequest(port, `${name} ${path} HTTP/1.1\r\n${auth}Content-Length: 0\r\n\r\n`);
+  const cases: [string, number, string, () => Promise<RawAnswer>][] = [
+    ['what is no HTTP', 400, 'malformed', () => rawRequest(port, '\0\xff garbage\r\n\r\n')],
+    ['the preface of HTTP/2', 400, 'malformed', () => rawRequest(port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')],
+    ['a TLS handshake', 400, 'malformed', () => rawRequest(port, Buffer.from('16030100a5010000a1', 'hex'))],
+    ['an unknown method', 400, 'malformed', method('FOO')],
+    ['TRACE', 405, 'method_not_allowed', method('TRACE')],
+    ['PROPFIND', 405, 'method_not_allowed', method('PROPFIND')],
+    ['CONNECT', 405, 'method_not_allowed', method('CONNECT', 'example.com:443')],
+    ['POST to a health check', 405, 'method_not_allowed', method('POST', '/healthz')],
+    ['DELETE of the readiness', 405, 'method_not_allowed', method('DELETE', '/readyz')],
+    ['PUT of a sign-in', 405, 'method_not_allowed', method('PUT', '/sign-in')],
+    ['a request for everything', 400, 'malformed', method('OPTIONS', '*')],
+    ['a request meant for a proxy', 400, 'malformed', () => get('http://example.com/api/v1/sessions')],
+    ['no Host', 400, 'malformed', () => rawRequest(port, `GET /api/v1/sessions HTTP/1.1\r\nConnection: close\r\n\r\n`)],
+    ['two Hosts', 400, 'malformed', () => get('/api/v1/sessions', 'Host: example.com\r\n')],
+    ['a header of 20 kB', 431, 'too_large', () => get('/api/v1/sessions', `X-Long: ${'x'.repeat(20_000)}\r\n`)],
+    ['an address of 20 kB', 431, 'too_large', () => get(`/api/v1/sessions/${'x'.repeat(20_000)}`)],
+    ['an expectation', 417, 'malformed', () => post('{}', 'Expect: miracles\r\n')],
+    ['a path with half an escape', 400, 'malformed', () => get('/api/v1/sessions/%')],
+    ['a path that is no UTF-8', 400, 'malformed', () => get('/api/v1/sessions/%ff/transcript')],
+    ['a path with half a surrogate pair', 400, 'malformed', () => get('/api/v1/agents/%ED%A0%80/logs')],
+    ['a page whose path is no UTF-8', 400, 'malformed', () => get('/sessions/%ff')],
+    ['a NUL as an id', 404, 'not_found', () => get('/api/v1/sessions/%00')],
+    ['an id of a prototype', 404, 'not_found', () => get('/api/v1/sessions/__proto__')],
+    ['an id that is a path', 404, 'not_found', () => get('/api/v1/agents/..%2f..%2fetc%2fpasswd')],
+    ['two lengths', 400, 'malformed', () => post('{}', 'Content-Length: 3\r\n')],
+    ['a length and chunks', 400, 'malformed', () => post('0\r\n\r\n', 'Transfer-Encoding: chunked\r\n')],
+    [
+      'a chunk of no size',
+      400,
+      'malformed',
+      () => rawRequest(port, `POST /api/v1/events HTTP/1.1\r\n${auth}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n`),
+    ],
+    ['a number beyond all numbers', 400, 'malformed', () => post(batch({ seq: '1e400' }))],
+    ['a number that is none', 400, 'malformed', () => post(batch({ seq: 'NaN' }))],
+    ['a number no double holds', 400, 'malformed', () => post(batch({ seq: '9007199254740993' }))],
+    ['an epoch before time', 400, 'malformed', () => post(batch({ producer: '{"id":"p","epoch":-1}' }))],
+    ['a producer by prototype', 400, 'malformed', () => post(`{"__proto__":${batch()}}`)],
+    [
+      'a producer id by prototype',
+      400,
+      'malformed',
+      () => post(batch({ producer: '{"__proto__":{"id":"p"},"epoch":1}' })),
+    ],
+    ['a producer twice, the second none', 400, 'malformed', () => post(batch({ rest: ',"producer":7' }))],
+    ['a NUL in an id', 400, 'malformed', () => post(batch({ producer: '{"id":"a\\u0000b","epoch":1}' }))],
+    ['half a surrogate pair', 400, 'malformed', () => post(batch({ producer: '{"id":"\\ud800","epoch":1}' }))],
+    ['a very long id', 400, 'malformed', () => post(batch({ producer: `{"id":"${'x'.repeat(257)}","epoch":1}` }))],
+    ['a hundred thousand brackets', 400, 'malformed', () => post('['.repeat(100_000))],
+    ['bytes that are no UTF-8', 400, 'malformed', () => post(Buffer.from(batch().replace('"m"', '"\xff"'), 'latin1'))],
+    ['UTF-16', 400, 'malformed', () => post(Buffer.from(`\ufeff${batch()}`, 'utf16le'))],
+    ['what is no gzip', 400, 'malformed', () => post(batch(), 'Content-Encoding: gzip\r\n')],
+    ['half of a gzip', 400, 'malformed', () => post(gzipSync(batch()).subarray(0, 40), 'Content-Encoding: gzip\r\n')],
+    ['gzip in gzip', 415, 'unsupported_encoding', () => post(gzipSync(batch()), 'Content-Encoding: gzip, gzip\r\n')],
+    ['a bomb', 413, 'too_large', () => post(gzipSync(Buffer.alloc(64 << 20, 32)), 'Content-Encoding: gzip\r\n')],
+    ['a body of 9 MiB', 413, 'too_large', () => post(Buffer.alloc(9 << 20, 32))],
+    ['a topic of a prototype', 400, 'invalid_argument', () => get('/api/v1/stream?topic=__proto__')],
+    ['a place before the beginning', 400, 'invalid_argument', () => get('/api/v1/stream?topic=fleet&after=-1')],
+  ];
+  test.each(cases)('%s', async (_what, status, code, send) => {
+    const before = await server.dump();
+    const answer = await send();
+    expect(answer).toMatchObject({ status, headers: { 'content-type': expect.stringMatching(/^application\/json/) } });
+    expect(JSON.parse(answer.body)).toEqual({
+      error: expect.objectContaining({ code, message: expect.stringMatching(/^\S.{10,}\.$/) }),
+    });
+    expect(await server.dump()).toEqual(before);
+    expect((await get('/readyz')).status).toBe(200);
+  });
+});
+
+test('an upgrade that is not offered is a request like any other', async () => {
+  const head = `${auth.replace('close', 'close, Upgrade')}Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n`;
+  const answer = await rawRequest(port, `DELETE /api/v1/sessions HTTP/1.1\r\n${head}`);
+  expect(answer.status).toBe(405);
+});
+
+test('five hundred random requests leave the server up and nothing stored', { timeout: 120_000 }, async () => {
+  const random = seededRandom('requests');
+  const paths = [
+    ...(await apiPaths()),
+    '/',
+    '/sign-in',
+    '/sign-out',
+    '/healthz',
+    '/readyz',
+    '/sessions/s',
+    '/agents/a',
+  ];
+  const before = await server.dump();
+  for (let count = 0; count < 500; count += 20) {
+    const sent = Array.from({ length: 20 }, () => randomRequest(random, paths));
+    const answers = await Promise.all(sent.map((parts) => rawRequest(port, ...parts)));
+    for (const [at, { status, body, headers }] of answers.entries()) {
+      const what = Buffer.concat((sent[at] ?? []).map((part) => Buffer.from(part)))
+        .toString('latin1')
+        .slice(0, 400);
+      expect(status, what).not.toBe(500);
+      expect(status, what).toBeGreaterThan(0);
+      const isWire = status >= 400 && !what.startsWith('HEAD ');
+      if (isWire) expect(JSON.parse(body), what).toMatchObject({ error: { code: expect.any(String) } });
+      if (isWire) expect(headers['content-type'], what).toMatch(/^application\/json/);
+    }
+  }
+  expect(await server.dump()).toEqual(before);
+  expect((await get('/readyz')).status).toBe(200);
+});
+
+/** A request of good and bad parts. None can be taken: its records, where it has any, begin at 2. */
+function randomRequest(random: Random, paths: string[]): (string | Uint8Array)[] {
+  const noise = (length: number) => Uint8Array.from({ length }, () => random.between(0, 255));
+  const junk = () =>
+    Buffer.from(noise(random.between(1, 12)))
+      .toString('hex')
+      .replace(/(..)/g, '%$1');
+  const method = random.pick([
+    'GET',
+    'HEAD',
+    'POST',
+    'PUT',
+    'PATCH',
+    'DELETE',
+    'OPTIONS',
+    'QUERY',
+    'LINK',
+    'get',
+    'G T',
+  ]);
+  const path = random.pick(paths).replace(/\bid\b/, () => random.pick([junk(), 'x', '%2e%2e', 'a%00', '%F0%9F%90%8B']));
+  const query = random.pick(['', '', `?${junk()}`, `?limit=${junk()}`, '?before=1e9&after=-0', '?topic=nothing']);
+  const body = random.pick<() => Uint8Array>([
+    () => new Uint8Array(0),
+    () => noise(random.between(1, 300)),
+    () => Buffer.from(batch({ seq: '2' })),
+    () => gzipSync(batch({ seq: '2' })),
+    () => Buffer.from(batch({ seq: '2' }).slice(0, random.between(1, 100))),
+  ])();
+  const headers = [
+    random.pick([host, host, 'Host: example.com\r\n', '']),
+    random.pick([
+      `Authorization: Bearer ${server.token}\r\n`,
+      'Authorization: Basic eDp5\r\n',
+      'Cookie: interlude=1.x\r\n',
+      '',
+    ]),
+    random.pick(['Content-Type: application/json\r\n', 'Content-Type: text/plain\r\n', '']),
+    random.pick(['Content-Encoding: gzip\r\n', 'Content-Encoding: br\r\n', '', '']),
+    random.pick([
+      `Last-Event-ID: ${random.between(-9, 9)}\r\n`,
+      `X-Noise: ${junk()}\r\n`,
+      'Transfer-Encoding: gzip\r\n',
+      '',
+      '',
+    ]),
+  ];
+  const close = 'Connection: close\r\n';
+  return [
+    `${method} ${path}${query} HTTP/1.1\r\n${headers.join('')}Content-Length: ${body.length}\r\n${close}\r\n`,
+    body,
+  ];
+}

@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readAgents } from '@/lib/queries/read-agents';
+import { readSessions } from '@/lib/queries/read-sessions';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
+
+/** Clocks that lie: the server's own, set back under it, and a runner's, decades off. Order goes by position alone. */
+const NOON = 1_795_170_000_000;
+const HOUR = 3_600_000;
+
+let now: number;
+let target: InProcessTarget;
+beforeEach(async () => {
+  now = NOON;
+  target = await inProcessTarget(() => now);
+});
+afterEach(() => target.close());
+
+const turn = (seq: number, runId: string, occurredAt: number) => [
+  record(seq, { occurredAt, event: { type: 'RUN_STARTED', threadId: 's1', runId } }),
+  record(seq + 1, { occurredAt, event: { type: 'RUN_FINISHED', threadId: 's1', runId } }),
+];
+
+test('a server whose clock is set back goes on taking records, in order', async () => {
+  const positions: number[] = [];
+  for (const [at, time] of [NOON, NOON - HOUR, NOON - 100 * HOUR, NOON + 1].entries()) {
+    now = time;
+    const answer = await ingest(target, turn(2 * at + 1, `r${at}`, time));
+    positions.push(Number(answer.position));
+  }
+  expect(positions).toEqual([...positions].sort((a, b) => a - b));
+  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  expect(page?.turns.map(({ id }) => id)).toEqual(['r0', 'r1', 'r2', 'r3']);
+});
+
+test('an agent that is heard of after the clock was set back was last seen by the clock as it is now', async () => {
+  await ingest(target, turn(1, 'r1', NOON));
+  now = NOON - HOUR;
+  await ingest(target, [record(3, { occurredAt: now, kind: 'log', log: { level: 'info', message: 'still here' } })]);
+  const [agent] = (await readAgents(target.database)).agents;
+  expect(agent?.lastSeenAt).toBe(NOON - HOUR);
+});
+
+test.each([
+  ['the beginning of time', 0],
+  ['the end of time', 8_640_000_000_000_000],
+])('a runner that lives at %s is shown in the order in which it spoke', async (_when, occurredAt) => {
+  await ingest(target, [...turn(1, 'r1', NOON), ...turn(3, 'r2', occurredAt), ...turn(5, 'r3', NOON)]);
+  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  expect(page?.turns.map(({ id, startedAt }) => [id, startedAt])).toEqual([
+    ['r1', NOON],
+    ['r2', occurredAt],
+    ['r3', NOON],
+  ]);
+  const [session] = (await readSessions(target.database)).sessions;
+  expect(session).toMatchObject({ state: 'idle', turnCount: 3 });
+});

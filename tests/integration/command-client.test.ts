@@ -1,0 +1,205 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { Command } from '@/lib/protocol/commands';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { CommandClient, type CommandClientOptions } from '@/lib/runner/commands/command-client';
+import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import { LocalDashboard } from '../support/local-dashboard';
+import { messages } from '../support/operator';
+import { tempDir } from '../support/temp-dir';
+
+/** The runner's end of the commands against the dashboard's own handlers. */
+
+let dashboard: LocalDashboard;
+beforeAll(async () => {
+  dashboard = await LocalDashboard.start();
+});
+afterAll(() => dashboard.close());
+
+let agents = 0;
+let agentId: string;
+let sessionId: string;
+let file: string;
+
+beforeEach(async () => {
+  agents += 1;
+  agentId = `agent-${agents}`;
+  sessionId = `session-${agents}`;
+  file = join(await tempDir(), 'outbox.db');
+  dashboard.cutsOff = () => false;
+  const outbox = await openOutbox();
+  await outbox.enqueue({ kind: 'status', agentId, sessionId, occurredAt: Date.now(), status: { kind: 'test' } });
+  await outbox.settled();
+  await outbox.stop();
+});
+
+function openOutbox(): Promise<Outbox> {
+  return Outbox.open(file, { producerId: agentId, agentId, endpoint: dashboard.endpoint });
+}
+
+/** A runner as far as its commands go. `acted` lists what it acted on, with a star where that was not the first time. */
+async function runner(options: Partial<CommandClientOptions> = {}) {
+  const outbox = await openOutbox();
+  const acted: string[] = [];
+  const fenced: string[] = [];
+  const client = new CommandClient({
+    endpoint: dashboard.endpoint,
+    agentId,
+    runnerId: `runner-${Math.random()}`,
+    startedAt: Date.now(),
+    seen: await SeenCommands.load(outbox, Date.now()),
+    onFenced: (message) => void fenced.push(message),
+    ...options,
+    act: async (command, again) => {
+      acted.push(nameOf(command) + (again ? '*' : ''));
+      return (await options.act?.(command, again)) ?? { state: 'delivered' };
+    },
+  });
+  client.start();
+  let isStopped = false;
+  const stop = async () => {
+    if (isStopped) return;
+    isStopped = true;
+    await client.stop();
+    await outbox.stop();
+  };
+  onTestFinished(stop);
+  return { client, acted, fenced, stop };
+}
+
+const nameOf = (command: Command) => (command.type === 'message' ? command.body.text : command.type);
+
+let sent = 0;
+async function say(text: string): Promise<string> {
+  sent += 1;
+  const body = { text, clientId: `client-${sent}` };
+  return (await dashboard.request<{ messageId: string }>(`/sessions/${sessionId}/messages`, body)).messageId;
+}
+
+async function deliveries(): Promise<(string | null)[]> {
+  const { turns } = await dashboard.request<TranscriptPage>(`/sessions/${sessionId}/transcript`);
+  return messages(turns, 'user').map(({ delivery }) => delivery);
+}
+
+const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 });
+
+describe('commands', () => {
+  test('what was queued before the runner came and what comes later arrives in order, and is told as delivered', async () => {
+    await say('first');
+    await say('second');
+    const { acted } = await runner();
+    await settled(() => acted).toEqual(['first', 'second']);
+    await say('third');
+    await settled(() => acted).toEqual(['first', 'second', 'third']);
+    await settled(deliveries).toEqual(['delivered', 'delivered', 'delivered']);
+  });
+
+  test('one whose acknowledgement was lost is acknowledged by the next process and not acted on again', async () => {
+    dashboard.cutsOff = (path) => path.endsWith('/ack');
+    const before = await runner();
+    await say('once');
+    await settled(() => before.acted).toEqual(['once']);
+    await before.stop();
+    expect(await deliveries()).toEqual(['queued']);
+    dashboard.cutsOff = () => false;
+    const after = await runner();
+    await settled(deliveries).toEqual(['delivered']);
+    expect(after.acted).toEqual([]);
+  });
+
+  test('one that was begun and cut off comes to the next process at once, which knows that it was begun', async () => {
+    const before = await runner({ act: () => new Promise(() => {}) });
+    await say('cut off');
+    await settled(() => before.acted).toEqual(['cut off']);
+    await before.stop();
+    const after = await runner();
+    await settled(() => after.acted).toEqual(['cut off*']);
+    await settled(deliveries).toEqual(['delivered']);
+  });
+
+  test('one that is acted on for long holds up none behind it', async () => {
+    let finish: (outcome: CommandOutcome) => void = () => {};
+    const { acted } = await runner({
+      act: (command) =>
+        nameOf(command) === 'slow'
+          ? new Promise((resolve) => (finish = resolve))
+          : Promise.resolve({ state: 'delivered' }),
+    });
+    await say('slow');
+    await say('quick');
+    await settled(deliveries).toEqual(['queued', 'delivered']);
+    finish({ state: 'delivered' });
+    await settled(deliveries).toEqual(['delivered', 'delivered']);
+    expect(acted).toEqual(['slow', 'quick']);
+  });
+
+  test('one that fails, also after it was delivered, says why in the transcript', async () => {
+    const { client } = await runner({
+      act: async (command) => {
+        if (nameOf(command) === 'refused') throw new Error('the agent has ended');
+        return { state: 'delivered' };
+      },
+    });
+    await say('refused');
+    const taken = await say('taken');
+    await settled(deliveries).toEqual(['failed', 'delivered']);
+    await client.report(taken, { state: 'failed', reason: 'it was discarded' });
+    await settled(deliveries).toEqual(['failed', 'failed']);
+    const { turns } = await dashboard.request<TranscriptPage>(`/sessions/${sessionId}/transcript`);
+    const reasons = messages(turns, 'user').map(({ deliveryReason }) => deliveryReason);
+    expect(reasons).toEqual(['the agent has ended', 'it was discarded']);
+  });
+
+  test('outlive a dashboard that goes away and comes back', async () => {
+    const links: string[] = [];
+    const { acted } = await runner({
+      onLink: ({ state }) => void links.push(state),
+      clock: { now: Date.now, random: () => 0, after: quickly },
+    });
+    await settled(() => links).toEqual(['connected']);
+    await dashboard.down();
+    await settled(() => links).toContain('waiting');
+    await dashboard.up();
+    await settled(() => links.at(-1)).toBe('connected');
+    await say('after');
+    await settled(() => acted).toEqual(['after']);
+  });
+
+  test('a newer runner of the agent fences the older one, which takes and acknowledges nothing more', async () => {
+    let finish: (outcome: CommandOutcome) => void = () => {};
+    const older = await runner({ startedAt: 1_000, act: () => new Promise((resolve) => (finish = resolve)) });
+    await say('taken by the older');
+    await settled(() => older.acted).toEqual(['taken by the older']);
+    const file2 = join(await tempDir(), 'outbox.db');
+    file = file2;
+    const newer = await runner({ startedAt: 2_000 });
+    await settled(() => older.fenced).toHaveLength(1);
+    expect(older.fenced[0]).toContain('has taken over');
+    finish({ state: 'failed', reason: 'said by the one that was fenced' });
+    await settled(deliveries).toEqual(['delivered']);
+    expect(newer.acted).toEqual(['taken by the older']);
+    expect(older.client.link.state).toBe('fenced');
+  });
+
+  test('with a token that is refused nothing is taken, that is said, and it is tried again', async () => {
+    let token = 'a-token-that-was-revoked';
+    const links: { state: string; cause?: string }[] = [];
+    const { acted } = await runner({
+      endpoint: async () => ({ url: dashboard.url, token }),
+      onLink: (link) => void links.push(link),
+      clock: { now: Date.now, random: () => 0, after: quickly },
+    });
+    await settled(() => links[0]).toMatchObject({ state: 'waiting', cause: 'unauthorized' });
+    await say('meanwhile');
+    expect(acted).toEqual([]);
+    token = dashboard.token;
+    await settled(() => acted).toEqual(['meanwhile']);
+  });
+});
+
+/** Waits a hundredth of the time, but never makes a stream look silent. */
+function quickly(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms > 40_000 ? ms : ms / 100);
+  return () => clearTimeout(timer);
+}

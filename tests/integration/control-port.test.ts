@@ -1,0 +1,183 @@
+import { stat } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { controlPath, readControlFile, writeControlFile } from '@/lib/runner/control-port/control-file';
+import { ControlPort } from '@/lib/runner/control-port/control-port';
+import type { ControlHandlers } from '@/lib/runner/control-port/routes';
+import { LevelSwitch } from '@/lib/runner/logger/level-switch';
+import { tempDir } from '../support/temp-dir';
+
+let file: string;
+let port: ControlPort;
+let told: unknown[][];
+let failures: string[];
+const OWED = [{ messageId: 'm1', sessionId: 's1', from: { kind: 'person', id: 'mara' }, text: 'Done?', sentAt: 1 }];
+
+beforeEach(async () => {
+  file = controlPath(await tempDir(), 'agent/1');
+  told = [];
+  failures = [];
+  const tell =
+    (name: string) =>
+    (...about: unknown[]) =>
+      void told.push([name, ...about]);
+  const handlers: ControlHandlers = {
+    hook: ({ event, input, pid }) => {
+      if (event === 'Stumble') throw new Error('a handler failed');
+      told.push(['hook', event, input, pid]);
+      return event === 'Stop' ? '{"decision":"block"}' : '';
+    },
+    status: tell('status'),
+    obligations: () => OWED,
+    sessionTurn: tell('session-turn'),
+    userPrompt: tell('user-prompt'),
+    sessionEnd: tell('session-end'),
+    hookFatal: tell('hook-fatal'),
+    logLevel: new LevelSwitch('info'),
+  };
+  port = await ControlPort.open({ file, handlers, onError: (message) => failures.push(message) });
+  onTestFinished(() => port.close());
+});
+
+async function call(path: string, { method = 'GET', body, secret = port.secret as string | null } = {} as Call) {
+  const response = await fetch(port.url + path, {
+    method,
+    headers: secret === null ? {} : { authorization: `Bearer ${secret}` },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text };
+}
+
+interface Call {
+  method?: string;
+  body?: unknown;
+  secret?: string | null;
+}
+
+describe('the control port', () => {
+  test('listens on loopback and leaves its address and secret where only its owner can read them', async () => {
+    expect(port.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(await readControlFile(file)).toEqual({ url: port.url, secret: port.secret, pid: process.pid });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(port.secret).toMatch(/^[\w-]{43}$/);
+  });
+
+  test.each([null, '', 'wrong', 'wrong'.repeat(100)])('refuses everything without its secret (%j)', async (secret) => {
+    for (const path of ['/reply-obligations', '/log-level', '/nowhere']) {
+      expect((await call(path, { secret })).status).toBe(401);
+    }
+    expect((await call('/hook-fatal', { method: 'POST', body: { hook: 'x', error: 'y' }, secret })).status).toBe(401);
+    expect(told).toEqual([]);
+  });
+
+  test('refuses who calls it by another name', async () => {
+    const status = await new Promise((resolve, reject) => {
+      const headers = { host: 'rebound.example', authorization: `Bearer ${port.secret}` };
+      httpRequest(`${port.url}/log-level`, { headers }, (answer) => resolve(answer.resume().statusCode))
+        .on('error', reject)
+        .end();
+    });
+    expect(status).toBe(421);
+  });
+
+  test('refuses what is too large, and goes on', async () => {
+    expect((await call('/user-prompt', { method: 'POST', body: 'x'.repeat(5 * 1024 * 1024) })).status).toBe(413);
+    expect(told).toEqual([]);
+    expect((await call('/log-level')).status).toBe(200);
+  });
+
+  test('answers a handler that fails with 500, says so, and goes on', async () => {
+    expect((await call('/hooks/Stumble', { method: 'POST', body: {} })).status).toBe(500);
+    expect(failures[0]).toContain('a handler failed');
+    expect((await call('/log-level')).status).toBe(200);
+  });
+
+  test('has each route by its method only', async () => {
+    expect((await call('/nowhere')).status).toBe(404);
+    expect((await call('/status')).status).toBe(405);
+    expect((await call('/reply-obligations', { method: 'POST', body: {} })).status).toBe(405);
+    expect((await call('/hooks/Stop')).status).toBe(404);
+  });
+
+  test('hands a hook over and answers what the hook prints', async () => {
+    expect(await call('/hooks/Stop?pid=4711', { method: 'POST', body: { session_id: 's1' } })).toEqual({
+      status: 200,
+      body: { decision: 'block' },
+    });
+    expect(await call('/hooks/Notification?pid=no', { method: 'POST', body: 'no JSON' })).toEqual({
+      status: 200,
+      body: '',
+    });
+    expect(told).toEqual([
+      ['hook', 'Stop', { session_id: 's1' }, 4711],
+      ['hook', 'Notification', {}, null],
+    ]);
+  });
+
+  test('tells what is owed, from memory', async () => {
+    expect(await call('/reply-obligations')).toEqual({ status: 200, body: OWED });
+  });
+
+  test('takes what an agent says of itself', async () => {
+    const about = { session_id: 's1' };
+    await call('/status?state=idle', { method: 'POST', body: about });
+    await call('/status', { method: 'POST', body: { state: 'busy', ...about } });
+    expect((await call('/status', { method: 'POST', body: about })).status).toBe(400);
+    await call('/session-turn', { method: 'POST', body: about });
+    await call('/user-prompt', { method: 'POST', body: about });
+    await call('/session-end', { method: 'POST', body: about });
+    expect(told).toEqual([
+      ['status', 'idle', about],
+      ['status', 'busy', { state: 'busy', ...about }],
+      ['session-turn', about],
+      ['user-prompt', about],
+      ['session-end', about],
+    ]);
+  });
+
+  test('always takes the death of a hook', async () => {
+    expect(await call('/hook-fatal', { method: 'POST', body: { hook: 'Stop', error: 'exit 1: x' } })).toEqual({
+      status: 200,
+      body: { ok: true },
+    });
+    expect((await call('/hook-fatal?hook=Stop&error=exit%202:%20ask', { method: 'POST', body: '' })).body).toEqual({
+      ok: true,
+    });
+    expect((await call('/hook-fatal', { method: 'POST', body: 'nonsense' })).body).toEqual({ ok: true });
+    expect(told.map(([, hook, error]) => [hook, error])).toEqual([
+      ['Stop', 'exit 1: x'],
+      ['Stop', 'exit 2: ask'],
+      ['unknown', 'unknown'],
+    ]);
+  });
+
+  test('tells the log level and turns it', async () => {
+    const levels = ['debug', 'info', 'warn', 'error', 'fatal'];
+    expect((await call('/log-level')).body).toEqual({ level: 'info', levels });
+    expect((await call('/log-level', { method: 'POST', body: { level: 'debug' } })).body).toEqual({
+      ok: true,
+      level: 'debug',
+      previous: 'info',
+    });
+    expect((await call('/log-level')).body).toEqual({ level: 'debug', levels });
+    expect(await call('/log-level', { method: 'POST', body: { level: 'loud' } })).toEqual({
+      status: 400,
+      body: { error: 'level must be one of: debug, info, warn, error, fatal' },
+    });
+  });
+
+  test('takes its file with it, but not that of a newer one', async () => {
+    await port.close();
+    expect(await readControlFile(file)).toBeNull();
+    await writeControlFile(file, { url: 'http://127.0.0.1:1', secret: 'newer', pid: 1 });
+    await port.close().catch(() => undefined);
+    expect(await readControlFile(file)).toMatchObject({ secret: 'newer' });
+  });
+});
+
+test('two agents never share a control file', () => {
+  expect(controlPath('/data', 'a/b')).not.toBe(controlPath('/data', 'a_b'));
+  expect(controlPath('/data', 'hooks')).toBe(join('/data', 'control', 'hooks.control'));
+});

@@ -1,0 +1,304 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type Server as TcpServer } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { controlPath, writeControlFile } from '@/lib/runner/control-port/control-file';
+import { ControlPort } from '@/lib/runner/control-port/control-port';
+import type { ControlHandlers, HookCall } from '@/lib/runner/control-port/routes';
+import { HOOK_EVENTS, hookCommand } from '@/lib/runner/hooks/hook-entries';
+import { LevelSwitch } from '@/lib/runner/logger/level-switch';
+import { tempDir } from '../support/temp-dir';
+
+const script = fileURLToPath(new URL('../../lib/runner/hooks/hook.sh', import.meta.url));
+const INPUT = { session_id: 's1', transcript_path: '/nowhere/s1.jsonl', prompt: 'hällo "there"\n\\ $(rm) \u2028' };
+
+let dataDir: string;
+let told: [string, ...unknown[]][];
+let answer: string;
+let port: ControlPort;
+
+beforeEach(async () => {
+  dataDir = await tempDir();
+  told = [];
+  answer = '';
+  port = await openPort();
+});
+afterEach(() => port.close());
+
+function openPort(): Promise<ControlPort> {
+  const tell =
+    (name: string) =>
+    (...about: unknown[]) =>
+      void told.push([name, ...about]);
+  const handlers: ControlHandlers = {
+    hook: (call: HookCall) => {
+      told.push(['hook', call.event, call.input, call.pid]);
+      return answer;
+    },
+    status: tell('status'),
+    obligations: () => [],
+    sessionTurn: tell('session-turn'),
+    userPrompt: tell('user-prompt'),
+    sessionEnd: tell('session-end'),
+    hookFatal: tell('hook-fatal'),
+    logLevel: new LevelSwitch(undefined),
+  };
+  return ControlPort.open({ file: controlPath(dataDir, 'hooks'), handlers });
+}
+
+interface HookRun {
+  child: ChildProcess;
+  ended: Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string; tookMs: number }>;
+}
+
+/** The hook as Claude Code starts it: through a shell, with JSON on its stdin. */
+function startHook(event: string, { env = {}, input = JSON.stringify(INPUT) as string | null } = {}): HookRun {
+  const startedAt = performance.now();
+  const child = spawn(hookCommand(script, event, dataDir), {
+    shell: '/bin/sh',
+    detached: true,
+    env: { PATH: process.env.PATH, ...env } as Record<string, string> as NodeJS.ProcessEnv,
+  });
+  const out = { stdout: '', stderr: '' };
+  child.stdout?.on('data', (chunk) => (out.stdout += chunk));
+  child.stderr?.on('data', (chunk) => (out.stderr += chunk));
+  child.stdin?.on('error', () => undefined);
+  if (input !== null) child.stdin?.end(input);
+  const ended = new Promise<Awaited<HookRun['ended']>>((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal, ...out, tookMs: performance.now() - startedAt }));
+  });
+  return { child, ended };
+}
+
+const runHook = (event: string, options = {}) => startHook(event, options).ended;
+
+/** A PATH with only what the script needs, and these programs in front of it. */
+async function pathWith(programs: Record<string, string>, without: string[] = []): Promise<string> {
+  const folder = await tempDir();
+  for (const name of ['sh', 'cat', 'curl', 'timeout', 'tr', 'sleep', 'env', 'kill']) {
+    if (without.includes(name) || name in programs) continue;
+    const found = spawnSync('/bin/sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).stdout.trim();
+    if (found.startsWith('/')) symlinkSync(found, join(folder, name));
+  }
+  for (const [name, text] of Object.entries(programs)) {
+    writeFileSync(join(folder, name), text);
+    chmodSync(join(folder, name), 0o755);
+  }
+  return folder;
+}
+
+describe('a hook with a companion', () => {
+  test.each(HOOK_EVENTS)('hands %s over as it came, and says nothing', async (event) => {
+    const { code, stdout, stderr } = await runHook(event);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(told[0]).toEqual(['hook', event, INPUT, process.pid]);
+    expect(told.slice(1)).toEqual(event === 'Stop' ? [['status', 'idle', INPUT]] : []);
+  });
+
+  test('prints what the companion answers, and stays busy when it holds the agent', async () => {
+    answer = '{"decision":"block","reason":"Mara waits: \\"done?\\" \\\\ %s $HOME"}';
+    const { code, stdout } = await runHook('Stop');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${answer}\n` });
+    expect(told.map(([name]) => name)).toEqual(['hook']);
+  });
+
+  test('takes an input of a megabyte', async () => {
+    const prompt = 'x'.repeat(1_000_000);
+    await runHook('UserPromptSubmit', { input: JSON.stringify({ ...INPUT, prompt }) });
+    expect(told[0]?.[2]).toMatchObject({ prompt });
+  });
+
+  test('does not mind a proxy in the environment', async () => {
+    const proxy = 'http://127.0.0.1:9';
+    await runHook('SessionStart', { env: { http_proxy: proxy, HTTP_PROXY: proxy, ALL_PROXY: proxy } });
+    expect(told).toHaveLength(1);
+  });
+
+  test('takes no secret to any command line', () => {
+    expect(readFileSync(script, 'utf8')).not.toMatch(/-H .*authorization/i);
+    expect(statSync(controlPath(dataDir, 'hooks')).mode & 0o777).toBe(0o600);
+  });
+
+  test('is through in a moment', async () => {
+    const took: number[] = [];
+    for (let at = 0; at < 11; at += 1) took.push((await runHook('UserPromptSubmit')).tookMs);
+    // What a shell takes by itself on this machine, now: it is busy with other tests.
+    const idle: number[] = [];
+    for (let at = 0; at < 11; at += 1) {
+      const startedAt = performance.now();
+      spawnSync('/bin/sh', ['-c', 'curl --version'], { stdio: 'ignore' });
+      idle.push(performance.now() - startedAt);
+    }
+    const median = (all: number[]) => [...all].sort((a, b) => a - b)[5] as number;
+    expect(median(took)).toBeLessThan(50 + 4 * median(idle));
+  });
+});
+
+describe('a hook whose companion is not well', () => {
+  const silent = { code: 0, stdout: '', stderr: '' };
+
+  test.each(HOOK_EVENTS)('says nothing on %s when there was never one', async (event) => {
+    await port.close();
+    const { tookMs, ...end } = await runHook(event);
+    expect(end).toEqual({ ...silent, signal: null });
+    expect(tookMs).toBeLessThan(1_000);
+  });
+
+  test.each(['Stop', 'SessionStart'])('says nothing on %s when its port is dead', async (event) => {
+    await port.close();
+    await writeControlFile(controlPath(dataDir, 'hooks'), { url: port.url, secret: port.secret, pid: 1 });
+    const { tookMs, ...end } = await runHook(event);
+    expect(end).toMatchObject(silent);
+    expect(tookMs).toBeLessThan(2_000);
+  });
+
+  test.each([
+    ['takes connections and never answers', undefined],
+    ['answers half and hangs', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
+    ['trickles its answer', 'trickle'],
+  ])('ends within two seconds when its port %s', async (_what, says) => {
+    await port.close();
+    const hanging = await listen(says);
+    await writeControlFile(controlPath(dataDir, 'hooks'), { url: hanging.url, secret: 'x', pid: 1 });
+    const { tookMs, ...end } = await runHook('Stop');
+    expect(end).toMatchObject(silent);
+    expect(tookMs).toBeLessThan(2_000 + 300);
+  });
+
+  test('says nothing when somebody else has its port', async () => {
+    await port.close();
+    const other = await listen('HTTP/1.1 401 Unauthorized\r\ncontent-length: 6\r\nconnection: close\r\n\r\nnot me');
+    await writeControlFile(controlPath(dataDir, 'hooks'), { url: other.url, secret: 'x', pid: 1 });
+    expect(await runHook('Stop')).toMatchObject(silent);
+  });
+
+  test.each(['', 'garbage', '# http://example.com:80 1', '# http://127.0.0.1:notaport 1'])(
+    'says nothing when the control file holds %j',
+    async (text) => {
+      writeFileSync(controlPath(dataDir, 'hooks'), text);
+      expect(await runHook('Stop')).toMatchObject(silent);
+      expect(told).toEqual([]);
+    },
+  );
+
+  test('does nothing when the script is gone', async () => {
+    const gone = hookCommand('/nowhere/hook.sh', 'Stop', dataDir);
+    expect(spawnSync('/bin/sh', ['-c', gone], { encoding: 'utf8', input: '{}' })).toMatchObject({
+      status: 0,
+      stdout: '',
+      stderr: '',
+    });
+  });
+});
+
+describe('a hook on a poor machine', () => {
+  test('does nothing without curl', async () => {
+    const PATH = await pathWith({}, ['curl']);
+    expect(await runHook('Stop', { env: { PATH } })).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(told).toEqual([]);
+  });
+
+  test('does not need jq, and is not hurt by one that fails', async () => {
+    const PATH = await pathWith({ jq: '#!/bin/sh\nexit 5\n' });
+    await runHook('Stop', { env: { PATH } });
+    expect(told.map(([name]) => name)).toEqual(['hook', 'status']);
+  });
+
+  test('works without timeout', async () => {
+    const PATH = await pathWith({}, ['timeout']);
+    await runHook('Stop', { env: { PATH } });
+    expect(told.map(([name]) => name)).toEqual(['hook', 'status']);
+  });
+
+  test('ends in time with a curl that hangs', async () => {
+    const PATH = await pathWith({ curl: '#!/bin/sh\nexec sleep 60\n' });
+    const { tookMs, ...end } = await runHook('Stop', { env: { PATH } });
+    expect(end).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(tookMs).toBeLessThan(2_000 + 300);
+  });
+
+  test('is not hurt by a curl that fails', async () => {
+    const PATH = await pathWith({ curl: '#!/bin/sh\necho broken\necho broken >&2\nexit 77\n' });
+    expect(await runHook('Stop', { env: { PATH } })).toMatchObject({ code: 0, stdout: '', stderr: '' });
+  });
+
+  test('tells of its own death when it can not read its input', async () => {
+    const PATH = await pathWith({ cat: '#!/bin/sh\nexit 3\n' });
+    expect(await runHook('SubagentStop', { env: { PATH } })).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(told).toEqual([['hook-fatal', 'SubagentStop', 'exit 3: read the input', {}]]);
+  });
+
+  test('posts idle from its trap, whatever failed before', async () => {
+    const PATH = await pathWith({ cat: '#!/bin/sh\nexit 3\n' });
+    await runHook('Stop', { env: { PATH } });
+    expect(told.map(([name]) => name)).toEqual(['hook-fatal', 'status']);
+  });
+
+  test('ends within two seconds when its input never comes', async () => {
+    const { child, ended } = startHook('SessionStart', { input: null });
+    onTestFinished(() => void child.stdin?.destroy());
+    const { tookMs, ...end } = await ended;
+    expect(end).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(tookMs).toBeLessThan(2_000 + 300);
+  });
+});
+
+describe('a hook that is killed', () => {
+  test('with a chance to clean up posts idle', async () => {
+    const { child, ended } = startHook('Stop', { input: null });
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    process.kill(-(child.pid as number), 'SIGTERM');
+    expect(await ended).toMatchObject({ code: 0, stdout: '' });
+    expect(told.map(([name]) => name)).toContain('status');
+  });
+
+  test('without one leaves nothing behind that runs on', async () => {
+    const { child, ended } = startHook('Stop', { input: null });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    process.kill(-(child.pid as number), 'SIGKILL');
+    expect((await ended).signal).toBe('SIGKILL');
+    expect(told).toEqual([]);
+    const isGone = () => {
+      try {
+        return !process.kill(-(child.pid as number), 0);
+      } catch {
+        return true;
+      }
+    };
+    await expect.poll(isGone, { timeout: 3_000 }).toBe(true);
+  });
+});
+
+test('the control file of another agent is found by the environment', async () => {
+  const elsewhere = join(await tempDir(), 'x.control');
+  mkdirSync(join(elsewhere, '..'), { recursive: true });
+  await writeControlFile(elsewhere, { url: port.url, secret: port.secret, pid: 1 });
+  await runHook('SessionStart', { env: { INTERLUDE_DATA_DIR: '/nowhere', INTERLUDE_CONTROL: elsewhere } });
+  expect(told).toHaveLength(1);
+  await runHook('SessionStart', { env: { INTERLUDE_CONTROL: '/dev/null' } });
+  expect(told).toHaveLength(1);
+  expect(existsSync(elsewhere)).toBe(true);
+  expect(elsewhere).not.toContain(delimiter);
+});
+
+/** A port where somebody listens who says this, or nothing. */
+async function listen(says: string | undefined): Promise<{ url: string }> {
+  const sockets = new Set<import('node:net').Socket>();
+  const server: TcpServer = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    if (says === 'trickle') {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n');
+      const timer = setInterval(() => socket.write('x'), 50);
+      socket.on('close', () => clearInterval(timer));
+    } else if (says !== undefined) socket.write(says);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as import('node:net').AddressInfo).port}` };
+}

@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { MessageItem, Task, Turn } from '@/lib/protocol/read-models';
+import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
+import { createLogger } from '@/lib/runner/logger/logger';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import { Companion } from '@/lib/runner/sources/hooks/companion';
+import { overHttp } from '../support/over-http';
+import { inProcessServer, type ServerTarget } from '../support/server-target';
+import { tempDir } from '../support/temp-dir';
+import { readTerminalRecording, writeLine } from '../support/terminal-recording';
+
+/** The companion of terminal sessions against the real server. The terminal is played: hooks and transcript lines. */
+
+let server: ServerTarget;
+let http: Awaited<ReturnType<typeof overHttp>>;
+
+beforeAll(async () => {
+  server = await inProcessServer();
+  http = await overHttp(server);
+});
+afterAll(async () => {
+  await http.close();
+  await server.close();
+});
+
+interface Terminal {
+  home: string;
+  /** Starts a companion, where none runs. */
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  hook(event: string, input: Record<string, unknown>): Promise<string>;
+}
+
+async function terminal(agentId: string = randomUUID()): Promise<Terminal> {
+  const home = await tempDir();
+  const controlFile = controlPath(home, 'hooks');
+  const endpoint = async () => ({ url: http.url, token: server.token });
+  let close: (() => Promise<void>) | null = null;
+  const one: Terminal = {
+    home,
+    async connect() {
+      const outbox = await Outbox.open(join(home, 'outbox.db'), { producerId: `${agentId}/p`, agentId, endpoint });
+      const logger = createLogger({ agentId, dir: join(home, 'logs') });
+      const companion = new Companion({
+        agentId,
+        runnerId: randomUUID(),
+        startedAt: Date.now(),
+        outbox,
+        endpoint,
+        logger,
+        controlFile,
+        onOver: () => undefined,
+      });
+      await companion.start();
+      close = async () => void (await companion.close(5_000));
+    },
+    async disconnect() {
+      const closing = close;
+      close = null;
+      await closing?.();
+    },
+    async hook(event, input) {
+      const control = await readControlFile(controlFile);
+      const headers = { authorization: `Bearer ${control?.secret}` };
+      const response = await fetch(`${control?.url}/hooks/${event}?pid=${process.pid}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(input),
+      });
+      expect(response.status).toBe(200);
+      return await response.text();
+    },
+  };
+  onTestFinished(() => one.disconnect());
+  await one.connect();
+  return one;
+}
+
+const read = async (path: string) => (await server.get(`/api/v1${path}`)).json();
+const turnsOf = async (sessionId: string): Promise<Turn[]> =>
+  ((await read(`/sessions/${sessionId}/transcript?limit=100`)) as { turns?: Turn[] }).turns ?? [];
+const texts = (turns: Turn[]) =>
+  turns.flatMap(({ items }) =>
+    items.filter((item): item is MessageItem => item.kind === 'message').map(({ text }) => text),
+  );
+
+async function post(path: string, body: object): Promise<Record<string, string>> {
+  const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
+  const response = await server.send(`/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  expect(response.status).toBe(202);
+  return (await response.json()) as Record<string, string>;
+}
+
+async function eventually<Found>(look: () => Promise<Found | null | undefined | false>): Promise<Found> {
+  for (const deadline = Date.now() + 10_000; ; ) {
+    const found = await look();
+    if (found) return found;
+    if (Date.now() > deadline) throw new Error(`waited in vain: ${look}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** A terminal session in the middle of a turn. */
+async function atWork(agentId?: string) {
+  const one = await terminal(agentId);
+  const sessionId = randomUUID();
+  const file = join(one.home, `${sessionId}.jsonl`);
+  const say = (line: object) => writeLine({ file, text: JSON.stringify({ uuid: randomUUID(), ...line }) });
+  const hook = (event: string, more: object = {}) =>
+    one.hook(event, { session_id: sessionId, transcript_path: file, hook_event_name: event, ...more });
+  const assistant = (text: string) =>
+    say({ type: 'assistant', message: { id: `msg_${randomUUID()}`, content: [{ type: 'text', text }] } });
+  const prompt = (text: string) =>
+    say({ type: 'user', message: { role: 'user', content: text }, origin: { kind: 'human' } });
+  await hook('SessionStart', { source: 'startup' });
+  await hook('UserPromptSubmit', { prompt: 'Build it' });
+  prompt('Build it');
+  await eventually(async () => texts(await turnsOf(sessionId)).includes('Build it'));
+  return { ...one, sessionId, say, hook, assistant, prompt };
+}
+
+describe('a day in a terminal', () => {
+  test('is in the dashboard as it was, over restarts of the companion', { timeout: 60_000 }, async () => {
+    const day = await terminal();
+    const steps = readTerminalRecording('terminal-day', day.home);
+    for (const [at, step] of steps.entries()) {
+      if (step.kind === 'hook') await day.hook(step.event, step.input);
+      else writeLine(step);
+      if (at % 40 === 39) {
+        await day.disconnect();
+        await day.connect();
+      }
+    }
+    const [first, second] = [...new Set(steps.flatMap((step) => (step.kind === 'line' ? [step.sessionId] : [])))];
+    const ended = async (id: string) =>
+      ((await read(`/sessions/${id}`)) as { session: { state: string } }).session.state;
+    await eventually(async () => (await ended(second as string)) === 'done');
+    const turns = await turnsOf(first as string);
+    expect(turns.map(({ kind, state }) => `${kind} ${state}`).filter((one) => !one.startsWith('none'))).toEqual([
+      ...['user finished', 'between-run finished', 'user finished', 'user finished', 'between-run finished'],
+      ...['user interrupted', 'user finished'],
+    ]);
+    expect(texts(turns).filter((text) => text === 'Start the poll, please.')).toHaveLength(1);
+    expect(texts(turns).filter((text) => text === 'The poll ended with code 3.')).toHaveLength(1);
+    const { tasks } = (await read(`/sessions/${first}/tasks`)) as { tasks: Task[] };
+    expect(tasks.map(({ status }) => status).sort()).toEqual(['completed', 'completed', 'failed']);
+    // /clear began another session, and ended this one.
+    expect(await ended(first as string)).toBe('done');
+    expect(texts(await turnsOf(second as string))).toEqual(['A new beginning.', 'Hello again.']);
+  });
+});
+
+describe('a message from the dashboard', () => {
+  test('is put before the agent when its turn ends, and its answer is a reply to it', async () => {
+    const agentId = `agent ${randomUUID()}`;
+    const { sessionId, hook, say, assistant } = await atWork(agentId);
+    const { messageId } = await post(`/sessions/${sessionId}/messages`, { text: 'Is it\ndone?', clientId: 'c1' });
+    assistant('It is built.');
+    const held = await eventually(async () => {
+      const answer = await hook('Stop', { stop_hook_active: false });
+      return answer.includes('"decision":"block"') && (JSON.parse(answer) as { reason: string });
+    });
+    expect(held.reason).toMatch(
+      /A message from the dashboard, by operator, \d{4}-\d\d-\d\d \d\d:\d\d UTC:\nIs it\ndone\?/,
+    );
+    expect(held.reason).toContain('Reply in your next message');
+    say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${held.reason}` } });
+    assistant('Yes, Mara.');
+    expect(await hook('Stop', { stop_hook_active: true })).toBe('');
+    say({ type: 'system', subtype: 'turn_duration', durationMs: 9 });
+    const turns = await eventually(async () => {
+      const all = await turnsOf(sessionId);
+      return (
+        all.some(({ state, userMessageIds }) => state === 'finished' && userMessageIds.includes(messageId as string)) &&
+        all
+      );
+    });
+    const messages = turns.flatMap(({ items }) => items.filter((item): item is MessageItem => item.kind === 'message'));
+    expect(messages.find(({ id }) => id === messageId)).toMatchObject({ delivery: 'seen' });
+    expect(messages.find(({ text }) => text === 'Yes, Mara.')).toMatchObject({ replyTo: [messageId] });
+    expect(messages.find(({ text }) => text === 'It is built.')?.replyTo).toEqual([]);
+    const owed = await read(`/agents/${encodeURIComponent(agentId)}/reply-obligations`);
+    expect(owed).toMatchObject({ obligations: [] });
+  });
+
+  test('does not hold the agent twice in a row, nor for what was typed in the terminal', async () => {
+    const { sessionId, hook } = await atWork();
+    // The person's own prompt is owed an answer as far as the server knows.
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    expect(await hook('Stop', { stop_hook_active: false })).toBe('');
+    await hook('UserPromptSubmit', { prompt: 'more' });
+    await post(`/sessions/${sessionId}/messages`, { text: 'Well?', clientId: 'c1' });
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    expect(await hook('Stop', { stop_hook_active: true })).toBe('');
+    expect(await hook('Stop', { stop_hook_active: false })).toContain('Well?');
+    expect(await hook('SubagentStop', { stop_hook_active: false, agent_id: 'a' })).toBe('');
+  });
+
+  test('is refused with the reason when the terminal is idle, and when its turn ends without taking it', async () => {
+    const { sessionId, hook, say, prompt } = await atWork();
+    const failed = async (id: string | undefined) => {
+      const all = (await turnsOf(sessionId)).flatMap(({ items }) => items) as MessageItem[];
+      const message = all.find((item) => item.id === id);
+      return message?.delivery === 'failed' && message.deliveryReason;
+    };
+    const { messageId: late } = await post(`/sessions/${sessionId}/messages`, { text: 'One', clientId: 'c1' });
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    // Interrupted in the terminal: no stop hook runs then.
+    say({
+      type: 'user',
+      message: { role: 'user', content: [{ type: 'text', text: '[Request interrupted by user]' }] },
+    });
+    expect(await eventually(() => failed(late))).toMatch(/its turn ended before/);
+    await hook('UserPromptSubmit', {});
+    // What was refused is owed no more, though the snapshot may not know yet.
+    expect(await hook('Stop', { stop_hook_active: false })).toBe('');
+    const { messageId: idle } = await post(`/sessions/${sessionId}/messages`, { text: 'Two', clientId: 'c2' });
+    expect(await eventually(() => failed(idle))).toMatch(/runs in a terminal and is idle: type there/);
+    prompt('Typed again');
+    await eventually(async () => texts(await turnsOf(sessionId)).includes('Typed again'));
+  });
+
+  test('never asks a terminal for what only the person there can do', async () => {
+    const { sessionId } = await atWork();
+    const { commandId } = await post(`/sessions/${sessionId}/interrupt`, {});
+    const said = await eventually(async () => {
+      const all = JSON.stringify(await turnsOf(sessionId));
+      return all.includes('press Esc there') && all;
+    });
+    expect(said).toContain('runs in a terminal');
+    expect(commandId).toBeTruthy();
+  });
+});
+
+test('a hook that died is told in the session it belongs to, and in the log', async () => {
+  const { sessionId, home } = await atWork();
+  const control = await readControlFile(controlPath(home, 'hooks'));
+  const headers = { authorization: `Bearer ${control?.secret}` };
+  const body = JSON.stringify({ session_id: sessionId });
+  const path = '/hook-fatal?hook=Stop&error=exit%203:%20read+the+input';
+  expect((await fetch(control?.url + path, { method: 'POST', headers, body })).status).toBe(200);
+  await eventually(async () => JSON.stringify(await turnsOf(sessionId)).includes('The Stop hook failed (exit 3'));
+});
+
+test('a session whose terminal died is told to have ended', { timeout: 30_000 }, async () => {
+  const { sessionId, home } = await atWork();
+  const control = await readControlFile(controlPath(home, 'hooks'));
+  const headers = { authorization: `Bearer ${control?.secret}` };
+  const file = join(home, `${sessionId}.jsonl`);
+  const body = JSON.stringify({ session_id: sessionId, transcript_path: file });
+  // No process has this number: it is beyond the largest there can be.
+  await fetch(`${control?.url}/hooks/UserPromptSubmit?pid=4194305`, { method: 'POST', headers, body });
+  await expect
+    .poll(async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state, {
+      timeout: 12_000,
+    })
+    .not.toBe('working');
+});

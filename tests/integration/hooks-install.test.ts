@@ -1,0 +1,101 @@
+import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { hookCommand, SettingsError } from '@/lib/runner/hooks/hook-entries';
+import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
+import { runCli } from '../support/cli';
+import { tempDir } from '../support/temp-dir';
+
+const command = (event: string) => hookCommand('/opt/interlude/hook.sh', event, '/data');
+const ODD = '{ "model" : "opus",\n\n\t"hooks": { "Stop": [ ] } , "x": [1,2 , 3]}';
+
+let folder: string;
+let file: string;
+beforeEach(async () => {
+  folder = await tempDir();
+  file = join(folder, 'settings.json');
+});
+
+describe('a settings file', () => {
+  test('is what it was after the hooks have come and gone', async () => {
+    await writeFile(file, ODD, { mode: 0o640 });
+    expect(await installHooks(file, command)).toBe('changed');
+    expect(await installHooks(file, command)).toBe('unchanged');
+    expect((await stat(file)).mode & 0o777).toBe(0o640);
+    expect(await readFile(`${file}.interlude-backup`, 'utf8')).toBe(ODD);
+    expect(await uninstallHooks(file, command)).toBe('changed');
+    expect(await readFile(file, 'utf8')).toBe(ODD);
+    expect(await readdir(folder)).toEqual(['settings.json']);
+    expect(await uninstallHooks(file, command)).toBe('unchanged');
+  });
+
+  test('is made where there is none, and gone afterwards', async () => {
+    const deep = join(folder, 'a', 'b', 'settings.json');
+    await installHooks(deep, command);
+    expect(Object.keys(JSON.parse(await readFile(deep, 'utf8')).hooks)).toHaveLength(11);
+    await uninstallHooks(deep, command);
+    expect(await readdir(join(folder, 'a', 'b'))).toEqual([]);
+  });
+
+  test('keeps what was changed in it since', async () => {
+    await writeFile(file, ODD);
+    await installHooks(file, command);
+    await writeFile(file, (await readFile(file, 'utf8')).replace('"opus"', '"sonnet"'));
+    await uninstallHooks(file, command);
+    expect(await readFile(file, 'utf8')).toBe(ODD.replace('"opus"', '"sonnet"'));
+  });
+
+  test('stays a link, and keeps its first backup over installations of other places', async () => {
+    const target = join(folder, 'dotfiles.json');
+    await writeFile(target, ODD);
+    await symlink(target, file);
+    await installHooks(file, command);
+    await installHooks(file, (event) => hookCommand('/elsewhere/hook.sh', event, '/data'));
+    expect((await lstat(file)).isSymbolicLink()).toBe(true);
+    expect(await readFile(`${target}.interlude-backup`, 'utf8')).toBe(ODD);
+    await uninstallHooks(file, command);
+    expect(await readFile(target, 'utf8')).toBe(ODD);
+  });
+
+  test.each(['', 'no JSON', '{"a":1,}', '[]', '{"hooks":7}'])(
+    'that holds %j is left as it is, with a clear error',
+    async (text) => {
+      await writeFile(file, text);
+      await expect(installHooks(file, command)).rejects.toThrow(SettingsError);
+      await expect(installHooks(file, command)).rejects.toThrow(`${file} `);
+      expect(await readFile(file, 'utf8')).toBe(text);
+      expect(await readdir(folder)).toEqual(['settings.json']);
+    },
+  );
+
+  test('that is not UTF-8 is left as it is', async () => {
+    const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
+    await writeFile(file, bytes);
+    await expect(installHooks(file, command)).rejects.toThrow('is not UTF-8');
+    expect(await readFile(file)).toEqual(bytes);
+  });
+
+  test('that can not be replaced is left as it is', async () => {
+    const taken = join(folder, 'a-folder');
+    await mkdir(taken);
+    await chmod(taken, 0o700);
+    await expect(installHooks(taken, command)).rejects.toThrow("can't be changed (EISDIR)");
+  });
+});
+
+// Each call is a process of its own.
+describe('the command', { timeout: 60_000 }, () => {
+  test('finds the settings of Claude Code, and takes its word for another file', async () => {
+    const env = { CLAUDE_CONFIG_DIR: folder, INTERLUDE_DATA_DIR: join(folder, 'data') };
+    expect(await runCli(['hooks', 'install'], env)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await readFile(file, 'utf8')).toContain(join(folder, 'data'));
+    expect(await runCli(['hooks', 'uninstall'], env)).toMatchObject({ exitCode: 0 });
+    expect(await readdir(folder)).toEqual([]);
+    const other = join(folder, 'other.json');
+    await writeFile(other, 'no JSON');
+    const { exitCode, stderr } = await runCli(['hooks', 'install', '--settings', other], env);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^interlude: .*other\.json is not JSON \(.*\); it was left as it is\n$/);
+    expect((await runCli(['hooks'], env)).exitCode).toBe(2);
+  });
+});

@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { tempDir } from '../support/temp-dir';
+
+const program = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.url));
+
+/** Starts the dashboard where it must refuse to start. */
+function refused(args: string[], env: Record<string, string>): Promise<{ exitCode: number | null; stderr: string }> {
+  const { INTERLUDE_TOKEN: _token, HOST: _host, PORT: _port, ...inherited } = process.env;
+  const child = spawn(process.execPath, [program, ...args], {
+    env: { ...inherited, ...env } as NodeJS.ProcessEnv,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let stderr = '';
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  return new Promise((resolve) => child.once('close', (exitCode) => resolve({ exitCode, stderr })));
+}
+
+test('a port in use is told in one line, before anything is installed or built', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await new Promise((resolve) => other.once('listening', resolve));
+  const { port } = other.address() as AddressInfo;
+  const end = await refused(['--port', String(port)], { INTERLUDE_DATA_DIR: await tempDir() });
+  expect(end.exitCode).toBe(1);
+  expect(end.stderr).toMatch(new RegExp(`^interlude: port ${port} is in use on 127.0.0.1; [^\\n]+\\n$`));
+});
+
+test('a token that is too short is told in one line', async () => {
+  const env = { INTERLUDE_DATA_DIR: await tempDir(), INTERLUDE_TOKEN: 'fifteen-letters' };
+  expect(await refused(['--port', '0'], env)).toEqual({
+    exitCode: 1,
+    stderr: 'interlude: the token in INTERLUDE_TOKEN has 15 characters; it needs at least 16\n',
+  });
+});
+
+test('a data directory that can not be written is told in one line', async () => {
+  const end = await refused(['--port', '0'], { INTERLUDE_DATA_DIR: join(program, 'data') });
+  expect(end.exitCode).toBe(1);
+  expect(end.stderr).toMatch(/^interlude: .*can't be written \(E\w+\); set INTERLUDE_DATA_DIR[^\n]+\n$/);
+});
+
+test.each([
+  [['--port', 'http'], '"http" is no port'],
+  [['--port', '70000'], '"70000" is no port'],
+  [['--turbo'], "Unknown option '--turbo'"],
+])('%j is a usage error', async (args, words) => {
+  const end = await refused(args, {});
+  expect(end).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(words) });
+});

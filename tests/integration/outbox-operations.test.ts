@@ -1,0 +1,198 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createClient } from '@libsql/client';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { outboxFacts } from '@/lib/runner/outbox/facts';
+import { decide, poisonedIn, readOutbox } from '@/lib/runner/outbox/operations';
+import { Outbox, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import { runCli } from '../support/cli';
+import { FaultServer } from '../support/fault-server';
+import { HurriedClock } from '../support/hurried-clock';
+import { refusal } from '../support/ledger';
+import { tempDir } from '../support/temp-dir';
+
+let server: FaultServer;
+let dataDir: string;
+let file: string;
+
+beforeEach(async () => {
+  server = await FaultServer.start();
+  dataDir = await tempDir();
+  mkdirSync(join(dataDir, 'outboxes'));
+  file = join(dataDir, 'outboxes', 'agent-1.db');
+});
+afterEach(() => server.close());
+
+const log = (message: string): OutgoingRecord => ({
+  kind: 'log',
+  agentId: 'agent-1',
+  occurredAt: Date.now() - 60_000,
+  log: { level: 'info', component: 'test', message },
+});
+
+async function open(url = server.url): Promise<Outbox> {
+  const outbox = await Outbox.open(file, {
+    producerId: 'producer-1',
+    agentId: 'agent-1',
+    endpoint: async () => ({ url, token: undefined }),
+    clock: new HurriedClock(),
+    maxBatchRows: 1,
+  });
+  onTestFinished(async () => void (await outbox.stop()));
+  return outbox;
+}
+
+/** An outbox with records 1 to 5, of which the server has refused 2 and 4. */
+async function withRefused(): Promise<Outbox> {
+  const outbox = await open();
+  const bad = refusal(400, 'malformed', {});
+  server.behaviour = ({ seqs }) => {
+    const isRefused = seqs.some((seq) => (seq === 2 || seq === 4) && !declared.has(seq));
+    for (const seq of seqs) declared.add(seq);
+    return isRefused ? { kind: 'answer', ...bad } : { kind: 'none' };
+  };
+  const declared = new Set<number>();
+  await outbox.enqueue(['1', '2', '3', '4', '5'].map(log));
+  await outbox.settled();
+  return outbox;
+}
+
+const cli = (...args: string[]) => runCli(['outbox', ...args], { INTERLUDE_DATA_DIR: dataDir });
+
+describe('what the server refused', () => {
+  test('is listed, sent again on demand, and arrives once', async () => {
+    const outbox = await withRefused();
+    expect(server.ledger.messages).toEqual(['1', '3', '5']);
+    const [two, four] = await poisonedIn(file);
+    expect([two, four]).toMatchObject([
+      { seq: 2, state: 'kept' },
+      { seq: 4, state: 'kept' },
+    ]);
+    expect(await decide(file, [two?.id as number, 99], 'redrive', 1_000)).toEqual({
+      changed: [two?.id],
+      refused: [{ id: 99, why: 'there is no such record' }],
+    });
+    expect(await outbox.takeRedrives()).toBe(1);
+    expect(await outbox.takeRedrives()).toBe(0);
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(['1', '3', '5', '2']);
+    expect((await poisonedIn(file))[0]).toMatchObject({ state: 'redriven' });
+    expect((await decide(file, [two?.id as number], 'redrive', 1_000)).refused[0]?.why).toMatch(/sent again already/);
+    expect(await outboxFacts(outbox, 3)).toEqual({ depth: 0, oldestAgeMs: null, poisoned: 1, lost: 3 });
+  });
+
+  test('is sent again by the next outbox, where none has the file open', async () => {
+    await (await withRefused()).stop();
+    await decide(file, 'all', 'redrive', Date.now());
+    const next = await open();
+    await next.settled();
+    expect(server.ledger.messages).toEqual(['1', '3', '5', '2', '4']);
+  });
+
+  test('is kept when it is discarded, counts no more, and can be sent after all', async () => {
+    const outbox = await withRefused();
+    expect((await decide(file, 'all', 'discarded', 7)).changed).toHaveLength(2);
+    expect(await outboxFacts(outbox)).toMatchObject({ poisoned: 0 });
+    expect(await poisonedIn(file)).toMatchObject([{ state: 'discarded', decidedAt: 7 }, { state: 'discarded' }]);
+    expect((await decide(file, 'all', 'discarded', 8)).changed).toEqual([]);
+    const [first] = await poisonedIn(file);
+    expect((await decide(file, [first?.id as number], 'redrive', 9)).changed).toHaveLength(1);
+    await outbox.takeRedrives();
+    await outbox.settled();
+    expect(server.ledger.messages.at(-1)).toBe('2');
+  });
+
+  test('is not sent again when no request can hold it', async () => {
+    const outbox = await open();
+    await outbox.enqueue(log('x'.repeat(9_000_000)));
+    await outbox.settled();
+    expect(await decide(file, [1], 'redrive', 1)).toMatchObject({
+      changed: [],
+      refused: [{ why: 'no request can hold it' }],
+    });
+  });
+
+  test('waits while the outbox is full', async () => {
+    await (await withRefused()).stop();
+    await decide(file, 'all', 'redrive', 1);
+    const full = await Outbox.open(file, {
+      producerId: 'producer-1',
+      agentId: 'agent-1',
+      endpoint: async () => ({ url: 'http://127.0.0.1:9', token: undefined }),
+      bound: { maxRows: 1, maxBytes: 1_000 },
+    });
+    onTestFinished(async () => void (await full.stop()));
+    expect(full.status.waiting).toBe(0);
+    expect((await poisonedIn(file)).map(({ state }) => state)).toEqual(['redrive', 'redrive']);
+  });
+});
+
+test('a file of the first version is brought up, by a runner or by this', async () => {
+  await (await withRefused()).stop();
+  const client = createClient({ url: `file:${file}` });
+  await client.execute('ALTER TABLE poisoned DROP COLUMN state');
+  await client.execute('ALTER TABLE poisoned DROP COLUMN decided_at');
+  await client.execute('PRAGMA user_version = 1');
+  client.close();
+  expect((await poisonedIn(file)).map(({ state }) => state)).toEqual(['kept', 'kept']);
+  expect((await readOutbox(file)).poisoned).toBe(2);
+  const again = await open();
+  expect(await again.poisoned()).toHaveLength(2);
+});
+
+// Each call is a process of its own.
+describe('the command', { timeout: 60_000 }, () => {
+  test('tells of every outbox while its runner runs', async () => {
+    await server.close();
+    const outbox = await open();
+    await outbox.enqueue([log('a'), log('b')]);
+    const { stdout, exitCode, stderr } = await cli('status');
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    const [head, row] = stdout.trim().split('\n');
+    expect(head).toMatch(/^OUTBOX +RUNNER +WAITING +OLDEST +SIZE +REFUSED +LOST$/);
+    expect(row).toMatch(new RegExp(`^agent-1 +${process.pid} +2 +1 min +\\d+ B +0 +0$`));
+    const [json] = (await cli('status', '--json')).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(json).toMatchObject({ outbox: 'agent-1', depth: 2, poisoned: 0, lost: 0, pid: process.pid });
+    expect(json.oldestAgeMs).toBeGreaterThanOrEqual(60_000);
+    await server.listen();
+  });
+
+  test('lists, sends again and discards', async () => {
+    const outbox = await withRefused();
+    expect((await cli('list')).stdout).toMatch(/agent-1 +1 +kept +\S+Z +log +agent-1 +- +refused: malformed/);
+    expect(await cli('redrive', '--outbox', 'agent-1', '--id', '1')).toMatchObject({
+      exitCode: 0,
+      stdout: '1 record is sent again\n',
+    });
+    await outbox.takeRedrives();
+    await outbox.settled();
+    expect(server.ledger.messages).toContain('2');
+    expect((await cli('discard', '--all')).stdout).toContain('1 record is discarded');
+    expect((await cli('list')).stdout).toBe('no record was refused\n');
+    const all = (await cli('list', '--all', '--json')).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(all).toMatchObject([
+      { state: 'redriven', record: { log: { message: '2' } } },
+      { state: 'discarded', record: { log: { message: '4' } } },
+    ]);
+    expect((await cli('redrive', '--all')).exitCode).toBe(1);
+  });
+
+  test('says what it needs, and goes on past a file that is none', async () => {
+    expect((await cli('status')).stdout).toBe('there is no outbox yet\n');
+    writeFileSync(file, 'no database at all, but long enough to be looked at as one');
+    expect(await cli('status')).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining("agent-1.db can't be read"),
+    });
+    expect(await cli()).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('say status, list') });
+    expect((await cli('redrive')).exitCode).toBe(2);
+    expect((await cli('discard', '--id', '1')).exitCode).toBe(2);
+    expect((await cli('list', '--outbox', 'nobody')).exitCode).toBe(1);
+  });
+});

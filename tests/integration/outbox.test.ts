@@ -1,0 +1,417 @@
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '@/lib/runner/outbox/clock';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
+import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import { Outbox, type OutboxOptions, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import { FaultServer } from '../support/fault-server';
+import { HurriedClock, StoppedClock } from '../support/hurried-clock';
+import { refusal } from '../support/ledger';
+import { tempDir } from '../support/temp-dir';
+
+let server: FaultServer;
+let file: string;
+
+beforeEach(async () => {
+  server = await FaultServer.start();
+  file = join(await tempDir(), 'outbox.db');
+});
+afterEach(() => server.close());
+
+const log = (message: string): OutgoingRecord => ({
+  kind: 'log',
+  agentId: 'agent-1',
+  occurredAt: 1_795_000_000_000,
+  log: { level: 'info', component: 'test', message },
+});
+
+const said = (sessionId: string, delta: string): OutgoingRecord => ({
+  kind: 'event',
+  agentId: 'agent-1',
+  sessionId,
+  occurredAt: 1_795_000_000_000,
+  event: { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta },
+});
+
+const numbered = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => String(from + at));
+
+async function open(options: Partial<OutboxOptions> = {}): Promise<Outbox> {
+  const outbox = await Outbox.open(file, {
+    producerId: 'producer-1',
+    agentId: 'agent-1',
+    endpoint: async () => ({ url: server.url, token: 'a-token-of-the-test' }),
+    clock: new HurriedClock(),
+    ...options,
+  });
+  onTestFinished(async () => void (await outbox.stop()));
+  return outbox;
+}
+
+async function reaches(outbox: Outbox, condition: () => boolean): Promise<void> {
+  await expect.poll(() => condition() || JSON.stringify(outbox.status), { timeout: 5_000, interval: 5 }).toBe(true);
+}
+
+describe('handing over and sending', () => {
+  test('what is handed over arrives once, in order, numbered from 1 without a hole', async () => {
+    const outbox = await open();
+    await Promise.all(numbered(1, 1_200).map((text) => outbox.enqueue(log(text))));
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(numbered(1, 1_200));
+    expect(server.ledger.records.map((record) => record.seq)).toEqual(numbered(1, 1_200).map(Number));
+  });
+
+  test('a request carries at most 500 records', async () => {
+    await server.close();
+    const outbox = await open();
+    await outbox.enqueue(numbered(1, 1_200).map(log));
+    await server.listen();
+    await outbox.settled();
+    expect(server.requests.map((request) => request.seqs.length)).toEqual([500, 500, 200]);
+  });
+
+  test('a request carries at most 1 MiB, but always one record', async () => {
+    await server.close();
+    const outbox = await open();
+    const large = 'x'.repeat(400_000);
+    const larger = 'y'.repeat(2_000_000);
+    await outbox.enqueue([large, large, large, larger, 'small'].map(log));
+    await server.listen();
+    await outbox.settled();
+    expect(server.requests.map((request) => request.seqs)).toEqual([[1, 2], [3], [4], [5]]);
+  });
+
+  test('a small request goes as it is, a large one compressed', async () => {
+    const outbox = await open();
+    await outbox.enqueue(log('short'));
+    await outbox.settled();
+    await outbox.enqueue(log('long '.repeat(1_000)));
+    await outbox.settled();
+    expect(server.requests.map((request) => request.encoding)).toEqual([undefined, 'gzip']);
+    expect(server.requests[1]?.bytes).toBeLessThan(1_000);
+  });
+
+  test('an idle outbox sends at once', async () => {
+    const outbox = await open({ clock: new StoppedClock() });
+    await outbox.enqueue(log('now'));
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(['now']);
+  });
+
+  test('a seq that came along with a record does not overrule the outbox', async () => {
+    const outbox = await open();
+    await outbox.enqueue({ ...log('first'), seq: 99 });
+    await outbox.settled();
+    expect(server.ledger.records.map((record) => record.seq)).toEqual([1]);
+  });
+
+  test('a cursor is stored with the records it stands for', async () => {
+    const outbox = await open();
+    expect(await outbox.cursor('line')).toBeNull();
+    await outbox.enqueue([log('a'), log('b')], { name: 'line', value: '2' });
+    expect(await outbox.cursor('line')).toBe('2');
+    await outbox.stop();
+    expect(await (await open()).cursor('line')).toBe('2');
+  });
+
+  test('after stop nothing more is taken', async () => {
+    const outbox = await open();
+    await outbox.stop();
+    expect(() => outbox.enqueue(log('too late'))).toThrow('stopped');
+  });
+
+  test('stop waits for what can still be sent, and keeps the rest for the next outbox', async () => {
+    const first = await open({ clock: systemClock });
+    for (const text of numbered(1, 50)) first.enqueue(log(text));
+    expect(await first.stop({ flushMs: 5_000 })).toEqual({ waiting: 0 });
+    expect(server.ledger.messages).toEqual(numbered(1, 50));
+
+    await server.close();
+    const second = await open({ clock: new StoppedClock() });
+    second.enqueue(log('51'));
+    expect(await second.stop()).toEqual({ waiting: 1 });
+    await server.listen();
+    await (await open()).settled();
+    expect(server.ledger.messages).toEqual(numbered(1, 51));
+  });
+
+  test('a file is open in one outbox only', async () => {
+    const first = await open();
+    await expect(open()).rejects.toThrow(OutboxLockedError);
+    await expect(open()).rejects.toThrow(`process ${process.pid}`);
+    await first.stop();
+    await (await open()).stop();
+  });
+});
+
+describe('a server in trouble', () => {
+  test('an outage of a hundred tries uses nothing up', async () => {
+    const clock = new HurriedClock();
+    server.behaviour = () => (server.requests.length < 100 ? { kind: 'answer', status: 503 } : { kind: 'none' });
+    const outbox = await open({ clock });
+    await outbox.enqueue(numbered(1, 3).map(log));
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(numbered(1, 3));
+    expect(clock.waits).toHaveLength(99);
+  });
+
+  test('the wait doubles from one second to one minute, spread over its upper half', async () => {
+    const clock = new HurriedClock();
+    server.behaviour = () => (server.requests.length <= 9 ? { kind: 'reset' } : { kind: 'none' });
+    const outbox = await open({ clock });
+    await outbox.enqueue(log('patience'));
+    await outbox.settled();
+    expect(clock.waits).toEqual([750, 1_500, 3_000, 6_000, 12_000, 24_000, 45_000, 45_000, 45_000]);
+  });
+
+  test.each([
+    ['a cut connection', { kind: 'reset' }],
+    ['a cut connection after the records were taken', { kind: 'taken-then-reset' }],
+    ['half an answer', { kind: 'taken-then-half-an-answer' }],
+    ['no answer at all', { kind: 'taken-then-silence' }],
+    ['a 500', { kind: 'answer', status: 500 }],
+    ['a proxy that knows nothing', { kind: 'answer', status: 404, body: 'nothing here' }],
+    ['a proxy that says 400', { kind: 'answer', status: 400, body: 'the plain request was sent to a TLS port' }],
+    ['a page instead of an answer', { kind: 'answer', status: 200, body: 'Welcome!' }],
+  ] as const)('%s is survived without loss or double', async (_name, fault) => {
+    server.script(fault, fault);
+    const outbox = await open({ requestTimeoutMs: 150 });
+    for (const text of numbered(1, 20)) await outbox.enqueue(log(text));
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(numbered(1, 20));
+    expect(await outbox.poisoned()).toEqual([]);
+  });
+
+  test('Retry-After is honoured', async () => {
+    const clock = new HurriedClock();
+    server.script({ kind: 'answer', status: 429, headers: { 'retry-after': '17' } });
+    const outbox = await open({ clock });
+    await outbox.enqueue(log('later'));
+    await outbox.settled();
+    expect(clock.waits).toEqual([17_000]);
+  });
+
+  test('a kick ends a long wait', async () => {
+    const clock = new StoppedClock();
+    server.script({ kind: 'answer', status: 503, headers: { 'retry-after': '3600' } });
+    const outbox = await open({ clock });
+    await outbox.enqueue(log('kicked'));
+    await reaches(outbox, () => outbox.status.state === 'waiting');
+    expect(clock.armed.map((timer) => timer.ms)).toEqual([3_600_000]);
+    outbox.kick();
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(['kicked']);
+    expect(clock.armed).toEqual([]);
+  });
+
+  test('a refused token stops the sending, not the collecting, and a renewed one is used', async () => {
+    let token = 'an-old-token-of-the-test';
+    const clock = new StoppedClock();
+    server.behaviour = (request) =>
+      request.authorization === 'Bearer a-new-token-of-the-test'
+        ? { kind: 'none' }
+        : { kind: 'answer', ...refusal(401, 'unauthenticated', {}) };
+    const outbox = await open({ clock, endpoint: async () => ({ url: server.url, token }) });
+    await outbox.enqueue(log('1'));
+    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await outbox.enqueue(log('2'));
+    expect(outbox.status).toMatchObject({ waiting: 2, trouble: { kind: 'unauthorized', tries: 1 } });
+    expect(clock.armed.map((timer) => timer.ms)).toEqual([22_500]);
+    token = 'a-new-token-of-the-test';
+    clock.fire();
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(['1', '2']);
+    expect(outbox.status.trouble).toBeNull();
+  });
+
+  test('an outbox whose producer was taken over stops and says so', async () => {
+    await server.ledger.take({
+      producer: { id: 'producer-1', epoch: 9_000_000_000_000 },
+      records: [{ seq: 1, ...log('of the newer outbox') } as never],
+    });
+    const outbox = await open();
+    await outbox.enqueue(log('of the older one'));
+    const status = await outbox.settled();
+    expect(status).toMatchObject({ state: 'fenced', waiting: 1, trouble: { kind: 'fenced', retryAt: null } });
+    await outbox.enqueue(log('still collected'));
+    outbox.kick();
+    expect(outbox.status).toMatchObject({ state: 'fenced', waiting: 2 });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('a server that lost its database is told what is missing, and gets what waits', async () => {
+    const notices: OutboxNotice[] = [];
+    const outbox = await open({ onNotice: (notice) => notices.push(notice) });
+    await outbox.enqueue([said('s1', '1'), said('s1', '2'), said('s1', '3')]);
+    await outbox.settled();
+    server.ledger.forget();
+    const { epoch } = outbox.status.producer;
+    await outbox.enqueue([said('s1', '4'), said('s1', '5')]);
+    await outbox.settled();
+    expect(server.ledger.records.slice(3)).toMatchObject([
+      { seq: 1, kind: 'lost', agentId: 'agent-1', sessionId: 's1', lost: { count: 3, reason: 'lost-by-server' } },
+      { seq: 2, event: { delta: '4' } },
+      { seq: 3, event: { delta: '5' } },
+    ]);
+    expect(outbox.status.producer.epoch).toBeGreaterThan(epoch);
+    expect(notices).toMatchObject([{ kind: 'lost-by-server', count: 3 }]);
+  });
+
+  test('records the server already has are not sent for ever', async () => {
+    const outbox = await open();
+    server.script({ kind: 'answer', ...refusal(409, 'sequence_gap', { expectedSeq: 3 }) });
+    server.behaviour = () => ({ kind: 'answer', status: 200, body: { ackedSeq: 4 } });
+    await outbox.enqueue(numbered(1, 4).map(log));
+    await outbox.settled();
+    expect(server.requests.map((request) => request.seqs)).toEqual([
+      [1, 2, 3, 4],
+      [3, 4],
+    ]);
+  });
+
+  test('an old copy of the file does not pass its new records for duplicates', async () => {
+    const outbox = await open();
+    server.script({ kind: 'answer', status: 200, body: { ackedSeq: 700, duplicates: 1, rejected: [] } });
+    await outbox.enqueue(log('not there yet'));
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(['not there yet']);
+  });
+});
+
+describe('records that can not be taken', () => {
+  test('one refused record among many is found, set aside and declared; the others arrive', async () => {
+    const notices: OutboxNotice[] = [];
+    await server.close();
+    const outbox = await open({ onNotice: (notice) => notices.push(notice) });
+    await outbox.enqueue(numbered(1, 100).map(log));
+    server.behaviour = (request) => {
+      const poisoned = request.seqs.includes(37) && !server.ledger.records.some((record) => record.seq === 37);
+      const declared = request.seqs.length === 1 && notices.length > 0;
+      return poisoned && !declared ? { kind: 'answer', ...refusal(400, 'malformed', {}) } : { kind: 'none' };
+    };
+    await server.listen();
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(numbered(1, 100).filter((text) => text !== '37'));
+    expect(server.ledger.records[36]).toMatchObject({ kind: 'lost', lost: { count: 1, reason: 'refused-by-server' } });
+    expect(notices).toMatchObject([{ level: 'fatal', kind: 'poisoned', seq: 37 }]);
+    const [kept] = await outbox.poisoned();
+    expect(JSON.parse(kept?.body ?? '')).toEqual(log('37'));
+  });
+
+  test('a server that refuses everything costs one record at most, not the queue', async () => {
+    const clock = new StoppedClock();
+    server.behaviour = () => ({ kind: 'answer', ...refusal(413, 'too_large', {}) });
+    const outbox = await open({ clock });
+    await outbox.enqueue(numbered(1, 50).map(log));
+    await reaches(outbox, () => outbox.status.state === 'waiting');
+    expect(outbox.status).toMatchObject({ waiting: 50, trouble: { kind: 'refused' } });
+    expect(await outbox.poisoned()).toHaveLength(1);
+  });
+
+  test('a record that no request can hold is kept aside and declared at its place', async () => {
+    const outbox = await open();
+    await outbox.enqueue([said('s1', 'before'), said('s1', 'x'.repeat(9_000_000)), said('s1', 'after')]);
+    await outbox.settled();
+    expect(server.ledger.records).toMatchObject([
+      { event: { delta: 'before' } },
+      { kind: 'lost', sessionId: 's1', lost: { count: 1, reason: 'record-too-large' } },
+      { event: { delta: 'after' } },
+    ]);
+    expect((await outbox.poisoned())[0]?.body).toHaveLength(JSON.stringify(said('s1', 'x'.repeat(9_000_000))).length);
+  });
+
+  test('what the server quarantined is acknowledged and said', async () => {
+    const notices: OutboxNotice[] = [];
+    const rejected = [{ seq: 1, code: 'unknown_kind', message: 'what is that?' }];
+    server.script({ kind: 'answer', status: 200, body: { ackedSeq: 1, rejected } });
+    const outbox = await open({ onNotice: (notice) => notices.push(notice) });
+    await outbox.enqueue(log('odd'));
+    await outbox.settled();
+    expect(notices).toMatchObject([{ kind: 'quarantined', rejected }]);
+  });
+});
+
+describe('a full outbox', () => {
+  test('log lines go first, then the newest of everything; each drop is declared at its place', async () => {
+    await server.close();
+    const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
+    for (const text of numbered(1, 12)) await outbox.enqueue(log(text));
+    await outbox.enqueue(said('s1', 'still fits'));
+    for (let at = 0; at < 5; at += 1) await outbox.enqueue(said(`s${at % 2}`, 'too late'));
+    await server.listen();
+    outbox.kick();
+    await outbox.settled();
+    await outbox.enqueue(said('s1', 'room again'));
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(numbered(1, 9));
+    expect(server.ledger.records.slice(9)).toMatchObject([
+      { kind: 'lost', lost: { count: 3, reason: 'outbox-full' } },
+      { kind: 'lost', sessionId: 's1', lost: { count: 3 } },
+      { kind: 'lost', sessionId: 's0', lost: { count: 3 } },
+      { event: { delta: 'room again' } },
+    ]);
+  });
+
+  test('a loss that was declared to the server is not changed afterwards', async () => {
+    const clock = new StoppedClock();
+    const outbox = await open({ clock, bound: { maxRows: 2, maxBytes: 1_000_000 } });
+    server.script({ kind: 'taken-then-reset' });
+    await server.close();
+    await outbox.enqueue([said('s1', '1'), said('s1', '2'), said('s1', 'dropped')]);
+    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await server.listen();
+    outbox.kick();
+    await reaches(outbox, () => outbox.status.trouble?.tries === 2);
+    await outbox.enqueue(said('s1', 'dropped as well'));
+    outbox.kick();
+    await outbox.settled();
+    expect(server.ledger.lost).toBe(2);
+  });
+});
+
+describe('a damaged file', () => {
+  test('is set aside at the start, with a new epoch and a declared loss', async () => {
+    await writeFile(file, 'this is no database at all, whatever its name says '.repeat(200));
+    const notices: OutboxNotice[] = [];
+    const outbox = await open({ onNotice: (notice) => notices.push(notice) });
+    await outbox.enqueue(log('anew'));
+    await outbox.settled();
+    expect(server.ledger.records).toMatchObject([
+      { seq: 1, kind: 'lost', agentId: 'agent-1', lost: { count: 1, reason: 'outbox-corrupt' } },
+      { seq: 2, log: { message: 'anew' } },
+    ]);
+    expect(notices).toMatchObject([{ kind: 'corrupt' }]);
+    expect(readdirSync(join(file, '..')).some((name) => name.includes('.corrupt-'))).toBe(true);
+  });
+
+  test('is noticed in mid-life as well, and the work goes on in a new file', async () => {
+    await server.close();
+    const outbox = await open({ clock: new StoppedClock() });
+    // more than SQLite keeps in memory, so that it has to read the damaged pages
+    await outbox.enqueue(numbered(1, 40).map((text) => said('s1', text.repeat(300_000))));
+    await reaches(outbox, () => outbox.status.state === 'waiting');
+    for (const name of [file, `${file}-wal`]) {
+      const size = statSync(name).size;
+      writeFileSync(name, Buffer.alloc(Math.max(size - 4_096, 0), 0xff), { flag: 'r+' });
+    }
+    await server.listen();
+    outbox.kick();
+    await outbox.settled();
+    await outbox.enqueue(said('s1', 'goes on'));
+    await outbox.settled();
+    expect(server.ledger.records).toMatchObject([
+      { seq: 1, kind: 'lost', lost: { reason: 'outbox-corrupt' } },
+      { seq: 2, event: { delta: 'goes on' } },
+    ]);
+  });
+
+  test('an empty file is no damage', async () => {
+    await writeFile(file, '');
+    const outbox = await open();
+    await outbox.enqueue(log('fine'));
+    await outbox.settled();
+    expect(server.ledger.records).toMatchObject([{ seq: 1, kind: 'log' }]);
+    expect(existsSync(file)).toBe(true);
+  });
+});

@@ -1,0 +1,192 @@
+import { readdirSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { EventRecord } from '@/lib/protocol/envelope';
+import { runCli, startCli } from '../support/cli';
+import { FaultServer } from '../support/fault-server';
+import { refusal } from '../support/ledger';
+import { tempDir } from '../support/temp-dir';
+
+const recording = fileURLToPath(new URL('../fixtures/recordings/demo/test-run.jsonl', import.meta.url));
+
+let server: FaultServer;
+let dataDir: string;
+let env: Record<string, string>;
+
+beforeEach(async () => {
+  server = await FaultServer.start();
+  dataDir = join(await tempDir(), 'data');
+  env = { INTERLUDE_DATA_DIR: dataDir };
+});
+afterEach(() => server.close());
+
+const replay = (...args: string[]) =>
+  runCli(['replay', recording, '--url', server.url, '--speed', 'max', ...args], env);
+
+function eventsOf(sessionId: string): EventRecord[] {
+  return server.ledger.records.filter(
+    (record): record is EventRecord => record.kind === 'event' && record.sessionId === sessionId,
+  );
+}
+
+/** The events without what a second run may well have otherwise: times, and the session they stand in. */
+function contentOf(sessionId: string): string[] {
+  return eventsOf(sessionId).map(({ event }) => {
+    const { timestamp: _, ...rest } = event;
+    return JSON.stringify(rest);
+  });
+}
+
+describe('replay', () => {
+  test('ends with 0 and the address of the session once everything is acknowledged', async () => {
+    const end = await replay('--session', 's1', '--agent', 'a1');
+    expect(end).toEqual({ exitCode: 0, stdout: `${server.url}/sessions/s1\n`, stderr: '' });
+    const types = eventsOf('s1').map((record) => record.event.type);
+    expect(types.filter((type) => type === 'RUN_STARTED')).toHaveLength(3);
+    expect(types).toContain('TEXT_MESSAGE_START');
+    expect(new Set(server.ledger.records.map((record) => record.agentId))).toEqual(new Set(['a1']));
+  });
+
+  test('a session that was named has the recording once, however often it is replayed', async () => {
+    await replay('--session', 's1');
+    const before = server.ledger.records.length;
+    const again = await replay('--session', 's1');
+    expect(again.exitCode).toBe(0);
+    expect(again.stderr).toContain('session s1 has this recording already');
+    expect(server.ledger.records).toHaveLength(before);
+  });
+
+  test('without a name each finished replay is a session of its own and leaves no file behind', async () => {
+    await replay();
+    await replay();
+    const sessions = new Set(server.ledger.records.map((record) => record.sessionId));
+    expect(sessions.size).toBe(2);
+    expect([...sessions].every((id) => String(id).startsWith('test-run-'))).toBe(true);
+    expect(readdirSync(join(dataDir, 'outboxes'))).toEqual([]);
+  });
+
+  test('two at once are two sessions', async () => {
+    const ends = await Promise.all([replay(), replay()]);
+    expect(ends.map((end) => end.exitCode)).toEqual([0, 0]);
+    const [one, other] = [...new Set(server.ledger.records.map((record) => String(record.sessionId)))];
+    expect(eventsOf(one ?? '')).toHaveLength(eventsOf(other ?? '').length);
+  });
+
+  test('a server whose database is gone gets the recording again from its beginning', async () => {
+    await replay('--session', 's1');
+    const once = contentOf('s1');
+    server.ledger.forget();
+    server.ledger.records.length = 0;
+    expect((await replay('--session', 's1')).exitCode).toBe(0);
+    expect(contentOf('s1')).toEqual(once);
+    expect(server.ledger.lost).toBe(0);
+  });
+
+  test('killed again and again, it goes on where it was', { timeout: 60_000 }, async () => {
+    await replay('--session', 'whole');
+    const args = ['replay', recording, '--url', server.url, '--speed', '20', '--session', 'whole', '--agent', 'other'];
+    const whole = contentOf('whole');
+    for (let kills = 0; ; ) {
+      const arrived = server.requests.length;
+      const run = startCli(args, env);
+      if (kills < 5) {
+        void server.until(() => server.requests.length > arrived + 3 * kills).then(() => run.process.kill('SIGKILL'));
+      }
+      const end = await run.ended;
+      if (end.exitCode === 0) break;
+      expect(end.exitCode).toBeNull();
+      kills += 1;
+    }
+    const other = server.ledger.records.filter((record) => record.kind === 'event' && record.agentId === 'other');
+    const content = other.map((record) => JSON.stringify({ ...(record as EventRecord).event, timestamp: undefined }));
+    expect(content).toEqual(whole);
+  });
+
+  test('an interrupted one says how to go on, and does', async () => {
+    const args = ['replay', recording, '--url', server.url, '--speed', '1'];
+    const run = startCli(args, env);
+    await server.until(() => server.requests.length > 0);
+    run.process.kill('SIGINT');
+    expect(await run.ended).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('goes on from here') });
+    expect((await replay()).exitCode).toBe(0);
+    expect(new Set(server.ledger.records.map((record) => record.sessionId)).size).toBe(1);
+  });
+
+  test('finds a local server and its token by itself', async () => {
+    await mkdir(dataDir, { recursive: true });
+    await writeFile(join(dataDir, 'server.json'), JSON.stringify({ url: server.url, pid: 1 }));
+    await writeFile(join(dataDir, 'token'), 'the-token-of-this-machine\n');
+    const end = await runCli(['replay', recording, '--speed', 'max'], env);
+    expect(end.exitCode).toBe(0);
+    expect(server.requests[0]?.authorization).toBe('Bearer the-token-of-this-machine');
+  });
+
+  test('a refused token ends it at once; what was handed over is kept for the next run', async () => {
+    server.behaviour = () => ({ kind: 'answer', ...refusal(401, 'unauthenticated', {}) });
+    const end = await replay('--token', 'a-wrong-token-of-the-test', '--session', 's1');
+    expect(end.exitCode).toBe(1);
+    expect(end.stderr).toMatch(/^interlude: .*unauthenticated.* kept in the outbox.*\n$/);
+    server.behaviour = () => ({ kind: 'none' });
+    expect((await replay('--session', 's1')).exitCode).toBe(0);
+    expect(eventsOf('s1').filter((record) => record.event.type === 'RUN_STARTED')).toHaveLength(3);
+  });
+
+  describe('whose records are quarantined', () => {
+    const quarantine = (isRejected: (seq: number) => boolean) => {
+      server.behaviour = ({ seqs }) => {
+        const rejected = seqs
+          .filter(isRejected)
+          .map((seq) => ({ seq, code: 'session_of_another_agent', message: 's1 belongs to another agent' }));
+        const body = { ackedSeq: seqs.at(-1), accepted: 0, duplicates: 0, rejected, position: '1' };
+        return { kind: 'answer', status: 200, body };
+      };
+    };
+
+    test('ends with 1 and one line when all of them are', async () => {
+      quarantine((seq) => seq > 1);
+      const end = await replay('--session', 's1');
+      expect(end).toMatchObject({ exitCode: 1, stdout: '' });
+      expect(end.stderr).toBe(
+        `interlude: ${server.url} put every record into quarantine: s1 belongs to another agent; name another --session or --agent\n`,
+      );
+    });
+
+    test('ends with 0 and says how many were, when others were taken', async () => {
+      quarantine((seq) => seq === 2 || seq === 3);
+      const end = await replay('--session', 's1');
+      expect(end).toMatchObject({ exitCode: 0, stdout: `${server.url}/sessions/s1\n` });
+      expect(end.stderr).toMatch(
+        /^interlude: 2 of \d+ records were put into quarantine, the first: s1 belongs[^\n]+\n$/,
+      );
+    });
+  });
+
+  test('a server that comes late is waited for, and that is said', async () => {
+    await server.close();
+    const run = startCli(['replay', recording, '--url', server.url, '--speed', 'max'], env);
+    const told = new Promise<string>((resolve) => run.process.stderr?.once('data', (chunk) => resolve(String(chunk))));
+    expect(await told).toMatch(/can't be reached \(ECONNREFUSED\); \d+ records wait/);
+    await server.listen();
+    expect((await run.ended).exitCode).toBe(0);
+  });
+
+  test.each([
+    ['no command', [], 2, 'Usage: interlude'],
+    ['an unknown command', ['dance'], 2, 'no command "dance"'],
+    ['no recording', ['replay'], 2, 'name one recording'],
+    ['an unknown option', ['replay', recording, '--loud'], 2, "Unknown option '--loud'"],
+    ['a speed of nought', ['replay', recording, '--speed', '0'], 2, '--speed'],
+    ['an address that is none', ['replay', recording, '--url', 'ftp://there'], 2, 'not an http address'],
+    ['a file that is not there', ['replay', 'nowhere.jsonl'], 1, 'nowhere.jsonl: no such file'],
+    ['a file that is no recording', ['replay', 'package.json'], 1, 'not a recording: line 1'],
+    ['help', ['--help'], 0, 'Usage: interlude <command>'],
+    ['help for a command', ['replay', '--help'], 0, 'Usage: interlude replay'],
+  ])('%s is answered in words and with its exit code', async (_name, args, exitCode, words) => {
+    const end = await runCli(args, env);
+    expect(end.exitCode).toBe(exitCode);
+    expect(end.stdout + end.stderr).toContain(words);
+    if (exitCode !== 0) expect(end.stderr.trim().split('\n').length).toBeLessThanOrEqual(1);
+  });
+});

@@ -1,0 +1,221 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Command } from '@/lib/protocol/commands';
+import type { AgentSummary, SessionDetail, TranscriptPage } from '@/lib/protocol/read-models';
+import { RunnerHost } from '@/lib/runner/host/runner-host';
+import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
+import { createLogger } from '@/lib/runner/logger/logger';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import { startCli } from '../support/cli';
+import { LocalDashboard } from '../support/local-dashboard';
+import { messages } from '../support/operator';
+import { tempDir } from '../support/temp-dir';
+
+let dashboard: LocalDashboard;
+beforeAll(async () => {
+  dashboard = await LocalDashboard.start();
+});
+afterAll(() => dashboard.close());
+
+let agents = 0;
+
+/** A runner around an agent that answers each message by repeating it. */
+async function repeater(sessionId?: string) {
+  agents += 1;
+  const agentId = `repeater-${agents}`;
+  const session = sessionId ?? `repeated-${agents}`;
+  const folder = await tempDir();
+  const commands: Command[] = [];
+  const over: string[] = [];
+  let around: SourceSurroundings | null = null;
+  let closedWith: number | null = null;
+  const source: Source = {
+    observation: {
+      process: { state: 'running', pid: 4711, exitCode: null },
+      openTurnId: null,
+      tasks: [{ id: 't1', description: 'Poll' }],
+      requests: [],
+      pendingMessages: 0,
+    },
+    start: async () => {},
+    deliver: async (command) => {
+      commands.push(command);
+      if (command.type !== 'message') return { state: 'failed', reason: 'it only repeats' };
+      const { messageId, text } = command.body;
+      const about = {
+        threadId: session,
+        runId: `run-${messageId}`,
+        metadata: { interlude: { userMessageIds: [messageId] } },
+      };
+      const events = [
+        { type: 'RUN_STARTED', ...about },
+        { type: 'TEXT_MESSAGE_START', messageId: `reply-${messageId}`, role: 'assistant' },
+        { type: 'TEXT_MESSAGE_CONTENT', messageId: `reply-${messageId}`, delta: `You said: ${text}` },
+        { type: 'TEXT_MESSAGE_END', messageId: `reply-${messageId}` },
+        { type: 'RUN_FINISHED', ...about },
+      ];
+      around?.emit(events.map((event) => ({ occurredAt: Date.now(), event })));
+      return { state: 'delivered' };
+    },
+    close: async (deadlineMs) => {
+      closedWith = deadlineMs;
+      around?.emit([
+        {
+          occurredAt: Date.now(),
+          event: { type: 'CUSTOM', name: 'session:ended', value: { reason: 'it was closed' } },
+        },
+      ]);
+    },
+  };
+  let host: RunnerHost | null = null;
+  const outbox = await Outbox.open(join(folder, 'outbox.db'), {
+    producerId: agentId,
+    agentId,
+    endpoint: dashboard.endpoint,
+    onNotice: (notice) => host?.outboxNotice(notice),
+  });
+  const logger = createLogger({ agentId, dir: folder, onRecord: (entry) => host?.logged(entry) });
+  host = new RunnerHost({
+    kind: 'repeater',
+    about: { cwd: '/project' },
+    agentId,
+    sessionId: session,
+    runnerId: `runner-${agents}`,
+    startedAt: Date.now(),
+    outbox,
+    endpoint: dashboard.endpoint,
+    logger,
+    dataDir: folder,
+    openSource: (surroundings) => {
+      around = surroundings;
+      return source;
+    },
+    onOver: (reason) => void over.push(reason),
+  });
+  const running = host;
+  let isClosed = false;
+  const close = async () => {
+    if (isClosed) return { waiting: 0 };
+    isClosed = true;
+    return await running.close(0, 2_000).finally(() => logger.close());
+  };
+  onTestFinished(async () => void (await close()));
+  await running.start();
+  return {
+    host: running,
+    agentId,
+    sessionId: session,
+    folder,
+    outbox,
+    commands,
+    over,
+    logger,
+    close,
+    closedWith: () => closedWith,
+  };
+}
+
+const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 20 });
+const summary = async (agentId: string) =>
+  (await dashboard.request<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent;
+const session = async (id: string) => (await dashboard.request<SessionDetail>(`/sessions/${id}`)).session;
+const transcript = async (id: string) => (await dashboard.request<TranscriptPage>(`/sessions/${id}/transcript`)).turns;
+
+describe('a runner', () => {
+  test('has its session in the dashboard before anything was said, and tells how it is', async () => {
+    const { agentId, sessionId, outbox, close, closedWith } = await repeater();
+    await outbox.settled();
+    expect(await session(sessionId)).toMatchObject({ agentId, turnCount: 0, title: null });
+    await settled(async () => (await summary(agentId)).connection).toBe('connected');
+    expect((await summary(agentId)).status).toMatchObject({
+      kind: 'repeater',
+      cwd: '/project',
+      process: { state: 'running', pid: 4711, exitCode: null },
+      tasks: [{ id: 't1', description: 'Poll' }],
+      outbox: { poisoned: 0, lost: 0 },
+      logLevel: 'info',
+    });
+    expect(await close()).toEqual({ waiting: 0 });
+    expect(closedWith()).toBe(0);
+    expect(await session(sessionId)).toMatchObject({ state: 'done', stateReason: 'it was closed' });
+    await settled(async () => (await summary(agentId)).connection).toBe('away');
+  });
+
+  test('brings a message to its agent and the reply back, through an outage of the dashboard as well', async () => {
+    const { sessionId, outbox } = await repeater();
+    await outbox.settled();
+    await dashboard.request(`/sessions/${sessionId}/messages`, { text: 'one', clientId: 'a' });
+    await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
+      'You said: one',
+    ]);
+    await dashboard.down();
+    await dashboard.up();
+    await dashboard.request(`/sessions/${sessionId}/messages`, { text: 'two', clientId: 'b' });
+    await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
+      'You said: one',
+      'You said: two',
+    ]);
+    const [one] = messages(await transcript(sessionId), 'user');
+    expect(one?.delivery).toBe('seen');
+  });
+
+  test('sends its log to the dashboard, at the level that the dashboard asks for', async () => {
+    const { agentId, logger, outbox } = await repeater();
+    logger.child('test').debug('too fine to be told');
+    logger.child('test').info('worth telling');
+    await outbox.settled();
+    const lines = async () =>
+      (await dashboard.request<{ lines: { component: string; message: string }[] }>(`/agents/${agentId}/logs`)).lines
+        .filter(({ component }) => component === 'test')
+        .map(({ message }) => message);
+    await settled(lines).toEqual(['worth telling']);
+    const headers = { authorization: `Bearer ${dashboard.token}`, 'content-type': 'application/json' };
+    const address = `${dashboard.url}/api/v1/agents/${agentId}/log-level`;
+    await fetch(address, { method: 'PUT', headers, body: JSON.stringify({ level: 'debug' }) });
+    await settled(() => logger.level.get()).toBe('debug');
+    logger.child('test').debug('fine, and told');
+    await settled(lines).toEqual(['worth telling', 'fine, and told']);
+    await settled(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
+  });
+
+  test('ends when a newer runner of its agent takes over', async () => {
+    const { agentId, over, outbox } = await repeater();
+    await outbox.settled();
+    await settled(async () => (await summary(agentId)).connection).toBe('connected');
+    const query = new URLSearchParams({ runner: 'newer', startedAt: String(Date.now() + 60_000) });
+    const newer = await fetch(`${dashboard.url}/api/v1/agents/${agentId}/commands?${query}`, {
+      headers: { authorization: `Bearer ${dashboard.token}` },
+    });
+    await settled(() => over).toEqual([expect.stringContaining('has taken over')]);
+    await newer.body?.cancel();
+  });
+});
+
+describe('interlude runner claude', () => {
+  const run = async (...args: string[]) => {
+    const env = { INTERLUDE_DATA_DIR: join(await tempDir(), 'data'), INTERLUDE_URL: dashboard.url };
+    return await startCli(['runner', ...args], env).ended;
+  };
+
+  test.each([
+    [['claude'], 3, 'npm install @anthropic-ai/claude-agent-sdk'],
+    [['claude', '--permission-mode', 'yolo'], 2, '--permission-mode is one of default,'],
+    [['claude', '--answer-within', 'soon'], 2, '--answer-within is a number of seconds'],
+    [['claude', '--loud'], 2, "Unknown option '--loud'"],
+    [['claude', '--url', 'ftp://there'], 2, 'not an http address'],
+    [['claude', '--cwd', 'nowhere-at-all'], 1, 'nowhere-at-all is no folder'],
+    [['parrot'], 2, 'there is no runner for "parrot"'],
+    [[], 2, 'name the kind of agent'],
+  ])('%j ends with its exit code and one line that says what to do', async (args, exitCode, words) => {
+    const end = await run(...args);
+    expect(end.exitCode).toBe(exitCode);
+    expect(end.stderr).toContain(words);
+    expect(end.stderr.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('is explained by --help', async () => {
+    const end = await run('claude', '--help');
+    expect(end).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(end.stdout).toContain('Usage: interlude runner claude');
+  });
+});

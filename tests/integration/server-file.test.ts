@@ -1,0 +1,62 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { tempDir } from '../support/temp-dir';
+
+const PROGRAM = `
+  import { announce } from ${JSON.stringify(new URL('../../lib/launch/server-file.mjs', import.meta.url).href)};
+  const takeBack = announce(process.argv[1], process.argv[2]);
+  process.on('message', () => { takeBack(); process.disconnect(); });
+  process.send('announced');`;
+
+/** A process that announces a server until it is told to stop. */
+async function server(dataDir: string, url: string): Promise<{ child: ChildProcess; stop: () => Promise<unknown> }> {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, dataDir, url], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child, 'message');
+  return {
+    child,
+    stop: () => {
+      child.send('stop');
+      return once(child, 'exit');
+    },
+  };
+}
+
+const announced = (dataDir: string) => JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8'));
+
+test('a second server that stops leaves the word to the first, which still runs', async () => {
+  const dataDir = await tempDir();
+  const first = await server(dataDir, 'http://127.0.0.1:1');
+  const second = await server(dataDir, 'http://127.0.0.1:2');
+  const third = await server(dataDir, 'http://127.0.0.1:3');
+  expect(announced(dataDir)).toEqual({ url: 'http://127.0.0.1:3', pid: third.child.pid });
+  await second.stop();
+  expect(announced(dataDir).url).toBe('http://127.0.0.1:3');
+  await third.stop();
+  expect(announced(dataDir)).toEqual({ url: 'http://127.0.0.1:1', pid: first.child.pid });
+  await first.stop();
+  expect(readdirSync(dataDir)).toEqual([]);
+});
+
+test('a server that was killed is not named again', async () => {
+  const dataDir = await tempDir();
+  const killed = await server(dataDir, 'http://127.0.0.1:1');
+  killed.child.kill('SIGKILL');
+  await once(killed.child, 'exit');
+  const other = await server(dataDir, 'http://127.0.0.1:2');
+  await other.stop();
+  expect(readdirSync(dataDir)).toEqual([]);
+});
+
+test('what somebody else wrote stays', async () => {
+  const dataDir = await tempDir();
+  const one = await server(dataDir, 'http://127.0.0.1:1');
+  writeFileSync(join(dataDir, 'server.json'), '{}');
+  await one.stop();
+  expect(readdirSync(dataDir)).toEqual(['server.json']);
+});

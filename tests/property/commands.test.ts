@@ -1,0 +1,236 @@
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { postAck } from '@/lib/commands/acknowledge';
+import { commandHubOf } from '@/lib/commands/command-hub';
+import { getCommands } from '@/lib/commands/get-commands';
+import { postMessage } from '@/lib/commands/send-message';
+import type { Command } from '@/lib/protocol/commands';
+import { withErrors } from '@/lib/protocol/errors';
+import { COMMAND_LEASE_MS, MESSAGE_EXPIRY_MS } from '@/lib/protocol/limits';
+import type { CommandFrame } from '@/lib/protocol/sse';
+import { FrameReader } from '../support/frames';
+import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';
+
+/**
+ * Whatever is cut off, restarted or waited out: a runner that remembers what it has taken acts on each command once,
+ * and on every one that was answered 202.
+ */
+const AGENT = 'a1';
+const SESSION = 's1';
+
+let world: World | null = null;
+afterEach(() => world?.close());
+
+/** A server, a runner with its memory on disk, and the clock both live by. */
+class World {
+  readonly acted: string[] = [];
+  readonly asked: string[] = [];
+  readonly #target: InProcessTarget;
+  readonly #clock: { now: number };
+  /** What the runner has on disk: it outlives its process. */
+  readonly #seen = new Set<string>();
+  #position: string | null = null;
+  #process = 0;
+  #reader: FrameReader | null = null;
+  #read = 0;
+  losesAcks = false;
+
+  static async open(): Promise<World> {
+    const clock = { now: 1_000_000 };
+    const target = await inProcessTarget(() => clock.now);
+    await ingest(target, [marker(1, { agentId: AGENT, sessionId: SESSION })]);
+    return new World(target, clock);
+  }
+
+  constructor(target: InProcessTarget, clock: { now: number }) {
+    this.#target = target;
+    this.#clock = clock;
+  }
+
+  async ask(clientId: string): Promise<void> {
+    const response = await this.#call(postMessage, 'POST', '/messages', { text: 'Hello', clientId });
+    expect(response.status).toBe(202);
+    const { messageId } = (await response.json()) as { messageId: string };
+    if (!this.asked.includes(messageId)) this.asked.push(messageId);
+  }
+
+  /** The runner connects (again). `remembers`: with the position on its disk. */
+  async connect(remembers: boolean): Promise<void> {
+    const query = `?runner=process-${this.#process}&startedAt=${this.#process}`;
+    const headers = remembers && this.#position !== null ? { 'last-event-id': this.#position } : undefined;
+    const response = await this.#call(getCommands, 'GET', `/commands${query}`, undefined, headers);
+    this.#reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
+    this.#read = 0;
+    await this.#reader.until(() => this.#frames().some(({ event }) => event === 'up-to-date'));
+    await this.work();
+  }
+
+  async drop(): Promise<void> {
+    await this.#reader?.cancel();
+    this.#reader = null;
+  }
+
+  async restartRunner(): Promise<void> {
+    await this.drop();
+    this.#process += 1;
+  }
+
+  async restartServer(): Promise<void> {
+    commandHubOf(this.#target.context).close();
+    this.#reader = null;
+    await this.#target.restart();
+  }
+
+  async pass(ms: number): Promise<void> {
+    this.#clock.now += ms;
+    // what the poll does every second of the real clock
+    await commandHubOf(this.#target.context).sweep();
+    commandHubOf(this.#target.context).wake(AGENT);
+    await this.work();
+  }
+
+  /** Acts on what has come and acknowledges it, as long as more comes. */
+  async work(): Promise<void> {
+    await this.#target.database.writes.run(async () => {});
+    const frames = this.#frames();
+    while (this.#read < frames.length) {
+      const frame = frames[this.#read] as CommandFrame;
+      this.#read += 1;
+      if (frame.event !== 'command') continue;
+      this.#position = frame.id ?? null;
+      await this.#take(frame.data);
+    }
+  }
+
+  /** Everything works again, for as long as it takes. */
+  async heal(): Promise<void> {
+    this.losesAcks = false;
+    await this.drop();
+    await this.pass(COMMAND_LEASE_MS + 1);
+    await this.connect(true);
+    await this.pass(COMMAND_LEASE_MS + 1);
+    await this.#reader?.until(() => true);
+    await this.work();
+  }
+
+  async states(): Promise<Record<string, unknown>> {
+    const { rows } = await this.#target.database.reader.execute('SELECT id, state FROM commands');
+    return Object.fromEntries(rows.map((row) => [String(row.id), row.state]));
+  }
+
+  /** How the transcript shows the messages. */
+  async shown(): Promise<unknown[]> {
+    const { rows } = await this.#target.database.reader.execute(
+      `SELECT payload->'$.value' AS value FROM events WHERE payload->>'$.name' = 'message:delivery' ORDER BY position`,
+    );
+    return rows.map((row) => JSON.parse(String(row.value)));
+  }
+
+  async close(): Promise<void> {
+    await this.drop();
+    commandHubOf(this.#target.context).close();
+    await this.#target.close();
+  }
+
+  async #take(command: Command): Promise<void> {
+    if (!this.#seen.has(command.id)) {
+      this.#seen.add(command.id);
+      this.acted.push(command.id);
+    }
+    if (this.losesAcks) return;
+    const response = await this.#call(postAck, 'POST', '/ack', { state: 'delivered' }, {}, command.id);
+    expect(response.status).toBe(200);
+  }
+
+  #frames(): CommandFrame[] {
+    return (this.#reader?.frames ?? []) as unknown as CommandFrame[];
+  }
+
+  #call(
+    handler: typeof postMessage,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+    commandId = '',
+  ): Promise<Response> {
+    const request = new Request(`http://127.0.0.1${path}`, {
+      method,
+      headers: { host: '127.0.0.1', authorization: `Bearer ${this.#target.token}`, ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    return withErrors(handler)(request, this.#target.context, { sessionId: SESSION, agentId: AGENT, commandId });
+  }
+}
+
+type Step = (world: World) => Promise<void>;
+
+const step: fc.Arbitrary<{ name: string; run: Step }> = fc.oneof(
+  { weight: 4, arbitrary: fc.nat(12).map((n) => ({ name: `ask ${n}`, run: (w: World) => w.ask(`c${n}`) })) },
+  {
+    weight: 3,
+    arbitrary: fc
+      .boolean()
+      .map((remembers) => ({ name: `connect ${remembers}`, run: (w: World) => w.connect(remembers) })),
+  },
+  { weight: 2, arbitrary: fc.constant({ name: 'drop', run: (w: World) => w.drop() }) },
+  { weight: 2, arbitrary: fc.constant({ name: 'restart the runner', run: (w: World) => w.restartRunner() }) },
+  { weight: 1, arbitrary: fc.constant({ name: 'restart the server', run: (w: World) => w.restartServer() }) },
+  { weight: 2, arbitrary: fc.constant({ name: 'work', run: (w: World) => w.work() }) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .constantFrom(1_000, COMMAND_LEASE_MS + 1)
+      .map((ms) => ({ name: `pass ${ms} ms`, run: (w: World) => w.pass(ms) })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.boolean().map((loses) => ({
+      name: `acks are ${loses ? 'lost' : 'taken'}`,
+      run: async (w: World) => {
+        w.losesAcks = loses;
+      },
+    })),
+  },
+);
+
+describe('commands', () => {
+  it('are acted on once each and none is lost, whatever is cut off, restarted or waited out', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+        world = await World.open();
+        for (const { run } of steps) await run(world);
+        await world.heal();
+        expect([...world.acted].sort()).toEqual([...world.asked].sort());
+        expect(await world.states()).toEqual(Object.fromEntries(world.asked.map((id) => [id, 'delivered'])));
+        const delivered = world.asked.map((message_id) => ({ message_id, delivery: 'delivered' }));
+        expect(new Set(await world.shown())).toEqual(new Set(delivered));
+        expect(await world.shown()).toHaveLength(delivered.length);
+        await world.close();
+        world = null;
+      }),
+      { numRuns: 40 },
+    );
+  }, 120_000);
+
+  it('that nobody took in time expire, are said to have, and are sent to nobody any more', async () => {
+    world = await World.open();
+    await world.ask('c1');
+    await world.pass(MESSAGE_EXPIRY_MS + 1);
+    expect(await world.shown()).toEqual([
+      { message_id: world.asked[0], delivery: 'failed', reason: 'no runner took it within 7 days' },
+    ]);
+    await world.connect(false);
+    expect(world.acted).toEqual([]);
+    expect(Object.values(await world.states())).toEqual(['expired']);
+  });
+
+  it('that were delivered do not expire: their agent may read them yet', async () => {
+    world = await World.open();
+    await world.connect(false);
+    await world.ask('c1');
+    await world.heal();
+    await world.pass(MESSAGE_EXPIRY_MS + 1);
+    expect(await world.shown()).toEqual([{ message_id: world.asked[0], delivery: 'delivered' }]);
+  });
+});

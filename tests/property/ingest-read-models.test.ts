@@ -1,0 +1,158 @@
+import fc from 'fast-check';
+import { afterEach, expect, it } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { arbitraryBatches } from '../support/arbitrary-events';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
+import { MemoryLog } from '../support/memory-log';
+
+/**
+ * What ingest writes beside the log (turns, places, folded deltas, tasks) is what the projections say, however the
+ * records were split into requests. MemoryLog applies the same placements without a database.
+ */
+let target: InProcessTarget;
+afterEach(() => target.close());
+
+const FOLDED = /^(TEXT_MESSAGE_CONTENT|TOOL_CALL_ARGS|REASONING_MESSAGE_CONTENT)$/;
+
+it('gives the same turns, texts, tasks and obligations as the projections alone, however the records were split', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      arbitraryBatches.map((batches): AgUiEvent[] => batches.flat()),
+      fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 10 }),
+      async (events, sizes) => {
+        target = await inProcessTarget(() => 1_000);
+        const reference = new MemoryLog();
+        const places: string[] = [];
+        for (let from = 0, turn = 0; from < events.length; turn += 1) {
+          const batch = events.slice(from, from + (sizes[turn % sizes.length] ?? 1));
+          await ingest(
+            target,
+            batch.map((event, index) => record(from + index + 1, { agentId: 'a1', occurredAt: 5_000, event })),
+          );
+          for (const entry of reference.append(batch)) places.push(entry.position);
+          from += batch.length;
+        }
+        expect(await storedModel()).toEqual(referenceModel(reference, places));
+        await target.close();
+      },
+    ),
+    { numRuns: 150 },
+  );
+}, 60_000);
+
+interface Model {
+  turns: unknown[];
+  unplaced: unknown[];
+  tasks: unknown[];
+  obligations: unknown[];
+  owedCount: unknown;
+}
+
+/** Everything in terms of each event's place in the stream, because the two number their positions differently. */
+async function storedModel(): Promise<Model> {
+  const { reader } = target.database;
+  const [events, turns, tasks, obligations, sessions] = await reader.batch(
+    [
+      'SELECT * FROM events ORDER BY position',
+      'SELECT * FROM turns ORDER BY position',
+      'SELECT * FROM tasks ORDER BY position',
+      'SELECT * FROM obligations ORDER BY position',
+      `SELECT body->>'owedCount' AS owed_count FROM sessions`,
+    ],
+    'read',
+  );
+  // rows that folded are gone, but every batch numbers its events without a hole: count back from one that is there
+  const seqAt = new Map<number, number>();
+  for (const row of events?.rows ?? []) seqAt.set(Number(row.position), Number(row.seq));
+  const seqOf = (position: unknown) => {
+    for (let ahead = 0; ahead < 100; ahead += 1) {
+      const seq = seqAt.get(Number(position) + ahead);
+      if (seq !== undefined) return seq - ahead;
+    }
+    throw new Error(`no event at or after ${position}`);
+  };
+  const turnName = (id: unknown) => nameOf(id, seqOf);
+  const shown = (turnId: unknown) =>
+    (events?.rows ?? [])
+      .filter((row) => row.turn_id === turnId)
+      .map((row) => [row.seq, plain(JSON.parse(String(row.payload)))]);
+  return {
+    turns: (turns?.rows ?? []).map((row) => ({
+      id: turnName(row.id),
+      at: seqOf(row.position),
+      kind: row.kind,
+      state: row.state,
+      trigger: row.trigger === null ? null : JSON.parse(String(row.trigger)),
+      userMessageIds: JSON.parse(String(row.user_message_ids)),
+      events: shown(row.id),
+    })),
+    unplaced: shown(null),
+    tasks: (tasks?.rows ?? []).map((row) => {
+      const body = JSON.parse(String(row.body));
+      return { ...pickTask({ ...body, status: row.status }, turnName), at: seqOf(row.position) };
+    }),
+    obligations: (obligations?.rows ?? []).map((row) => {
+      const { messageId, text, answeredInTurnId } = JSON.parse(String(row.body));
+      return [messageId, text, row.state, turnName(answeredInTurnId), seqOf(row.position)];
+    }),
+    owedCount: Number(sessions?.rows[0]?.owed_count ?? 0),
+  };
+}
+
+function referenceModel(log: MemoryLog, places: string[]): Model {
+  const seqOf = (position: unknown) => places.indexOf(String(position)) + 1;
+  const turnName = (id: unknown) => nameOf(id, seqOf);
+  const shown = (turnId: string | null) =>
+    log.rows.filter((row) => row.turnId === turnId).map(({ entry }) => [seqOf(entry.position), plain(entry.event)]);
+  return {
+    turns: [...log.headers.values()]
+      .sort((a, b) => Number(a.position) - Number(b.position))
+      .map((header) => ({
+        id: turnName(header.id),
+        at: seqOf(header.position),
+        kind: header.kind,
+        state: header.state,
+        trigger: header.trigger,
+        userMessageIds: header.userMessageIds,
+        events: shown(header.id),
+      })),
+    unplaced: shown(null),
+    tasks: [...log.tasks.values()]
+      .sort((a, b) => Number(a.position) - Number(b.position))
+      .map((task) => ({ ...pickTask(task, turnName), at: seqOf(task.position) })),
+    obligations: [...log.obligations.values()].map(({ messageId, text, state, answeredInTurnId, position }) => [
+      messageId,
+      text,
+      state,
+      turnName(answeredInTurnId),
+      seqOf(position),
+    ]),
+    owedCount: [...log.obligations.values()].filter(({ state }) => state === 'owed').length,
+  };
+}
+
+function nameOf(turnId: unknown, seqOf: (position: unknown) => number): unknown {
+  return typeof turnId === 'string' && turnId.startsWith('none:') ? `none:${seqOf(turnId.slice(5))}` : turnId;
+}
+
+/** A folded row says so in its metadata, and what else stood there is the projections' business. */
+function plain(event: AgUiEvent): unknown {
+  const { metadata, ...rest } = JSON.parse(JSON.stringify(event));
+  return FOLDED.test(event.type) ? rest : { ...rest, metadata };
+}
+
+function pickTask(task: Record<string, unknown> | object, turnName: (id: unknown) => unknown) {
+  const { id, runId, status, description, summary, startedInTurnId, answeredInTurnId } = task as Record<
+    string,
+    unknown
+  >;
+  return {
+    id,
+    runId,
+    status,
+    description,
+    summary,
+    startedIn: turnName(startedInTurnId),
+    answeredIn: turnName(answeredInTurnId),
+  };
+}

@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+
+const id = (prefix: string, count: number) => fc.integer({ min: 1, max: count }).map((n) => `${prefix}${n}`);
+const words = fc.string({ minLength: 0, maxLength: 8 });
+
+/** Any single event an agent might send, over few ids so that they meet: in order, out of order, or never. */
+const arbitraryEvent: fc.Arbitrary<AgUiEvent> = fc.oneof(
+  fc.record({ type: fc.constant('TEXT_MESSAGE_START'), messageId: id('m', 4), role: fc.constant('assistant') }),
+  fc.record({ type: fc.constant('TEXT_MESSAGE_CONTENT'), messageId: id('m', 4), delta: words }),
+  fc.record({ type: fc.constant('TEXT_MESSAGE_END'), messageId: id('m', 4) }),
+  fc.record({ type: fc.constant('REASONING_MESSAGE_START'), messageId: id('m', 4) }),
+  fc.record({ type: fc.constant('REASONING_MESSAGE_CONTENT'), messageId: id('m', 4), delta: words }),
+  fc.record({ type: fc.constant('REASONING_MESSAGE_END'), messageId: id('m', 4) }),
+  fc.record({ type: fc.constant('TOOL_CALL_START'), toolCallId: id('t', 3), toolCallName: fc.constant('Bash') }),
+  fc.record({ type: fc.constant('TOOL_CALL_ARGS'), toolCallId: id('t', 3), delta: fc.constantFrom('{', '"a":1', '}') }),
+  fc.record({ type: fc.constant('TOOL_CALL_END'), toolCallId: id('t', 3) }),
+  fc.record({ type: fc.constant('TOOL_CALL_RESULT'), toolCallId: id('t', 3), content: words }),
+  fc
+    .record({ runId: id('r', 6), messages: fc.option(fc.array(id('u', 4), { maxLength: 2 }), { nil: undefined }) })
+    .map(({ runId, messages }) => ({
+      type: 'RUN_STARTED',
+      threadId: 's1',
+      runId,
+      ...(messages === undefined
+        ? {}
+        : { metadata: { interlude: { turn: 'user' as const, userMessageIds: messages } } }),
+    })),
+  fc.record({ runId: id('r', 6), taskIds: fc.array(id('task', 2), { maxLength: 2 }) }).map(({ runId, taskIds }) => ({
+    type: 'RUN_STARTED',
+    threadId: 's1',
+    runId,
+    metadata: { interlude: { turn: 'between-run' as const, trigger: { kind: 'task' as const, taskIds } } },
+  })),
+  fc.record({ runId: id('r', 6), folded: fc.array(id('task', 2), { maxLength: 1 }) }).map(({ runId, folded }) => ({
+    type: 'RUN_FINISHED',
+    threadId: 's1',
+    runId,
+    metadata: { interlude: { foldedTaskIds: folded } },
+  })),
+  fc.record({
+    type: fc.constant('RUN_FINISHED'),
+    outcome: fc.constantFrom({ type: 'success' }, { type: 'cancelled' }),
+  }),
+  fc.record({ type: fc.constant('RUN_ERROR'), message: words }),
+  fc
+    .record({
+      name: fc.constantFrom('task:started', 'task:progress', 'task:updated', 'task:completed'),
+      task: id('task', 2),
+    })
+    .chain(({ name, task }) =>
+      fc.constantFrom('running', 'completed', 'failed', 'killed').map((status) => ({
+        type: 'CUSTOM',
+        name,
+        value: { task_id: task, description: 'poll', ...(name === 'task:started' ? {} : { status }) },
+      })),
+    ),
+  fc
+    .record({ name: fc.constantFrom('request:opened', 'request:resolved'), request_id: id('q', 2) })
+    .map(({ name, request_id }) => ({ type: 'CUSTOM', name, value: { request_id, outcome: 'allowed' } })),
+  fc
+    .record({ message_id: id('u', 4), delivery: fc.constantFrom('delivered', 'failed') })
+    .map((value) => ({ type: 'CUSTOM', name: 'message:delivery', value })),
+  fc
+    .record({ name: fc.constantFrom('command:queued', 'command:done', 'command:failed'), command: id('c', 3) })
+    .chain(({ name, command }) =>
+      fc
+        .constantFrom<Record<string, unknown>>({ type: 'interrupt' }, { type: 'question.answer', request_id: 'q1' })
+        .map((more) => ({ type: 'CUSTOM', name, value: { command_id: command, ...more } })),
+    ),
+  fc
+    .record({ messageId: id('m', 4), replyTo: fc.array(id('u', 4), { maxLength: 2 }) })
+    .map(({ messageId, replyTo }) => ({ type: 'TEXT_MESSAGE_END', messageId, metadata: { interlude: { replyTo } } })),
+  id('u', 4).map((message_id) => ({ type: 'CUSTOM', name: 'obligation:waived', value: { message_id } })),
+  fc.constantFrom<AgUiEvent>(
+    { type: 'CUSTOM', name: 'session:ended', value: { reason: 'exit', exitCode: 0 } },
+    { type: 'CUSTOM', name: 'interlude:lost', value: { count: 2, reason: 'outbox-full' } },
+    { type: 'CUSTOM', name: 'something:else', value: 3 },
+    { type: 'RAW', event: {} },
+    { type: 'NEWER_THAN_US', what: [1] },
+    { type: 'RUN_STARTED', threadId: 's1', parentRunId: 'r1' },
+    { type: 'RUN_STARTED', threadId: 's1' },
+    { type: 'RUN_STARTED', metadata: { interlude: { trigger: { taskIds: [null, {}] } } } } as unknown as AgUiEvent,
+    { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'x', metadata: { interlude: 7 } } as unknown as AgUiEvent,
+  ),
+);
+
+/** A person's message comes whole: runners send it in one go, maybe twice. */
+const userMessage: fc.Arbitrary<AgUiEvent[]> = fc
+  .record({ messageId: id('u', 4), text: words, queued: fc.boolean() })
+  .map(({ messageId, text, queued }) => [
+    {
+      type: 'TEXT_MESSAGE_START',
+      messageId,
+      role: 'user',
+      ...(queued ? { metadata: { interlude: { delivery: 'queued' as const } } } : {}),
+    },
+    { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text },
+    { type: 'TEXT_MESSAGE_END', messageId },
+  ]);
+
+const burst = fc.oneof(
+  { weight: 9, arbitrary: arbitraryEvent.map((event) => [event]) },
+  { weight: 1, arbitrary: userMessage },
+);
+
+/** Any history of one session, cut into batches. An agent never uses a run id twice. */
+export const arbitraryBatches = fc
+  .array(fc.array(burst, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 12 })
+  .map((batches) => {
+    let runs = 0;
+    return batches.map((batch) =>
+      batch.flat().map((event) => {
+        if (event.type !== 'RUN_STARTED') return event;
+        runs += 1;
+        return { ...event, runId: `r${runs}` };
+      }),
+    );
+  });

@@ -1,0 +1,260 @@
+import { pathToFileURL } from 'node:url';
+import { createClient } from '@libsql/client';
+import { expect } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { Position } from '@/lib/protocol/position';
+import type { AgentList, SessionList, TaskList, TranscriptPage, Turn } from '@/lib/protocol/read-models';
+import { FrameReader } from './frames';
+import { sessionsOf, stepOf, wordsOf } from './numbered-work';
+import type { Watcher } from './watcher';
+
+/**
+ * Whether the numbered work of some agents is all there, once and in order, wherever one can look: in the database, on
+ * a stream read from the beginning, in the eyes of a watcher that resumed through every failure, in the read models.
+ */
+export interface Audited {
+  url: string;
+  token: string;
+  databaseFile: string;
+  /** How many steps each agent has done. */
+  steps: ReadonlyMap<string, number>;
+  watcher: Watcher;
+}
+
+/** An event as it must lie in the log: deltas of one message are one by the time it has ended. */
+interface LoggedEvent {
+  seq: number;
+  sessionId: string;
+  event: AgUiEvent;
+}
+
+export async function audit(audited: Audited): Promise<void> {
+  const { steps, watcher } = audited;
+  await watcher.reach((await get<SessionList>(audited, '/sessions')).position);
+  for (const [agentId, count] of steps) {
+    const { events, logLines } = expectedOf(agentId, count);
+    await auditDatabase(audited, agentId, events, logLines);
+    await auditStream(audited, agentId, events, logLines);
+    auditWatcher(watcher, agentId, count, logLines);
+    for (const sessionId of sessionsOf(agentId))
+      await auditTranscript(audited, sessionId, turnsOf(agentId, count, sessionId));
+  }
+  expect(watcher.wrongs).toEqual([]);
+  await auditFleet(audited);
+}
+
+function expectedOf(agentId: string, steps: number): { events: LoggedEvent[]; logLines: string[]; lastSeq: number } {
+  const events: LoggedEvent[] = [];
+  let seq = 0;
+  for (const record of recordsOf(agentId, steps)) {
+    seq += 1;
+    if (record.kind !== 'event') continue;
+    const before = events.at(-1);
+    const isDelta = typeof record.event.delta === 'string';
+    if (isDelta && before?.event.type === record.event.type) {
+      const delta = `${before.event.delta}${record.event.delta}`;
+      const whole = { ...record.event, delta, metadata: { interlude: { whole: true as const } } };
+      events[events.length - 1] = { seq, sessionId: record.sessionId, event: whole };
+    } else events.push({ seq, sessionId: record.sessionId, event: record.event });
+  }
+  return { events, logLines: Array.from({ length: steps }, (_, at) => String(at + 1)), lastSeq: seq };
+}
+
+function recordsOf(agentId: string, steps: number) {
+  return Array.from({ length: steps }, (_, at) => stepOf(agentId, at + 1).records).flat();
+}
+
+async function auditDatabase(
+  { databaseFile }: Audited,
+  agentId: string,
+  events: LoggedEvent[],
+  logLines: string[],
+): Promise<void> {
+  const client = createClient({ url: pathToFileURL(databaseFile).href });
+  try {
+    const rows = async (sql: string) => (await client.execute({ sql, args: [agentId] })).rows;
+    const stored = await rows('SELECT seq, session_id, payload FROM events WHERE producer_id = ? ORDER BY position');
+    const seen = stored.map((row) => ({
+      seq: Number(row.seq),
+      sessionId: String(row.session_id),
+      event: JSON.parse(String(row.payload)),
+    }));
+    expectSame(seen, events, `the events of ${agentId} in the database`);
+    const lines = await rows('SELECT message FROM log_lines WHERE agent_id = ? ORDER BY position');
+    expectSame(
+      lines.map((row) => String(row.message)),
+      logLines,
+      `the log lines of ${agentId} in the database`,
+    );
+    const [producer] = await rows('SELECT last_seq, accepted, rejected, lost FROM producers WHERE id = ?');
+    const sent = recordsOf(agentId, logLines.length).length;
+    expect({ ...producer }).toEqual({ last_seq: sent, accepted: sent, rejected: 0, lost: 0 });
+    expect(await rows('SELECT * FROM quarantine WHERE agent_id = ?')).toEqual([]);
+    const [check] = (await client.execute('PRAGMA integrity_check')).rows;
+    expect(check?.integrity_check).toBe('ok');
+  } finally {
+    client.close();
+  }
+}
+
+async function auditStream(
+  audited: Audited,
+  agentId: string,
+  events: LoggedEvent[],
+  logLines: string[],
+): Promise<void> {
+  const topics = [...sessionsOf(agentId).map((id) => `topic=session:${id}`), `topic=logs:${agentId}`].join('&');
+  const response = await request(audited, `/stream?${topics}&after=0`);
+  const reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
+  await reader.frame('up-to-date');
+  const { frames } = reader;
+  await reader.cancel();
+  const seen = frames.flatMap((frame) => (frame.event === 'session-event' ? [frame.data] : []));
+  expectSame(
+    seen.map(({ seq, sessionId, event }) => ({ seq, sessionId, event })),
+    events,
+    `the events of ${agentId} on a stream from the beginning`,
+  );
+  expectSame(
+    frames.flatMap((frame) => (frame.event === 'log' ? [frame.data.message] : [])),
+    logLines,
+    `the log lines of ${agentId} on a stream from the beginning`,
+  );
+}
+
+/** A watcher may have met a message as deltas, as one whole, or as some deltas and then the whole. */
+function auditWatcher(watcher: Watcher, agentId: string, steps: number, logLines: string[]): void {
+  const seen = watcher.events.flatMap(({ data }) => (data.agentId === agentId ? [data] : []));
+  expect(seen.findIndex(({ seq }, at) => at > 0 && seq <= (seen[at - 1]?.seq ?? 0))).toBe(-1);
+  const isDelta = (event: AgUiEvent) => typeof event.delta === 'string';
+  const wanted = recordsOf(agentId, steps).flatMap((record, at) =>
+    record.kind === 'event' && !isDelta(record.event) ? [{ seq: at + 1, event: record.event }] : [],
+  );
+  expectSame(
+    seen.filter(({ event }) => !isDelta(event)).map(({ seq, event }) => ({ seq, event })),
+    wanted,
+    `the events of ${agentId} as a watcher saw them`,
+  );
+  const prefix = `${agentId} `;
+  expectSame(
+    watcher.logLines.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length)),
+    logLines,
+    `the log lines of ${agentId} as a watcher saw them`,
+  );
+}
+
+/** The transcript says what was done, and the watcher has the very same one. */
+async function auditTranscript(audited: Audited, sessionId: string, expected: ToldTurn[]): Promise<void> {
+  const turns: Turn[] = [];
+  let before: Position | null = null;
+  do {
+    const query: string = before === null ? '' : `&before=${before}`;
+    const page: TranscriptPage = await get(audited, `/sessions/${sessionId}/transcript?limit=200${query}`);
+    turns.unshift(...page.turns);
+    before = page.hasMore ? (page.turns[0]?.position ?? null) : null;
+  } while (before !== null);
+  expectSame(turns.map(told), expected, `the transcript of ${sessionId}`);
+  const live = audited.watcher.transcripts.get(sessionId)?.turns ?? [];
+  expectSame([...live], turns, `the transcript of ${sessionId} as a watcher folded it`);
+  const { tasks } = await get<TaskList>(audited, `/sessions/${sessionId}/tasks`);
+  const ended = tasks.map(({ status, exitCode, answeredInTurnId }) => ({ status, exitCode, answeredInTurnId }));
+  const woken = expected.filter((turn) => turn.kind === 'between-run');
+  expectSame(
+    ended,
+    woken.map(({ id }) => ({ status: 'completed' as const, exitCode: 0, answeredInTurnId: id })),
+    `the tasks of ${sessionId}`,
+  );
+}
+
+/** What a turn says, without the places and times. */
+interface ToldTurn {
+  id: string;
+  kind: string;
+  state: string;
+  items: string[];
+}
+
+function told({ id, kind, state, items }: Turn): ToldTurn {
+  return {
+    id,
+    kind,
+    state,
+    items: items.map((item) => {
+      if (item.kind === 'message') return `${item.role}: ${item.text}${item.streaming ? ' …' : ''}`;
+      if (item.kind === 'tool-call') return `${item.name} ${item.argsText} → ${item.result} (${item.status})`;
+      return item.kind === 'task' ? `task ${item.phase}` : item.kind;
+    }),
+  };
+}
+
+function turnsOf(agentId: string, steps: number, sessionId: string): ToldTurn[] {
+  return Array.from({ length: steps }, (_, at) => at + 1)
+    .filter((n) => stepOf(agentId, n).sessionId === sessionId)
+    .flatMap((n): ToldTurn[] => [
+      {
+        id: `${sessionId}-${n}`,
+        kind: 'user',
+        state: 'finished',
+        items: [
+          `user: Question ${n}`,
+          `assistant: ${wordsOf(n).join('')}`,
+          `Bash {"command":"seq ${n}"} → counted ${n} (completed)`,
+          'task started',
+        ],
+      },
+      {
+        id: `${sessionId}-${n}-woken`,
+        kind: 'between-run',
+        state: 'finished',
+        items: ['task completed', `assistant: It counted to ${n}.`],
+      },
+    ]);
+}
+
+/** The watcher's newest version of every row is the one the read models give. */
+async function auditFleet(audited: Audited): Promise<void> {
+  const { watcher } = audited;
+  const { sessions } = await get<SessionList>(audited, '/sessions');
+  expect(byId(watcher.sessions.values())).toEqual(byId(sessions));
+  const { agents } = await get<AgentList>(audited, '/agents');
+  // when it was last seen is told every few seconds only
+  const settled = <T extends { lastSeenAt: number }>(rows: Iterable<T>) =>
+    [...rows].map((row) => ({ ...row, lastSeenAt: 0 }));
+  expect(byId(settled(watcher.agents.values()))).toEqual(byId(settled(agents)));
+  for (const session of sessions) {
+    const { tasks } = await get<TaskList>(audited, `/sessions/${session.id}/tasks`);
+    const seen = [...watcher.tasks.values()].filter((task) => task.sessionId === session.id);
+    expectSame(byId(seen), byId(tasks), `the tasks of ${session.id} as a watcher saw them`);
+  }
+}
+
+function byId<T extends { id: string }>(rows: Iterable<T>): T[] {
+  return [...rows].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** Names the first difference: a diff of thousands of rows would say nothing. */
+function expectSame<T>(seen: T[], expected: T[], what: string): void {
+  const at = expected.findIndex((value, index) => !equals(seen[index], value));
+  if (at !== -1)
+    expect(seen.slice(at, at + 3), `${what}, from number ${at + 1} on`).toEqual(expected.slice(at, at + 3));
+  expect(seen.slice(expected.length), `${what}: beyond what there should be`).toEqual([]);
+}
+
+function equals(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => equals((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]))
+  );
+}
+
+async function get<T>(audited: Audited, path: string): Promise<T> {
+  return (await (await request(audited, path)).json()) as T;
+}
+
+async function request({ url, token }: Audited, path: string): Promise<Response> {
+  const response = await fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${token}` } });
+  expect(response.status, path).toBe(200);
+  return response;
+}

@@ -1,0 +1,58 @@
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { MAX_RECORDS_PER_REQUEST, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+
+/** An agent that writes to a live server over HTTP, as anyone without our runner would. */
+export class EventWriter {
+  readonly #server: { url: string; token: string };
+  readonly #agentId: string;
+  #seq = 0;
+
+  constructor(server: { url: string; token: string }, agentId: string) {
+    this.#server = server;
+    this.#agentId = agentId;
+  }
+
+  /** Makes the session known before its first turn, as a runner does. */
+  arrive(sessionId: string): Promise<void> {
+    return this.#send([{ kind: 'status', sessionId, occurredAt: Date.now(), status: { kind: 'test' } }]);
+  }
+
+  /** Resolves when all of it is acknowledged. The newest event occurred at `at`, the others `stepMs` apart before it. */
+  async write(
+    sessionId: string,
+    events: readonly AgUiEvent[],
+    { at = Date.now(), stepMs = 0 }: { at?: number; stepMs?: number } = {},
+  ): Promise<void> {
+    const records = events.map((event, index) => ({
+      kind: 'event',
+      sessionId,
+      occurredAt: at - (events.length - 1 - index) * stepMs,
+      event,
+    }));
+    let batch: object[] = [];
+    let bytes = 0;
+    for (const record of records) {
+      const size = JSON.stringify(record).length * 2;
+      if (batch.length === MAX_RECORDS_PER_REQUEST || bytes + size > MAX_REQUEST_BYTES) {
+        await this.#send(batch);
+        [batch, bytes] = [[], 0];
+      }
+      batch.push(record);
+      bytes += size;
+    }
+    if (batch.length > 0) await this.#send(batch);
+  }
+
+  async #send(records: object[]): Promise<void> {
+    const response = await fetch(`${this.#server.url}/api/v1/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${this.#server.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        producer: { id: this.#agentId, epoch: 1 },
+        records: records.map((record) => ({ ...record, seq: ++this.#seq, agentId: this.#agentId })),
+      }),
+    });
+    const answer = (await response.json()) as { rejected?: unknown[] };
+    if (!response.ok || answer.rejected?.length !== 0) throw new Error(`refused: ${JSON.stringify(answer)}`);
+  }
+}

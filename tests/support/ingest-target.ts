@@ -1,0 +1,86 @@
+import type { ServerContext } from '@/lib/access/server-context';
+import { postEvents } from '@/lib/ingest/post-events';
+import type { IngestAnswer } from '@/lib/protocol/envelope';
+import { type ErrorBody, withErrors } from '@/lib/protocol/errors';
+import { dumpDatabase, type TestDatabase, temporaryDatabase } from './database';
+
+/** A server that takes `POST /api/v1/events`: the handler in this process, or a live one on loopback. */
+export interface IngestTarget {
+  origin: string;
+  token: string;
+  fetch(request: Request): Promise<Response>;
+  /** Every row of every table. */
+  dump(): Promise<Record<string, unknown[]>>;
+  close(): Promise<void>;
+}
+
+export interface InProcessTarget extends IngestTarget {
+  readonly database: TestDatabase;
+  readonly context: ServerContext;
+  /** Closes the database and opens the file anew, as a restarted server would. */
+  restart(): Promise<void>;
+}
+
+export const TEST_TOKEN = 'a-token-for-tests-0123456789';
+
+export async function inProcessTarget(now: () => number = Date.now): Promise<InProcessTarget> {
+  const handle = withErrors(postEvents);
+  const policy = { token: TEST_TOKEN, allowedHosts: [], allowAddresses: false, now, streamMaxMs: null };
+  let database = await temporaryDatabase();
+  return {
+    origin: 'http://127.0.0.1',
+    token: TEST_TOKEN,
+    get database() {
+      return database;
+    },
+    get context() {
+      return { ...policy, database };
+    },
+    fetch: (request) => handle(request, { ...policy, database }),
+    dump: () => dumpDatabase(database),
+    restart: async () => {
+      database = await database.reopen();
+    },
+    close: () => database.dispose(),
+  };
+}
+
+/** Sends a request as a runner would. `body` goes as it is when it is text or bytes, else as JSON. */
+export function sendEvents(
+  target: IngestTarget,
+  body: unknown,
+  headers: Record<string, string | null> = {},
+): Promise<Response> {
+  const raw = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
+  const all = {
+    authorization: `Bearer ${target.token}`,
+    host: '127.0.0.1',
+    'content-type': 'application/json',
+    ...headers,
+  };
+  const sent = Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== null);
+  const init = { method: 'POST', headers: sent, body: (raw ? body : JSON.stringify(body)) as BodyInit, duplex: 'half' };
+  return target.fetch(new Request(`${target.origin}/api/v1/events`, init as RequestInit));
+}
+
+/** Sends records that must be taken. */
+export async function ingest(target: IngestTarget, records: unknown[], epoch = 1, id = 'p1'): Promise<IngestAnswer> {
+  const response = await sendEvents(target, { producer: { id, epoch }, records });
+  const answer = await response.json();
+  if (response.status !== 200) throw new Error(`refused: ${JSON.stringify(answer)}`);
+  return answer as IngestAnswer;
+}
+
+export async function errorOf(response: Response): Promise<ErrorBody['error']> {
+  return ((await response.json()) as ErrorBody).error;
+}
+
+/** A record with all that is common to every kind. */
+export function record(seq: number, fields: Record<string, unknown>): Record<string, unknown> {
+  return { seq, kind: 'event', agentId: 'a1', sessionId: 's1', occurredAt: 1_795_170_000_000 + seq, ...fields };
+}
+
+/** An event record with a CUSTOM event that tells it from every other. */
+export function marker(seq: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return record(seq, { event: { type: 'CUSTOM', name: 'marker', value: seq }, ...fields });
+}

@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * The dashboard as a user starts it (`npm start`), on a port and a data directory of its own. The build must stand:
+ * `npm test` makes it first.
+ */
+export interface LiveServer {
+  url: string;
+  token: string;
+  dataDir: string;
+  readonly pid: number;
+  /** Power off: no signal handler runs. */
+  kill9(): Promise<void>;
+  /** Starts it again, at the same place with the same data. */
+  restart(): Promise<void>;
+  /** Sends it a signal. @returns how it ended, and after how long */
+  signal(name: NodeJS.Signals): Promise<{ exitCode: number | null; afterMs: number }>;
+  /** Ends it as Ctrl-C does and removes its data. */
+  stop(): Promise<void>;
+}
+
+export interface LiveServerOptions {
+  /** Kept at the end when given. */
+  dataDir?: string;
+  port?: number;
+  token?: string;
+  env?: Record<string, string>;
+  args?: string[];
+}
+
+const program = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.url));
+const READY_WITHIN_MS = 60_000;
+
+export async function startLiveServer(options: LiveServerOptions = {}): Promise<LiveServer> {
+  const port = options.port ?? (await anyFreePort());
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'interlude-live-')));
+  const token = options.token ?? randomBytes(18).toString('base64url');
+  const env = { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_TOKEN: token, ...options.env };
+  const url = `http://127.0.0.1:${port}`;
+  let running = await start();
+
+  async function start(): Promise<ChildProcess> {
+    const child = spawn(process.execPath, [program, '--port', String(port), ...(options.args ?? [])], {
+      env: { ...withoutInterlude(process.env), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    const keep = (chunk: Buffer) => {
+      output = (output + chunk).slice(-20_000);
+      if (process.env.LIVE_SERVER_OUTPUT) process.stderr.write(chunk);
+    };
+    child.stdout?.on('data', keep);
+    child.stderr?.on('data', keep);
+    const deadline = Date.now() + READY_WITHIN_MS;
+    while (!(await isAnnounced(dataDir, child))) {
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the server ended: ${output}`);
+      if (Date.now() > deadline) throw new Error(`the server did not come up: ${output}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return child;
+  }
+
+  return {
+    url,
+    token,
+    dataDir,
+    get pid() {
+      return running.pid ?? 0;
+    },
+    kill9: () => end(running, 'SIGKILL'),
+    async signal(name) {
+      const since = performance.now();
+      await end(running, name);
+      return { exitCode: running.exitCode, afterMs: performance.now() - since };
+    },
+    async restart() {
+      await end(running, 'SIGTERM');
+      running = await start();
+    },
+    async stop() {
+      await end(running, 'SIGTERM');
+      if (!options.dataDir) await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+/** start.mjs writes its address once it answers; one that names another process is left over from a killed one. */
+async function isAnnounced(dataDir: string, child: ChildProcess): Promise<boolean> {
+  const text = await readFile(join(dataDir, 'server.json'), 'utf8').catch(() => '{}');
+  return (JSON.parse(text) as { pid?: number }).pid === child.pid;
+}
+
+function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  child.kill(signal);
+  return gone;
+}
+
+function withoutInterlude(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const kept = Object.entries(env).filter(([name]) => !/^(INTERLUDE_|HOST$|PORT$|NODE_ENV$|VITEST)/.test(name));
+  return Object.fromEntries(kept) as NodeJS.ProcessEnv;
+}
+
+function anyFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}

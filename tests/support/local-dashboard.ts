@@ -1,0 +1,118 @@
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { Endpoint } from '@/lib/runner/outbox/send';
+import { inProcessServer, type ServerTarget } from './server-target';
+
+/** The dashboard's own handlers behind a real port, with a plug that can be pulled. One to a process. */
+export class LocalDashboard {
+  readonly #target: ServerTarget;
+  #server: Server | null = null;
+  #port = 0;
+  /** The paths of these requests are cut off before anything is done. */
+  cutsOff: (path: string) => boolean = () => false;
+
+  private constructor(target: ServerTarget) {
+    this.#target = target;
+  }
+
+  static async start(): Promise<LocalDashboard> {
+    const dashboard = new LocalDashboard(await inProcessServer());
+    await dashboard.up();
+    return dashboard;
+  }
+
+  readonly endpoint: Endpoint = async () => ({ url: this.url, token: this.token });
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  get token(): string {
+    return this.#target.token;
+  }
+
+  /** Listens, again on the same port after `down`. */
+  up(): Promise<void> {
+    const server = createServer((request, response) => {
+      this.#answer(request, response).catch(() => response.destroy());
+    });
+    this.#server = server;
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.#port, '127.0.0.1', () => {
+        this.#port = (server.address() as AddressInfo).port;
+        resolve();
+      });
+    });
+  }
+
+  /** Connections are cut and refused from now on. */
+  async down(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    if (server === null) return;
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+  }
+
+  async close(): Promise<void> {
+    await this.down();
+    await this.#target.close();
+  }
+
+  /**
+   * As somebody who is signed in, on a connection of its own: one that `fetch` has kept may have been cut by `down`.
+   * @throws Error with the answer where it is a refusal
+   */
+  async request<Answer>(path: string, body?: object): Promise<Answer> {
+    const method = body === undefined ? 'GET' : 'POST';
+    const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' };
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const sent = httpRequest(`${this.url}/api/v1${path}`, { method, headers, agent: false }, resolve);
+      sent.once('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
+    });
+    const answer = await text(response);
+    if ((response.statusCode ?? 0) >= 300) throw new Error(`${path} answered ${response.statusCode}: ${answer}`);
+    return JSON.parse(answer) as Answer;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url ?? '/';
+    if (this.cutsOff(path)) {
+      response.destroy();
+      return;
+    }
+    const { host: _, 'content-encoding': encoding, ...headers } = request.headers as Record<string, string>;
+    const raw = Buffer.from(await request.toArray().then((chunks) => Buffer.concat(chunks)));
+    const body = encoding === 'gzip' ? await unzipped(raw) : raw.toString('utf8');
+    const answer = await this.#target.send(path, {
+      method: request.method ?? 'GET',
+      headers: { ...headers, ...(body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }) },
+      ...(body === '' ? {} : { body }),
+    });
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    response.flushHeaders();
+    if (answer.body === null) {
+      response.end();
+      return;
+    }
+    const content = Readable.fromWeb(answer.body as never);
+    // A client that goes away is told to the stream, as Next does.
+    response.once('close', () => content.destroy());
+    content.on('error', () => response.destroy()).pipe(response);
+  }
+}
+
+async function unzipped(raw: Buffer): Promise<string> {
+  const stream = new Blob([new Uint8Array(raw)]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return await text(Readable.fromWeb(stream as never));
+}

@@ -1,0 +1,107 @@
+import type { EventEntry } from '@/lib/projections/event-entry';
+import { foldObligations, NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
+import { endsEveryTask, foldTasks, taskIdsOf, wakesUnsaid } from '@/lib/projections/tasks';
+import { turnFromEvents } from '@/lib/projections/turn-page';
+import { placeEvents } from '@/lib/projections/turns';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { comparePositions } from '@/lib/protocol/position';
+import type { Obligation, Task, TranscriptPage } from '@/lib/protocol/read-models';
+import { NO_PLACES, type TurnHeader, type TurnPlaces } from '@/lib/protocol/turn-places';
+
+interface Row {
+  entry: EventEntry;
+  turnId: string | null;
+  entityId: string | null;
+}
+
+const OWNER = { sessionId: 's1', agentId: 'a1' };
+
+/**
+ * What the database does with placements, without a database: rows with a turn, moves, folded deltas. The reference for
+ * the projections' own properties; ingest is held to the same ones against libSQL.
+ */
+export class MemoryLog {
+  rows: Row[] = [];
+  readonly headers = new Map<string, TurnHeader>();
+  readonly tasks = new Map<string, Task>();
+  readonly obligations = new Map<string, Obligation>();
+  places: TurnPlaces = NO_PLACES;
+  #owed: ObligationFold = NO_OBLIGATIONS;
+  #position = 0;
+
+  /** Appends a batch. @returns the entries as a live subscriber sees them */
+  append(events: readonly AgUiEvent[], at = 1_000): EventEntry[] {
+    const entries = events.map((event): EventEntry => {
+      this.#position += 1;
+      return { position: String(this.#position), occurredAt: at + this.#position, receivedAt: at, event };
+    });
+    // Positions are shared with other rows: leave holes as the server does.
+    this.#position += 3;
+    const { places, placements } = placeEvents(this.places, entries);
+    this.places = places;
+    for (const { entry, turnId, entityId, turns, moves, removedTurnIds, folds } of placements) {
+      this.rows.push({ entry, turnId, entityId });
+      for (const header of turns) {
+        const known = this.headers.get(header.id);
+        this.headers.set(
+          header.id,
+          known ? { ...header, position: known.position, startedAt: known.startedAt } : header,
+        );
+      }
+      for (const move of moves) {
+        for (const row of this.rows) {
+          if (row.entityId !== move.entityId || row.turnId !== move.fromTurnId) continue;
+          if (move.position === null || row.entry.position === move.position) row.turnId = move.toTurnId;
+        }
+      }
+      for (const id of removedTurnIds) this.headers.delete(id);
+      for (const { entityId: folded, type, fromPosition } of folds) this.#fold(folded, type, fromPosition);
+    }
+    const owed = foldObligations(this.#owed, [...this.obligations.values()], placements, OWNER);
+    this.#owed = owed.fold;
+    for (const { after } of owed.changes) this.obligations.set(after.messageId, after);
+    const ids = taskIdsOf(entries);
+    const everyone = endsEveryTask(entries) || wakesUnsaid(entries);
+    const touched = [...this.tasks.values()].filter((task) => everyone || ids.includes(task.id));
+    for (const task of foldTasks(touched, placements, OWNER)) this.tasks.set(task.position, task);
+    return entries;
+  }
+
+  page(): TranscriptPage {
+    const turns = [...this.headers.values()]
+      .sort((a, b) => comparePositions(a.position, b.position))
+      .map((header) =>
+        turnFromEvents(
+          header,
+          this.rows.filter((row) => row.turnId === header.id).map((row) => row.entry),
+        ),
+      );
+    return { position: String(this.#position), hasMore: false, turns, places: structuredClone(this.places) };
+  }
+
+  /** The events after a position as a resuming subscriber gets them. */
+  after(position: string): EventEntry[] {
+    return this.rows.map((row) => row.entry).filter((entry) => comparePositions(entry.position, position) > 0);
+  }
+
+  #fold(entityId: string, type: string, fromPosition: string): void {
+    const deltas = this.rows.filter(
+      (row) =>
+        row.entityId === entityId &&
+        row.entry.event.type === type &&
+        comparePositions(row.entry.position, fromPosition) >= 0,
+    );
+    const last = deltas.at(-1);
+    if (last === undefined) return;
+    const text = deltas.reduce(
+      (whole, { entry: { event } }) =>
+        event.metadata?.interlude?.whole === true ? String(event.delta) : whole + String(event.delta),
+      '',
+    );
+    const event = { ...last.entry.event, delta: text, metadata: { interlude: { whole: true as const } } };
+    const folded = { ...last, entry: { ...last.entry, event } };
+    this.rows = this.rows
+      .filter((row) => !deltas.includes(row) || row === last)
+      .map((row) => (row === last ? folded : row));
+  }
+}

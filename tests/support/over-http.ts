@@ -1,0 +1,37 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+/** A server of this process on a port, for what only speaks HTTP. */
+export async function overHttp(target: {
+  origin: string;
+  fetch(request: Request): Promise<Response>;
+}): Promise<{ url: string; close(): Promise<void> }> {
+  const server = createServer(async (request, response) => {
+    const gone = new AbortController();
+    response.on('close', () => gone.abort());
+    const headers = new Headers(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+    headers.set('host', new URL(target.origin).host);
+    const body = request.method === 'GET' ? {} : { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' };
+    try {
+      const init = { method: request.method, headers, signal: gone.signal, ...body } as RequestInit;
+      const answer = await target.fetch(new Request(target.origin + request.url, init));
+      response.writeHead(answer.status, Object.fromEntries(answer.headers));
+      response.flushHeaders();
+      if (answer.body) await pipeline(Readable.fromWeb(answer.body as never), response);
+      else response.end();
+    } catch {
+      response.destroy();
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

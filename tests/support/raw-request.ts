@@ -1,0 +1,59 @@
+import { connect, type Socket } from 'node:net';
+
+/** What came back over a bare connection: whatever a client library would have mended or hidden. */
+export interface RawAnswer {
+  /** 0 when the connection was closed without one. */
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Sends bytes and reads until the other side closes. A server that does neither answer nor close fails the caller. */
+export function rawRequest(port: number, ...parts: (string | Uint8Array)[]): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    const chunks: Buffer[] = [];
+    socket.setTimeout(10_000, () => {
+      socket.destroy();
+      reject(new Error(`no answer in time, after: ${Buffer.concat(chunks).toString('latin1').slice(0, 300)}`));
+    });
+    socket.on('data', (chunk) => chunks.push(chunk));
+    // a refused body may meet a connection that is closed already; what was answered counts
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(parse(Buffer.concat(chunks))));
+    for (const part of parts) socket.write(part);
+  });
+}
+
+/** A connection that has sent something and is left alone. */
+export function openSocket(port: number, text: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.off('error', reject).on('error', () => undefined);
+      socket.write(text, () => resolve(socket));
+    });
+  });
+}
+
+function parse(bytes: Buffer): RawAnswer {
+  const text = bytes.toString('latin1');
+  const final = text.startsWith('HTTP/1.1 100') ? text.slice(text.indexOf('\r\n\r\n') + 4) : text;
+  const headEnd = final.indexOf('\r\n\r\n');
+  const [start = '', ...lines] = final.slice(0, Math.max(0, headEnd)).split('\r\n');
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+  const rest = headEnd < 0 ? '' : Buffer.from(final.slice(headEnd + 4), 'latin1').toString('utf8');
+  const body = headers['transfer-encoding'] === 'chunked' ? unchunk(rest) : rest;
+  return { status: Number(/^HTTP\/1\.\d (\d{3})/.exec(start)?.[1] ?? 0), headers, body };
+}
+
+/** Answers here are small: each chunk's text lies between its size and the next line. */
+function unchunk(text: string): string {
+  return text
+    .replace(/^[0-9a-f]+\r\n/i, '')
+    .replace(/\r\n0\r\n[\s\S]*$/, '')
+    .replaceAll(/\r\n[0-9a-f]+\r\n/gi, '');
+}

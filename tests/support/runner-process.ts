@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('./work-runner.mts', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A runner of numbered work as a process of its own, which is started again as often as it is killed. */
+export class WorkRunner {
+  readonly agentId: string;
+  readonly #start: () => ChildProcess;
+  #child: ChildProcess;
+  #acknowledged = 0;
+  #steps: number | null = null;
+  #finishing = false;
+  #failure: Error | null = null;
+  readonly #watchers = new Set<() => void>();
+
+  constructor(agentId: string, folder: string, server: { url: string; token: string }) {
+    this.agentId = agentId;
+    const args = ['--import', 'tsx', program, agentId, join(folder, `${agentId}.db`), server.url];
+    const env = { ...process.env, RUNNER_TOKEN: server.token };
+    this.#start = () =>
+      spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    this.#child = this.#launch();
+  }
+
+  /** Resolves once the server has acknowledged something more than at the call. */
+  async progress(): Promise<void> {
+    const before = this.#acknowledged;
+    await this.#until(() => this.#acknowledged > before);
+  }
+
+  /** Something says the server is back. */
+  kick(): void {
+    if (this.#child.connected) this.#child.send('kick');
+  }
+
+  /** Power off, and on again. */
+  async kill9(): Promise<void> {
+    const child = this.#child;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await gone;
+    this.#child = this.#launch();
+  }
+
+  /** @returns how many steps it has done, once all of it is acknowledged */
+  async finish(): Promise<number> {
+    this.#finishing = true;
+    this.#child.send('finish');
+    await this.#until(() => this.#steps !== null);
+    return this.#steps ?? 0;
+  }
+
+  /** Ends it wherever it is. */
+  end(): void {
+    this.#child.removeAllListeners('exit');
+    this.#child.kill('SIGKILL');
+  }
+
+  #launch(): ChildProcess {
+    const child = this.#start();
+    child.on('message', (told: { acknowledged?: number; steps?: number }) => {
+      this.#acknowledged = told.acknowledged ?? this.#acknowledged;
+      this.#steps = told.steps ?? this.#steps;
+      this.#tell();
+    });
+    child.once('exit', (code, signal) => {
+      if (signal === 'SIGKILL' || (code === 0 && this.#finishing)) return;
+      this.#failure = new Error(`the runner ${this.agentId} ended by itself (${signal ?? code})`);
+      this.#tell();
+    });
+    return child;
+  }
+
+  async #until(condition: () => boolean): Promise<void> {
+    while (!condition()) {
+      if (this.#failure) throw this.#failure;
+      await new Promise<void>((resolve) => this.#watchers.add(resolve));
+    }
+  }
+
+  #tell(): void {
+    for (const tell of this.#watchers) tell();
+    this.#watchers.clear();
+  }
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import {
+  type ClaudeQuery,
+  loadClaudeSdk,
+  type PermissionResult,
+  type QueryOptions,
+  type UserMessage,
+} from '@/lib/runner/sources/claude/claude-sdk';
+import { MARK, markedProcesses } from '@/lib/runner/sources/claude/marked-processes';
+import type { ModelScript } from '../fixtures/recordings/make/model.mjs';
+import { claudeHome } from './claude-home';
+import { type CliRun, runCli, startCli } from './cli';
+import type { LiveServer } from './live-server';
+import { Operator } from './operator';
+
+/**
+ * The real Claude Code as somebody runs it by himself, with Interlude's hooks installed in his settings and the
+ * companion beside it. Nothing of ours drives it: the dashboard knows what the hooks and the transcript tell.
+ */
+export interface TerminalStage {
+  /** The project. */
+  cwd: string;
+  operator: Operator;
+  /** Types a prompt where Claude Code runs. */
+  type(text: string): void;
+  interrupt(): Promise<unknown>;
+  stopTask(taskId: string): Promise<void>;
+  /** Starts a companion, also after one that was killed. Resolves when it follows the terminals. */
+  companion(): Promise<void>;
+  /** Power off for the companion: no signal handler runs. */
+  killCompanion(): Promise<void>;
+  /** Leaves Claude Code. */
+  leave(): Promise<void>;
+  problems(): string[];
+}
+
+/** What the person there answers when Claude Code asks. Without it nothing is asked. */
+export type Permit = (tool: string, input: Record<string, unknown>) => Promise<PermissionResult>;
+
+export async function terminalStage(server: LiveServer, script: ModelScript, permit?: Permit): Promise<TerminalStage> {
+  const { cwd, config, claudeEnv, runnerEnv, problems, remove } = await claudeHome(server, script);
+  const sessionId = randomUUID();
+  const typed = new Typed();
+  let beside: CliRun | null = null;
+  let query: ClaudeQuery | null = null;
+  let left: Promise<void> = Promise.resolve();
+
+  async function companion() {
+    const started = startCli(['runner', 'hooks', '--agent', `terminal-${sessionId.slice(0, 8)}`], runnerEnv);
+    beside = started;
+    await new Promise<void>((resolve, reject) => {
+      started.process.stderr?.on('data', (chunk) => `${chunk}`.includes('follows the terminals') && resolve());
+      void started.ended.then((end) => reject(new Error(`the companion ended: ${JSON.stringify(end)}`)));
+    });
+  }
+
+  async function killCompanion() {
+    beside?.process.kill('SIGKILL');
+    await beside?.ended;
+  }
+
+  async function leave() {
+    typed.close();
+    query?.close();
+    await left;
+  }
+
+  onTestFinished(async () => {
+    await leave();
+    await killCompanion();
+    for (const { pid } of (await markedProcesses(sessionId)) ?? []) process.kill(pid, 'SIGKILL');
+    await remove();
+  });
+
+  const installed = await runCli(['hooks', 'install', '--settings', join(config, 'settings.json')], runnerEnv);
+  if (installed.exitCode !== 0) throw new Error(installed.stderr);
+  await companion();
+  const sdk = await loadClaudeSdk([process.env.INTERLUDE_CLAUDE_SDK_DIR]);
+  if (sdk === null) throw new Error('the Agent SDK is not installed; "npm run test:agents" installs it');
+  const asking: Partial<QueryOptions> = permit
+    ? { permissionMode: 'default', canUseTool: permit }
+    : { permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true };
+  const options: Omit<QueryOptions, 'spawnClaudeCodeProcess'> = {
+    cwd,
+    env: { PATH: process.env.PATH, ...claudeEnv, [MARK]: sessionId },
+    model: 'claude-sonnet-4-5',
+    settingSources: ['user'],
+    systemPrompt: { type: 'preset', preset: 'claude_code' },
+    includePartialMessages: true,
+    perTaskStopAffordance: true,
+    sessionId,
+    ...asking,
+  };
+  // The SDK starts the process itself where nobody else does.
+  const running = sdk.query({ prompt: typed.messages(), options: options as QueryOptions });
+  query = running;
+  left = drain(running);
+
+  return {
+    cwd,
+    operator: new Operator(server, sessionId),
+    type: (text) => typed.push(text),
+    interrupt: () => running.interrupt(),
+    stopTask: (taskId) => running.stopTask(taskId),
+    companion,
+    killCompanion,
+    leave,
+    problems,
+  };
+}
+
+/** A query ends with an error when it is closed in mid-turn. What went wrong before shows in the transcript. */
+async function drain(query: ClaudeQuery): Promise<void> {
+  try {
+    for await (const _ of query) {
+      // nobody listens here: the dashboard has the hooks only
+    }
+  } catch {
+    // closed
+  }
+}
+
+class Typed {
+  #waiting: string[] = [];
+  #wake = () => {};
+  #closed = false;
+
+  push(text: string): void {
+    this.#waiting.push(text);
+    this.#wake();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  async *messages(): AsyncGenerator<UserMessage> {
+    while (!this.#closed) {
+      const text = this.#waiting.shift();
+      if (text === undefined) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        continue;
+      }
+      const message = { role: 'user' as const, content: [{ type: 'text' as const, text }] };
+      yield { type: 'user', message, parent_tool_use_id: null, uuid: randomUUID() };
+    }
+  }
+}

@@ -1,0 +1,258 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ConnectionState } from '@/components/live/connection-state';
+import { LiveConnection } from '@/components/live/live-connection';
+import type { RowFrame } from '@/components/live/row-frame';
+import { eventFrame, type ScriptedStream, scriptedFetch } from './scripted-stream';
+
+function reader() {
+  const positions: string[] = [];
+  return {
+    positions,
+    resets: 0,
+    frames(frames: RowFrame[]) {
+      for (const frame of frames) positions.push(frame.id);
+    },
+    reset() {
+      this.resets += 1;
+    },
+  };
+}
+
+describe('LiveConnection', () => {
+  let script: ReturnType<typeof scriptedFetch>;
+  let states: string[];
+  let connection: LiveConnection;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    script = scriptedFetch();
+    states = [];
+    connection = new LiveConnection({
+      fetch: script.fetch,
+      random: () => 0.5,
+      onState: (state: ConnectionState) => states.push(state.status),
+    });
+  });
+  afterEach(() => {
+    connection.close();
+    vi.useRealTimers();
+  });
+
+  const settle = () => vi.advanceTimersByTimeAsync(20);
+  const stream = (at: number) => script.streams[at] as ScriptedStream;
+
+  it('asks once for all topics of a page, from the smallest position any of them needs', async () => {
+    connection.subscribe('session:s', '7', reader());
+    connection.subscribe('fleet', '5', reader());
+    await settle();
+    expect(script.streams).toHaveLength(1);
+    expect(stream(0)).toMatchObject({ topics: ['fleet', 'session:s'], after: '5' });
+  });
+
+  it('gives each reader what comes after its own position, once and in order', async () => {
+    const [early, late] = [reader(), reader()];
+    connection.subscribe('session:s', '1', early);
+    connection.subscribe('session:s', '3', late);
+    await settle();
+    stream(0).accept().send(eventFrame('s', 2), eventFrame('s', 3), eventFrame('s', 4));
+    await settle();
+    expect(early.positions).toEqual(['2', '3', '4']);
+    expect(late.positions).toEqual(['4']);
+  });
+
+  it('says live only when it is up to date', async () => {
+    connection.subscribe('session:s', '1', reader());
+    await settle();
+    stream(0).accept().send(eventFrame('s', 2));
+    await settle();
+    expect(connection.state.status).toBe('connecting');
+    stream(0).send({ event: 'up-to-date', data: { position: '2' } });
+    await settle();
+    expect(connection.state.status).toBe('live');
+  });
+
+  it('repeats nothing to a reader when another topic needs the stream from further back', async () => {
+    const first = reader();
+    connection.subscribe('session:s', '10', first);
+    await settle();
+    stream(0)
+      .accept()
+      .send(eventFrame('s', 11), { event: 'up-to-date', data: { position: '12' } });
+    await settle();
+    const second = reader();
+    connection.subscribe('session:t', '4', second);
+    await settle();
+    expect(stream(0).aborted).toBe(true);
+    expect(stream(1)).toMatchObject({ topics: ['session:s', 'session:t'], after: '4' });
+    stream(1).accept().send(eventFrame('t', 5), eventFrame('s', 11), eventFrame('t', 12), eventFrame('s', 13));
+    await settle();
+    expect(first.positions).toEqual(['11', '13']);
+    expect(second.positions).toEqual(['5', '12']);
+    expect(states).toEqual(['live']);
+  });
+
+  it('leaves no hole when a topic is asked for again from before what is kept, while frames still arrive', async () => {
+    const first = reader();
+    connection.subscribe('session:s', '10', first);
+    await settle();
+    stream(0)
+      .accept()
+      .send({ event: 'up-to-date', data: { position: '10' } });
+    await settle();
+    const second = reader();
+    connection.subscribe('session:s', '5', second);
+    // The old stream goes on until the new one is asked for.
+    stream(0).send(eventFrame('s', 11));
+    await vi.advanceTimersByTimeAsync(1);
+    await settle();
+    expect(stream(1).after).toBe('5');
+    stream(1).accept().send(eventFrame('s', 6), eventFrame('s', 11), eventFrame('s', 12));
+    await settle();
+    expect(second.positions).toEqual(['6', '11', '12']);
+    expect(first.positions).toEqual(['11', '12']);
+  });
+
+  it('serves a view that is opened again soon without a new request', async () => {
+    const id = connection.subscribe('session:s', '1', reader());
+    await settle();
+    stream(0).accept().send(eventFrame('s', 2), eventFrame('s', 3));
+    await settle();
+    connection.unsubscribe(id);
+    stream(0).send(eventFrame('s', 4));
+    await settle();
+    const again = reader();
+    connection.subscribe('session:s', '2', again);
+    await settle();
+    expect(script.streams).toHaveLength(1);
+    expect(again.positions).toEqual(['3', '4']);
+  });
+
+  it('drops a topic nobody has read for a while, and keeps the others without loss', async () => {
+    const kept = reader();
+    connection.subscribe('fleet', '1', kept);
+    const id = connection.subscribe('session:s', '1', reader());
+    await settle();
+    stream(0)
+      .accept()
+      .send({ event: 'up-to-date', data: { position: '9' } });
+    connection.unsubscribe(id);
+    await vi.advanceTimersByTimeAsync(45_000);
+    expect(script.streams.at(-1)).toMatchObject({ topics: ['fleet'], after: '9' });
+  });
+
+  it('resumes after the last frame when the stream is cut, and says so meanwhile', async () => {
+    const r = reader();
+    connection.subscribe('session:s', '1', r);
+    await settle();
+    stream(0)
+      .accept()
+      .send(eventFrame('s', 2), { event: 'up-to-date', data: { position: '2' } }, eventFrame('s', 3));
+    await settle();
+    stream(0).cut();
+    await settle();
+    expect(connection.state).toMatchObject({ status: 'reconnecting', attempt: 1 });
+    await vi.advanceTimersByTimeAsync(500);
+    expect(stream(1).after).toBe('3');
+    stream(1)
+      .accept()
+      .send(eventFrame('s', 4), { event: 'up-to-date', data: { position: '4' } });
+    await settle();
+    expect(r.positions).toEqual(['2', '3', '4']);
+    expect(connection.state).toMatchObject({ status: 'live', attempt: 0 });
+  });
+
+  it('does not take a frame that was cut off in the middle', async () => {
+    const r = reader();
+    connection.subscribe('session:s', '1', r);
+    await settle();
+    stream(0).accept().raw('id: 2\nevent: session-event\ndata: {"sessionId":"s"');
+    await settle();
+    stream(0).cut();
+    await vi.advanceTimersByTimeAsync(600);
+    expect(r.positions).toEqual([]);
+    expect(stream(1).after).toBe('1');
+  });
+
+  it('waits longer after each failure, up to ten seconds, and not at all once it is woken', async () => {
+    connection.subscribe('session:s', '1', reader());
+    await settle();
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 7; attempt++) {
+      stream(script.streams.length - 1).refuse(503);
+      const before = script.streams.length;
+      const from = Date.now();
+      while (script.streams.length === before) await vi.advanceTimersByTimeAsync(5);
+      waits.push(Math.round((Date.now() - from) / 250) * 250);
+    }
+    expect(waits).toEqual([500, 750, 1500, 3000, 6000, 7500, 7500].map((ms) => expect.closeTo(ms, -3)));
+    stream(script.streams.length - 1).refuse(503);
+    await settle();
+    const before = script.streams.length;
+    connection.wake();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(script.streams).toHaveLength(before + 1);
+  });
+
+  it('takes forty silent seconds for a dead connection, and heartbeats for a live one', async () => {
+    connection.subscribe('session:s', '1', reader());
+    await settle();
+    stream(0).accept();
+    await vi.advanceTimersByTimeAsync(30_000);
+    stream(0).raw(': hb\n\n');
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(stream(0).aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(11_000);
+    expect(stream(0).aborted).toBe(true);
+    expect(script.streams).toHaveLength(2);
+  });
+
+  it('opens again at once after a bye, without a word about it', async () => {
+    connection.subscribe('session:s', '1', reader());
+    await settle();
+    stream(0)
+      .accept()
+      .send({ event: 'up-to-date', data: { position: '6' } }, { event: 'bye', data: { reason: 'planned' } });
+    await settle();
+    expect(stream(1).after).toBe('6');
+    expect(states).toEqual(['live']);
+  });
+
+  it('resets its readers after a gap and says Gap for a while', async () => {
+    const r = reader();
+    connection.subscribe('session:s', '1', r);
+    await settle();
+    stream(0)
+      .accept('gap', '90')
+      .send({ event: 'up-to-date', data: { position: '90' } });
+    await settle();
+    expect(r.resets).toBe(1);
+    expect(connection.state.status).toBe('gap');
+    await vi.advanceTimersByTimeAsync(21_000);
+    expect(connection.state.status).toBe('live');
+  });
+
+  it('stops when it is signed out, until somebody looks again', async () => {
+    connection.subscribe('session:s', '1', reader());
+    await settle();
+    stream(0).refuse(401);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(connection.state.status).toBe('signed-out');
+    expect(script.streams).toHaveLength(1);
+    connection.wake();
+    await settle();
+    stream(1)
+      .accept()
+      .send({ event: 'up-to-date', data: { position: '1' } });
+    await settle();
+    expect(connection.state.status).toBe('live');
+  });
+
+  it('passes over frames of a kind it does not know', async () => {
+    const r = reader();
+    connection.subscribe('session:s', '1', r);
+    await settle();
+    stream(0).accept().raw('id: 2\nevent: hologram\ndata: {}\n\n').send(eventFrame('s', 3));
+    await settle();
+    expect(r.positions).toEqual(['3']);
+  });
+});

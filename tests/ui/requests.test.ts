@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { outboxFacts } from '@/components/agents/outbox-facts';
+import { foldObligationRows } from '@/components/obligations/use-obligations';
+import { answersOf, questionsOf } from '@/components/requests/questions';
+import { repliesToSay } from '@/components/transcript/reply-link';
+import type { Obligation } from '@/lib/protocol/read-models';
+import { aMessage } from './rows';
+
+describe('a question', () => {
+  const input = {
+    questions: [
+      { question: 'Which?', options: [{ label: 'A', description: 'the first' }, 'B', 7], multiSelect: true },
+      { header: 'no question' },
+      { question: 'Why?' },
+    ],
+  };
+
+  it('has the options its input names, and leaves out what is none', () => {
+    expect(questionsOf({ title: 't', input })).toEqual([
+      {
+        text: 'Which?',
+        header: null,
+        options: [
+          { label: 'A', description: 'the first' },
+          { label: 'B', description: null },
+        ],
+        multiSelect: true,
+      },
+      { text: 'Why?', header: null, options: [], multiSelect: false },
+    ]);
+  });
+
+  it('is free text where its input has another shape', () => {
+    for (const other of [null, 'text', [], { questions: 'x' }, { questions: [] }]) {
+      expect(questionsOf({ title: 'Go on?', input: other })).toMatchObject([{ text: 'Go on?', options: [] }]);
+    }
+  });
+
+  it('is answered once every part of it is', () => {
+    const questions = questionsOf({ title: 't', input });
+    expect(answersOf(questions, [{ labels: ['A'], other: '' }])).toBeNull();
+    const whole = [
+      { labels: ['A'], other: ' more ' },
+      { labels: [], other: 'because' },
+    ];
+    expect(answersOf(questions, whole)).toEqual({ 'Which?': ['A', 'more'], 'Why?': 'because' });
+  });
+});
+
+describe('a reply', () => {
+  const user = (id: string) => aMessage({ id, role: 'user' });
+  const answer = (...replyTo: string[]) => aMessage({ id: 'a', replyTo });
+
+  it('needs no link to what stands right before it', () => {
+    expect(repliesToSay([user('u1'), user('u2'), answer('u1', 'u2')], 2)).toBe('');
+  });
+
+  it('says it once, however many texts answer the same', () => {
+    expect(repliesToSay([answer('u0'), answer('u0')], 1)).toBe('');
+    expect(repliesToSay([answer('u0'), answer('u0')], 0)).toBe('u0');
+  });
+
+  it('links to what stands further up', () => {
+    expect(repliesToSay([user('u1'), aMessage({ id: 'a1' }), answer('u1')], 2)).toBe('u1');
+    expect(repliesToSay([user('u2'), answer('u1', 'u2')], 1)).toBe('u1');
+  });
+});
+
+describe('what is owed', () => {
+  const row = (messageId: string, state: Obligation['state'], position: string) =>
+    ({
+      messageId,
+      sessionId: 's',
+      state,
+      position,
+      from: { kind: 'person', id: 'p' },
+      text: '',
+      sentAt: 1,
+    }) as Obligation;
+
+  it('leaves the list when it is answered or waived, and comes to its end when it is new', () => {
+    const list = foldObligationRows([], [row('m2', 'owed', '11'), row('m1', 'owed', '9')]);
+    expect(list.map(({ messageId }) => messageId)).toEqual(['m1', 'm2']);
+    const next = foldObligationRows(list, [row('m1', 'answered', '9'), row('m3', 'owed', '12')]);
+    expect(next.map(({ messageId }) => messageId)).toEqual(['m2', 'm3']);
+    expect(foldObligationRows(next, [row('m2', 'waived', '11'), row('m3', 'answered', '12')])).toEqual([]);
+  });
+});
+
+describe('a runner’s outbox', () => {
+  it('is told as the status says it, and not at all where that says nothing', () => {
+    expect(outboxFacts({ outbox: { depth: 2, oldestAgeMs: 900, poisoned: 1, lost: 0 } })).toEqual({
+      depth: 2,
+      oldestAgeMs: 900,
+      poisoned: 1,
+      lost: 0,
+    });
+    expect([outboxFacts(null), outboxFacts({}), outboxFacts({ outbox: 'full' }), outboxFacts({ outbox: {} })]).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
+  });
+});

@@ -1,0 +1,110 @@
+import type { Item, MessageItem, SessionSummary, Task, TaskItem, ToolCallItem, Turn } from '@/lib/protocol/read-models';
+
+/** Rows of the read models, whole, of which a test says only what matters to it. */
+
+export function aSession(fields: Partial<SessionSummary> = {}): SessionSummary {
+  return {
+    id: 's',
+    agentId: 'agent-1',
+    title: 'Do it',
+    state: 'idle',
+    stateReason: null,
+    stateSince: 1_000,
+    openTurnId: null,
+    lastTurnKind: 'user',
+    turnCount: 1,
+    runningTaskCount: 0,
+    pendingRequestCount: 0,
+    lostCount: 0,
+    quarantinedCount: 0,
+    owedCount: 0,
+    lastText: null,
+    startedAt: 1_000,
+    lastEventAt: 1_000,
+    updatedPosition: '1',
+    ...fields,
+  };
+}
+
+export function aTask(fields: Partial<Task> = {}): Task {
+  return {
+    id: 't1',
+    runId: null,
+    sessionId: 's',
+    agentId: 'agent-1',
+    kind: 'shell',
+    description: 'Poll',
+    status: 'running',
+    summary: null,
+    exitCode: null,
+    error: null,
+    outputFile: null,
+    usage: null,
+    lastToolName: null,
+    toolCallId: null,
+    parentTaskId: null,
+    startedAt: 1_000,
+    endedAt: null,
+    startedInTurnId: 'r1',
+    answeredInTurnId: null,
+    position: '10',
+    ...fields,
+  };
+}
+
+export function aTurn(fields: Partial<Turn> = {}): Turn {
+  return {
+    id: 'r1',
+    kind: 'user',
+    state: 'finished',
+    position: '1',
+    trigger: null,
+    userMessageIds: [],
+    parentTurnId: null,
+    startedAt: 1_000,
+    endedAt: 3_000,
+    error: null,
+    items: [],
+    ...fields,
+  };
+}
+
+export function aMessage(fields: Partial<MessageItem> = {}): MessageItem {
+  return {
+    kind: 'message',
+    id: 'm1',
+    position: '2',
+    at: 1_000,
+    role: 'assistant',
+    name: null,
+    text: 'Hello',
+    streaming: false,
+    delivery: null,
+    deliveryReason: null,
+    replyTo: [],
+    clientId: null,
+    ...fields,
+  };
+}
+
+export function aCall(fields: Partial<ToolCallItem> = {}): ToolCallItem {
+  return {
+    kind: 'tool-call',
+    id: 'c1',
+    position: '3',
+    at: 1_000,
+    name: 'Bash',
+    args: { command: 'npm test' },
+    argsText: '{"command":"npm test"}',
+    result: 'ok',
+    status: 'completed',
+    endedAt: 2_000,
+    ...fields,
+  };
+}
+
+export function aTaskMoment(fields: Partial<TaskItem> = {}): TaskItem {
+  return { kind: 'task', id: 't1', position: '10', at: 1_000, runId: null, phase: 'started', ...fields };
+}
+
+export type { Item };

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { groupSessions } from '@/components/sessions/session-groups';
+import { describeState, sessionTitle } from '@/components/sessions/session-words';
+import { foldSessionList } from '@/components/sessions/use-sessions';
+import type { SessionList } from '@/lib/protocol/read-models';
+import { aSession } from './rows';
+
+describe('the session list', () => {
+  it('puts first what needs a person, and leaves out groups without sessions', () => {
+    const states = ['done', 'idle', 'working', 'waiting', 'failed'] as const;
+    const groups = groupSessions(
+      states.map((state) => aSession({ id: state, state })),
+      '',
+    );
+    expect(groups.map((group) => group.state)).toEqual(['failed', 'waiting', 'working', 'idle', 'done']);
+    expect(groupSessions([aSession({ state: 'idle' })], '')).toHaveLength(1);
+  });
+
+  it('keeps working sessions in place while they work', () => {
+    const [a, b] = [
+      aSession({ id: 'a', state: 'working', stateSince: 2, lastEventAt: 5 }),
+      aSession({ id: 'b', state: 'working', stateSince: 1, lastEventAt: 99 }),
+    ];
+    expect(groupSessions([b, a], '')[0]?.sessions.map(({ id }) => id)).toEqual(['a', 'b']);
+  });
+
+  it('finds by every word, in title, agent, id or last words', () => {
+    const sessions = [
+      aSession({ id: 'x1', title: 'Deploy staging', agentId: 'blue' }),
+      aSession({ id: 'x2', title: 'Run tests', lastText: 'All staging checks pass' }),
+    ];
+    const ids = (search: string) =>
+      groupSessions(sessions, search).flatMap((group) => group.sessions.map(({ id }) => id));
+    expect(ids('STAGING')).toEqual(['x1', 'x2']);
+    expect(ids('staging blue')).toEqual(['x1']);
+    expect(ids('x2')).toEqual(['x2']);
+    expect(ids('nothing')).toEqual([]);
+  });
+
+  it('says that an idle session has tasks running', () => {
+    expect(describeState(aSession({ state: 'idle', runningTaskCount: 2 }))).toBe('Idle, 2 tasks running');
+    expect(describeState(aSession({ state: 'idle', runningTaskCount: 1 }))).toBe('Idle, 1 task running');
+    expect(describeState(aSession({ state: 'waiting' }))).toBe('Waiting');
+  });
+
+  it('calls a session by its first words, made harmless, or by its id', () => {
+    expect(sessionTitle(aSession({ title: 'Fix \u001b[31mthe\u202e bug' }))).toBe('Fix the bug');
+    expect(sessionTitle(aSession({ title: null, id: '0123456789' }))).toBe('Session 01234567');
+    expect(sessionTitle(aSession({ title: 'x'.repeat(120) }))).toMatch(/…$/);
+  });
+
+  it('takes a changed row for the old one, and a new row besides', () => {
+    const sessions = [aSession({ id: 'a' }), aSession({ id: 'b' })];
+    const list: SessionList = { position: '1', sessions, hasMore: true };
+    const next = foldSessionList(list, [
+      { event: 'session', id: '2', data: aSession({ id: 'b', state: 'working' }) },
+      { event: 'session', id: '3', data: aSession({ id: 'c' }) },
+      { event: 'session', id: '4', data: aSession({ id: 'b', state: 'failed' }) },
+    ]);
+    expect([next.position, next.hasMore]).toEqual(['4', true]);
+    expect(next.sessions.map(({ id, state }) => [id, state])).toEqual([
+      ['a', 'idle'],
+      ['b', 'failed'],
+      ['c', 'idle'],
+    ]);
+    expect(next.sessions[0]).toBe(list.sessions[0]);
+  });
+});

@@ -1,0 +1,134 @@
+import type { ReactElement } from 'react';
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
+import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import { TurnArticle } from '@/components/transcript/turn-article';
+import { countItemsAfter } from '@/components/transcript/use-tail';
+import { NowProvider } from '@/components/ui/now';
+import type { Task, Turn } from '@/lib/protocol/read-models';
+import { aCall, aMessage, aTask, aTaskMoment, aTurn } from './rows';
+
+function Page({ turns, tasks }: { turns: Turn[]; tasks: Task[] }): ReactElement {
+  return (
+    <NowProvider renderedAt={63_000}>
+      <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
+        {turns.map((turn) => (
+          <TurnArticle key={turn.id} turn={turn} flash={false} />
+        ))}
+      </TranscriptSlotsProvider>
+    </NowProvider>
+  );
+}
+
+const render = (turns: Turn[], tasks: Task[] = []) => renderToStaticMarkup(<Page turns={turns} tasks={tasks} />);
+const names = (markup: string, role: 'article' | 'group') =>
+  [
+    ...markup.matchAll(
+      role === 'article' ? /<article[^>]*aria-label="([^"]*)"/g : /role="group"[^>]*aria-label="([^"]*)"/g,
+    ),
+  ].map((match) => match[1]?.replaceAll('&#x27;', "'"));
+
+describe('a turn', () => {
+  const started = aTurn({ id: 'r1', items: [aTaskMoment()] });
+  const ended = aTask({ status: 'failed', exitCode: 3, endedAt: 4_000, answeredInTurnId: 'r2', summary: 'No luck' });
+  const woken = aTurn({
+    id: 'r2',
+    kind: 'between-run',
+    position: '20',
+    trigger: { kind: 'task', taskIds: ['t1'] },
+    items: [
+      aTaskMoment({ position: '21', phase: 'failed' }),
+      aMessage({ position: '22', text: 'Poll exited with code 3' }),
+    ],
+  });
+
+  it('is named by who it answers', () => {
+    const none = aTurn({ id: 'none:5', kind: 'none', position: '5' });
+    expect(names(render([started, none, woken], [ended]), 'article')).toEqual([
+      'User turn',
+      'Outside any turn',
+      'Between-run turn: woken by Poll (failed, exit 3)',
+    ]);
+  });
+
+  it('names every task of those that ended together', () => {
+    const turn = { ...woken, trigger: { kind: 'task' as const, taskIds: ['t1', 't2', 't3'] } };
+    const other = aTask({ id: 't2', description: 'Lint', status: 'completed', exitCode: 0, position: '11' });
+    expect(names(render([started, turn], [ended, other]), 'article')[1]).toBe(
+      'Between-run turn: woken by Poll (failed, exit 3), Lint (completed), task t3',
+    );
+  });
+
+  it.each([
+    ['timer', 'a timer'],
+    ['agent', 'another agent'],
+    ['unknown', 'something it did not name'],
+  ] as const)('woken by no task says what it knows: %s', (kind, words) => {
+    const turn = { ...woken, trigger: { kind, taskIds: [] } };
+    expect(names(render([turn]), 'article')).toEqual([`Between-run turn: woken by ${words}`]);
+  });
+
+  it('links to the card of what woke it, and the card links back', () => {
+    const markup = render([started, woken], [ended]);
+    expect(markup).toContain('href="#task-10"');
+    expect(markup).toContain('id="task-10"');
+    expect(markup).toContain('href="#turn-r2"');
+    expect(markup).toContain('id="turn-r2"');
+  });
+
+  it('has one card per task, at its start', () => {
+    expect(names(render([started, woken], [ended]), 'group')).toEqual(['Task Poll: failed']);
+  });
+
+  it('stands in for the card when that is not loaded', () => {
+    expect(names(render([woken], [ended]), 'group')).toEqual(['Task Poll: failed']);
+  });
+
+  it('shows a running task with its clock', () => {
+    expect(render([started], [aTask({ startedAt: 1_000 })])).toMatch(/Task Poll: running[\s\S]*>1:02</);
+  });
+
+  it('shows the call that started a task in its card only', () => {
+    const turn = aTurn({ items: [aCall({ position: '9' }), aTaskMoment()] });
+    const markup = render([turn], [aTask({ toolCallId: 'c1' })]);
+    expect(markup.match(/npm test/g)).toHaveLength(1);
+    expect(markup.indexOf('role="group"')).toBeLessThan(markup.indexOf('npm test'));
+  });
+
+  it('says why it failed, and that it was interrupted', () => {
+    const failed = aTurn({ state: 'failed', error: { message: 'Credit balance is too low', code: 'api_error' } });
+    expect(render([failed])).toContain('Credit balance is too low');
+    expect(render([aTurn({ state: 'interrupted' })])).toContain('Interrupted');
+  });
+
+  it('tells when it ended without a word', () => {
+    expect(render([{ ...woken, items: [] }], [ended])).toContain('It ended without a word');
+    expect(render([woken], [ended])).not.toContain('It ended without a word');
+  });
+
+  it('marks a message that no turn has answered yet', () => {
+    const queued = aTurn({ id: 'none:1', kind: 'none', items: [aMessage({ role: 'user', text: 'And now?' })] });
+    expect(render([queued])).toContain('Queued');
+    expect(render([aTurn({ items: [aMessage({ role: 'user' })] })])).not.toContain('Queued');
+  });
+});
+
+describe('what came while the reader was away', () => {
+  it('counts everything said and done since', () => {
+    const turns = [
+      aTurn({ id: 'a', position: '1', items: [aMessage({ position: '2' })] }),
+      aTurn({ id: 'b', position: '3', items: [aMessage({ position: '4' }), aCall({ position: '6' })] }),
+      aTurn({ id: 'c', position: '7', items: [aMessage({ position: '8' })] }),
+    ];
+    expect(countItemsAfter(turns, '4', '8')).toBe(2);
+    expect(countItemsAfter(turns, '8', '8')).toBe(0);
+    expect(countItemsAfter([], '8', '8')).toBe(0);
+  });
+
+  it('counts a message that has been growing since as one', () => {
+    const turns = [aTurn({ state: 'open', items: [aMessage({ position: '2', streaming: true })] })];
+    expect(countItemsAfter(turns, '5', '9')).toBe(1);
+    expect(countItemsAfter(turns, '5', '5')).toBe(0);
+  });
+});

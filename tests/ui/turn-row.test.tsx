@@ -1,0 +1,36 @@
+import { isValidElement, type ReactElement } from 'react';
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { BrokenTurn, TurnRow } from '@/components/transcript/turn-row';
+import { Boundary } from '@/components/ui/boundary';
+import { aTurn } from './rows';
+
+/** The boundary that stands around a turn, as React keeps it; renderers without a document catch nothing. */
+function boundaryAround(row: ReactElement<{ turn: ReturnType<typeof aTurn>; flash: boolean }>): Boundary {
+  const element = TurnRow(row.props);
+  if (!isValidElement<Boundary['props']>(element) || element.type !== Boundary) throw new Error('no boundary');
+  return new Boundary(element.props);
+}
+
+describe('a turn that can’t be rendered', () => {
+  const turn = aTurn({ id: 'r1' });
+
+  it('is one line with a way to reload, at the turn’s own address', () => {
+    const boundary = boundaryAround(<TurnRow turn={turn} flash={false} />);
+    expect(boundary.render()).toBe(boundary.props.children);
+    boundary.state = { ...boundary.state, ...Boundary.getDerivedStateFromError() };
+    const markup = renderToStaticMarkup(boundary.render());
+    expect(markup).toBe(renderToStaticMarkup(<BrokenTurn turn={turn} />));
+    expect(markup).toContain('This turn can’t be shown.');
+    expect(markup).toContain('>Reload</button>');
+    expect(markup).toContain('id="turn-r1"');
+  });
+
+  it('is tried again when it has changed, and only then', () => {
+    const boundary = boundaryAround(<TurnRow turn={turn} flash={false} />);
+    const failed = { ...boundary.state, ...Boundary.getDerivedStateFromError() };
+    expect(Boundary.getDerivedStateFromProps(boundary.props, failed)).toBeNull();
+    const changed = { ...boundary.props, of: aTurn({ id: 'r1' }) };
+    expect(Boundary.getDerivedStateFromProps(changed, failed)).toEqual({ failed: false, of: changed.of });
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { CONNECTION_STATUSES, nextConnectionState } from '@/components/live/connection-state';
+import { tellingArgument, toolName } from '@/components/transcript/tool-words';
+import { formatAgo, formatClock, formatDuration, plural } from '@/components/ui/duration';
+import { aCall } from './rows';
+
+describe('times', () => {
+  it.each([
+    [-5_000, '0:00'],
+    [3_999, '0:03'],
+    [724_000, '12:04'],
+    [3_753_000, '1:02:33'],
+  ])('a clock at %i ms shows %s', (ms, shown) => expect(formatClock(ms)).toBe(shown));
+
+  it.each([
+    [-1, '0.0 s'],
+    [420, '0.4 s'],
+    [9_960, '9 s'],
+    [12_400, '12 s'],
+    [200_000, '3 m 20 s'],
+    [7_500_000, '2 h 5 m'],
+  ])('%i ms took %s', (ms, shown) => expect(formatDuration(ms)).toBe(shown));
+
+  it.each([
+    [-60_000, 'now'],
+    [4_000, 'now'],
+    [12_000, '12s'],
+    [180_000, '3m'],
+    [7_200_000, '2h'],
+    [432_000_000, '5d'],
+  ])('%i ms ago is %s', (ms, shown) => expect(formatAgo(ms)).toBe(shown));
+
+  it('counts one thing in the singular', () => {
+    expect([plural(0, 'task'), plural(1, 'task'), plural(2, 'task')]).toEqual(['0 tasks', '1 task', '2 tasks']);
+  });
+});
+
+describe('a tool call on one line', () => {
+  it.each([
+    [{ command: 'npm test\n  --watch', description: 'Run tests' }, 'npm test --watch'],
+    [{ file_path: '/a/b.ts', old_string: 'x', new_string: 'y' }, '/a/b.ts'],
+    [{ pattern: 'TODO', path: 'src' }, 'TODO'],
+    [{ todos: [1, 2, 3] }, '3 items'],
+    [{ limit: 5, label: 'blue' }, 'blue'],
+    [{}, ''],
+  ])('of %j tells %j', (args, told) => expect(tellingArgument(aCall({ args }))).toBe(told));
+
+  it('tells of arguments that still stream what has come', () => {
+    expect(tellingArgument(aCall({ args: null, argsText: '{"command":"grep \\"a' }))).toBe('grep "a');
+    expect(tellingArgument(aCall({ args: null, argsText: '{"com' }))).toBe('');
+  });
+
+  it('leaves out what is told elsewhere', () => {
+    expect(tellingArgument(aCall({ args: { description: 'Read', prompt: 'Look' } }), 'description')).toBe('Look');
+  });
+
+  it('names a tool of a server by both', () => {
+    expect([toolName('mcp__github__create_issue'), toolName('Bash')]).toEqual(['github: create_issue', 'Bash']);
+  });
+});
+
+describe('the connection’s state', () => {
+  it('counts failures until it is whole again', () => {
+    let state = { status: 'live' as const, since: 0, attempt: 0 } as ReturnType<typeof nextConnectionState>;
+    state = nextConnectionState(state, 'cut', 10);
+    state = nextConnectionState(state, 'cut', 20);
+    expect(state).toEqual({ status: 'reconnecting', since: 10, attempt: 2 });
+    expect(nextConnectionState(state, 'up-to-date', 30)).toEqual({ status: 'live', since: 30, attempt: 0 });
+  });
+
+  it('does not take a gap back only because it is up to date again', () => {
+    const gap = { status: 'gap' as const, since: 0, attempt: 0 };
+    expect(nextConnectionState(gap, 'up-to-date', 1)).toBe(gap);
+    expect(nextConnectionState(gap, 'gap-shown', 1).status).toBe('live');
+  });
+
+  it('leads from every state to signed-out when the cookie is refused', () => {
+    for (const status of CONNECTION_STATUSES) {
+      expect(nextConnectionState({ status, since: 0, attempt: 0 }, 'unauthorized', 1).status).toBe('signed-out');
+    }
+  });
+});

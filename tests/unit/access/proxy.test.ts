@@ -1,0 +1,94 @@
+import { NextRequest } from 'next/server';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { makeSession } from '@/lib/access/session-cookie';
+import { config, proxy } from '@/proxy';
+
+const TOKEN = 'a-token-of-enough-characters';
+const ORIGIN = 'http://127.0.0.1:4319';
+
+beforeAll(() => vi.stubEnv('INTERLUDE_TOKEN', TOKEN));
+afterAll(() => vi.unstubAllEnvs());
+
+async function visit(path: string, headers: Record<string, string> = {}): Promise<Response> {
+  return proxy(new NextRequest(`${ORIGIN}${path}`, { headers: { host: '127.0.0.1:4319', ...headers } }));
+}
+const signedIn = async () => ({ cookie: `interlude=${await makeSession(TOKEN, Date.now())}` });
+const nonceOf = (response: Response) =>
+  /script-src 'self' 'nonce-([^']+)' 'strict-dynamic'/.exec(response.headers.get('content-security-policy') ?? '')?.[1];
+
+describe('before a page', () => {
+  test('a visitor without a sign-in is sent to the page that says how, and back afterwards', async () => {
+    const response = await visit('/sessions/a%2Fb?turn=1');
+    expect(response.status).toBe(307);
+    const location = new URL(response.headers.get('location') ?? '', ORIGIN);
+    expect(location.pathname).toBe('/signed-out');
+    expect(location.searchParams.get('next')).toBe('/sessions/a%2Fb?turn=1');
+  });
+
+  test('a bearer token opens no page: it is for programs', async () => {
+    expect((await visit('/', { authorization: `Bearer ${TOKEN}` })).status).toBe(307);
+  });
+
+  test('a signed-in visitor passes, with a content policy whose nonce Next is told', async () => {
+    const response = await visit('/', await signedIn());
+    expect(response.headers.get('x-middleware-next')).toBe('1');
+    const nonce = nonceOf(response);
+    expect(nonce).toMatch(/^[A-Za-z0-9+/]{22}==$/);
+    expect(response.headers.get('x-middleware-request-x-nonce')).toBe(nonce);
+    expect(response.headers.get('x-middleware-request-content-security-policy')).toContain(`'nonce-${nonce}'`);
+  });
+
+  test('no two responses share a nonce', async () => {
+    const headers = await signedIn();
+    expect(nonceOf(await visit('/', headers))).not.toBe(nonceOf(await visit('/', headers)));
+  });
+
+  test('the policy leaves agents’ output nothing to run, load, frame or send to', async () => {
+    const policy = (await visit('/', await signedIn())).headers.get('content-security-policy') ?? '';
+    const directives = Object.fromEntries(
+      policy.split('; ').map((directive): [string, string] => {
+        const [name = '', ...sources] = directive.split(' ');
+        return [name, sources.join(' ')];
+      }),
+    );
+    expect(directives['script-src']).not.toMatch(/unsafe|\*|https?:|data:|blob:/);
+    expect(directives['style-src']).not.toContain('unsafe');
+    expect(directives).toMatchObject({
+      'default-src': "'self'",
+      'connect-src': "'self'",
+      'img-src': "'self' data:",
+      'object-src': "'none'",
+      'base-uri': "'none'",
+      'form-action': "'self'",
+      'frame-ancestors': "'none'",
+    });
+  });
+
+  test('the page for visitors without a sign-in is open to them', async () => {
+    expect((await visit('/signed-out?next=/')).headers.get('x-middleware-next')).toBe('1');
+  });
+
+  test('another name than the server’s own is misdirected', async () => {
+    const response = await visit('/', { ...(await signedIn()), host: 'evil.example' });
+    expect(response.status).toBe(421);
+    expect((await response.json()).error.code).toBe('misdirected_host');
+  });
+
+  test('every page passes here, and nothing that looks after itself', () => {
+    const matches = (path: string) => config.matcher.some((source) => new RegExp(`^${source}$`).test(path));
+    for (const page of [
+      '/',
+      '/sessions/a.b',
+      '/sessions/favicon.ico',
+      '/inbox',
+      '/apix',
+      '/signed-out',
+      '/sign-in/x',
+    ]) {
+      expect([page, matches(page)]).toEqual([page, true]);
+    }
+    for (const other of ['/api', '/api/v1/events', '/_next/static/x.js', '/sign-in', '/healthz', '/favicon.ico']) {
+      expect([other, matches(other)]).toEqual([other, false]);
+    }
+  });
+});

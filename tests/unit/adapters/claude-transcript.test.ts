@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest';
+import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+
+/** The day that was recorded is told in session-mirror.test.ts; here is what that day did not have. */
+
+function reader() {
+  const adapter = new TranscriptAdapter({ sessionId: 's1' });
+  const events: AgUiEvent[] = [];
+  let count = 0;
+  const read = (line: object) => {
+    count += 1;
+    const named = { uuid: `u${count}`, ...line };
+    events.push(...adapter.read(named, `k${count}`, count).map(({ event }) => event));
+  };
+  return { adapter, events, read };
+}
+
+const prompt = (content: string, more: object = {}) => ({ type: 'user', message: { role: 'user', content }, ...more });
+const over = { type: 'system', subtype: 'turn_duration', durationMs: 5 };
+const notification = (id: string, summary: string) =>
+  `<task-notification>\n<task-id>${id}</task-id>\n<status>completed</status>\n<summary>${summary}</summary>\n</task-notification>`;
+const customs = (events: AgUiEvent[], name: string) =>
+  events.filter((event) => event.name === name).map(({ value }) => value);
+
+describe('a transcript', () => {
+  test('of an older CLI, which names no origins, has its turns as well', () => {
+    const { events, read } = reader();
+    read(prompt('Hello'));
+    read({ type: 'assistant', message: { id: 'm1', content: [{ type: 'text', text: 'Hi' }] } });
+    read(over);
+    expect(events.map(({ type }) => type)).toEqual([
+      ...['TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END', 'RUN_STARTED'],
+      ...['TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END', 'RUN_FINISHED'],
+    ]);
+  });
+
+  test('puts what was typed while a turn ran into that turn', () => {
+    const { events, read } = reader();
+    read(prompt('First'));
+    read({
+      type: 'attachment',
+      attachment: { type: 'queued_command', commandMode: 'prompt', prompt: 'And this', source_uuid: 'queued-1' },
+    });
+    read(over);
+    expect(events.at(-1)?.metadata?.interlude?.userMessageIds).toEqual(['u1', 'queued-1']);
+  });
+
+  test('tells a notification once, though it is queued and then taken up', () => {
+    const { events, read } = reader();
+    const text = notification('t1', 'Background command "Poll" completed (exit code 0)');
+    read({ type: 'queue-operation', uuid: undefined, operation: 'enqueue', content: text });
+    read({ type: 'queue-operation', uuid: undefined, operation: 'dequeue' });
+    read(prompt(text, { origin: { kind: 'task-notification' } }));
+    read(over);
+    expect(customs(events, 'task:completed')).toMatchObject([{ task_id: 't1', status: 'completed', exit_code: 0 }]);
+    expect(events.find(({ type }) => type === 'RUN_STARTED')?.metadata?.interlude).toMatchObject({
+      turn: 'between-run',
+      trigger: { kind: 'task', taskIds: ['t1'] },
+    });
+  });
+
+  test('without a terminal has each turn closed by the next, and told for itself whom it answers', () => {
+    const { adapter, events, read } = reader();
+    const last = (text: string) => ({
+      type: 'assistant',
+      message: { id: `m ${text}`, stop_reason: 'end_turn', content: [{ type: 'text', text }] },
+    });
+    read(prompt('First'));
+    read(last('One'));
+    read(prompt('Second'));
+    read(last('Two'));
+    events.push(...adapter.stopped(9).map(({ event }) => event));
+    const ends = events.filter(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR');
+    expect(ends.map(({ type, metadata }) => [type, metadata?.interlude?.userMessageIds])).toEqual([
+      ['RUN_FINISHED', ['u1']],
+      ['RUN_FINISHED', ['u3']],
+    ]);
+  });
+
+  test('that breaks off at a tool call, and goes on with another prompt, has a turn that failed', () => {
+    const { events, read } = reader();
+    read(prompt('First'));
+    const content = [{ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} }];
+    read({ type: 'assistant', message: { id: 'm1', stop_reason: 'tool_use', content } });
+    read(prompt('Second'));
+    read(over);
+    const ends = events.filter(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR');
+    expect(ends.map(({ type }) => type)).toEqual(['RUN_ERROR', 'RUN_FINISHED']);
+    expect(ends.at(-1)?.metadata?.interlude?.userMessageIds).toEqual(['u3']);
+  });
+
+  test('has one turn for the notifications that are told together', () => {
+    const { events, read } = reader();
+    const origin = { kind: 'task-notification' };
+    const texts = ['t1', 't2'].map((id) => notification(id, `Background command "${id}" completed (exit code 0)`));
+    for (const content of texts) read({ type: 'queue-operation', uuid: undefined, operation: 'enqueue', content });
+    for (const text of texts) read(prompt(text, { origin }));
+    read({ type: 'assistant', message: { id: 'm1', content: [{ type: 'text', text: 'Both ended.' }] } });
+    read(over);
+    const runs = events.filter(({ type }) => type.startsWith('RUN_'));
+    expect(runs.map(({ type }) => type)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
+    expect(runs[0]?.metadata?.interlude).toMatchObject({ trigger: { kind: 'task', taskIds: ['t1', 't2'] } });
+  });
+
+  test('gives a subagent that ends a second time a second run', () => {
+    const { adapter, events, read } = reader();
+    read(prompt('Go'));
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'Agent', input: { description: 'Explore', prompt: 'Look' } };
+    read({ type: 'assistant', message: { id: 'm1', content: [call] } });
+    read({
+      type: 'user',
+      message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'launched' }] },
+      toolUseResult: { isAsync: true, agentId: 'a1' },
+    });
+    expect(adapter.runningTasks).toEqual([{ id: 'a1', description: 'Explore' }]);
+    read({ type: 'queue-operation', operation: 'enqueue', content: notification('a1', 'Agent "Explore" finished') });
+    read({
+      type: 'queue-operation',
+      operation: 'enqueue',
+      content: notification('a1', 'Agent "Explore" finished again'),
+    });
+    expect(customs(events, 'task:started')).toMatchObject([{ task_id: 'a1' }, { task_id: 'a1', run_id: 'a1-2' }]);
+    expect(customs(events, 'task:completed')).toMatchObject([{ task_id: 'a1' }, { task_id: 'a1', run_id: 'a1-2' }]);
+    expect(adapter.subagents).toEqual(['a1']);
+  });
+
+  test('says that the model API failed a turn', () => {
+    const { events, read } = reader();
+    read(prompt('Go'));
+    const content = [{ type: 'text', text: 'API Error: 529 overloaded' }];
+    read({ type: 'assistant', isApiErrorMessage: true, message: { id: 'm1', content } });
+    read(over);
+    expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'api_error' });
+  });
+
+  test('marks the words that follow a message put before the agent as a reply to it, and no later ones', () => {
+    const { adapter, events, read } = reader();
+    const says = (text: string) =>
+      read({ type: 'assistant', message: { id: `m-${text}`, content: [{ type: 'text', text }] } });
+    read(prompt('Go'));
+    says('Before');
+    adapter.handedOver(['mara-1']);
+    says('After');
+    read(over);
+    read(prompt('Next'));
+    says('Later');
+    read(over);
+    const replies = events.filter(({ type, role }) => type === 'TEXT_MESSAGE_START' && role === 'assistant');
+    expect(replies.map(({ metadata }) => metadata?.interlude?.replyTo)).toEqual([undefined, ['mara-1'], undefined]);
+    const ends = events.filter(({ type }) => type === 'RUN_FINISHED');
+    expect(ends.map(({ metadata }) => metadata?.interlude?.userMessageIds)).toEqual([['u1', 'mara-1'], ['u5']]);
+  });
+
+  test.each([null, 7, 'text', [], {}, { type: 'user' }, { type: 'assistant', message: null }, { type: 'system' }])(
+    'is read over what makes no sense: %j',
+    (line) => {
+      const { adapter } = reader();
+      expect(adapter.read(line, 'k', 0)).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { WriteTransaction } from '@/db/write-queue';
+import { acknowledge } from '@/lib/commands/acknowledge';
+import { claimCommands } from '@/lib/commands/claim-commands';
+import { expireCommands } from '@/lib/commands/expire-commands';
+import { queueCommand } from '@/lib/commands/queue-command';
+import { connectRunner, disconnectSilent, renewRunners } from '@/lib/commands/runner-connection';
+import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
+import { readAgent } from '@/lib/queries/read-agents';
+import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
+
+/** Whose the commands are, with the clock in hand. */
+const [OLD, NEW] = [
+  { id: 'old', startedAt: 1_000 },
+  { id: 'new', startedAt: 2_000 },
+];
+const T0 = 10_000;
+
+let target: InProcessTarget;
+beforeEach(async () => {
+  target = await inProcessTarget(() => T0);
+  await ingest(target, [marker(1)]);
+});
+afterEach(() => target.close());
+
+const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
+const connect = (runner: typeof OLD, streamId: string, now = T0) =>
+  write((transaction) => connectRunner(transaction, 'a1', runner, streamId, now));
+const agent = async () => (await readAgent(target.database, 'a1'))?.agent;
+const interrupt = (id: string) =>
+  write((transaction) =>
+    queueCommand(transaction, {
+      id,
+      agentId: 'a1',
+      sessionId: 's1',
+      type: 'interrupt',
+      body: {},
+      clientId: null,
+      now: T0,
+    }),
+  );
+const LIVE = Number.MAX_SAFE_INTEGER;
+const claim = (streamId: string, now: number, after = LIVE) =>
+  write((transaction) => claimCommands(transaction, { agentId: 'a1', runner: NEW, streamId, after, now }));
+const idsOf = (outcome: Awaited<ReturnType<typeof claim>>) =>
+  outcome.kind === 'claimed' ? outcome.commands.map(({ command }) => command.id) : outcome.kind;
+
+describe('of two runners of one agent', () => {
+  it('the older is fenced, whichever connects first', async () => {
+    await connect(OLD, 'one');
+    expect(await connect(NEW, 'two')).toEqual({ kind: 'connected' });
+    expect(await connect(OLD, 'three')).toMatchObject({ kind: 'fenced', by: NEW });
+    expect(await agent()).toMatchObject({ connection: 'connected', runnerId: 'new', connectedSince: T0 });
+  });
+
+  it('one that has gone fences nobody, so a clock that was set back shuts no runner out', async () => {
+    await connect(NEW, 'one');
+    expect(await connect(OLD, 'two', T0 + RUNNER_AWAY_MS + 1)).toEqual({ kind: 'connected' });
+    expect(await agent()).toMatchObject({ runnerId: 'old' });
+  });
+
+  it('the one that does not say who it is may acknowledge', async () => {
+    await connect(NEW, 'one');
+    await interrupt('c1');
+    const ack = (runner: typeof OLD | null) =>
+      write((transaction) => acknowledge(transaction, 'a1', 'c1', { state: 'done' }, runner, T0));
+    await expect(ack(OLD)).rejects.toMatchObject({ code: 'stale_epoch' });
+    expect(await ack(null)).toEqual({ commandId: 'c1', state: 'done' });
+  });
+});
+
+describe('a runner whose server died', () => {
+  it('is away once its term has run out, and not before', async () => {
+    await connect(NEW, 'one');
+    expect(await write((transaction) => disconnectSilent(transaction, T0 + RUNNER_AWAY_MS - 1))).toBe(0);
+    await write((transaction) => renewRunners(transaction, ['one'], T0 + 15_000));
+    expect(await write((transaction) => disconnectSilent(transaction, T0 + RUNNER_AWAY_MS))).toBe(0);
+    expect(await write((transaction) => disconnectSilent(transaction, T0 + 15_000 + RUNNER_AWAY_MS))).toBe(1);
+    expect(await agent()).toMatchObject({ connection: 'away', connectedSince: T0 + 15_000 + RUNNER_AWAY_MS });
+  });
+});
+
+describe('a command', () => {
+  it('is claimed once while its lease runs, and again when it has run out', async () => {
+    await connect(NEW, 'one');
+    await interrupt('c1');
+    expect(idsOf(await claim('one', T0))).toEqual(['c1']);
+    expect(idsOf(await claim('one', T0 + COMMAND_LEASE_MS - 1))).toEqual([]);
+    expect(idsOf(await claim('one', T0 + COMMAND_LEASE_MS))).toEqual(['c1']);
+  });
+
+  it('is claimed at once by a stream that has not carried it, whoever holds its lease', async () => {
+    await connect(NEW, 'one');
+    await interrupt('c1');
+    await claim('one', T0);
+    await connect(NEW, 'two');
+    expect(idsOf(await claim('two', T0, 0))).toEqual(['c1']);
+    expect(idsOf(await claim('one', T0))).toBe('replaced');
+  });
+
+  it('is claimed no more once it is delivered, but by a runner that has nothing', async () => {
+    await connect(NEW, 'one');
+    await interrupt('c1');
+    await claim('one', T0);
+    await write((transaction) => acknowledge(transaction, 'a1', 'c1', { state: 'delivered' }, NEW, T0));
+    expect(idsOf(await claim('one', T0 + 2 * COMMAND_LEASE_MS))).toEqual([]);
+    expect(idsOf(await claim('one', T0, 0))).toEqual(['c1']);
+  });
+
+  it('that expired may turn out to have been acted on', async () => {
+    await interrupt('c1');
+    const late = T0 + COMMAND_EXPIRY_MS;
+    expect(await write((transaction) => expireCommands(transaction, late - 1))).toBe(0);
+    expect(await write((transaction) => expireCommands(transaction, late))).toBe(1);
+    const ack = (state: 'done' | 'failed') =>
+      write((transaction) => acknowledge(transaction, 'a1', 'c1', { state }, null, late));
+    expect((await ack('failed')).state).toBe('expired');
+    expect((await ack('done')).state).toBe('done');
+    const { rows } = await target.database.reader.execute(
+      `SELECT payload->>'$.name' AS name, payload->>'$.value.reason' AS reason FROM events WHERE producer_id = 'interlude' ORDER BY position`,
+    );
+    expect(rows.map(({ name, reason }) => [name, reason])).toEqual([
+      ['command:queued', null],
+      ['command:failed', 'no runner took it within 10 minutes'],
+      ['command:done', null],
+    ]);
+  });
+
+  it('is no sign of life of the agent it is for', async () => {
+    const before = await agent();
+    await write((transaction) =>
+      queueCommand(transaction, {
+        id: 'c1',
+        agentId: 'a1',
+        sessionId: 's1',
+        type: 'interrupt',
+        body: {},
+        clientId: null,
+        now: T0 + 60_000,
+      }),
+    );
+    expect((await agent())?.lastSeenAt).toBe(before?.lastSeenAt);
+    expect((await readAgent(target.database, 'a1'))?.producers.map(({ id }) => id)).toEqual(['p1']);
+  });
+});

@@ -1,0 +1,131 @@
+import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { createClient } from '@libsql/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { databaseOptions, openDatabase } from '@/db/client';
+import journal from '@/db/migrations/meta/_journal.json';
+import { temporaryDatabase } from '../../support/database';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'interlude-client-'));
+});
+afterEach(async () => {
+  await chmod(folder, 0o700);
+  await rm(folder, { recursive: true, force: true });
+});
+
+const urlOf = (...path: string[]) => pathToFileURL(join(folder, ...path)).href;
+
+describe('openDatabase', () => {
+  it('makes the folder and the tables at the first start, and finds them at the second', async () => {
+    const first = await openDatabase({ url: urlOf('deep', 'a b%20c', 'x.db') });
+    await first.writes.run((tx) => tx.execute('INSERT INTO counter (id, position) VALUES (1, 7)'));
+    await first.close();
+    const second = await openDatabase({ url: urlOf('deep', 'a b%20c', 'x.db') });
+    expect((await second.reader.execute('SELECT position FROM counter')).rows[0]?.position).toBe(7);
+    await second.close();
+  });
+
+  it('is readable by its owner only', async () => {
+    const database = await openDatabase({ url: urlOf('fresh', 'x.db') });
+    await database.writes.run((tx) => tx.execute('INSERT INTO counter (id, position) VALUES (1, 7)'));
+    for (const file of ['', 'x.db', 'x.db-wal', 'x.db-shm']) {
+      expect((await stat(join(folder, 'fresh', file))).mode & 0o077).toBe(0);
+    }
+    await database.close();
+  });
+
+  it('writes through a log that is flushed at every commit', async () => {
+    const database = await temporaryDatabase();
+    const settings = await database.writes.run(async (tx) => ({
+      journal: (await tx.execute('PRAGMA journal_mode')).rows[0]?.journal_mode,
+      synchronous: (await tx.execute('PRAGMA synchronous')).rows[0]?.synchronous,
+    }));
+    expect(settings).toEqual({ journal: 'wal', synchronous: 2 });
+    await database.dispose();
+  });
+
+  it('lets two processes start on a new file at the same moment', async () => {
+    const [a, b] = await Promise.all([openDatabase({ url: urlOf('x.db') }), openDatabase({ url: urlOf('x.db') })]);
+    const applied = await a.reader.execute('SELECT hash FROM __drizzle_migrations');
+    expect(new Set(applied.rows.map((row) => row.hash)).size).toBe(applied.rows.length);
+    expect(applied.rows).toHaveLength(journal.entries.length);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  it('says in one line that a file is not a database', async () => {
+    await writeFile(join(folder, 'x.db'), 'this is a shopping list, and a long one: '.repeat(100));
+    const opening = openDatabase({ url: urlOf('x.db') });
+    await expect(opening).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/x\.db is not a database\. Move that file away.*$/),
+    });
+  });
+
+  it('says in one line that the folder is a file', async () => {
+    await writeFile(join(folder, 'blocked'), '');
+    for (const path of [
+      ['blocked', 'x.db'],
+      ['blocked', 'deeper', 'x.db'],
+    ]) {
+      await expect(openDatabase({ url: urlOf(...path) })).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringMatching(/^The database .*x\.db can't be opened: .* Set INTERLUDE_DATA_DIR\.$/),
+      });
+    }
+  });
+
+  it('refuses a database that a newer version has migrated, and leaves it as it is', async () => {
+    const url = urlOf('x.db');
+    await (await openDatabase({ url })).close();
+    const future = createClient({ url });
+    await future.execute("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 9999999999999)");
+    future.close();
+    await expect(openDatabase({ url })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('was written by a newer Interlude'),
+    });
+  });
+
+  it('says which command makes the tables where it may not make them itself', async () => {
+    await expect(openDatabase({ url: urlOf('x.db'), migrates: false })).rejects.toThrow(/Run: npm run db:migrate$/);
+  });
+});
+
+describe('an address that is none', () => {
+  it.each(['nonsense', 'file://remote-host/x.db', 'http:'])('is refused in one line: %s', async (url) => {
+    await expect(openDatabase({ url })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/^INTERLUDE_DATABASE_URL is no address of a database\. Use file:.*$/),
+    });
+  });
+
+  it('is not repeated, because it may hold a secret', async () => {
+    const opening = openDatabase({ url: 'libsql://127.0.0.1:1?authToken=sesame', migrates: true });
+    const error: Error = await opening.catch((failure) => failure);
+    expect(error.message).toMatch(/^The database 127\.0\.0\.1:1 can't be opened: /);
+    expect(error.message).not.toContain('sesame');
+  });
+});
+
+describe('databaseOptions', () => {
+  it('puts the file under .interlude unless told otherwise', () => {
+    expect(databaseOptions({}).url).toBe(pathToFileURL(join(process.cwd(), '.interlude', 'interlude.db')).href);
+    expect(databaseOptions({ INTERLUDE_DATA_DIR: '/data/x y' }).url).toBe('file:///data/x%20y/interlude.db');
+  });
+
+  it('reads a relative file URL from the working directory', () => {
+    expect(databaseOptions({ INTERLUDE_DATABASE_URL: 'file:local.db' }).url).toBe(
+      pathToFileURL(join(process.cwd(), 'local.db')).href,
+    );
+    expect(databaseOptions({ INTERLUDE_DATABASE_URL: 'file:///var/x.db' }).url).toBe('file:///var/x.db');
+  });
+
+  it('hands a server its token', () => {
+    const env = { INTERLUDE_DATABASE_URL: 'libsql://x.turso.io', INTERLUDE_DATABASE_AUTH_TOKEN: 'secret' };
+    expect(databaseOptions(env)).toEqual({ url: 'libsql://x.turso.io', authToken: 'secret' });
+  });
+});

@@ -1,0 +1,146 @@
+import { createClient } from '@libsql/client';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { localWriter } from '@/db/local-writer';
+import { type TransactionSource, type WriteJob, WriteQueue } from '@/db/write-queue';
+import { AppError } from '@/lib/protocol/errors';
+import { type TestDatabase, temporaryDatabase } from '../../support/database';
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await temporaryDatabase();
+});
+afterEach(() => database.dispose());
+
+const advance: WriteJob<number> = async (tx) => {
+  const sql = `INSERT INTO counter (id, position) VALUES (1, 1)
+               ON CONFLICT (id) DO UPDATE SET position = position + 1 RETURNING position`;
+  return Number((await tx.execute(sql)).rows[0]?.position);
+};
+const fail: WriteJob<never> = async (tx) => {
+  await advance(tx);
+  throw new Error('guilty');
+};
+const position = async () =>
+  Number((await database.reader.execute('SELECT position FROM counter')).rows[0]?.position ?? 0);
+
+/** Counts transactions on their way to the real database. */
+function counting(): { source: TransactionSource; count: () => number } {
+  const client = createClient({ url: database.url, concurrency: 1 });
+  let count = 0;
+  const writer = localWriter(client);
+  const transaction = (mode: 'write') => {
+    count += 1;
+    return writer.transaction(mode);
+  };
+  return { source: { transaction }, count: () => count };
+}
+
+describe('the write queue', () => {
+  it('commits everything that waits together, in the order it came', async () => {
+    const { source, count } = counting();
+    const queue = new WriteQueue(source);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => queue.run(advance)));
+    expect(answers).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+    expect(count()).toBe(1);
+  });
+
+  it('fails the guilty job alone and commits the others of its group once', async () => {
+    const jobs = [advance, fail, advance, fail, advance].map((job) => database.writes.run<number>(job));
+    const settled = await Promise.allSettled(jobs);
+    expect(settled.map((one) => (one.status === 'fulfilled' ? one.value : String(one.reason)))).toEqual([
+      1,
+      'Error: guilty',
+      2,
+      'Error: guilty',
+      3,
+    ]);
+    expect(await position()).toBe(3);
+  });
+
+  it('goes on after a job that breaks its own transaction', async () => {
+    const broken = database.writes.run((tx) => tx.execute('ROLLBACK'));
+    await expect(broken).rejects.toThrow();
+    expect(await database.writes.run(advance)).toBe(1);
+  });
+
+  it('tells listeners of each commit that moved the counter, after its jobs know', async () => {
+    const heard: string[] = [];
+    const stop = database.onCommit((at) => heard.push(at));
+    await database.writes.run(advance);
+    await database.writes.run(async () => {});
+    await database.writes.run(fail).catch(() => {});
+    await database.writes.run(advance);
+    stop();
+    await database.writes.run(advance);
+    expect(heard).toEqual(['1', '2']);
+  });
+
+  it('is not held up by a listener that throws', async () => {
+    const complaint = vi.spyOn(console, 'error').mockImplementation(() => {});
+    database.onCommit(() => {
+      throw new Error('deaf');
+    });
+    const heard: string[] = [];
+    database.onCommit((at) => heard.push(at));
+    await database.writes.run(advance);
+    expect(heard).toEqual(['1']);
+    expect(complaint).toHaveBeenCalledOnce();
+    complaint.mockRestore();
+  });
+
+  it('waits for another process that holds the database, without blocking this one', async () => {
+    const other = createClient({ url: database.url, concurrency: 1 });
+    const lock = await other.transaction('write');
+    let beats = 0;
+    const beating = setInterval(() => {
+      beats += 1;
+      if (beats === 10) void lock.commit();
+    }, 10);
+    expect(await database.writes.run(advance)).toBe(1);
+    expect(beats).toBeGreaterThanOrEqual(10);
+    clearInterval(beating);
+    other.close();
+  });
+
+  it('answers unavailable with Retry-After when the database stays locked, and works again afterwards', async () => {
+    const other = createClient({ url: database.url, concurrency: 1 });
+    const client = createClient({ url: database.url, concurrency: 1, timeout: 1 });
+    const queue = new WriteQueue(localWriter(client), { busyTimeoutMs: 30 });
+    const lock = await other.transaction('write');
+    const refused = await queue.run(advance).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(AppError);
+    expect(refused).toMatchObject({ code: 'unavailable', headers: { 'retry-after': '1' } });
+    await lock.rollback();
+    expect(await queue.run(advance)).toBe(1);
+    other.close();
+    client.close();
+  });
+
+  it('takes only so many jobs, and only so much weight, but always one', async () => {
+    const unavailable = { code: 'unavailable', headers: { 'retry-after': '1' } };
+    const few = new WriteQueue(counting().source, { maxJobs: 2 });
+    const jobs = [few.run(advance), few.run(advance), few.run(advance)];
+    await expect(jobs[2]).rejects.toMatchObject(unavailable);
+    await Promise.all(jobs.slice(0, 2));
+    const light = new WriteQueue(counting().source, { maxBytes: 10 });
+    const heavy = light.run(advance, 100);
+    await expect(light.run(advance, 1)).rejects.toMatchObject(unavailable);
+    await heavy;
+    expect(await light.run(advance, 100)).toBe(4);
+  });
+
+  it('puts no more weight into one transaction than it may', async () => {
+    const { source, count } = counting();
+    const queue = new WriteQueue(source, { maxGroupBytes: 10 });
+    await Promise.all([4, 4, 4, 50, 1].map((bytes) => queue.run(advance, bytes)));
+    expect(count()).toBe(4);
+    expect(await position()).toBe(5);
+  });
+
+  it('finishes what waits when it closes, and refuses what comes later', async () => {
+    const waiting = database.writes.run(advance);
+    await database.writes.close();
+    expect(await waiting).toBe(1);
+    await expect(database.writes.run(advance)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { commitProducer } from '@/lib/event-log/producer-state';
+
+const stored = { epoch: 5, lastSeq: 10 };
+
+describe('a producer', () => {
+  it.each([
+    [
+      'its first batch, from 1',
+      null,
+      5,
+      [1, 2],
+      { kind: 'appended', state: { epoch: 5, lastSeq: 2 }, fresh: [0, 1], duplicates: 0 },
+    ],
+    ['its first batch, from beyond 1', null, 5, [2], { kind: 'gap', expectedSeq: 1 }],
+    [
+      'the next record',
+      stored,
+      5,
+      [11],
+      { kind: 'appended', state: { epoch: 5, lastSeq: 11 }, fresh: [0], duplicates: 0 },
+    ],
+    ['a record beyond the next', stored, 5, [12], { kind: 'gap', expectedSeq: 11 }],
+    ['what it has', stored, 5, [9, 10], { kind: 'duplicate', state: stored, duplicates: 2 }],
+    [
+      'what it has and what follows',
+      stored,
+      5,
+      [9, 10, 11, 12],
+      { kind: 'appended', state: { epoch: 5, lastSeq: 12 }, fresh: [2, 3], duplicates: 2 },
+    ],
+    [
+      'repeats among what is new',
+      stored,
+      5,
+      [11, 11, 10, 12],
+      { kind: 'appended', state: { epoch: 5, lastSeq: 12 }, fresh: [0, 3], duplicates: 2 },
+    ],
+    [
+      'a newer epoch, from 1',
+      stored,
+      6,
+      [1],
+      { kind: 'appended', state: { epoch: 6, lastSeq: 1 }, fresh: [0], duplicates: 0 },
+    ],
+    ['a newer epoch that goes on counting', stored, 6, [11], { kind: 'gap', expectedSeq: 1 }],
+    ['an older epoch', stored, 4, [11], { kind: 'fenced', currentEpoch: 5 }],
+    ['an older epoch from 1', stored, 4, [1], { kind: 'fenced', currentEpoch: 5 }],
+  ] as const)('answers %s', (_what, state, epoch, seqs, outcome) => {
+    expect(commitProducer(state, { id: 'p', epoch }, [...seqs])).toEqual(outcome);
+  });
+});

@@ -1,0 +1,301 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openDatabase } from '@/db/client';
+import { FanOut, type FanOutOptions, resume } from '@/lib/fan-out/fan-out';
+import { parseTopic, type Topic } from '@/lib/protocol/frames';
+import { type TestDatabase, temporaryDatabase } from '../../support/database';
+import { FrameReader, idsOf } from '../../support/frames';
+import { deltas, insertRows } from '../../support/insert-rows';
+
+let database: TestDatabase;
+let fanOut: FanOut;
+const abort = new AbortController();
+
+const topics = (...names: string[]): Topic[] => names.map((name) => parseTopic(name) as Topic);
+
+async function listen(names: string[], after: number | null = 0, signal = abort.signal): Promise<FrameReader> {
+  return new FrameReader(await fanOut.subscribe(topics(...names), after, signal));
+}
+
+function fanOutWith(options: Partial<FanOutOptions>): void {
+  fanOut = new FanOut(database, { pollMs: 60_000, ...options });
+}
+
+beforeEach(async () => {
+  database = await temporaryDatabase();
+  fanOutWith({});
+});
+
+afterEach(async () => {
+  fanOut.close();
+  await database.dispose();
+});
+
+describe('a stream', () => {
+  test('says hello, replays what was missed in order, says so, and goes on live', async () => {
+    await insertRows(database, deltas(3));
+    const reader = await listen(['session:s1'], 1);
+    await reader.frame('up-to-date');
+    await insertRows(database, deltas(2));
+    await reader.frame('session-event', 4);
+    expect(reader.frames.map((frame) => frame.event)).toEqual([
+      'hello',
+      'session-event',
+      'session-event',
+      'up-to-date',
+      'session-event',
+      'session-event',
+    ]);
+    expect(reader.frames[0]?.data).toEqual({ resume: 'ok', position: '1' });
+    expect((await reader.frame('up-to-date')).data).toEqual({ position: '3' });
+    expect(idsOf(reader.frames)).toEqual([2, 3, 4, 5]);
+  });
+
+  test('begins now when it names no position', async () => {
+    await insertRows(database, deltas(3));
+    const reader = await listen(['session:s1'], null);
+    await reader.frame('up-to-date');
+    await insertRows(database, deltas(1));
+    await reader.frame('session-event');
+    expect(reader.frames[0]?.data).toEqual({ resume: 'ok', position: '3' });
+    expect(idsOf(reader.frames)).toEqual([4]);
+  });
+
+  test('carries its topics and nothing else', async () => {
+    await insertRows(database, [{ log: 'one' }, { session: 's1' }]);
+    const reader = await listen(['session:s1', 'logs:a1']);
+    await reader.frame('up-to-date');
+    await insertRows(database, [
+      ...deltas(1, 's2'),
+      { log: 'other', agentId: 'a2' },
+      { session: 's1' },
+      { log: 'two' },
+    ]);
+    await insertRows(database, deltas(1, 's1'));
+    await reader.frame('session-event');
+    const ids = idsOf(reader.frames);
+    expect(ids).toEqual([1, 6, 7]);
+  });
+
+  test('merges all kinds of rows by position, page by page', async () => {
+    fanOutWith({ page: { rows: 3, bytes: 1_000_000 } });
+    const rows = Array.from({ length: 30 }, (_, index) =>
+      [{ log: `line ${index}` }, ...deltas(1, 's1'), ...deltas(1, 's2'), { task: `t${index}` }].slice(
+        0,
+        (index % 4) + 1,
+      ),
+    ).flat();
+    const positions = await insertRows(database, rows);
+    const reader = await listen(['fleet', 'session:s1', 'session:s2', 'logs:a1']);
+    await reader.frame('up-to-date');
+    expect(idsOf(reader.frames)).toEqual(positions);
+  });
+
+  test('reads rows of a megabyte few at a time', async () => {
+    fanOutWith({ page: { rows: 500, bytes: 100_000 } });
+    const positions = await insertRows(database, deltas(10, 's1', 'x'.repeat(60_000)));
+    const reader = await listen(['session:s1']);
+    await reader.frame('up-to-date');
+    expect(idsOf(reader.frames)).toEqual(positions);
+    expect(reader.chunkCount).toBeGreaterThanOrEqual(6);
+  });
+
+  test('replays a fleet row once, in its latest version', async () => {
+    await insertRows(database, [{ session: 's1', title: 'old' }, { session: 's2' }]);
+    await insertRows(database, [{ session: 's1', title: 'new' }]);
+    const reader = await listen(['fleet']);
+    await reader.frame('up-to-date');
+    const sessions = reader.frames.filter((frame) => frame.event === 'session');
+    expect(sessions.map((frame) => [frame.id, frame.data.id, frame.data.title])).toEqual([
+      ['2', 's2', null],
+      ['3', 's1', 'new'],
+    ]);
+  });
+
+  test('sends the rows of one commit as one chunk', async () => {
+    const reader = await listen(['session:s1']);
+    await reader.frame('up-to-date');
+    const before = reader.chunkCount;
+    await insertRows(database, deltas(20));
+    await reader.frame('session-event', 20);
+    expect(reader.chunkCount).toBe(before + 1);
+  });
+
+  test('hears of rows that another process wrote', async () => {
+    fanOutWith({ pollMs: 5 });
+    const other = await openDatabase({ url: database.url });
+    const reader = await listen(['session:s1']);
+    await reader.frame('up-to-date');
+    await insertRows(other, deltas(2));
+    await reader.frame('session-event', 2);
+    expect(idsOf(reader.frames)).toEqual([1, 2]);
+    await other.close();
+  });
+
+  test('keeps an event’s JSON as it was stored, but for line breaks between its tokens', async () => {
+    await insertRows(database, deltas(1, 's1', 'a\nb\u2028c'));
+    await database.writes.run((transaction) =>
+      transaction.execute(`UPDATE events SET payload = '{"type":"RAW",\n\r\n "odd": "\\u0000" }'`),
+    );
+    await insertRows(database, deltas(1, 's1', 'a\nb\u2028c'));
+    const reader = await listen(['session:s1']);
+    await reader.frame('up-to-date');
+    const [first, second] = reader.frames.flatMap((frame) => (frame.event === 'session-event' ? [frame.data] : []));
+    expect(first?.event).toEqual({ type: 'RAW', odd: '\0' });
+    expect(second).toEqual({
+      sessionId: 's1',
+      agentId: 'a1',
+      seq: 2,
+      occurredAt: 1000,
+      receivedAt: 1001,
+      event: { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'a\nb\u2028c' },
+    });
+  });
+});
+
+describe('resuming', () => {
+  test('is a gap when the position is of another database, and then begins now', async () => {
+    await insertRows(database, deltas(2));
+    const reader = await listen(['session:s1'], 99);
+    await reader.frame('up-to-date');
+    expect(reader.frames[0]?.data).toEqual({ resume: 'gap', position: '2' });
+    expect(idsOf(reader.frames)).toEqual([]);
+  });
+
+  test('is a gap when the rows after the position are pruned', () => {
+    expect(resume(9, { oldest: 10, latest: 20 })).toMatchObject({ resume: 'gap', after: 20 });
+    expect(resume(10, { oldest: 10, latest: 20 })).toMatchObject({ resume: 'ok', after: 10 });
+    expect(resume(20, { oldest: 10, latest: 20 })).toMatchObject({ resume: 'ok', after: 20 });
+    expect(resume(21, { oldest: 10, latest: 20 })).toMatchObject({ resume: 'gap', after: 20 });
+  });
+});
+
+describe('catching up', () => {
+  test('asks again when a replica has not seen yet what the tailer has passed on', async () => {
+    const replica = await temporaryDatabase();
+    const first = await listen(['session:s1']);
+    await insertRows(database, deltas(3));
+    await first.frame('session-event', 3);
+    vi.spyOn(database.reader, 'batch').mockImplementationOnce((statements) => replica.reader.batch(statements, 'read'));
+    const second = await listen(['session:s1']);
+    await second.frame('up-to-date');
+    expect(idsOf(second.frames)).toEqual([1, 2, 3]);
+    vi.restoreAllMocks();
+    await replica.dispose();
+  });
+});
+
+describe('the end of a stream', () => {
+  test('is a bye when its time is up', async () => {
+    const stream = await fanOut.subscribe(topics('fleet'), 0, abort.signal, 20);
+    const frames = await new FrameReader(stream).end();
+    expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'planned' } });
+    expect(fanOut.isIdle).toBe(true);
+  });
+
+  test('is a bye when the server stops, which then takes nobody more', async () => {
+    const reader = await listen(['fleet']);
+    await reader.frame('up-to-date');
+    fanOut.close();
+    const frames = await reader.end();
+    expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'shutdown' } });
+    await expect(listen(['fleet'])).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  test('comes to a live reader that stands still, with a bye behind what it had coming, and concerns nobody else', async () => {
+    fanOutWith({ maxBacklogBytes: 5_000, readAheadBytes: 1_000 });
+    const slow = await fanOut.subscribe(topics('session:s1'), null, abort.signal);
+    const quick = await listen(['session:s1'], null);
+    await quick.frame('up-to-date');
+    const positions: number[] = [];
+    while (fanOut.subscriberCount > 1) {
+      positions.push(...(await insertRows(database, deltas(5))));
+      await quick.until((frames) => idsOf(frames).at(-1) === positions.at(-1));
+    }
+    const frames = await new FrameReader(slow).end();
+    expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'slow' } });
+    const received = idsOf(frames);
+    expect(received).toEqual(positions.slice(0, received.length));
+    expect(idsOf(quick.frames)).toEqual(positions);
+  });
+
+  test('takes the backlog away from a reader that does not come back for it', async () => {
+    fanOutWith({ maxBacklogBytes: 2_000, readAheadBytes: 1_000, lingerMs: 5 });
+    const slow = await fanOut.subscribe(topics('session:s1'), null, abort.signal);
+    while (fanOut.subscriberCount > 0) await insertRows(database, deltas(5));
+    await vi.waitFor(async () => {
+      const reader = slow.getReader();
+      try {
+        await expect(reader.closed).rejects.toThrow('did not fetch');
+      } finally {
+        reader.releaseLock();
+      }
+    });
+  });
+
+  test('frees everything when the request is aborted or the reader cancels', async () => {
+    const gone = new AbortController();
+    await fanOut.subscribe(topics('fleet', 'session:s1'), 0, gone.signal, 60_000);
+    const reader = await listen(['logs:a1']);
+    expect(fanOut.subscriberCount).toBe(2);
+    expect(fanOut.isIdle).toBe(false);
+    gone.abort();
+    expect(fanOut.subscriberCount).toBe(1);
+    await reader.cancel();
+    expect(fanOut.subscriberCount).toBe(0);
+    expect(fanOut.isIdle).toBe(true);
+  });
+
+  test('frees everything when the request was aborted before it began', async () => {
+    await fanOut.subscribe(topics('fleet'), 0, AbortSignal.abort());
+    expect(fanOut.subscriberCount).toBe(0);
+    expect(fanOut.isIdle).toBe(true);
+  });
+
+  test('is a break when the database fails while the reader catches up', async () => {
+    fanOutWith({ page: { rows: 5, bytes: 1_000_000 }, readAheadBytes: 10 });
+    await insertRows(database, deltas(50));
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const body = await fanOut.subscribe(topics('session:s1'), 0, abort.signal);
+    await database.close();
+    await expect(new FrameReader(body).end()).rejects.toThrow();
+    expect(logged).toHaveBeenCalled();
+    logged.mockRestore();
+    expect(fanOut.subscriberCount).toBe(0);
+  });
+
+  test('does not come to a reader that only catches up slowly', async () => {
+    fanOutWith({ maxBacklogBytes: 1_000, readAheadBytes: 100, page: { rows: 20, bytes: 1_000_000 } });
+    const positions = await insertRows(database, deltas(200));
+    const body = await fanOut.subscribe(topics('session:s1'), 0, abort.signal);
+    // rows come in while nobody reads: they are met again in the pages that follow
+    positions.push(...(await insertRows(database, deltas(200))));
+    const reader = new FrameReader(body);
+    await reader.until((frames) => idsOf(frames).length === positions.length);
+    expect(idsOf(reader.frames)).toEqual(positions);
+  });
+});
+
+describe('a heartbeat', () => {
+  test('is a comment', async () => {
+    fanOutWith({ heartbeatMs: 5 });
+    const reader = await listen(['fleet']);
+    expect(await reader.comment()).toBe('hb');
+  });
+});
+
+describe('the tailer', () => {
+  test('goes on where it stood after the database failed for a while', async () => {
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
+    fanOutWith({ pollMs: 5 });
+    const reader = await listen(['session:s1']);
+    await reader.frame('up-to-date');
+    const batch = vi.spyOn(database.reader, 'batch').mockRejectedValue(new Error('the disk is away'));
+    await insertRows(database, deltas(3));
+    await vi.waitFor(() => expect(batch.mock.calls.length).toBeGreaterThan(2));
+    batch.mockRestore();
+    await reader.frame('session-event', 3);
+    expect(idsOf(reader.frames)).toEqual([1, 2, 3]);
+    expect(logged).toHaveBeenCalledTimes(1);
+    logged.mockRestore();
+  });
+});

@@ -1,0 +1,219 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import {
+  errorOf,
+  type InProcessTarget,
+  ingest,
+  inProcessTarget,
+  marker,
+  record,
+  sendEvents,
+} from '../../support/ingest-target';
+
+let target: InProcessTarget;
+let now: number;
+beforeEach(async () => {
+  now = 1_795_170_000_000;
+  target = await inProcessTarget(() => now);
+});
+afterEach(() => target.close());
+
+const select = async (sql: string) => (await target.database.reader.execute(sql)).rows;
+const session = async (id = 's1') =>
+  (await select('SELECT * FROM sessions')).map(sessionFromRow).find((row) => row.id === id);
+const agent = async (id = 'a1') =>
+  (await select('SELECT * FROM agents')).map(agentFromRow).find((row) => row.id === id);
+const producer = async () => (await select('SELECT * FROM producers')).map(producerFromRow)[0];
+const events = async (sessionId: string) =>
+  (await select('SELECT * FROM events ORDER BY position'))
+    .filter((row) => row.session_id === sessionId)
+    .map((row) => JSON.parse(String(row.payload)));
+const status = (seq: number, fields: Record<string, unknown> = {}) =>
+  record(seq, { kind: 'status', status: { kind: 'claude' }, ...fields });
+const delta = (seq: number): Record<string, unknown> =>
+  record(seq, {
+    occurredAt: now,
+    event: { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: `${seq} ` } satisfies AgUiEvent,
+  });
+
+describe('positions', () => {
+  it('follow seq among events, log lines and quarantine, and the changed fleet rows come after', async () => {
+    const log = record(2, { kind: 'log', log: { level: 'info', component: 'c', message: 'm' } });
+    const task = record(4, { event: { type: 'CUSTOM', name: 'task:started', value: { task_id: 't' } } });
+    const { position } = await ingest(target, [marker(1), log, marker(3, { kind: '?' }), task]);
+    expect((await select('SELECT position FROM events ORDER BY 1')).map((row) => row.position)).toEqual([1, 4, 5]);
+    expect((await select('SELECT position FROM log_lines'))[0]?.position).toBe(2);
+    expect((await select('SELECT position FROM quarantine'))[0]?.position).toBe(3);
+    expect((await select('SELECT updated_position FROM tasks'))[0]?.updated_position).toBe(6);
+    expect((await session())?.updatedPosition).toBe('7');
+    expect((await agent())?.updatedPosition).toBe('8');
+    expect(position).toBe('8');
+  });
+});
+
+describe('a status record', () => {
+  it('makes its session known before the first event of it', async () => {
+    await ingest(target, [status(1)]);
+    expect(await session()).toMatchObject({
+      id: 's1',
+      agentId: 'a1',
+      state: 'idle',
+      turnCount: 0,
+      updatedPosition: '1',
+    });
+    expect(await agent()).toMatchObject({ kind: 'claude', status: { kind: 'claude' }, sessionCount: 1 });
+    expect(await events('s1')).toEqual([]);
+  });
+
+  it('is the newest by seq, and a later one without a kind does not take the kind away', async () => {
+    await ingest(target, [status(1), status(2, { status: { state: 'busy' } })]);
+    expect(await agent()).toMatchObject({ kind: 'claude', status: { state: 'busy' }, statusAt: 1_795_170_000_002 });
+  });
+});
+
+describe('a session', () => {
+  it('belongs to the first agent that writes to it, within a request and after it', async () => {
+    const { rejected } = await ingest(target, [marker(1), marker(2, { agentId: 'a2' }), marker(3)]);
+    expect(rejected).toMatchObject([{ seq: 2, code: 'session_of_another_agent' }]);
+    const later = await ingest(target, [status(1, { agentId: 'a2' })], 1, 'p2');
+    expect(later.rejected).toMatchObject([{ seq: 1, code: 'session_of_another_agent' }]);
+    expect((await events('s1')).map((event) => event.value)).toEqual([1, 3]);
+    expect(await session()).toMatchObject({ agentId: 'a1', quarantinedCount: 0 });
+    expect(await agent('a2')).toMatchObject({ quarantinedCount: 2, sessionCount: 0 });
+    const lines = (await select('SELECT * FROM quarantine ORDER BY position')).map((row) => row.agent_id);
+    expect(lines).toEqual(['a2', 'a2']);
+  });
+
+  it('is not made by a record that could not be taken, but its agent is', async () => {
+    await ingest(target, [marker(1, { event: {} })]);
+    expect(await session()).toBeUndefined();
+    expect(await agent()).toMatchObject({ quarantinedCount: 1 });
+    expect((await select('SELECT session_id FROM quarantine'))[0]?.session_id).toBe('s1');
+  });
+
+  it('is told to the fleet once in five seconds while only its text grows', async () => {
+    await ingest(target, [record(1, { event: { type: 'RUN_STARTED', runId: 'r' } }), delta(2)]);
+    const first = (await session())?.updatedPosition;
+    now += 4_000;
+    await ingest(target, [delta(3)]);
+    expect(await session()).toMatchObject({ updatedPosition: first, lastText: '2 3 ', lastEventAt: now });
+    now += 1_000;
+    const { position } = await ingest(target, [delta(4)]);
+    expect(await session()).toMatchObject({ updatedPosition: String(Number(position) - 1), lastText: '2 3 4 ' });
+    const told = (await session())?.updatedPosition;
+    await ingest(target, [delta(5), record(6, { event: { type: 'RUN_FINISHED', runId: 'r' } })]);
+    expect((await session())?.updatedPosition).not.toBe(told);
+    expect(await session()).toMatchObject({ state: 'idle' });
+  });
+});
+
+describe('an agent', () => {
+  it('is told to the fleet once in five seconds while it is only seen', async () => {
+    await ingest(target, [marker(1)]);
+    const first = await agent();
+    now += 4_999;
+    await ingest(target, [marker(2)]);
+    expect(await agent()).toEqual(first);
+    now += 1;
+    await ingest(target, [marker(3)]);
+    expect(await agent()).toMatchObject({ firstSeenAt: first?.firstSeenAt, lastSeenAt: now });
+    expect((await agent())?.updatedPosition).not.toBe(first?.updatedPosition);
+  });
+});
+
+describe('a record that does not say whose it is', () => {
+  it("counts as its producer's agent's, of whom nothing else changes", async () => {
+    await ingest(target, [status(1)]);
+    const before = await agent();
+    await ingest(target, [{ seq: 2, kind: 'event' }]);
+    expect(await agent()).toMatchObject({ ...before, quarantinedCount: 1, updatedPosition: expect.any(String) });
+    expect((await select('SELECT agent_id FROM quarantine'))[0]?.agent_id).toBe('a1');
+  });
+
+  it('and whose producer is unknown too is kept all the same', async () => {
+    expect(await ingest(target, [{ seq: 1 }])).toMatchObject({ ackedSeq: 1, rejected: [{ seq: 1 }] });
+    expect((await select('SELECT agent_id FROM quarantine'))[0]?.agent_id).toBeNull();
+    expect(await select('SELECT * FROM agents')).toEqual([]);
+  });
+});
+
+describe('a loss', () => {
+  const lost = (seq: number, fields: Record<string, unknown> = {}) =>
+    record(seq, { kind: 'lost', lost: { count: 3, reason: 'outbox-full' }, ...fields });
+  const said = { type: 'CUSTOM', name: 'interlude:lost', value: { count: 3, reason: 'outbox-full' } };
+
+  it('is said in its session, at its place', async () => {
+    await ingest(target, [marker(1), lost(2), marker(3)]);
+    expect((await events('s1'))[1]).toEqual(said);
+    expect(await session()).toMatchObject({ lostCount: 3 });
+    expect(await agent()).toMatchObject({ lostCount: 3 });
+    expect(await producer()).toMatchObject({ lost: 3 });
+  });
+
+  it('without a session is said in every session its outbox has written to, and in no other', async () => {
+    await ingest(target, [marker(1), marker(2, { sessionId: 's2' })]);
+    await ingest(target, [marker(1, { sessionId: 's3' })], 1, 'another');
+    await ingest(target, [marker(3, { sessionId: 's4' }), lost(4, { sessionId: undefined })]);
+    for (const id of ['s1', 's2', 's4']) expect((await events(id)).at(-1)).toEqual(said);
+    expect(await events('s3')).not.toContainEqual(said);
+    expect(await agent()).toMatchObject({ lostCount: 3 });
+  });
+
+  it('in a session that nobody has written to makes it known', async () => {
+    await ingest(target, [lost(1)]);
+    expect(await session()).toMatchObject({ agentId: 'a1', lostCount: 3 });
+  });
+
+  it('beyond counting is still counted', async () => {
+    const most = { lost: { count: Number.MAX_SAFE_INTEGER, reason: 'x' } };
+    await ingest(target, [lost(1, most), lost(2, most)]);
+    expect(await producer()).toMatchObject({ lost: Number.MAX_SAFE_INTEGER });
+    expect(await ingest(target, [marker(3)])).toMatchObject({ accepted: 1 });
+  });
+});
+
+describe('requests that come together', () => {
+  it('are committed together, each answered for itself', async () => {
+    const positions: string[] = [];
+    target.database.onCommit((position) => positions.push(position));
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => ingest(target, [marker(1)], 1, `p${index}`)),
+    );
+    expect(new Set(answers.map((answer) => answer.position)).size).toBe(40);
+    expect(positions.length).toBeLessThan(10);
+    expect((await select('SELECT count(*) AS n FROM events'))[0]?.n).toBe(40);
+  });
+});
+
+describe("a producer's row", () => {
+  it('counts what was taken, repeated, rejected and refused for a gap', async () => {
+    await ingest(target, [marker(1), marker(2, { kind: '?' })]);
+    await ingest(target, [marker(1), marker(2)]);
+    for (const seq of [9, 10]) {
+      const response = await sendEvents(target, { producer: { id: 'p1', epoch: 1 }, records: [marker(seq)] });
+      expect((await errorOf(response)).code).toBe('sequence_gap');
+    }
+    expect(await producer()).toMatchObject({ gaps: 0 });
+    await ingest(target, [marker(3)]);
+    expect(await producer()).toMatchObject({
+      accepted: 2,
+      duplicates: 2,
+      rejected: 1,
+      gaps: 2,
+      lastSeq: 3,
+      agentId: 'a1',
+    });
+    await ingest(target, [marker(4)]);
+    expect(await producer()).toMatchObject({ gaps: 2 });
+  });
+});
+
+describe('a log line', () => {
+  it('survives what neither UTF-8 nor C can hold', async () => {
+    const message = 'before\u0000after \ud800 end';
+    await ingest(target, [record(1, { kind: 'log', log: { level: 'warn', component: 'x\u0000y', message } })]);
+    const [line] = await select('SELECT * FROM log_lines');
+    expect(line).toMatchObject({ component: 'x\uFFFDy', message: 'before\uFFFDafter \uFFFD end', level: 'warn' });
+  });
+});

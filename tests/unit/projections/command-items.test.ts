@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { Item, MessageItem } from '@/lib/protocol/read-models';
+import { custom, runEnds, runStarts, says, told, userSays } from './session-story';
+
+const queued = (id: string) => says(id, 'Hi', 'user', { metadata: { interlude: { delivery: 'queued' as const } } });
+const delivery = (message_id: string, state: string, reason?: string) =>
+  custom('message:delivery', { message_id, delivery: state, ...(reason === undefined ? {} : { reason }) });
+const command = (state: string, more: Record<string, unknown> = {}) =>
+  custom(`command:${state}`, { command_id: 'c1', type: 'interrupt', ...more });
+const interrupted: AgUiEvent[] = [{ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } }];
+
+function itemsOf(...chapters: AgUiEvent[][]): Item[] {
+  return told(...chapters)
+    .page()
+    .turns.flatMap((turn) => turn.items);
+}
+const message = (...chapters: AgUiEvent[][]) =>
+  itemsOf(...chapters).find((item): item is MessageItem => item.kind === 'message' && item.id === 'u1');
+
+describe('a message that was queued', () => {
+  it.each([
+    ['waits', [], 'queued'],
+    ['is delivered when its runner says so', [delivery('u1', 'delivered')], 'delivered'],
+    ['failed when its runner says so', [delivery('u1', 'failed', 'gone')], 'failed'],
+    [
+      'is seen once a turn names it',
+      [delivery('u1', 'delivered'), runStarts('r1', { userMessageIds: ['u1'] })],
+      'seen',
+    ],
+    [
+      'is seen by a turn that names it at its end',
+      [runStarts('r1', { userMessageIds: [] }), runEnds('r1', { userMessageIds: ['u1'] })],
+      'seen',
+    ],
+    [
+      'is seen, whatever is said of its way afterwards',
+      [runStarts('r1', { userMessageIds: ['u1'] }), delivery('u1', 'failed')],
+      'seen',
+    ],
+    ['still waits after its runner has echoed it', [userSays('u1', 'Hi')], 'queued'],
+  ] as [string, AgUiEvent[][], string][])('%s', (_, chapters, state) => {
+    expect(message(queued('u1'), ...chapters)).toMatchObject({ text: 'Hi', delivery: state, streaming: false });
+  });
+
+  it('says why it failed', () => {
+    expect(message(queued('u1'), delivery('u1', 'failed', 'gone'))?.deliveryReason).toBe('gone');
+  });
+
+  it('is not answered by a run that began before it arrived and names nobody', () => {
+    const [waiting] = told(queued('u1'), [{ type: 'RUN_STARTED', runId: 'r1' }]).page().turns;
+    expect(waiting?.kind).toBe('none');
+    const turns = told(queued('u1'), delivery('u1', 'delivered'), [{ type: 'RUN_STARTED', runId: 'r1' }]).page().turns;
+    expect(turns.map((turn) => turn.id)).toEqual(['r1']);
+  });
+
+  it('is no matter of those that did not come through here', () => {
+    expect(message(userSays('u1', 'Hi'), runStarts('r1', { userMessageIds: ['u1'] }))?.delivery).toBeNull();
+  });
+});
+
+describe('what was asked of an agent', () => {
+  it('is one line that says how it went, where it was asked, also after its turn', () => {
+    const turns = told(runStarts('r1'), command('queued'), interrupted, command('done')).page().turns;
+    expect(turns).toHaveLength(1);
+    expect(turns[0]?.items).toMatchObject([
+      { id: 'command:c1', text: 'The interrupt reached the agent.', tone: 'info' },
+    ]);
+  });
+
+  it('says why it failed', () => {
+    const stop = { type: 'task.stop', task_id: 't1' };
+    expect(itemsOf(command('queued', stop), command('failed', { ...stop, reason: 'gone' }))).toMatchObject([
+      { text: 'A task could not be stopped: t1 (gone).', tone: 'error', command: { taskId: 't1', state: 'failed' } },
+    ]);
+  });
+
+  it('says so when it was given up and yet done', () => {
+    const late = [
+      command('queued'),
+      command('failed', { reason: 'no runner took it' }),
+      runStarts('r1'),
+      command('done'),
+    ];
+    expect(itemsOf(...late)).toMatchObject([
+      { text: 'The agent could not be interrupted (no runner took it).' },
+      { text: 'The interrupt reached the agent.' },
+    ]);
+  });
+
+  it('is on the card of the request it answers', () => {
+    const answer = { type: 'permission.decision', request_id: 'q1', behavior: 'allow' };
+    const opened = custom('request:opened', { request_id: 'q1' });
+    expect(itemsOf(runStarts('r1'), opened, command('queued', answer), command('done', answer))).toMatchObject([
+      { kind: 'request', outcome: null, answer: { commandId: 'c1', behavior: 'allow', state: 'done' } },
+    ]);
+  });
+
+  it('leaves no line behind for an answer that the agent has acted on, and one for an answer that failed', () => {
+    const answer = { type: 'permission.decision', request_id: 'q1', behavior: 'allow' };
+    const resolved = [
+      runStarts('r1'),
+      custom('request:opened', { request_id: 'q1' }),
+      custom('request:resolved', { request_id: 'q1' }),
+    ];
+    expect(itemsOf(...resolved, command('done', answer)).map((item) => item.kind)).toEqual(['request']);
+    const later = [...resolved, runEnds('r1'), runStarts('r2'), command('failed', answer)];
+    expect(itemsOf(...later).map((item) => item.kind)).toEqual(['request', 'notice']);
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import { foldItems } from '@/lib/projections/items';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { custom, says } from './session-story';
+
+const entries = (...events: AgUiEvent[]): EventEntry[] =>
+  events.map((event, index) => ({ position: String(index + 1), occurredAt: index + 1, receivedAt: 1, event }));
+
+const content = (delta: string, whole = false): AgUiEvent => ({
+  type: 'TEXT_MESSAGE_CONTENT',
+  messageId: 'm1',
+  delta,
+  ...(whole ? { metadata: { interlude: { whole: true as const } } } : {}),
+});
+
+describe('items', () => {
+  it('append deltas, and let a whole text replace what they had of it', () => {
+    const [start] = says('m1', '') as [AgUiEvent];
+    expect(foldItems([], entries(start, content('Hel'), content('lo')))).toMatchObject([
+      { text: 'Hello', streaming: true },
+    ]);
+    const half = foldItems([], entries(start, content('Hel')));
+    expect(foldItems(half, entries(content('Hello', true)))).toMatchObject([{ text: 'Hello' }]);
+  });
+
+  it('leave those that did not change as the very same objects', () => {
+    const before = foldItems([], entries(...says('m0', 'First'), ...says('m1', 'Second')));
+    const after = foldItems(before, entries(content('!')));
+    expect(after[0]).toBe(before[0]);
+    expect(after[1]).not.toBe(before[1]);
+  });
+
+  it('show the arguments of a tool call once they are whole', () => {
+    const call = (events: AgUiEvent[]) =>
+      foldItems([], entries({ type: 'TOOL_CALL_START', toolCallId: 't', toolCallName: 'Bash' }, ...events))[0];
+    const args = (delta: string): AgUiEvent => ({ type: 'TOOL_CALL_ARGS', toolCallId: 't', delta });
+    expect(call([args('{"command":')])).toMatchObject({ args: null, argsText: '{"command":', status: 'running' });
+    expect(call([args('{"command":'), args('"ls"}')])).toMatchObject({ args: { command: 'ls' } });
+  });
+
+  it('take a result from TOOL_CALL_END too, and know a failed one', () => {
+    const start: AgUiEvent = { type: 'TOOL_CALL_START', toolCallId: 't', toolCallName: 'Bash' };
+    expect(foldItems([], entries(start, { type: 'TOOL_CALL_END', toolCallId: 't', result: 'ok' }))).toMatchObject([
+      { status: 'completed', result: 'ok', endedAt: 2 },
+    ]);
+    expect(
+      foldItems([], entries(start, { type: 'TOOL_CALL_RESULT', toolCallId: 't', content: 'no', isError: true })),
+    ).toMatchObject([{ status: 'failed', result: 'no' }]);
+  });
+
+  it('show a request with how it was answered', () => {
+    const opened = custom('request:opened', {
+      request_id: 'q',
+      kind: 'permission',
+      tool_name: 'Bash',
+      input: { command: 'rm x' },
+    });
+    const resolved = custom('request:resolved', { request_id: 'q', outcome: 'denied', message: 'Too risky' });
+    expect(foldItems([], entries(...opened, ...resolved))).toMatchObject([
+      {
+        kind: 'request',
+        title: 'Allow Bash?',
+        input: { command: 'rm x' },
+        outcome: 'denied',
+        message: 'Too risky',
+        resolvedAt: 2,
+      },
+    ]);
+  });
+
+  it('say a run error only outside any turn: inside one it is the turn that failed', () => {
+    const error: AgUiEvent = { type: 'RUN_ERROR', message: 'boom' };
+    expect(foldItems([], entries(error))).toEqual([]);
+    expect(foldItems([], entries(error), true)).toMatchObject([{ kind: 'notice', text: 'boom', tone: 'error' }]);
+  });
+
+  it('are none for events that show nothing', () => {
+    expect(
+      foldItems(
+        [],
+        entries(
+          { type: 'RAW' },
+          { type: 'STATE_DELTA', delta: [] },
+          { type: 'CUSTOM', name: 'x' },
+          { type: 'TEXT_MESSAGE_END' },
+        ),
+      ),
+    ).toEqual([]);
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { foldObligations, NO_OBLIGATIONS } from '@/lib/projections/obligations';
+import { placeEvents } from '@/lib/projections/turns';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
+import type { Obligation } from '@/lib/protocol/read-models';
+import { NO_PLACES } from '@/lib/protocol/turn-places';
+import { custom, runEnds, runStarts, says, userSays } from './session-story';
+
+const OWNER = { sessionId: 's1', agentId: 'a1' };
+
+function owedAfter(...chapters: AgUiEvent[][]): Obligation[] {
+  const entries = chapters
+    .flat()
+    .map((event, index) => ({ position: String(index + 1), occurredAt: 100 + index, receivedAt: 1, event }));
+  const { placements } = placeEvents(NO_PLACES, entries);
+  return foldObligations(NO_OBLIGATIONS, [], placements, OWNER).changes.map((change) => change.after);
+}
+
+const states = (...chapters: AgUiEvent[][]) =>
+  Object.fromEntries(owedAfter(...chapters).map(({ messageId, state }) => [messageId, state]));
+const answering = (id: string, ...replyTo: string[]): AgUiEvent[] => [
+  { type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' },
+  { type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta: 'Yes.' },
+  { type: 'TEXT_MESSAGE_END', messageId: id, metadata: { interlude: { replyTo } } },
+];
+const fails: AgUiEvent[] = [{ type: 'RUN_ERROR', message: 'No credit' }];
+const naming = (...userMessageIds: string[]) => runStarts('r1', { turn: 'user', userMessageIds });
+
+describe('a reply', () => {
+  it('is owed from the end of the message', () => {
+    const [start, content, end] = userSays('u1', 'Are you there?');
+    expect(owedAfter([start as AgUiEvent, content as AgUiEvent])).toEqual([]);
+    expect(owedAfter([start as AgUiEvent, content as AgUiEvent, end as AgUiEvent])).toEqual([
+      {
+        messageId: 'u1',
+        ...OWNER,
+        from: { kind: 'person', id: 'user' },
+        text: 'Are you there?',
+        sentAt: 100,
+        state: 'owed',
+        settledAt: null,
+        answeredInTurnId: null,
+        reason: null,
+        position: '3',
+      },
+    ]);
+  });
+
+  it.each([
+    ['is given by the turn that names the message, when it finishes', [naming('u1'), runEnds('r1')], 'answered'],
+    ['is not given while that turn is open', [naming('u1'), says('m', 'Yes')], 'owed'],
+    ['stays owed when that turn fails', [naming('u1'), says('m', 'Yes'), fails], 'owed'],
+    [
+      'stays owed when that turn is interrupted',
+      [naming('u1'), [{ type: 'RUN_FINISHED', runId: 'r1', outcome: { type: 'cancelled' } }]],
+      'owed',
+    ],
+    ['stays owed when the agent dies', [naming('u1'), custom('session:ended', { reason: 'killed' })], 'owed'],
+    [
+      'is given later, by the turn that names the message at its end',
+      [naming('u1'), fails, runStarts('r2', { userMessageIds: [] }), runEnds('r2', { userMessageIds: ['u1'] })],
+      'answered',
+    ],
+    [
+      'is given by a text that says it answers the message, in a turn of any cause that finishes',
+      [runStarts('r1', { turn: 'between-run' }), answering('m', 'u1'), runEnds('r1')],
+      'answered',
+    ],
+    [
+      'is not given by such a text of a turn that fails, nor by the turn after it',
+      [
+        runStarts('r1', { turn: 'between-run' }),
+        answering('m', 'u1'),
+        fails,
+        runStarts('r2', { turn: 'between-run' }),
+        runEnds('r2'),
+      ],
+      'owed',
+    ],
+    ['is given by such a text outside any turn', [answering('m', 'u1')], 'answered'],
+    [
+      'is not given by a turn of another cause',
+      [runStarts('r1', { turn: 'between-run' }), says('m', 'Poll done'), runEnds('r1')],
+      'owed',
+    ],
+    ['can be waived', [custom('obligation:waived', { message_id: 'u1', reason: 'not needed' })], 'waived'],
+    [
+      'is not owed where the message never arrived',
+      [custom('message:delivery', { message_id: 'u1', delivery: 'failed' })],
+      'waived',
+    ],
+  ] as [string, AgUiEvent[][], string][])('%s', (_, chapters, state) => {
+    expect(states(userSays('u1', 'Are you there?'), ...chapters)).toEqual({ u1: state });
+  });
+
+  it('says in which turn it was given', () => {
+    expect(owedAfter(userSays('u1', 'Hi'), naming('u1'), runEnds('r1'))).toMatchObject([
+      { state: 'answered', answeredInTurnId: 'r1', settledAt: 104 },
+    ]);
+  });
+
+  it('is not owed again for a message that is told again', () => {
+    const once = [userSays('u1', 'Hi'), naming('u1'), runEnds('r1')];
+    expect(states(...once, userSays('u1', 'Hi'))).toEqual({ u1: 'answered' });
+  });
+
+  it('is owed to another agent as to a person', () => {
+    const from = { kind: 'agent' as const, id: 'reviewer' };
+    expect(owedAfter(says('u1', 'Status?', 'user', { metadata: { interlude: { from } } }))).toMatchObject([{ from }]);
+    expect(owedAfter(says('u2', 'Status?', 'user', { name: 'Ada' }))).toMatchObject([
+      { from: { kind: 'person', id: 'Ada' } },
+    ]);
+  });
+
+  it('is owed for the messages a run is started with', () => {
+    const run = { type: 'RUN_STARTED', runId: 'r1', input: { messages: [{ id: 'u1', role: 'user', content: 'Hi' }] } };
+    expect(states([run])).toEqual({ u1: 'owed' });
+    expect(states([run], runEnds('r1'))).toEqual({ u1: 'answered' });
+  });
+
+  it('is owed for no prompt of a subagent and no word of an assistant', () => {
+    expect(owedAfter(says('p', 'Look around', 'user', { subagentRunId: 't1' }), says('m', 'Hello'))).toEqual([]);
+  });
+
+  it('quotes no more of the message than it must, and no half of a character', () => {
+    const [long] = owedAfter(userSays('u1', `${'x'.repeat(MAX_OBLIGATION_TEXT - 1)}🌍🌍`));
+    expect(long?.text).toBe('x'.repeat(MAX_OBLIGATION_TEXT - 1));
+  });
+
+  it('is remembered within bounds, however much is begun and never ended', () => {
+    const begun = Array.from({ length: 1000 }, (_, n): AgUiEvent[] => [
+      { type: 'TEXT_MESSAGE_START', messageId: `u${n}`, role: 'user' },
+      {
+        type: 'TEXT_MESSAGE_START',
+        messageId: `m${n}`,
+        role: 'assistant',
+        metadata: { interlude: { replyTo: ['u'] } },
+      },
+    ]).flat();
+    const entries = begun.map((event, n) => ({ position: String(n + 1), occurredAt: 1, receivedAt: 1, event }));
+    const { fold } = foldObligations(NO_OBLIGATIONS, [], placeEvents(NO_PLACES, entries).placements, OWNER);
+    expect(JSON.stringify(fold).length).toBeLessThan(64 * 1024);
+  });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { differsForReaders, foldSession, newSession, type SessionFold } from '@/lib/projections/session-summary';
+import { foldTasks } from '@/lib/projections/tasks';
+import { placeEvents } from '@/lib/projections/turns';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { NO_PLACES } from '@/lib/protocol/turn-places';
+import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays, wokenBy } from './session-story';
+
+function summaryOf(...chapters: AgUiEvent[][]): SessionFold {
+  const entries = chapters
+    .flat()
+    .map((event, index) => ({ position: String(index + 1), occurredAt: 100 + index, receivedAt: 1, event }));
+  const { placements } = placeEvents(NO_PLACES, entries);
+  const tasks = foldTasks([], placements, { sessionId: 's1', agentId: 'a1' }).map((after) => ({ before: null, after }));
+  return foldSession(newSession('s1', 'a1', 1), placements, tasks);
+}
+
+describe('a session', () => {
+  it.each([
+    ['is idle before its first turn', [], { state: 'idle', title: null }],
+    ['works while a turn is open', [runStarts('r1')], { state: 'working', openTurnId: 'r1', turnCount: 1 }],
+    [
+      'is idle between turns, and says how many tasks run',
+      [runStarts('r1'), taskStarts('b1'), runEnds('r1')],
+      { state: 'idle', runningTaskCount: 1 },
+    ],
+    [
+      'has failed when its last turn did',
+      [runStarts('r1'), [{ type: 'RUN_ERROR', message: 'No credit' }]],
+      { state: 'failed', stateReason: 'No credit' },
+    ],
+    [
+      'works again once a new turn opens after a failed one',
+      [runStarts('r1'), [{ type: 'RUN_ERROR', message: 'x' }], runStarts('r2')],
+      { state: 'working' },
+    ],
+    [
+      'waits while a request is open, also in a turn',
+      [runStarts('r1'), custom('request:opened', { request_id: 'q', title: 'Run rm?' })],
+      { state: 'waiting', stateReason: 'Run rm?', pendingRequestCount: 1 },
+    ],
+    [
+      'waits no more once the request is resolved',
+      [runStarts('r1'), custom('request:opened', { request_id: 'q' }), custom('request:resolved', { request_id: 'q' })],
+      { state: 'working', pendingRequestCount: 0 },
+    ],
+    [
+      'is done when its agent ended well',
+      [runStarts('r1'), runEnds('r1'), custom('session:ended', { reason: 'exit', exitCode: 0 })],
+      { state: 'done' },
+    ],
+    [
+      'has failed when its agent died',
+      [runStarts('r1'), custom('session:ended', { reason: 'killed', exitCode: 137 })],
+      { state: 'failed', stateReason: 'killed', openTurnId: null },
+    ],
+    [
+      'stays failed when its agent ends well after a failed turn',
+      [runStarts('r1'), [{ type: 'RUN_ERROR', message: 'No credit' }], custom('session:ended', { reason: 'exit' })],
+      { state: 'failed' },
+    ],
+    ['knows when the agent woke by itself', [runStarts('r1', wokenBy('b1'))], { lastTurnKind: 'between-run' }],
+    [
+      'counts what was lost and what is in quarantine',
+      [custom('interlude:lost', { count: 3, reason: 'x' }), custom('interlude:quarantined', { seq: 1 })],
+      { lostCount: 3, quarantinedCount: 1 },
+    ],
+    ['counts no task that has ended', [taskStarts('b1'), taskEnds('b1', 'failed')], { runningTaskCount: 0 }],
+  ] as const)('%s', (_name, chapters, expected) => {
+    expect(summaryOf(...(chapters as unknown as AgUiEvent[][])).summary).toMatchObject(expected);
+  });
+
+  it('is named after the first line of the first message, however it was streamed', () => {
+    const [start, , end] = userSays('u1', '') as [AgUiEvent, AgUiEvent, AgUiEvent];
+    const delta = (text: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'u1', delta: text });
+    const fold = summaryOf(
+      [start, delta('Mend the '), delta('tests\nand'), delta(' more'), end],
+      userSays('u2', 'Other'),
+    );
+    expect(fold.summary.title).toBe('Mend the tests');
+  });
+
+  it('is cut between characters, never through one', () => {
+    const fold = summaryOf(userSays('u1', `${'a'.repeat(119)}🚀`), says('m1', `${'b'.repeat(239)}🚀`));
+    expect(fold.summary.title).toBe('a'.repeat(119));
+    expect(fold.summary.lastText).toBe('b'.repeat(239));
+  });
+
+  it('previews the newest answer and nothing a subagent said', () => {
+    const fold = summaryOf(
+      says('m1', 'First'),
+      says('m2', 'Second'),
+      says('m3', 'Sub', 'assistant', { subagentRunId: 'a1' }),
+    );
+    expect(fold.summary.lastText).toBe('Second');
+  });
+
+  it('enters a state when the event that decides it occurred', () => {
+    expect(summaryOf(runStarts('r1'), says('m1', 'x')).summary.stateSince).toBe(100);
+  });
+
+  it('does not differ for readers while a text grows', () => {
+    const before = summaryOf(runStarts('r1'), says('m1', 'a'));
+    const { placements } = placeEvents(NO_PLACES, [
+      {
+        position: '9',
+        occurredAt: 999,
+        receivedAt: 1,
+        event: { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'b' },
+      },
+    ]);
+    const after = foldSession(before, placements, []);
+    expect(after.summary.lastText).toBe('ab');
+    expect(differsForReaders(before, after)).toBe(false);
+    expect(differsForReaders(summaryOf(), before)).toBe(true);
+  });
+});

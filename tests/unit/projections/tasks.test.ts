@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { custom, runStarts, taskEnds, taskStarts, told, wokenBy } from './session-story';
+
+const tasks = (...chapters: Parameters<typeof told>) => [...told(...chapters).tasks.values()];
+
+describe('a task', () => {
+  it('runs from its start, with the turn that started it', () => {
+    expect(tasks(runStarts('r1'), taskStarts('b1', { run_id: 'x', tool_use_id: 't1' }))).toMatchObject([
+      {
+        id: 'b1',
+        runId: 'x',
+        kind: 'shell',
+        description: 'Poll b1',
+        status: 'running',
+        toolCallId: 't1',
+        startedInTurnId: 'r1',
+        endedAt: null,
+      },
+    ]);
+  });
+
+  it('keeps its name while its progress says what it does just now', () => {
+    const progress = custom('task:progress', {
+      task_id: 'a1',
+      description: 'Reading src/x',
+      last_tool_name: 'Read',
+      usage: { total_tokens: 10, tool_uses: 2, duration_ms: 30 },
+    });
+    expect(tasks(taskStarts('a1', { task_type: 'local_agent' }), progress)).toMatchObject([
+      {
+        kind: 'subagent',
+        description: 'Poll a1',
+        lastToolName: 'Read',
+        usage: { totalTokens: 10, toolUses: 2, durationMs: 30 },
+      },
+    ]);
+  });
+
+  it('keeps its first end, whatever comes after', () => {
+    const [task] = tasks(
+      taskStarts('b1'),
+      custom('task:updated', { task_id: 'b1', status: 'killed' }),
+      taskEnds('b1', 'completed'),
+    );
+    expect(task?.status).toBe('stopped');
+  });
+
+  it('that was given up as lost takes the end that its agent tells after all', () => {
+    const [task] = tasks(
+      taskStarts('b1'),
+      taskEnds('b1', 'lost'),
+      taskEnds('b1', 'failed', { exit_code: 3, summary: 'failed' }),
+    );
+    expect(task).toMatchObject({ status: 'failed', exitCode: 3, summary: 'failed' });
+  });
+
+  it('is lost when its agent ends before it does', () => {
+    const all = tasks(
+      taskStarts('b1'),
+      taskStarts('b2'),
+      taskEnds('b2', 'completed'),
+      custom('session:ended', { reason: 'exit' }),
+    );
+    expect(all.map((task) => task.status)).toEqual(['lost', 'completed']);
+  });
+
+  it('is another one when its id starts again under another run', () => {
+    const all = tasks(
+      taskStarts('b1', { run_id: 'x' }),
+      taskEnds('b1', 'completed', { run_id: 'x' }),
+      taskStarts('b1', { run_id: 'y' }),
+    );
+    expect(all.map((task) => [task.runId, task.status])).toEqual([
+      ['x', 'completed'],
+      ['y', 'running'],
+    ]);
+  });
+
+  it('is found by its id alone when an event does not say which run', () => {
+    const all = tasks(taskStarts('b1', { run_id: 'x' }), taskEnds('b1', 'stopped'));
+    expect(all.map((task) => [task.runId, task.status])).toEqual([['x', 'stopped']]);
+  });
+
+  it('that ends without ever having started is there all the same', () => {
+    expect(tasks(taskEnds('b9', 'completed', { output_file: '/x.output', usage: null }))).toMatchObject([
+      { id: 'b9', description: 'b9', status: 'completed', outputFile: '/x.output', startedInTurnId: null },
+    ]);
+  });
+
+  it('of two runs under one id is answered by the turn that names its run', () => {
+    const all = tasks(
+      taskStarts('b1', { run_id: 'x' }),
+      taskEnds('b1', 'completed', { run_id: 'x' }),
+      taskStarts('b1', { run_id: 'y' }),
+      runStarts('r2', { turn: 'between-run', trigger: { kind: 'task', taskIds: ['b1'], taskRunIds: ['x'] } }),
+    );
+    expect(all.map((task) => task.answeredInTurnId)).toEqual(['r2', null]);
+    expect(tasks(taskStarts('b1'), runStarts('r1', wokenBy('b1')))[0]?.answeredInTurnId).toBe('r1');
+  });
+});

@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import * as errors from '@/lib/protocol/errors';
+import * as limits from '@/lib/protocol/limits';
+
+/** PROTOCOL.md is normative, so what it says of the code must be so. */
+const page = await readFile(new URL('../../../lib/protocol/PROTOCOL.md', import.meta.url), 'utf8');
+const root = new URL('../../../', import.meta.url);
+
+describe('PROTOCOL.md', () => {
+  test('lists every error code with its status, and no other', async () => {
+    const listed = [...page.matchAll(/^\| `(\w+)` \| (\d{3}) \|/gm)].map(([, code, status]) => [code, Number(status)]);
+    const source = await readFile(new URL('lib/protocol/errors.ts', root), 'utf8');
+    const table = /const STATUS = \{([^}]*)\}/.exec(source)?.[1] ?? '';
+    const codes = [...table.matchAll(/(\w+): (\d{3})/g)].map(([, code, status]) => [code, Number(status)]);
+    expect(listed).toEqual(codes);
+    for (const [code, status] of codes) expect(errors.statusOf(code as errors.ErrorCode)).toBe(status);
+  });
+
+  test('names tests that are there', async () => {
+    const named = [...page.matchAll(/^ +- `(tests\/[^`]+)`: (.+)$/gm)];
+    expect(named.length).toBeGreaterThan(20);
+    for (const [, file = '', title = ''] of named) {
+      const source = await readFile(new URL(file, root), 'utf8').catch(() => '');
+      expect([file, title, source.includes(`'${title}'`)]).toEqual([file, title, true]);
+    }
+  });
+
+  test('gives each of the ten invariants a test', () => {
+    const section = page.slice(page.indexOf('## 8.'), page.indexOf('## 9.'));
+    const invariants = section.split(/^\d+\. /m).slice(1);
+    expect(invariants).toHaveLength(10);
+    for (const invariant of invariants) expect(invariant).toMatch(/- `tests\//);
+  });
+
+  test('quotes the limits as they are', () => {
+    const named = (name: string) => page.split('\n').find((line) => line.includes(`\`${name}\``)) ?? '';
+    expect(named('MAX_REQUEST_BYTES')).toContain(`${limits.MAX_REQUEST_BYTES / 1024 / 1024} MiB`);
+    expect(named('MAX_RECORD_BYTES')).toContain(`${limits.MAX_RECORD_BYTES / 1024 / 1024} MiB`);
+    expect(named('MAX_JSON_DEPTH')).toContain(` ${limits.MAX_JSON_DEPTH} `);
+    expect(named('MAX_RECORDS_PER_REQUEST')).toContain(` ${limits.MAX_RECORDS_PER_REQUEST.toLocaleString('en')} `);
+    expect(named('MAX_ID_LENGTH')).toContain(` ${limits.MAX_ID_LENGTH} `);
+    expect(named('MAX_TOPICS')).toContain(` ${limits.MAX_TOPICS} `);
+    expect(named('MAX_MESSAGE_BYTES')).toContain(`${limits.MAX_MESSAGE_BYTES / 1024} KiB`);
+    expect(named('MAX_OBLIGATION_TEXT')).toContain(` ${limits.MAX_OBLIGATION_TEXT.toLocaleString('en')} `);
+    expect(named('COMMAND_LEASE_MS')).toContain(`${limits.COMMAND_LEASE_MS / 1000} s`);
+    expect(page).toContain(`${limits.COMMAND_EXPIRY_MS / 60_000} minutes\n   (\`COMMAND_EXPIRY_MS\`)`);
+    expect(named('MESSAGE_EXPIRY_MS')).toContain(`${limits.MESSAGE_EXPIRY_MS / 86_400_000} days`);
+    expect(named('RUNNER_AWAY_MS')).toContain(`${limits.RUNNER_AWAY_MS / 1000} s`);
+    expect(named('HEARTBEAT_MS')).toContain(`${limits.HEARTBEAT_MS / 1000} s`);
+  });
+
+  test('knows the events Interlude writes itself', () => {
+    for (const name of [CUSTOM.lost, CUSTOM.quarantined, CUSTOM.notice, CUSTOM.sessionEnded, CUSTOM.messageDelivery])
+      expect(page).toContain(name);
+  });
+});

@@ -1,0 +1,73 @@
+import type { InStatement } from '@libsql/client';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { readAfter } from '@/lib/event-log/read-after';
+import { readAgent } from '@/lib/queries/read-agents';
+import { readLogLines } from '@/lib/queries/read-log-lines';
+import { readSessions } from '@/lib/queries/read-sessions';
+import { readTask, readTasks } from '@/lib/queries/read-tasks';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { type TestDatabase, temporaryDatabase } from '../../support/database';
+
+/**
+ * A page of a session of 10,000 turns costs what a page costs. Held by the plan, which does not depend on the machine:
+ * every table is reached by an index, and nothing is sorted that an index could give in order.
+ */
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await temporaryDatabase();
+});
+afterAll(() => database.dispose());
+
+async function plansOf(read: () => Promise<unknown>): Promise<string[]> {
+  const batch = vi.spyOn(database.reader, 'batch');
+  await read();
+  const statements = batch.mock.calls.flatMap(([all]) => all as InStatement[]);
+  batch.mockRestore();
+  const plans: string[] = [];
+  for (const statement of statements) {
+    const { sql, args } = typeof statement === 'string' ? { sql: statement, args: [] } : statement;
+    const { rows } = await database.reader.execute({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });
+    plans.push(...rows.map((row) => String(row.detail)));
+  }
+  return plans;
+}
+
+const TABLES = /^SCAN (events|turns|tasks|sessions|agents|log_lines|producer_sessions|quarantine)\b/;
+const isWasteful = (detail: string) => TABLES.test(detail) || detail.includes('USE TEMP B-TREE FOR ORDER BY');
+
+describe('by index, in the order of an index', () => {
+  const limits = { rows: 500, bytes: 1_000_000 };
+  const wanted = { fleet: true, sessionIds: ['s1', 's2'], agentIds: ['a1'] };
+  const reads: Record<string, () => Promise<unknown>> = {
+    'the newest page of a transcript': () => readTranscript(database, 's1', { before: null, limit: 50 }),
+    'an older page of a transcript': () => readTranscript(database, 's1', { before: '5000', limit: 50 }),
+    'the sessions': () => readSessions(database),
+    'a session’s tasks': () => readTasks(database, 's1'),
+    'one task': () => readTask(database, 's1', 't1'),
+    'the newest log lines': () =>
+      readLogLines(database, 'a1', { before: null, after: null, limit: 200, level: 'warn' }),
+    'the log lines after one': () => readLogLines(database, 'a1', { before: null, after: 5, limit: 200, level: null }),
+  };
+  for (const [what, read] of Object.entries(reads)) {
+    test(what, async () => {
+      const plans = await plansOf(read);
+      expect(plans.length).toBeGreaterThan(1);
+      expect(plans.filter(isWasteful)).toEqual([]);
+    });
+  }
+
+  test('catching up seeks each topic, the tailer one range for all', async () => {
+    const far = await plansOf(() => readAfter(database, wanted, 10, 'far', limits));
+    const near = await plansOf(() => readAfter(database, wanted, 10, 'near', limits));
+    // what is sorted there is the page that was found: at most `rows` of it
+    expect(far.filter((detail) => TABLES.test(detail))).toEqual([]);
+    expect(near.filter((detail) => TABLES.test(detail))).toEqual([]);
+    expect(far.filter((detail) => detail.includes('events_by_session (session_id=? AND position>?)'))).toHaveLength(2);
+    expect(near).toContain('SEARCH events USING INTEGER PRIMARY KEY (rowid>?)');
+  });
+
+  test('an agent', async () => {
+    const plans = await plansOf(() => readAgent(database, 'a1'));
+    expect(plans.filter((detail) => TABLES.test(detail))).toEqual([]);
+  });
+});

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import type { Candidate } from '@/lib/runner/outbox/admission';
+import { planAppend, type QueueEnd } from '@/lib/runner/outbox/append-plan';
+
+const empty: QueueEnd = { seq: 0, rows: 0, bytes: 0, openLosts: new Map() };
+const roomy = { maxRows: 1_000, maxBytes: 1_000_000_000 };
+
+function candidate(kind: string, sessionId?: string, bytes = 10): Candidate {
+  const body = JSON.stringify({ kind, sessionId });
+  return { kind, agentId: 'a1', sessionId, occurredAt: 7, body, bytes };
+}
+
+const lostIn = (body: string) => JSON.parse(body) as { sessionId?: string; lost: { count: number; reason: string } };
+
+describe('what an outbox takes', () => {
+  test('given room, every record gets the next number', () => {
+    const { rows, after, dropped } = planAppend({ ...empty, seq: 41 }, [candidate('event'), candidate('log')], roomy);
+    expect(rows.map((row) => [row.seq, row.kind])).toEqual([
+      [42, 'event'],
+      [43, 'log'],
+    ]);
+    expect(after).toMatchObject({ seq: 43, rows: 2, bytes: 20 });
+    expect(dropped).toBe(0);
+  });
+
+  test('given nine tenths full, log lines are dropped and events are not', () => {
+    const before = { ...empty, seq: 9, rows: 9 };
+    const { rows, dropped } = planAppend(before, [candidate('log'), candidate('event')], { ...roomy, maxRows: 11 });
+    expect(rows.map((row) => row.kind)).toEqual(['lost', 'event']);
+    expect(dropped).toBe(1);
+  });
+
+  test('the bytes count as the rows do', () => {
+    const { rows } = planAppend(empty, [candidate('event', 's', 60), candidate('event', 's', 60)], {
+      ...roomy,
+      maxBytes: 100,
+    });
+    expect(rows.map((row) => row.kind)).toEqual(['event', 'lost']);
+  });
+
+  test('a lost record of a source is let in however full it is', () => {
+    const { rows } = planAppend({ ...empty, rows: 50 }, [candidate('lost')], { ...roomy, maxRows: 10 });
+    expect(rows.map((row) => row.kind)).toEqual(['lost']);
+  });
+});
+
+describe('what it declares', () => {
+  const full = { ...roomy, maxRows: 0 };
+
+  test('drops in a row are counted into one record for each session', () => {
+    const drops = ['s1', 's2', 's1', 's1'].map((id) => candidate('event', id));
+    const { rows, after } = planAppend(empty, drops, full);
+    expect(rows.map((row) => [lostIn(row.body).sessionId, lostIn(row.body).lost.count])).toEqual([
+      ['s1', 3],
+      ['s2', 1],
+    ]);
+    expect(after).toMatchObject({ seq: 2, rows: 2 });
+  });
+
+  test('a drop that follows later changes the record that is in the file', () => {
+    const first = planAppend(empty, [candidate('event', 's1')], full);
+    const second = planAppend(first.after, [candidate('event', 's1'), candidate('event', 's1')], full);
+    expect(second.rows).toEqual([]);
+    expect([...second.changes].map(([seq, body]) => [seq, lostIn(body).lost])).toEqual([
+      [1, { count: 3, reason: 'outbox-full' }],
+    ]);
+  });
+
+  test('once something was stored behind it, a new drop is declared anew, at its own place', () => {
+    const first = planAppend(empty, [candidate('event', 's1')], full);
+    const second = planAppend(first.after, [candidate('event', 's1'), candidate('event', 's1')], {
+      ...roomy,
+      maxRows: 2,
+    });
+    expect(second.rows.map((row) => [row.seq, row.kind])).toEqual([
+      [2, 'event'],
+      [3, 'lost'],
+    ]);
+    expect(second.changes.size).toBe(0);
+  });
+
+  test('a record that no request can hold is kept aside under the number of its declaration', () => {
+    const { rows, poisoned } = planAppend(empty, [candidate('event', 's1', 9_000_000)], roomy);
+    expect(lostIn(rows[0]?.body ?? '').lost).toEqual({ count: 1, reason: 'record-too-large' });
+    expect(poisoned.map(({ seq }) => seq)).toEqual([1]);
+  });
+});

@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest';
+import type { Delivery } from '@/lib/runner/outbox/delivery';
+import { Drain } from '@/lib/runner/outbox/drain';
+import { StoppedClock } from '../../support/hurried-clock';
+
+/** A drain whose deliveries end when the test says how. */
+function scene() {
+  const clock = new StoppedClock();
+  const under: ((delivery: Delivery) => void)[] = [];
+  let count = 0;
+  const drain = new Drain(
+    clock,
+    () => {
+      count += 1;
+      return new Promise((resolve) => under.push(resolve));
+    },
+    () => undefined,
+  );
+  return {
+    drain,
+    clock,
+    deliveries: () => count,
+    async ends(delivery: Delivery) {
+      under.shift()?.(delivery);
+      await turn();
+    },
+  };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const held: Delivery = { kind: 'held', cause: 'unavailable', message: 'down', retryAfterMs: null };
+
+describe('the drain', () => {
+  test('runs one delivery at a time, and once more when something came during it', async () => {
+    const { drain, ends, deliveries } = scene();
+    drain.work();
+    await turn();
+    drain.work();
+    drain.work();
+    await turn();
+    expect(deliveries()).toBe(1);
+    await ends({ kind: 'emptied' });
+    expect(deliveries()).toBe(2);
+    await ends({ kind: 'emptied' });
+    expect(drain.state).toBe('idle');
+    expect(deliveries()).toBe(2);
+  });
+
+  test('goes on until the queue is empty', async () => {
+    const { drain, ends, deliveries } = scene();
+    drain.work();
+    await turn();
+    await ends({ kind: 'delivered' });
+    await ends({ kind: 'delivered' });
+    expect(deliveries()).toBe(3);
+    await ends({ kind: 'emptied' });
+    expect(drain.state).toBe('idle');
+  });
+
+  test('work that comes while it waits does not shorten the wait; a kick does', async () => {
+    const { drain, ends, deliveries, clock } = scene();
+    drain.work();
+    await turn();
+    await ends(held);
+    drain.work();
+    await turn();
+    expect([drain.state, deliveries()]).toEqual(['waiting', 1]);
+    drain.kick();
+    await turn();
+    expect([drain.state, deliveries()]).toEqual(['sending', 2]);
+    expect(clock.armed).toEqual([]);
+  });
+
+  test('a kick during a delivery that fails spares the wait after it', async () => {
+    const { drain, ends, deliveries, clock } = scene();
+    drain.work();
+    await turn();
+    drain.kick();
+    await ends(held);
+    expect([drain.state, deliveries()]).toEqual(['sending', 2]);
+    expect(clock.armed).toEqual([]);
+    await ends(held);
+    expect(drain.state).toBe('waiting');
+  });
+
+  test('a trouble keeps its beginning and counts its tries, until something gets through', async () => {
+    const { drain, ends, clock } = scene();
+    drain.work();
+    await turn();
+    await ends(held);
+    const { since } = drain.trouble ?? {};
+    clock.fire();
+    await turn();
+    await ends({ ...held, cause: 'unauthorized', message: 'no' } as Delivery);
+    expect(drain.trouble).toMatchObject({ kind: 'unauthorized', message: 'no', since, tries: 2 });
+    clock.fire();
+    await turn();
+    await ends({ kind: 'delivered' });
+    expect(drain.trouble).toBeNull();
+  });
+
+  test('stopped, it sends nothing more and has no timer armed', async () => {
+    const { drain, ends, deliveries, clock } = scene();
+    drain.work();
+    await turn();
+    const stopped = drain.stop();
+    await ends(held);
+    await stopped;
+    drain.kick();
+    await turn();
+    expect([drain.state, deliveries(), clock.armed.length]).toEqual(['stopped', 1, 0]);
+  });
+});

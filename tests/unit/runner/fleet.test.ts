@@ -1,0 +1,67 @@
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { FLEET, restAfter } from '@/lib/runner/demo/fleet';
+import { Rota } from '@/lib/runner/demo/rota';
+import { readRecording } from '@/lib/runner/replay/recording';
+
+const folder = fileURLToPath(new URL('../../fixtures/recordings/demo/', import.meta.url));
+const FIRST_MS = 10_000;
+
+/** When, in ms after the demo's start, a task of an agent ends and a turn begins that nobody asked for. */
+async function wakings(agent: (typeof FLEET)[number]): Promise<number[]> {
+  const { lines } = await readRecording(`${folder}${agent.recordings[0]}.jsonl`);
+  const kinds = lines.map(({ t, msg }) => ({
+    t: t - agent.beginsAtMs,
+    subtype: (msg as { subtype?: string })?.subtype,
+  }));
+  return kinds.flatMap((line, at) => {
+    const isEnd = line.subtype === 'task_notification';
+    const next = kinds.slice(at + 1).find(({ subtype }) => subtype === 'init');
+    return isEnd && next && next.t - line.t < 1_000 ? [line.t] : [];
+  });
+}
+
+test('the demo has at least six agents with names of their own', () => {
+  expect(new Set(FLEET.map((agent) => agent.agentId)).size).toBe(FLEET.length);
+  expect(FLEET.length).toBeGreaterThanOrEqual(6);
+});
+
+test('every recording of the fleet is there and can be read', async () => {
+  for (const name of new Set(FLEET.flatMap((agent) => agent.recordings))) {
+    expect((await readRecording(`${folder}${name}.jsonl`)).lines.length).toBeGreaterThan(20);
+  }
+});
+
+test('within ten seconds several agents are woken by a task, and at least one of them is still to be seen asleep', async () => {
+  const first = (await Promise.all(FLEET.map(wakings))).map((times) => times.find((time) => time > 0) ?? Infinity);
+  const soon = first.filter((time) => time < FIRST_MS);
+  expect(soon.length).toBeGreaterThanOrEqual(3);
+  expect(Math.max(...soon)).toBeGreaterThan(3_000);
+});
+
+test('an agent rests from 20 to 40 seconds once it has had its first sessions', () => {
+  for (const agent of FLEET) {
+    expect(restAfter(agent, 1)).toBe(agent.restMs);
+    expect(restAfter(agent, 2)).toBeGreaterThanOrEqual(20_000);
+    expect(restAfter(agent, 2)).toBeLessThanOrEqual(40_000);
+  }
+});
+
+test('so many are always at work: who has rested longest is called back when one more goes to rest', async () => {
+  const rota = new Rota(4, 2);
+  const stop = new AbortController();
+  const back: string[] = [];
+  const rest = (name: string) => rota.rest(3_600_000, stop.signal).then(() => back.push(name));
+  const first = rest('first');
+  const others = [rest('second')];
+  others.push(rest('third'));
+  await first;
+  expect(back).toEqual(['first']);
+  const second = others[0];
+  others.push(rest('fourth'));
+  await second;
+  expect(back).toEqual(['first', 'second']);
+  stop.abort();
+  await Promise.all(others);
+  expect(back).toHaveLength(4);
+});

@@ -1,0 +1,140 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  HOOK_EVENTS,
+  hasHooks,
+  hookCommand,
+  SettingsError,
+  withHooks,
+  withoutHooks,
+} from '@/lib/runner/hooks/hook-entries';
+
+const command = (event: string) => hookCommand("/opt/inter'lude/hook.sh", event, '/home/mara/.interlude');
+
+/** What somebody's file may hold, formatted as only a person would. */
+const SETTINGS = [
+  '{}',
+  '{}\n',
+  '{\n}\n',
+  '{ }',
+  '{"model":"opus"}',
+  '{\n  "model": "opus"\n}\n',
+  '{\r\n\t"model": "opus",\r\n\t"hooks": {}\r\n}',
+  '{\n    "hooks": {\n        "Stop": []\n    },\n    "model" : "opus"\n}\n',
+  '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]},"z":1,"a":{"b":[1, 2 ,3]}}',
+  `{
+  "permissions": { "allow": ["Bash(ls:*)"] },   
+  "hooks": {
+    "PreToolUse": [ { "matcher": "Bash", "hooks": [ { "type": "command", "command": "lint # interlude-hooks" } ] } ],
+    "Stop": [
+      { "hooks": [ { "type": "command", "command": "notify-send \\"done, {}[]\\"" } ] }
+    ]
+  },
+  "unknown\\u0020key": -1.50e+3,
+  "env": {"A": "\\\\\\""}
+}`,
+];
+
+describe('hook entries', () => {
+  test.each(SETTINGS)('are added behind what is there, and nothing else changes: %s', (text) => {
+    const installed = withHooks(text, command);
+    const [before, after] = [JSON.parse(text), JSON.parse(installed)];
+    for (const event of HOOK_EVENTS) {
+      const theirs = before.hooks?.[event] ?? [];
+      expect(after.hooks[event]).toEqual([
+        ...theirs,
+        { hooks: [{ type: 'command', command: command(event), timeout: 10 }] },
+      ]);
+      delete after.hooks[event];
+      if (before.hooks) delete before.hooks[event];
+    }
+    expect({ ...after, hooks: undefined }).toEqual({ ...before, hooks: undefined });
+    expect(after.hooks).toEqual(before.hooks ?? {});
+    expect(hasHooks(installed)).toBe(true);
+    expect(hasHooks(text)).toBe(false);
+  });
+
+  test.each(SETTINGS)('are there once, however often they are installed: %s', (text) => {
+    const once = withHooks(text, command);
+    expect(withHooks(once, command)).toBe(once);
+    const moved = withHooks(once, (event) => hookCommand('/elsewhere/hook.sh', event, '/data'));
+    expect(moved.match(/# interlude-hook"/g)).toHaveLength(HOOK_EVENTS.length);
+    expect(moved).not.toContain('/opt/inter');
+  });
+
+  test.each(SETTINGS)('leave every byte as it was when they are taken out: %s', (text) => {
+    expect(withoutHooks(withHooks(text, command), text)).toBe(text);
+    expect(withoutHooks(text)).toBe(text);
+  });
+
+  test('leave every byte as it was, whatever a file holds', () => {
+    const key = fc.oneof(fc.constantFrom('hooks', 'model', 'Stop', '__proto__', 'a "b"'), fc.string());
+    const settings = fc
+      .tuple(
+        fc.dictionary(key, fc.jsonValue({ maxDepth: 2 })),
+        fc.option(
+          fc.dictionary(fc.constantFrom(...HOOK_EVENTS, 'PreToolUse'), fc.array(fc.jsonValue({ maxDepth: 2 }))),
+        ),
+        fc.constantFrom(undefined, 1, 2, 4, '\t'),
+      )
+      .map(([other, hooks, indent]) => {
+        const { hooks: _, ...rest } = other;
+        return JSON.stringify(hooks ? { ...rest, hooks } : rest, null, indent);
+      });
+    fc.assert(
+      fc.property(settings, (text) => {
+        const installed = withHooks(text, command);
+        expect(Object.keys(JSON.parse(installed).hooks)).toEqual(expect.arrayContaining([...HOOK_EVENTS]));
+        expect(withoutHooks(installed, text)).toBe(text);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('are taken out of a file that was changed since', () => {
+    const installed = withHooks('{\n  "model": "opus"\n}\n', command);
+    const changed = installed
+      .replace('"model": "opus"', '"model": "sonnet"')
+      .replace(
+        '"SessionStart": [',
+        '"SessionStart": [\n      { "hooks": [{ "type": "command", "command": "date" }] },',
+      );
+    const left = JSON.parse(withoutHooks(changed, '{\n  "model": "opus"\n}\n'));
+    expect(left).toEqual({
+      model: 'sonnet',
+      hooks: { SessionStart: [{ hooks: [{ type: 'command', command: 'date' }] }] },
+    });
+  });
+
+  test('are taken out of a group that somebody shares with them', () => {
+    const shared = JSON.stringify({
+      hooks: {
+        Stop: [
+          {
+            hooks: [
+              { type: 'command', command: 'date' },
+              { type: 'command', command: command('Stop') },
+            ],
+          },
+        ],
+      },
+    });
+    expect(JSON.parse(withoutHooks(shared))).toEqual({
+      hooks: { Stop: [{ hooks: [{ type: 'command', command: 'date' }] }] },
+    });
+  });
+
+  test.each([
+    ['', 'is not JSON'],
+    ['{"a":1,}', 'is not JSON'],
+    ['// a comment\n{}', 'is not JSON'],
+    ['\uFEFF{}', 'is not JSON'],
+    ['[]', 'is no JSON object'],
+    ['"text"', 'is no JSON object'],
+    ['{"hooks":[]}', 'has something else than an object as hooks'],
+    ['{"hooks":{"Stop":{}}}', 'has something else than a list as hooks.Stop'],
+  ])('are not put into %j, which %s', (text, why) => {
+    expect(() => withHooks(text, command)).toThrow(SettingsError);
+    expect(() => withHooks(text, command)).toThrow(why);
+  });
+});

@@ -1,0 +1,286 @@
+import { appendFileSync, copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { type MirrorState, newMirrorState, parseMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
+import { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
+import { readOn } from '@/lib/runner/sources/hooks/tail-file';
+import { tempDir } from '../../support/temp-dir';
+import { readTerminalRecording, type TerminalStep, writeLine } from '../../support/terminal-recording';
+
+let home: string;
+let steps: TerminalStep[];
+let now: number;
+
+beforeEach(async () => {
+  home = await tempDir();
+  steps = readTerminalRecording('terminal-day', home);
+  now = Date.parse('2026-11-20T12:00:00Z');
+});
+
+type Line = Extract<TerminalStep, { kind: 'line' }>;
+
+function linesOf(sessionId: string): Line[] {
+  return steps.filter((step): step is Line => step.kind === 'line' && step.sessionId === sessionId);
+}
+
+const firstSession = () => (steps.find((step) => step.kind === 'line') as Line).sessionId;
+
+interface Followed {
+  mirror: SessionMirror;
+  events: AgUiEvent[];
+  state: () => MirrorState | null;
+}
+
+function follow(sessionId: string, state: MirrorState | null = null, events: AgUiEvent[] = []): Followed {
+  let stored = state;
+  const mirror = new SessionMirror({
+    sessionId,
+    file: mainFile(sessionId),
+    state,
+    // As the outbox does: what was told and how far that is are one.
+    emit: (outputs, next) => {
+      events.push(...outputs.map(({ event }) => event));
+      stored = parseMirrorState(JSON.stringify(next));
+    },
+    onHandedOver: () => undefined,
+    onTurnEnded: () => undefined,
+    log: () => undefined,
+    now: () => now,
+  });
+  return { mirror, events, state: () => stored };
+}
+
+const mainFile = (sessionId: string) =>
+  (linesOf(sessionId).find(({ file }) => file.endsWith(`${sessionId}.jsonl`)) as Line).file;
+
+/** What came, without what names the moment. */
+const story = (events: AgUiEvent[]) => events.map((event) => JSON.stringify(event));
+
+async function wholeStory(sessionId: string): Promise<string[]> {
+  const { mirror, events } = follow(sessionId);
+  for (const line of linesOf(sessionId)) {
+    writeLine(line);
+    await mirror.step();
+  }
+  return story(events);
+}
+
+describe('a mirrored transcript', () => {
+  test('gives the turns, tasks and requests of the day', async () => {
+    const sessionId = firstSession();
+    const events = (await wholeStory(sessionId)).map((event) => JSON.parse(event) as AgUiEvent);
+    const turns = events.flatMap(({ type, metadata, outcome }) => {
+      if (type === 'RUN_STARTED') return [metadata?.interlude?.turn];
+      return type === 'RUN_FINISHED' ? [(outcome as { type: string }).type] : [];
+    });
+    expect(turns).toEqual([
+      ...['user', 'success', 'between-run', 'success'],
+      ...['user', 'success', 'user', 'success', 'between-run', 'success'],
+      ...['user', 'cancelled', 'user', 'success'],
+    ]);
+    const ends = events.filter(({ name }) => name === 'task:completed').map(({ value }) => value as { status: string });
+    expect(ends).toMatchObject([
+      { task_type: 'local_bash', status: 'failed', exit_code: 3 },
+      { task_type: 'local_bash', status: 'completed', exit_code: 0 },
+      { task_type: 'local_agent', status: 'completed', usage: { tool_uses: 1 } },
+    ]);
+    expect(events.filter(({ metadata }) => metadata?.interlude?.foldedTaskIds)).toHaveLength(1);
+    expect(events.filter(({ subagentRunId }) => subagentRunId).map(({ type }) => type)).toContain('TOOL_CALL_RESULT');
+    const said = events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta);
+    expect(said).toContain('Tell Mara: it is done.');
+    // What the CLI writes in a user's name is nobody's message.
+    expect(said.join('\n')).not.toMatch(
+      /Stop hook feedback|being continued|local-command|command-name|task-notification/,
+    );
+    expect(events.at(-1)).toMatchObject({ name: 'interlude:notice' });
+  });
+
+  test('is told once, wherever the mirror is killed', { timeout: 60_000 }, async () => {
+    const sessionId = firstSession();
+    const whole = await wholeStory(sessionId);
+    const lines = linesOf(sessionId);
+    for (let cut = 1; cut < lines.length; cut += 3) {
+      for (const { file } of lines) rmSync(file, { force: true });
+      const before = follow(sessionId);
+      for (const line of lines.slice(0, cut)) {
+        writeLine(line);
+        await before.mirror.step();
+      }
+      const after = follow(sessionId, before.state(), before.events);
+      for (const line of lines.slice(cut)) {
+        writeLine(line);
+        await after.mirror.step();
+      }
+      expect(story(after.events), `killed behind line ${cut}`).toEqual(whole);
+    }
+  });
+
+  test('tells what was written while nobody looked', async () => {
+    const sessionId = firstSession();
+    const lines = linesOf(sessionId);
+    const { mirror, state } = follow(sessionId);
+    for (const line of lines.slice(0, 30)) writeLine(line);
+    await mirror.step();
+    for (const line of lines.slice(30)) writeLine(line);
+    const after = follow(sessionId, state());
+    await after.mirror.step();
+    expect(after.events.filter(({ type }) => type === 'RUN_FINISHED').length).toBeGreaterThan(3);
+  });
+
+  test.each(['truncated and written again', 'replaced', 'replaced while nobody looked'])(
+    'is not told twice when its file is %s',
+    async (how) => {
+      const sessionId = firstSession();
+      const whole = await wholeStory(sessionId);
+      const lines = linesOf(sessionId);
+      const main = mainFile(sessionId);
+      for (const { file } of lines) rmSync(file, { force: true });
+      const first = follow(sessionId);
+      for (const line of lines) {
+        writeLine(line);
+        await first.mirror.step();
+      }
+      let last = first;
+      if (how.startsWith('truncated')) {
+        const text = readFileSync(main, 'utf8');
+        truncateSync(main, 10);
+        await first.mirror.step();
+        writeFileSync(main, text);
+      } else {
+        copyFileSync(main, `${main}.new`);
+        renameSync(`${main}.new`, main);
+        if (how.endsWith('looked')) last = follow(sessionId, first.state(), first.events);
+      }
+      await last.mirror.step();
+      expect(story(last.events)).toEqual(whole);
+      writeLine({
+        file: main,
+        text: JSON.stringify({ type: 'user', uuid: 'new', message: { role: 'user', content: 'More' } }),
+      });
+      await last.mirror.step();
+      expect(story(last.events).length).toBeGreaterThan(whole.length);
+    },
+  );
+
+  test('waits for the rest of a line, and leaves out what is no JSON', async () => {
+    const file = mainFile(firstSession());
+    const { mirror, events } = follow(firstSession());
+    writeLine({ file, text: '{"type":"user","uuid":' });
+    const line = JSON.stringify({ type: 'user', uuid: 'u1', message: { role: 'user', content: 'Grüße, 世界' } });
+    const bytes = Buffer.from(`${line}\n`);
+    const cut = bytes.indexOf(Buffer.from('世')) + 1;
+    appendFileSync(file, bytes.subarray(0, cut));
+    await mirror.step();
+    expect(events).toEqual([]);
+    appendFileSync(file, bytes.subarray(cut));
+    await mirror.step();
+    expect(events.find(({ type }) => type === 'TEXT_MESSAGE_CONTENT')).toMatchObject({ delta: 'Grüße, 世界' });
+  });
+});
+
+describe('what no line says', () => {
+  const prompt = { type: 'user', uuid: 'u1', message: { role: 'user', content: 'Go' }, origin: { kind: 'human' } };
+
+  test('a turn is over when its stop hook ran and the transcript is still', async () => {
+    const { mirror, events } = follow(firstSession());
+    writeLine({ file: mainFile(firstSession()), text: JSON.stringify(prompt) });
+    await mirror.step();
+    mirror.stopped();
+    now += 1_000;
+    await mirror.step();
+    expect(mirror.openRunId).not.toBeNull();
+    now += 600;
+    await mirror.step();
+    expect(mirror.openRunId).toBeNull();
+    expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } });
+  });
+
+  test('a turn that died of the model API says so', async () => {
+    const { mirror, events } = follow(firstSession());
+    writeLine({ file: mainFile(firstSession()), text: JSON.stringify(prompt) });
+    await mirror.step();
+    mirror.stopped('529 overloaded');
+    now += 2_000;
+    await mirror.step();
+    expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'api_error' });
+    expect(events.at(-1)?.message).toContain('529 overloaded');
+  });
+
+  test('a busy whose hook was killed is freed', async () => {
+    const { mirror } = follow(firstSession());
+    mirror.report('busy');
+    await mirror.step();
+    now += 4_900;
+    await mirror.step();
+    expect(mirror.selfReport).toBe('busy');
+    now += 200;
+    await mirror.step();
+    expect(mirror.selfReport).toBe('idle');
+    expect(mirror.isBusy).toBe(false);
+  });
+
+  test('a session that is left ends when it has said all, and goes on when it is resumed', async () => {
+    const { mirror, events } = follow(firstSession());
+    const file = mainFile(firstSession());
+    writeLine({ file, text: JSON.stringify(prompt) });
+    await mirror.step();
+    mirror.end('the terminal session was left');
+    await mirror.step();
+    now += 600;
+    await mirror.step();
+    expect(mirror.hasEnded).toBe(true);
+    expect(events.at(-1)).toMatchObject({ name: 'session:ended', value: { reason: 'the terminal session was left' } });
+    mirror.began();
+    writeLine({ file, text: JSON.stringify({ ...prompt, uuid: 'u2' }) });
+    await mirror.step();
+    expect(mirror.hasEnded).toBe(false);
+    expect(mirror.openRunId).toBe('run-u2');
+  });
+
+  test('a request that stands in the terminal survives the mirror', async () => {
+    const sessionId = firstSession();
+    const file = mainFile(sessionId);
+    const input = { command: 'ls' };
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input };
+    const first = follow(sessionId);
+    writeLine({ file, text: JSON.stringify(prompt) });
+    await first.mirror.step();
+    first.mirror.asked('Bash', input, { title: 'Use Bash: answer it in the terminal' });
+    await first.mirror.step();
+    expect(first.events.some(({ name }) => name === 'request:opened')).toBe(false);
+    writeLine({ file, text: JSON.stringify({ type: 'assistant', uuid: 'a1', message: { id: 'm', content: [call] } }) });
+    await first.mirror.step();
+    expect(first.events.find(({ name }) => name === 'request:opened')).toMatchObject({
+      value: { request_id: 'toolu_1' },
+    });
+    const after = follow(sessionId, first.state(), first.events);
+    const result = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'a.txt' }];
+    writeLine({ file, text: JSON.stringify({ type: 'user', uuid: 'r1', message: { role: 'user', content: result } }) });
+    await after.mirror.step();
+    expect(after.events.filter(({ name }) => name?.toString().startsWith('request:'))).toMatchObject([
+      { name: 'request:opened' },
+      { name: 'request:resolved', value: { request_id: 'toolu_1', outcome: 'allowed' } },
+    ]);
+  });
+});
+
+test('a file is read on in whole lines, however long', async () => {
+  const file = join(home, 'long.jsonl');
+  expect(await readOn(file, null)).toBeNull();
+  const long = 'x'.repeat(9 * 1024 * 1024);
+  writeFileSync(file, `a\n${long}\nb\nrest`);
+  const lines: string[] = [];
+  for (let read = await readOn(file, null); read !== null; read = await readOn(file, read.place)) {
+    lines.push(...read.lines.map(({ text }) => text));
+    if (!read.more) break;
+  }
+  expect(lines.map(({ length }) => length)).toEqual([1, long.length, 1]);
+});
+
+test.each(['', 'null', '[]', '{"file":1}', '{"file":"f","main":{"ino":"x"},"asks":7,"subagents":[]}'])(
+  'a stored place that is not one (%j) begins anew or with what is whole in it',
+  (text) => {
+    expect([null, newMirrorState('f')]).toContainEqual(parseMirrorState(text));
+  },
+);

@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Snapshot } from '@/lib/runner/obligations/snapshot';
+
+interface Item {
+  id: string;
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function snapshot(answers: unknown[] | (() => Promise<unknown>)) {
+  const errors: string[] = [];
+  const fetch = vi.fn(typeof answers === 'function' ? answers : async () => answers.shift());
+  const parse = (item: unknown): Item | null => {
+    const { id } = (item ?? {}) as Partial<Item>;
+    return typeof id === 'string' ? { id } : null;
+  };
+  const owed = new Snapshot<Item>({ fetch, parse, onError: (message) => errors.push(message) });
+  return { owed, fetch, errors };
+}
+
+describe('what is owed', () => {
+  test('is empty before the first answer, and a copy after it', async () => {
+    const { owed } = snapshot([[{ id: 'a' }]]);
+    expect(owed.get()).toEqual([]);
+    await owed.refresh();
+    const mine = owed.get();
+    mine.push({ id: 'mine' });
+    expect(owed.get()).toEqual([{ id: 'a' }]);
+    expect(() => Object.assign(owed.get()[0] as Item, { id: 'changed' })).toThrow(TypeError);
+  });
+
+  test('is asked at the start and every ten seconds', async () => {
+    const { owed, fetch } = snapshot([[], [], []]);
+    owed.start();
+    owed.start();
+    expect(fetch).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(fetch).toHaveBeenCalledTimes(3);
+    owed.stop();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(fetch).toHaveBeenCalledTimes(3);
+  });
+
+  test('is one request, however many ask at once', async () => {
+    let answer = (_: unknown) => {};
+    const { owed, fetch } = snapshot(() => new Promise((resolve) => (answer = resolve)));
+    const asked = [owed.refresh(), owed.refresh(), owed.refresh()];
+    answer([{ id: 'a' }]);
+    await Promise.all(asked);
+    expect(fetch).toHaveBeenCalledTimes(1);
+    void owed.refresh();
+    expect(fetch).toHaveBeenCalledTimes(2);
+  });
+
+  test('is asked 400 ms after the first of several changes, not after the last', async () => {
+    const { owed, fetch } = snapshot([[], []]);
+    owed.markDirty();
+    await vi.advanceTimersByTimeAsync(300);
+    owed.markDirty();
+    await vi.advanceTimersByTimeAsync(99);
+    expect(fetch).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(fetch).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(fetch).toHaveBeenCalledTimes(1);
+  });
+
+  test('is asked anew for a change that came during a request', async () => {
+    const answers: ((value: unknown) => void)[] = [];
+    const { owed, fetch } = snapshot(() => new Promise((resolve) => answers.push(resolve)));
+    void owed.refresh();
+    owed.markDirty();
+    await vi.advanceTimersByTimeAsync(500);
+    expect(fetch).toHaveBeenCalledTimes(1);
+    answers[0]?.([]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(fetch).toHaveBeenCalledTimes(2);
+  });
+
+  test('stays what it was when the server fails, and says so', async () => {
+    let fails = false;
+    const { owed, errors } = snapshot(async () => {
+      if (fails) throw Object.assign(new Error('fetch failed'), { cause: { code: 'ECONNREFUSED' } });
+      return [{ id: 'a' }];
+    });
+    await owed.refresh();
+    fails = true;
+    await owed.refresh();
+    expect(owed.get()).toEqual([{ id: 'a' }]);
+    expect(errors).toEqual(['what is owed could not be asked, the last answer stands: ECONNREFUSED']);
+  });
+
+  test.each([[{ obligations: [] }], ['text'], [null], [undefined], [7]])(
+    'is empty when the answer is %j',
+    async (answer) => {
+      const { owed, errors } = snapshot([[{ id: 'a' }], answer]);
+      await owed.refresh();
+      await owed.refresh();
+      expect(owed.get()).toEqual([]);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  test('leaves out what it does not understand', async () => {
+    const { owed } = snapshot([[{ id: 'a' }, null, { id: 7 }, { id: 'b' }]]);
+    await owed.refresh();
+    expect(owed.get()).toEqual([{ id: 'a' }, { id: 'b' }]);
+  });
+});

@@ -1,0 +1,18 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Whole processes: a built dashboard, real browsers. One after the other, since each wants the machine. */
+export default defineConfig({
+  root,
+  resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
+  test: {
+    include: ['tests/e2e/**/*.test.ts', 'tests/agents/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 90_000,
+    expect: { poll: { timeout: 15_000 } },
+    fileParallelism: false,
+    maxWorkers: 1,
+  },
+});
