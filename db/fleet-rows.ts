@@ -6,9 +6,16 @@ import { columnText } from './column-text';
  * The rows of the fleet's tables, in and out: what queries filter and sort by has a column, the rest is JSON in `body`.
  */
 
-/** What bodies lack that were written before there were commands and obligations. */
-const AGENT_BEFORE = { owedCount: 0, connection: 'away', connectedSince: null, runnerId: null };
-const SESSION_BEFORE = { owedCount: 0 };
+/** What bodies lack that were written before there were commands, obligations, insights and asked-for log levels. */
+const AGENT_BEFORE = {
+  owedCount: 0,
+  insightCount: 0,
+  logLevel: { level: null, since: null, desired: null },
+  connection: 'away',
+  connectedSince: null,
+  runnerId: null,
+};
+const SESSION_BEFORE = { owedCount: 0, insightCount: 0 };
 
 export function agentFromRow(row: Row): AgentSummary {
   return {

@@ -144,8 +144,51 @@ export const logLines = sqliteTable(
     level: text('level').notNull(),
     component: text('component').notNull(),
     message: text('message').notNull(),
+    /** Its number in the agent's log, dense from 1. */
+    line: integer('line').notNull().default(0),
+    redacted: integer('redacted').notNull().default(0),
+    /** JSON of LogMarker. */
+    marker: text('marker'),
   },
   (table) => [index('log_lines_by_agent').on(table.agentId, table.position)],
+);
+
+/** What is known of an agent's log as a whole, so that neither its end nor its size has to be looked for. */
+export const agentLogs = sqliteTable('agent_logs', {
+  agentId: text('agent_id').primaryKey(),
+  /** The number of its newest line. */
+  lastLine: integer('last_line').notNull().default(0),
+  /** UTF-8 bytes of the messages that are kept. */
+  bytes: integer('bytes').notNull().default(0),
+});
+
+/** The log level that was asked of an agent's runner. */
+export const logLevels = sqliteTable('log_levels', {
+  agentId: text('agent_id').primaryKey(),
+  level: text('level').notNull(),
+  requestedBy: text('requested_by').notNull(),
+  requestedAt: integer('requested_at').notNull(),
+  expiresAt: integer('expires_at'),
+  state: text('state').notNull(),
+  reason: text('reason'),
+  /** The command that carries it. */
+  commandId: text('command_id'),
+});
+
+/** Failures around agents that want a person's look; `position` is that of the log line. */
+export const insights = sqliteTable(
+  'insights',
+  {
+    position: integer('position').primaryKey(),
+    agentId: text('agent_id').notNull(),
+    sessionId: text('session_id'),
+    kind: text('kind').notNull(),
+    subject: text('subject').notNull(),
+    detail: text('detail').notNull(),
+    occurredAt: integer('occurred_at').notNull(),
+    seenAt: integer('seen_at'),
+  },
+  (table) => [index('insights_by_agent').on(table.agentId, table.position)],
 );
 
 /** Records that could not be taken as they were, whole. */

@@ -85,16 +85,35 @@ function eventStatements({ events, source, receivedAt, writtenSessionIds }: Batc
   ];
 }
 
-function logStatements({ logLines, receivedAt }: BatchRows): InStatement[] {
+function logStatements({ logLines, agentLogs, receivedAt }: BatchRows): InStatement[] {
   if (logLines.length === 0) return [];
   const rows = logLines.map((row) =>
-    storable([row.position, row.agentId, row.occurredAt, row.level, row.component, row.message]),
+    storable([
+      row.position,
+      row.agentId,
+      row.occurredAt,
+      row.level,
+      row.component,
+      row.message,
+      row.line,
+      row.redacted,
+      row.marker,
+    ]),
   );
+  const logs = agentLogs.map(({ agentId, log }) => storable([agentId, log.lastLine, log.bytes]));
   return [
     {
-      sql: `INSERT INTO log_lines (position, agent_id, occurred_at, received_at, level, component, message)
-            SELECT value->>0, value->>1, value->>2, ?2, value->>3, value->>4, value->>5 FROM json_each(?1)`,
+      sql: `INSERT INTO log_lines
+              (position, agent_id, occurred_at, received_at, level, component, message, line, redacted, marker)
+            SELECT value->>0, value->>1, value->>2, ?2, value->>3, value->>4, value->>5, value->>6, value->>7, value->8
+            FROM json_each(?1)`,
       args: [JSON.stringify(rows), receivedAt],
+    },
+    {
+      sql: `INSERT INTO agent_logs (agent_id, last_line, bytes)
+            SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
+            ON CONFLICT (agent_id) DO UPDATE SET last_line = excluded.last_line, bytes = excluded.bytes`,
+      args: [JSON.stringify(logs)],
     },
   ];
 }

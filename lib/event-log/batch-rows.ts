@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { ProducerRef } from '@/lib/protocol/envelope';
+import type { LogMarker, ProducerRef } from '@/lib/protocol/envelope';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
 
@@ -13,6 +13,8 @@ export interface BatchRows {
   events: EventRow[];
   folds: StoredFold[];
   logLines: LogLineRow[];
+  /** Of the agents that wrote lines: how far their logs go now. */
+  agentLogs: { agentId: string; log: AgentLog }[];
   quarantine: QuarantineRow[];
   turns: { sessionId: string; header: TurnHeader }[];
   removedTurns: { sessionId: string; turnId: string }[];
@@ -61,6 +63,18 @@ export interface LogLineRow {
   level: string;
   component: string;
   message: string;
+  /** Its number in the agent's log. */
+  line: number;
+  redacted: number;
+  marker: LogMarker | null;
+}
+
+/** An agent's log as a whole. */
+export interface AgentLog {
+  /** The number of its newest line; 0 where there is none. */
+  lastLine: number;
+  /** UTF-8 bytes of the messages that are kept. */
+  bytes: number;
 }
 
 export interface QuarantineRow {

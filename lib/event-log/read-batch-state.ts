@@ -3,7 +3,7 @@ import { columnText } from '@/db/column-text';
 import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@/lib/protocol/read-models';
-import type { SessionChange } from './batch-rows';
+import type { AgentLog, SessionChange } from './batch-rows';
 
 /** What a batch may touch, as it stands before it. */
 export interface BatchState {
@@ -20,12 +20,16 @@ export interface BatchState {
   obligations: Map<string, Obligation[]>;
   /** Where this producer has written; only read when asked for. */
   producerSessionIds: string[];
+  /** By agent, of those whose log the batch writes to. */
+  logs: Map<string, AgentLog>;
 }
 
 export interface BatchScope {
   producerId: string;
   sessionIds: string[];
   agentIds: string[];
+  /** Agents whose log is written to. */
+  logAgentIds: string[];
   taskIds: { sessionId: string; taskId: string }[];
   /** `settles`: whether a session's owed replies may be given, besides what is named. */
   obligations: { sessionId: string; messageIds: string[]; settles: boolean }[];
@@ -63,6 +67,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const latestAt = scope.wokenSessionIds.length === 0 ? -1 : read(selectLatestTasks(scope.wokenSessionIds));
   const runningAt = scope.endedSessionIds.length === 0 ? -1 : read(selectRunningTasks(scope.endedSessionIds));
   const siblingsAt = scope.allProducerSessions ? read(selectProducerSessions(scope.producerId)) : -1;
+  const logsAt = scope.logAgentIds.length === 0 ? -1 : read(selectLogs(scope.logAgentIds));
   const results = await transaction.batch(statements);
 
   const sessions = [...rowsOf(results, 2), ...rowsOf(results, siblingsAt)].map(sessionChangeFromRow);
@@ -82,6 +87,12 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     taskHomes: rowsOf(results, homesAt).map((row) => ({ taskId: String(row.id), sessionId: String(row.session_id) })),
     obligations: bySession(owed),
     producerSessionIds: rowsOf(results, siblingsAt).map((row) => String(row.id)),
+    logs: new Map(
+      rowsOf(results, logsAt).map((row) => [
+        String(row.agent_id),
+        { lastLine: Number(row.last_line), bytes: Number(row.bytes) },
+      ]),
+    ),
   };
 }
 
@@ -156,6 +167,13 @@ function selectProducerSessions(producerId: string): InStatement {
     sql: `SELECT s.* FROM producer_sessions AS p CROSS JOIN sessions AS s ON s.id = p.session_id
           WHERE p.producer_id = ? ORDER BY s.id`,
     args: [producerId],
+  };
+}
+
+function selectLogs(agentIds: string[]): InStatement {
+  return {
+    sql: 'SELECT l.* FROM json_each(?) AS wanted CROSS JOIN agent_logs AS l ON l.agent_id = wanted.value',
+    args: [JSON.stringify(agentIds)],
   };
 }
 

@@ -1,5 +1,7 @@
 import type { Row as Columns, InValue } from '@libsql/client';
 import { columnText } from '@/db/column-text';
+import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
+import type { LogLine } from '@/lib/protocol/read-models';
 
 /** Rows as they stand in the database, by the statements that read them after a position. */
 
@@ -19,10 +21,7 @@ export interface LogRow {
   kind: 'log';
   position: number;
   agentId: string;
-  occurredAt: number;
-  level: string;
-  component: string;
-  message: string;
+  line: LogLine;
 }
 
 /** A row of the fleet: its newest version, at the position of its last change. */
@@ -49,7 +48,6 @@ export interface RowStatement {
 }
 
 const EVENT_COLUMNS = 'position, session_id, agent_id, seq, occurred_at, received_at, payload';
-const LOG_COLUMNS = 'position, agent_id, occurred_at, level, component, message';
 
 export function eventsOfSession(sessionId: string, after: number, limits: RowLimits): RowStatement {
   const inner = `SELECT ${EVENT_COLUMNS}, octet_length(payload) AS size FROM events
@@ -125,13 +123,5 @@ function toEvent(row: Columns): EventRow {
 }
 
 function toLine(row: Columns): LogRow {
-  return {
-    kind: 'log',
-    position: Number(row.position),
-    agentId: String(row.agent_id),
-    occurredAt: Number(row.occurred_at),
-    level: String(row.level),
-    component: String(row.component),
-    message: String(row.message),
-  };
+  return { kind: 'log', position: Number(row.position), agentId: String(row.agent_id), line: logLineFromRow(row) };
 }

@@ -1,6 +1,5 @@
 import { agentFromRow, obligationFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
 import type { EventRow, Row } from '@/lib/event-log/rows';
-import type { LogLevel } from '@/lib/protocol/envelope';
 import { formatTopic } from '@/lib/protocol/frames';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { encodeFrame } from '@/lib/protocol/sse';
@@ -19,9 +18,8 @@ export function rowFrame(row: Row): string {
     case 'event':
       return eventFrame(id, row);
     case 'log': {
-      const { agentId, occurredAt, component, message } = row;
-      const level = row.level as LogLevel;
-      return encodeFrame({ id, event: 'log', data: { agentId, occurredAt, level, component, message } });
+      const { position: _, ...line } = row.line;
+      return encodeFrame({ id, event: 'log', data: { agentId: row.agentId, ...line } });
     }
     case 'session':
       return encodeFrame({ id, event: 'session', data: sessionFromRow(row.columns) });

@@ -58,6 +58,8 @@ export function newAgent(id: string, at: number): AgentSummary {
     lostCount: 0,
     quarantinedCount: 0,
     owedCount: 0,
+    insightCount: 0,
+    logLevel: { level: null, since: null, desired: null },
     connection: 'away',
     connectedSince: null,
     runnerId: null,

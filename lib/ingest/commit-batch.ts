@@ -52,6 +52,7 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
 export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): BatchScope {
   const sessionIds = new Set<string>();
   const agentIds = new Set<string>();
+  const logAgentIds = new Set<string>();
   const taskIds: BatchScope['taskIds'] = [];
   const seenTasks = new Set<string>();
   const entries = new Map<string, EventEntry[]>();
@@ -65,6 +66,7 @@ export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): 
     if (!judgement.taken) continue;
     const { record } = judgement;
     if (record.kind === 'lost' && sessionId === null) allProducerSessions = true;
+    if (record.kind === 'log') logAgentIds.add(record.agentId);
     if (record.kind !== 'event') continue;
     const entry = { position: '0', occurredAt: 0, receivedAt: 0, event: record.event };
     const known = entries.get(record.sessionId);
@@ -86,6 +88,7 @@ export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): 
     obligations,
     sessionIds: [...sessionIds],
     agentIds: [...agentIds],
+    logAgentIds: [...logAgentIds],
     taskIds,
     endedSessionIds: [...endedSessionIds],
     wokenSessionIds: [...wokenSessionIds],

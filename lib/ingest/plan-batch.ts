@@ -1,5 +1,5 @@
 import { columnText } from '@/db/column-text';
-import type { BatchRows, EventRow, LogLineRow, QuarantineRow, SessionChange } from '@/lib/event-log/batch-rows';
+import type { BatchRows, EventRow, QuarantineRow, SessionChange } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, taskEventId } from '@/lib/projections/event-fields';
 import { owedDifference } from '@/lib/projections/session-summary';
@@ -18,6 +18,7 @@ import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 import { AgentLedger } from './agent-ledger';
 import { type Judgement, rejection } from './judge-record';
+import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { projectSession, type SessionBatch } from './project-session';
 
@@ -65,7 +66,7 @@ class BatchDraft {
   readonly #isServer: boolean;
   readonly #taskHomes = new Map<string, Set<string>>();
   readonly #events: EventRow[] = [];
-  readonly #logLines: LogLineRow[] = [];
+  readonly #logs: LogTally;
   readonly #quarantine: QuarantineRow[] = [];
   #position: number;
 
@@ -75,6 +76,7 @@ class BatchDraft {
     this.#receivedAt = receivedAt;
     this.#isServer = producer.id === SERVER_PRODUCER_ID;
     this.#agents = new AgentLedger(state.agents, receivedAt, !this.#isServer);
+    this.#logs = new LogTally(state.logs);
     this.#position = state.position;
     for (const [sessionId, tasks] of state.tasks) for (const { id } of tasks) this.#homesOf(id).add(sessionId);
     for (const { taskId, sessionId } of state.taskHomes) this.#homesOf(taskId).add(sessionId);
@@ -97,12 +99,7 @@ class BatchDraft {
         if (session !== null) this.#append(session, record.seq, record.occurredAt, record.event);
         return;
       case 'log':
-        this.#logLines.push({
-          position: this.#next(),
-          agentId: record.agentId,
-          occurredAt: record.occurredAt,
-          ...record.log,
-        });
+        this.#logs.add(this.#next(), record);
         return;
       case 'status':
         this.#observe(record);
@@ -186,7 +183,8 @@ class BatchDraft {
       producer: this.#producer,
       events: this.#events.filter((row) => !projections.some(({ foldedAway }) => foldedAway.has(row))),
       folds: projections.flatMap((projection) => projection.folds),
-      logLines: this.#logLines,
+      logLines: this.#logs.lines,
+      agentLogs: this.#logs.changed(),
       quarantine: this.#quarantine,
       turns: tag((projection) => projection.turns).map(({ sessionId, value }) => ({ sessionId, header: value })),
       removedTurns: tag((projection) => projection.removedTurnIds).map(({ sessionId, value }) => ({

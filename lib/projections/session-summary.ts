@@ -40,6 +40,7 @@ export function newSession(id: string, agentId: string, at: number): SessionFold
       lostCount: 0,
       quarantinedCount: 0,
       owedCount: 0,
+      insightCount: 0,
       lastText: null,
       startedAt: at,
       lastEventAt: at,

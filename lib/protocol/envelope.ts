@@ -28,6 +28,27 @@ export const eventRecordSchema = z.looseObject({
   event: eventSchema,
 });
 
+/** The place in a log where its level changed, or where older lines were removed. */
+export const logMarkerSchema = z.discriminatedUnion('kind', [
+  z.looseObject({
+    kind: z.literal('level'),
+    level: z.enum(LOG_LEVELS),
+    previous: z.enum(LOG_LEVELS),
+    /** Who turned it: a person's or an agent's id, `control-port`, or `time-limit` where it went back by itself. */
+    by: z.string().min(1).max(MAX_ID_LENGTH),
+  }),
+  z.looseObject({ kind: z.literal('retention'), lines: z.number().int().min(1), bytes: z.number().int().min(0) }),
+]);
+export type LogMarker = z.infer<typeof logMarkerSchema>;
+
+/** Something that went wrong around an agent and wants a person's look. */
+export const insightSchema = z.looseObject({
+  kind: z.enum(['hook_fatal']),
+  /** What failed: the hook's name. */
+  subject: z.string().min(1).max(MAX_ID_LENGTH),
+  sessionId: idSchema.optional(),
+});
+
 export const logRecordSchema = z.looseObject({
   ...base,
   kind: z.literal('log'),
@@ -35,6 +56,10 @@ export const logRecordSchema = z.looseObject({
     level: z.enum(LOG_LEVELS),
     component: z.string().max(MAX_ID_LENGTH).default(''),
     message: z.string(),
+    /** How many secrets were taken out of the message before it left the runner. */
+    redacted: z.number().int().min(0).optional(),
+    marker: logMarkerSchema.optional(),
+    insight: insightSchema.optional(),
   }),
 });
 
@@ -86,7 +111,6 @@ export type RejectionCode =
   | 'invalid_record'
   | 'record_too_large'
   | 'session_of_another_agent'
-  /** The record speaks for an agent that its outbox does not belong to. */
   /** The event is about a task that another session of the agent started. */
   | 'task_of_another_session';
 

@@ -1,8 +1,7 @@
 import type { AgUiEvent } from './ag-ui';
-import type { LogLevel } from './envelope';
 import { MAX_ID_LENGTH } from './limits';
 import type { Position } from './position';
-import type { AgentSummary, Obligation, SessionSummary, Task } from './read-models';
+import type { AgentSummary, LogLine, Obligation, SessionSummary, Task } from './read-models';
 
 /** What `GET /stream` sends. @see PROTOCOL.md, Live */
 
@@ -15,12 +14,9 @@ export interface SessionEventData {
   event: AgUiEvent;
 }
 
-export interface LogData {
+/** The line's position is the frame's id. */
+export interface LogData extends Omit<LogLine, 'position'> {
   agentId: string;
-  occurredAt: number;
-  level: LogLevel;
-  component: string;
-  message: string;
 }
 
 export interface FrameData {

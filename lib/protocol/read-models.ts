@@ -1,6 +1,6 @@
 import type { TurnTrigger } from './ag-ui';
 import type { CommandType, MessageDelivery, Sender } from './commands';
-import type { LogLevel } from './envelope';
+import type { LogLevel, LogMarker } from './envelope';
 import type { Position } from './position';
 import type { TurnPlaces } from './turn-places';
 
@@ -175,6 +175,8 @@ export interface SessionSummary {
   quarantinedCount: number;
   /** How many messages still wait for a reply. */
   owedCount: number;
+  /** Failures around it (hooks that died) that nobody has looked at yet. */
+  insightCount: number;
   /** The beginning of the newest assistant message. */
   lastText: string | null;
   startedAt: number;
@@ -194,6 +196,9 @@ export interface AgentSummary {
   quarantinedCount: number;
   /** How many replies the agent owes, over all its sessions. */
   owedCount: number;
+  /** Failures around it (hooks that died) that nobody has looked at yet. */
+  insightCount: number;
+  logLevel: AgentLogLevel;
   /** Whether a runner listens for commands. While it is away, what is asked of it waits. */
   connection: 'connected' | 'away';
   /** When the connection was made, or lost; null when there never was one. */
@@ -203,6 +208,41 @@ export interface AgentSummary {
   firstSeenAt: number;
   lastSeenAt: number;
   updatedPosition: Position;
+}
+
+/** The level an agent's runner writes its log at, and the one that was asked of it. */
+export interface AgentLogLevel {
+  /** What the runner last said it writes; null before it has said so. */
+  level: LogLevel | null;
+  /** When it was first heard to write at that level. */
+  since: number | null;
+  desired: DesiredLogLevel | null;
+}
+
+export interface DesiredLogLevel {
+  level: LogLevel;
+  requestedAt: number;
+  requestedBy: string;
+  /** When it goes back by itself; null: it stays. */
+  expiresAt: number | null;
+  /** `requested`: the runner has not answered yet. `refused`: it can't, and `reason` says why. */
+  state: 'requested' | 'confirmed' | 'refused';
+  reason: string | null;
+}
+
+/** A failure around an agent that wants a person's look. */
+export interface Insight {
+  /** Where the log line that told it stands. */
+  position: Position;
+  agentId: string;
+  sessionId: string | null;
+  kind: 'hook_fatal';
+  /** What failed: the hook's name. */
+  subject: string;
+  /** What it said at its end. */
+  detail: string;
+  occurredAt: number;
+  seenAt: number | null;
 }
 
 /** One outbox, as the server knows it. */
@@ -305,14 +345,22 @@ export interface AgentDetail {
   producers: ProducerSummary[];
   sessions: SessionSummary[];
   quarantine: QuarantinedRecord[];
+  /** The newest 50. */
+  insights: Insight[];
 }
 /** One line of an agent's log. */
 export interface LogLine {
   position: Position;
+  /** Its number in the agent's log, dense from 1: how many lines stand between two is their difference. */
+  line: number;
   occurredAt: number;
   level: LogLevel;
   component: string;
   message: string;
+  /** How many secrets the runner took out of it, where it did. */
+  redacted?: number;
+  /** What the line stands for, where it was written to mark a place. */
+  marker?: LogMarker;
 }
 export interface LogPage {
   position: Position;

@@ -3,11 +3,12 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
 import { positionFromNumber } from '@/lib/protocol/position';
-import type { AgentDetail, AgentList, QuarantinedRecord } from '@/lib/protocol/read-models';
+import type { AgentDetail, AgentList, Insight, QuarantinedRecord } from '@/lib/protocol/read-models';
 import { COUNTER, counterOf } from './counter';
 
 /** Of an agent's quarantine the newest records are shown; `quarantinedCount` tells how many there are. */
 const QUARANTINE_SHOWN = 50;
+const INSIGHTS_SHOWN = 50;
 /** Quarantined records are as large as a request may be: up to this many bytes they are shown whole, else begun. */
 const RECORD_SHOWN_BYTES = 2_048;
 
@@ -33,7 +34,7 @@ export async function readAgents(database: Database): Promise<AgentList> {
  */
 export async function readAgent(database: Database, agentId: string): Promise<AgentDetail | null> {
   const args = [columnText(agentId)];
-  const [counter, agents, producers, sessions, quarantine] = await database.reader.batch(
+  const [counter, agents, producers, sessions, quarantine, insights] = await database.reader.batch(
     [
       COUNTER,
       { sql: 'SELECT id, last_seen_at, body, updated_position FROM agents WHERE id = ?', args },
@@ -48,6 +49,10 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
           WHERE agent_id = ? ORDER BY position DESC LIMIT ${QUARANTINE_SHOWN}`,
         args,
       },
+      {
+        sql: `SELECT * FROM insights WHERE agent_id = ? ORDER BY position DESC LIMIT ${INSIGHTS_SHOWN}`,
+        args,
+      },
     ],
     'read',
   );
@@ -59,6 +64,20 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
     producers: (producers?.rows ?? []).map(producerFromRow),
     sessions: (sessions?.rows ?? []).map(sessionFromRow),
     quarantine: (quarantine?.rows ?? []).map(quarantinedFromRow),
+    insights: (insights?.rows ?? []).map(insightFromRow),
+  };
+}
+
+function insightFromRow(row: Row): Insight {
+  return {
+    position: positionFromNumber(Number(row.position)),
+    agentId: String(row.agent_id),
+    sessionId: row.session_id === null ? null : String(row.session_id),
+    kind: String(row.kind) as Insight['kind'],
+    subject: String(row.subject),
+    detail: String(row.detail),
+    occurredAt: Number(row.occurred_at),
+    seenAt: row.seen_at === null ? null : Number(row.seen_at),
   };
 }
 

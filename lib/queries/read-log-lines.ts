@@ -1,9 +1,8 @@
-import type { Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
+import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
 import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
-import { positionFromNumber } from '@/lib/protocol/position';
-import type { LogLine, LogPage } from '@/lib/protocol/read-models';
+import type { LogPage } from '@/lib/protocol/read-models';
 import { COUNTER, counterOf } from './counter';
 
 export interface LogRange {
@@ -31,7 +30,7 @@ export async function readLogLines(database: Database, agentId: string, range: L
       COUNTER,
       { sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] },
       {
-        sql: `SELECT position, occurred_at, level, component, message FROM log_lines
+        sql: `SELECT ${LOG_COLUMNS} FROM log_lines
           WHERE agent_id = ? AND position ${forward ? '>' : '<'} ? AND level IN (SELECT value FROM json_each(?))
           ORDER BY position ${forward ? 'ASC' : 'DESC'} LIMIT ?`,
         args: [id, edge, JSON.stringify(levels), range.limit + 1],
@@ -41,16 +40,6 @@ export async function readLogLines(database: Database, agentId: string, range: L
   );
   if (agent?.rows.length === 0) return null;
   const rows = found?.rows ?? [];
-  const lines = rows.slice(0, range.limit).map(lineFromRow);
+  const lines = rows.slice(0, range.limit).map(logLineFromRow);
   return { position: counterOf(counter), hasMore: rows.length > range.limit, lines: forward ? lines : lines.reverse() };
-}
-
-function lineFromRow(row: Row): LogLine {
-  return {
-    position: positionFromNumber(Number(row.position)),
-    occurredAt: Number(row.occurred_at),
-    level: String(row.level) as LogLevel,
-    component: String(row.component),
-    message: String(row.message),
-  };
 }

@@ -85,6 +85,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       await send({ ...log('disk\nfull \u2028 \u001b[31mred'), occurredAt: 1_700_000_000_000 });
       expect((await reader.frame('log')).data).toEqual({
         agentId: id,
+        line: 1,
         occurredAt: 1_700_000_000_000,
         level: 'warn',
         component: 'mirror',

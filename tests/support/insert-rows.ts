@@ -49,7 +49,9 @@ function insertion(row: TestRow, position: number): InStatement {
   }
   if ('log' in row) {
     return {
-      sql: `INSERT INTO log_lines VALUES (?, ?, 1000, 1001, 'info', 'test', ?)`,
+      sql: `INSERT INTO log_lines (position, agent_id, occurred_at, received_at, level, component, message, line)
+        VALUES (?1, ?2, 1000, 1001, 'info', 'test', ?3,
+          (SELECT count(*) + 1 FROM log_lines WHERE agent_id = ?2))`,
       args: [position, row.agentId ?? 'a1', row.log],
     };
   }

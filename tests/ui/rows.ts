@@ -18,6 +18,7 @@ export function aSession(fields: Partial<SessionSummary> = {}): SessionSummary {
     lostCount: 0,
     quarantinedCount: 0,
     owedCount: 0,
+    insightCount: 0,
     lastText: null,
     startedAt: 1_000,
     lastEventAt: 1_000,
