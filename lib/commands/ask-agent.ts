@@ -16,7 +16,7 @@ import {
 } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { commandHubOf } from './command-hub';
-import { findByClientId, findEffective, queueCommand } from './queue-command';
+import { findByClientId, findEffective, queueCommand, reused } from './queue-command';
 import { parseInput, readInput } from './read-input';
 import { type WritableSession, writableSession } from './writable-session';
 
@@ -102,6 +102,7 @@ async function askSession<Type extends CommandType>(
   const now = server.now();
   const asked = await server.database.writes.run(async (transaction): Promise<Asked> => {
     const again = clientId === undefined ? null : await findByClientId(transaction, sessionId, clientId);
+    if (again !== null && again.command.type !== type) throw reused(again.command);
     if (again !== null) return { agentId: again.agentId, answer: { commandId: again.command.id, state: again.state } };
     const session = await writableSession(transaction, sessionId);
     const { agentId } = session;

@@ -2,6 +2,7 @@ import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendServerEvents } from '@/lib/ingest/append-server-events';
 import type { Command, CommandBodies, CommandType } from '@/lib/protocol/commands';
+import { AppError } from '@/lib/protocol/errors';
 import { COMMAND_EXPIRY_MS, MESSAGE_EXPIRY_MS } from '@/lib/protocol/limits';
 import { messageEvents, momentEvent } from './command-events';
 import { commandFromRow, type StoredCommand } from './command-row';
@@ -56,6 +57,14 @@ export async function findByClientId(
   clientId: string,
 ): Promise<StoredCommand | null> {
   return findOne(transaction, 'session_id = ? AND client_id = ?', [columnText(sessionId), clientId]);
+}
+
+/** The refusal of a `clientId` under which the session has something else already. */
+export function reused({ id, type }: Command): AppError {
+  const what = type === 'message' ? 'another message' : `another command (${type})`;
+  return new AppError('conflict', `This clientId stands for ${what} already. Send this one under a new clientId.`, {
+    details: { reason: 'client_id_reused', commandId: id },
+  });
 }
 
 /** The newest command of a session and type whose body has this at `path`, and that can still have its effect. */

@@ -3,14 +3,15 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { type MessageAnswer, OPERATOR, sendMessageSchema } from '@/lib/protocol/commands';
 import { commandHubOf } from './command-hub';
 import type { StoredCommand } from './command-row';
-import { findByClientId, queueCommand } from './queue-command';
+import { findByClientId, queueCommand, reused } from './queue-command';
 import { readInput } from './read-input';
 import { writableSession } from './writable-session';
 
 /**
  * `POST /sessions/:id/messages`: a person writes to the agent.
  *
- * @returns 202 with a MessageAnswer once the message is on disk; the same `clientId` is answered the same and sent once
+ * @returns 202 with a MessageAnswer once the message is on disk; the same again under the same `clientId` is
+ *   answered the same and sent once
  * @throws AppError `invalid_argument`, `not_found`, `conflict`
  */
 export async function postMessage(
@@ -23,7 +24,10 @@ export async function postMessage(
   const now = server.now();
   const { agentId, answer } = await server.database.writes.run(async (transaction) => {
     const known = await findByClientId(transaction, sessionId, clientId);
-    if (known !== null) return { agentId: null, answer: answerOf(known) };
+    if (known !== null) {
+      requireSame(known, { text, replyTo });
+      return { agentId: null, answer: answerOf(known) };
+    }
     const session = await writableSession(transaction, sessionId);
     const id = crypto.randomUUID();
     const body = { messageId: id, text, from: OPERATOR, ...(replyTo === undefined ? {} : { replyTo }) };
@@ -49,6 +53,12 @@ const DELIVERY = {
   failed: 'failed',
   expired: 'failed',
 } as const;
+
+/** A repeat says the same; anything else is another message that would be lost in the first one's answer. */
+function requireSame({ command }: StoredCommand, { text, replyTo }: { text: string; replyTo: string | undefined }) {
+  const isSame = command.type === 'message' && command.body.text === text && command.body.replyTo === replyTo;
+  if (!isSame) throw reused(command);
+}
 
 function answerOf({ command, state }: StoredCommand): MessageAnswer {
   return { messageId: command.id, delivery: DELIVERY[state] };

@@ -128,6 +128,30 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await items()).filter((item) => item.kind === 'message')).toHaveLength(2);
     });
 
+    test('refuses a clientId that stands for something else already, and sends nothing', async () => {
+      await begun();
+      const first = await say('once', 'c1');
+      const { commandId } = await (await post(path('/interrupt'), { clientId: 'c2' })).json();
+      const reused: [string, object][] = [
+        ['/messages', { text: 'another', clientId: 'c1' }],
+        ['/messages', { text: 'once', clientId: 'c1', replyTo: first }],
+        ['/messages', { text: 'once', clientId: 'c2' }],
+        ['/interrupt', { clientId: 'c1' }],
+      ];
+      for (const [where, body] of reused) {
+        const response = await post(path(where), body);
+        expect([response.status, await errorOf(response)]).toMatchObject([
+          409,
+          { code: 'conflict', reason: 'client_id_reused' },
+        ]);
+      }
+      expect(await say('once', 'c1')).toBe(first);
+      expect(await (await post(path('/interrupt'), { clientId: 'c2' })).json()).toMatchObject({ commandId });
+      const reader = await runner();
+      await upToDate(reader);
+      expect(commandsOf(reader).map((command) => command.id)).toEqual([first, commandId]);
+    });
+
     test('keeps what is asked while the runner is away, and sends it in order when it comes', async () => {
       await begun();
       expect(await agent()).toMatchObject({ connection: 'away', runnerId: null });
