@@ -1,8 +1,10 @@
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { type MessageAnswer, OPERATOR, sendMessageSchema } from '@/lib/protocol/commands';
+import { AppError } from '@/lib/protocol/errors';
 import { commandHubOf } from './command-hub';
 import type { StoredCommand } from './command-row';
+import { isSaid } from './is-said';
 import { findByClientId, queueCommand, reused } from './queue-command';
 import { readInput } from './read-input';
 import { writableSession } from './writable-session';
@@ -21,6 +23,7 @@ export async function postMessage(
 ): Promise<Response> {
   await authenticate(request, server);
   const { text, clientId, replyTo } = await readInput(request, sendMessageSchema);
+  const isReplyToNothing = replyTo !== undefined && !(await isSaid(server.database.reader, sessionId, replyTo));
   const now = server.now();
   const { agentId, answer } = await server.database.writes.run(async (transaction) => {
     const known = await findByClientId(transaction, sessionId, clientId);
@@ -29,6 +32,12 @@ export async function postMessage(
       return { agentId: null, answer: answerOf(known) };
     }
     const session = await writableSession(transaction, sessionId);
+    if (isReplyToNothing) {
+      throw new AppError(
+        'not_found',
+        `Nobody said ${JSON.stringify(replyTo)} in this session. Reply to a message of its transcript, or leave replyTo out.`,
+      );
+    }
     const id = crypto.randomUUID();
     const body = { messageId: id, text, from: OPERATOR, ...(replyTo === undefined ? {} : { replyTo }) };
     await queueCommand(transaction, {

@@ -152,6 +152,27 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(commandsOf(reader).map((command) => command.id)).toEqual([first, commandId]);
     });
 
+    test('takes a reply to what was said in the session, and to nothing else', async () => {
+      const said = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' });
+      await send(said('m1'), { type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Bash' });
+      const earlier = await say('Hello');
+      for (const replyTo of ['m1', earlier]) {
+        const response = await post(path('/messages'), { text: 'To that', clientId: `to-${replyTo}`, replyTo });
+        expect(response.status).toBe(202);
+        expect(await message((await response.json()).messageId)).toMatchObject({ replyTo: [replyTo] });
+      }
+      const there = id;
+      id = `${there}-other`;
+      seq = 0;
+      await begun();
+      for (const replyTo of ['m1', earlier, 'nowhere']) {
+        const response = await post(path('/messages'), { text: 'To what?', clientId: `to-${replyTo}`, replyTo });
+        expect([response.status, await errorOf(response)]).toMatchObject([404, { code: 'not_found' }]);
+      }
+      id = there;
+      expect((await post(path('/messages'), { text: 'To what?', clientId: 'to-t1', replyTo: 't1' })).status).toBe(404);
+    });
+
     test('keeps what is asked while the runner is away, and sends it in order when it comes', async () => {
       await begun();
       expect(await agent()).toMatchObject({ connection: 'away', runnerId: null });
