@@ -73,6 +73,8 @@ export const turns = sqliteTable(
   (table) => [
     primaryKey({ columns: [table.sessionId, table.id] }),
     index('turns_by_position').on(table.sessionId, table.position),
+    // which turn ran at a time
+    index('turns_by_start').on(table.sessionId, table.startedAt, table.position).where(sql`kind <> 'none'`),
   ],
 );
 
@@ -95,6 +97,8 @@ export const tasks = sqliteTable(
     // whose a task is, when another session speaks of it
     index('tasks_by_agent').on(table.agentId, table.id),
     index('tasks_by_update').on(table.updatedPosition),
+    // which tasks ran at a time: everything the question needs, so that no body is read for it
+    index('tasks_by_start').on(table.sessionId, sql`body ->> '$.startedAt'`, sql`body ->> '$.endedAt'`, table.id),
   ],
 );
 

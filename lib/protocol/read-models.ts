@@ -290,6 +290,16 @@ export interface TranscriptPage {
    */
   places?: TurnPlaces;
 }
+/** What ran in a session at a time. */
+export interface TurnAt {
+  position: Position;
+  /** The turn that ran then, else the last one that had begun; null before the first. */
+  turnId: string | null;
+  /** Whether that turn still ran. */
+  running: boolean;
+  /** The tasks that ran then, last begun first. */
+  taskIds: string[];
+}
 /** A reply that an agent owes, or owed. Known by `sessionId` and `messageId`. */
 export interface Obligation {
   messageId: string;

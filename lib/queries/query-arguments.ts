@@ -18,6 +18,14 @@ export function positionOf(query: URLSearchParams, name: string): number | null 
   return positionToNumber(text);
 }
 
+/** @throws AppError `invalid_argument` unless it is absent or a time in epoch milliseconds */
+export function timeOf(query: URLSearchParams, name: string): number | null {
+  const text = query.get(name);
+  if (text === null) return null;
+  if (!/^\d{1,15}$/.test(text)) throw invalid(name, text, 'a time in epoch milliseconds');
+  return Number(text);
+}
+
 /** @throws AppError `invalid_argument` unless it is absent or one of `words` */
 export function wordOf<Word extends string>(query: URLSearchParams, name: string, words: readonly Word[]): Word | null {
   const text = query.get(name);

@@ -2,13 +2,14 @@ import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { LOG_LEVELS } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
-import { invalid, limitOf, onlyKnown, positionOf, wordOf } from './query-arguments';
+import { invalid, limitOf, onlyKnown, positionOf, timeOf, wordOf } from './query-arguments';
 import { readAgent, readAgents } from './read-agents';
 import { readLogLines } from './read-log-lines';
 import { readObligations } from './read-obligations';
 import { DONE_LISTED, readSession, readSessions } from './read-sessions';
 import { readTask, readTasks } from './read-tasks';
 import { readTranscript } from './read-transcript';
+import { readTurnAt } from './read-turn-at';
 
 /** The GET routes of the read models: authenticate, read, 404 where there is nothing. */
 
@@ -34,6 +35,17 @@ export async function getTranscript(request: Request, server: ServerContext, ids
   const query = new URL(request.url).searchParams;
   const range = { before: query.get('before'), limit: limitOf(query, 50, 200) };
   return answer((await readTranscript(server.database, sessionId, range)) ?? missing('session', sessionId));
+}
+
+/** `?at=<epoch ms>` */
+export async function getTurnAt(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { sessionId = '' } = ids;
+  const query = new URL(request.url).searchParams;
+  onlyKnown(query, ['at']);
+  const at = timeOf(query, 'at');
+  if (at === null) throw invalid('at', '', 'a time in epoch milliseconds, such as the occurredAt of a log line');
+  return answer((await readTurnAt(server.database, sessionId, at)) ?? missing('session', sessionId));
 }
 
 export async function getTasks(request: Request, server: ServerContext, ids: Ids): Promise<Response> {

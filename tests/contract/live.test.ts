@@ -6,6 +6,7 @@ import { describeIngestContract } from './ingest-contract';
 import { describeObligationsContract } from './obligations-contract';
 import { describeReadModelsContract } from './read-models-contract';
 import { describeStreamContract } from './stream-contract';
+import { describeTurnAtContract } from './turn-at-contract';
 
 /** The same suites against `next start`: what they find here and not in the process is Next's part of the contract. */
 let server: Promise<ServerTarget> | null = null;
@@ -84,3 +85,4 @@ describe('a server that stops', () => {
 });
 describeCommandsContract('next start', shared);
 describeObligationsContract('next start', shared);
+describeTurnAtContract('next start', shared);

@@ -6,6 +6,7 @@ import { readLogLines } from '@/lib/queries/read-log-lines';
 import { readSessions } from '@/lib/queries/read-sessions';
 import { readTask, readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
+import { readTurnAt } from '@/lib/queries/read-turn-at';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 
 /**
@@ -64,6 +65,13 @@ describe('by index, in the order of an index', () => {
     expect(near.filter((detail) => TABLES.test(detail))).toEqual([]);
     expect(far.filter((detail) => detail.includes('events_by_session (session_id=? AND position>?)'))).toHaveLength(2);
     expect(near).toContain('SEARCH events USING INTEGER PRIMARY KEY (rowid>?)');
+  });
+
+  test('what ran at a time', async () => {
+    const plans = await plansOf(() => readTurnAt(database, 's1', 1_795_170_000_000));
+    expect(plans.filter(isWasteful)).toEqual([]);
+    expect(plans).toContain('SEARCH turns USING INDEX turns_by_start (session_id=? AND started_at<?)');
+    expect(plans).toContain('SEARCH tasks USING INDEX tasks_by_start (session_id=? AND <expr><?)');
   });
 
   test('an agent', async () => {
