@@ -304,6 +304,23 @@ describe('what breaks off', () => {
     expect(await operator.session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0, lostCount: 0 });
   });
 
+  test('the runner, fenced by a newer one of its agent: its session was taken over, not stopped', async () => {
+    const stage = await claudeStage(server, { turns: [] });
+    const { agentId, operator } = stage;
+    const run = await stage.runner();
+    const agent = `${server.url}/api/v1/agents/${agentId}`;
+    const headers = { authorization: `Bearer ${server.token}` };
+    const connection = async () =>
+      ((await (await fetch(agent, { headers })).json()) as { agent: { connection: string } }).agent.connection;
+    await expect.poll(connection).toBe('connected');
+    const query = new URLSearchParams({ runner: 'newer', startedAt: String(Date.now() + 60_000) });
+    const newer = await fetch(`${agent}/commands?${query}`, { headers });
+    expect((await run.ended).exitCode).toBe(1);
+    const stateReason = 'another runner of this agent has taken over';
+    expect(await operator.session()).toMatchObject({ state: 'done', stateReason });
+    await newer.body?.cancel();
+  });
+
   test('Claude Code, killed: it is resumed, and what it had been given and not begun is given to it again', async () => {
     const stage = await claudeStage(server, {
       turns: [

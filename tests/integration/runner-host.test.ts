@@ -29,6 +29,7 @@ async function repeater(sessionId?: string) {
   const over: string[] = [];
   let around: SourceSurroundings | null = null;
   let closedWith: number | null = null;
+  let closedFor: string | null = null;
   const source: Source = {
     observation: {
       process: { state: 'running', pid: 4711, exitCode: null },
@@ -57,8 +58,9 @@ async function repeater(sessionId?: string) {
       around?.emit(events.map((event) => ({ occurredAt: Date.now(), event })));
       return { state: 'delivered' };
     },
-    close: async (deadlineMs) => {
+    close: async (deadlineMs, reason) => {
       closedWith = deadlineMs;
+      closedFor = reason;
       around?.emit([
         {
           occurredAt: Date.now(),
@@ -112,6 +114,7 @@ async function repeater(sessionId?: string) {
     logger,
     close,
     closedWith: () => closedWith,
+    closedFor: () => closedFor,
   };
 }
 
@@ -123,7 +126,7 @@ const transcript = async (id: string) => (await dashboard.request<TranscriptPage
 
 describe('a runner', () => {
   test('has its session in the dashboard before anything was said, and tells how it is', async () => {
-    const { agentId, sessionId, outbox, close, closedWith } = await repeater();
+    const { agentId, sessionId, outbox, close, closedWith, closedFor } = await repeater();
     await outbox.settled();
     expect(await session(sessionId)).toMatchObject({ agentId, turnCount: 0, title: null });
     await settled(async () => (await summary(agentId)).connection).toBe('connected');
@@ -136,7 +139,7 @@ describe('a runner', () => {
       logLevel: 'info',
     });
     expect(await close()).toEqual({ waiting: 0 });
-    expect(closedWith()).toBe(0);
+    expect([closedWith(), closedFor()]).toEqual([0, 'the runner was stopped']);
     expect(await session(sessionId)).toMatchObject({ state: 'done', stateReason: 'it was closed' });
     await settled(async () => (await summary(agentId)).connection).toBe('away');
   });
@@ -179,7 +182,7 @@ describe('a runner', () => {
   });
 
   test('ends when a newer runner of its agent takes over', async () => {
-    const { agentId, over, outbox } = await repeater();
+    const { agentId, over, outbox, close, closedFor } = await repeater();
     await outbox.settled();
     await settled(async () => (await summary(agentId)).connection).toBe('connected');
     const query = new URLSearchParams({ runner: 'newer', startedAt: String(Date.now() + 60_000) });
@@ -187,6 +190,8 @@ describe('a runner', () => {
       headers: { authorization: `Bearer ${dashboard.token}` },
     });
     await settled(() => over).toEqual([expect.stringContaining('has taken over')]);
+    await close();
+    expect(closedFor()).toBe('another runner of this agent has taken over');
     await newer.body?.cancel();
   });
 });

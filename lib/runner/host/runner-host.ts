@@ -51,6 +51,7 @@ export class RunnerHost {
   #control: ControlPort | null = null;
   #lost = 0;
   #over: string | null = null;
+  #endsFor = 'the runner was stopped';
 
   constructor(options: RunnerHostOptions) {
     this.#options = options;
@@ -102,7 +103,7 @@ export class RunnerHost {
   }
 
   outboxChanged({ trouble }: OutboxStatus): void {
-    if (trouble?.kind === 'fenced') this.#isOver(trouble.message);
+    if (trouble?.kind === 'fenced') this.#fenced(trouble.message);
   }
 
   outboxNotice(notice: OutboxNotice): void {
@@ -122,7 +123,7 @@ export class RunnerHost {
       startedAt,
       seen: await SeenCommands.load(outbox, Date.now()),
       act: (command, again) => this.#act(command, again),
-      onFenced: (message) => this.#isOver(message),
+      onFenced: (message) => this.#fenced(message),
       onLink: (link) => {
         log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
         if (link.state === 'connected') outbox.kick();
@@ -145,7 +146,7 @@ export class RunnerHost {
   /** @returns how many records wait for the next runner */
   async close(deadlineMs: number, flushMs: number): Promise<{ waiting: number }> {
     await this.#commands?.hold();
-    await this.#source.close(deadlineMs);
+    await this.#source.close(deadlineMs, this.#endsFor);
     await this.#commands?.stop();
     this.#owed.stop();
     await this.#control?.close();
@@ -156,7 +157,7 @@ export class RunnerHost {
 
   /** Somebody is out of patience with `close`. */
   hurry(): void {
-    void this.#source.close(0);
+    void this.#source.close(0, this.#endsFor);
   }
 
   async #act(command: Command, again: boolean): Promise<CommandOutcome> {
@@ -217,6 +218,11 @@ export class RunnerHost {
       hookFatal: (hook, error) => logger.child(`hook:${hook}`).fatal(error),
       logLevel: log.level,
     };
+  }
+
+  #fenced(message: string): void {
+    this.#endsFor = 'another runner of this agent has taken over';
+    this.#isOver(message);
   }
 
   #isOver(reason: string): void {

@@ -16,8 +16,9 @@ export interface Source {
   /**
    * Takes nothing more, waits for what is owed and what runs for at most so long, and ends the agent.
    * Called again with 0, it waits no longer.
+   * @param reason why the session ends, as its transcript will say
    */
-  close(deadlineMs: number): Promise<void>;
+  close(deadlineMs: number, reason: string): Promise<void>;
   /** What the agent's process is doing, for the status record. */
   readonly observation: SourceObservation;
 }

@@ -70,6 +70,7 @@ export class ClaudeSource implements Source {
   #life: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
   #over: string | null = null;
+  #endsFor = '';
   #quiet = () => {};
 
   constructor(options: ClaudeSourceOptions) {
@@ -116,20 +117,21 @@ export class ClaudeSource implements Source {
     return await act(command, again);
   }
 
-  close(deadlineMs: number): Promise<void> {
+  close(deadlineMs: number, reason: string): Promise<void> {
     if (deadlineMs <= 0) this.#quiet();
-    this.#closing ??= this.#end(deadlineMs);
+    this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
 
-  async #end(deadlineMs: number): Promise<void> {
+  async #end(deadlineMs: number, reason: string): Promise<void> {
+    this.#endsFor = reason;
     await this.#quietWithin(deadlineMs);
     this.#ending.abort();
     this.#query?.close();
     const killing = setTimeout(() => this.#cli?.child.kill('SIGKILL'), CLOSE_WITHIN_MS);
     await this.#life;
     clearTimeout(killing);
-    this.#input.close('the runner ended');
+    this.#input.close(reason);
     this.#conversation.remember({ running: false });
   }
 
@@ -183,7 +185,7 @@ export class ClaudeSource implements Source {
       const reason = exitText(exit);
       this.#observe({ state: 'exited', pid: null, exitCode: exit.exitCode });
       if (this.#ending.signal.aborted) {
-        this.#conversation.processEnded({ reason: 'the runner was stopped' });
+        this.#conversation.processEnded({ reason: this.#endsFor });
         return;
       }
       const next = this.#restarts.exited(startedAt, this.#now());
