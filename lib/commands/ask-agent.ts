@@ -42,8 +42,7 @@ export async function postTaskStop(request: Request, server: ServerContext, ids:
   const { runId, clientId } = await readInput(request, stopTaskSchema);
   return askSession(server, ids, 'task.stop', clientId, async (transaction, session) => {
     const running = await runningTask(transaction, session.id, taskId, runId ?? null);
-    const body = { taskId, ...(running === null ? {} : { runId: running }) };
-    return { body, about: { path: '$.taskId', value: taskId } };
+    return { body: { taskId, ...running }, about: { path: '$.taskId', value: taskId } };
   });
 }
 
@@ -122,17 +121,20 @@ function answered(server: ServerContext, { agentId, answer }: Asked): Response {
   return Response.json(answer, { status: 202, headers: { 'cache-control': 'no-store' } });
 }
 
-/** @returns the run that is meant, null where the agent does not name its runs */
+/** As much of a description as one line of a transcript shows. */
+const MAX_DESCRIPTION = 200;
+
+/** @returns the run that is meant, absent where the agent does not name its runs, and what the task is called */
 async function runningTask(
   transaction: WriteTransaction,
   sessionId: string,
   taskId: string,
   runId: string | null,
-): Promise<string | null> {
+): Promise<{ runId?: string; description?: string }> {
   const { rows } = await transaction.execute({
-    sql: `SELECT run_id, status FROM tasks WHERE session_id = ? AND id = ? AND ifnull(run_id = ?, ? IS NULL)
+    sql: `SELECT run_id, status, substr(body->>'$.description', 1, ?) AS description FROM tasks WHERE session_id = ? AND id = ? AND ifnull(run_id = ?, ? IS NULL)
           ORDER BY position DESC LIMIT 1`,
-    args: [sessionId, columnText(taskId), runId, runId],
+    args: [MAX_DESCRIPTION, sessionId, columnText(taskId), runId, runId],
   });
   const [task] = rows;
   if (task === undefined) {
@@ -143,7 +145,10 @@ async function runningTask(
       details: { reason: 'task_ended', status: String(task.status) },
     });
   }
-  return task.run_id === null ? null : String(task.run_id);
+  return {
+    ...(task.run_id === null ? {} : { runId: String(task.run_id) }),
+    ...(task.description ? { description: String(task.description) } : {}),
+  };
 }
 
 async function requireOpen(

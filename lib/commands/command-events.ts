@@ -39,11 +39,14 @@ const NAME = { queued: CUSTOM.commandQueued, done: CUSTOM.commandDone, failed: C
 
 function aboutOf(command: Command): Partial<CommandEventValue> {
   switch (command.type) {
-    case 'task.stop':
+    case 'task.stop': {
+      const { taskId, runId, description } = command.body;
       return {
-        task_id: command.body.taskId,
-        ...(command.body.runId === undefined ? {} : { run_id: command.body.runId }),
+        task_id: taskId,
+        ...(runId === undefined ? {} : { run_id: runId }),
+        ...(description === undefined ? {} : { description }),
       };
+    }
     case 'permission.decision':
       return { request_id: command.body.requestId, behavior: command.body.behavior };
     case 'question.answer':

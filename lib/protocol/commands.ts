@@ -26,7 +26,8 @@ export const OPERATOR: Sender = { kind: 'person', id: 'operator' };
 export interface CommandBodies {
   message: { messageId: string; text: string; from: Sender; replyTo?: string };
   interrupt: Record<string, never>;
-  'task.stop': { taskId: string; runId?: string };
+  /** `description`: what people call the task. */
+  'task.stop': { taskId: string; runId?: string; description?: string };
   'permission.decision': {
     requestId: string;
     behavior: 'allow' | 'deny';
