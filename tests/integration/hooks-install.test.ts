@@ -57,7 +57,19 @@ describe('a settings file', () => {
     expect(await readFile(target, 'utf8')).toBe(ODD);
   });
 
-  test.each(['', 'no JSON', '{"a":1,}', '[]', '{"hooks":7}'])(
+  test.each(['', ' \n\t\n'])('that holds nothing but %j is one without settings', async (text) => {
+    await writeFile(file, text, { mode: 0o640 });
+    expect(await uninstallHooks(file, command)).toBe('unchanged');
+    expect(await installHooks(file, command)).toBe('changed');
+    expect(Object.keys(JSON.parse(await readFile(file, 'utf8')).hooks)).toHaveLength(11);
+    expect(await installHooks(file, command)).toBe('unchanged');
+    expect(await uninstallHooks(file, command)).toBe('changed');
+    expect((await readFile(file, 'utf8')).trim()).toBe('');
+    expect((await stat(file)).mode & 0o777).toBe(0o640);
+    expect(await readdir(folder)).toEqual(['settings.json']);
+  });
+
+  test.each(['no JSON', '{"a":1,}', '[]', '{"hooks":7}'])(
     'that holds %j is left as it is, with a clear error',
     async (text) => {
       await writeFile(file, text);

@@ -19,10 +19,11 @@ export async function installHooks(settings: string, command: (event: string) =>
   const file = await real(settings);
   return await named(file, async () => {
     const text = await read(file);
-    const next = withHooks(text ?? NEW_FILE, command);
+    const next = withHooks(settingsIn(text), command);
     if (next === text) return 'unchanged';
-    // An empty backup says that there was no file.
-    if (text === null || !hasHooks(text)) await write(`${file}${BACKUP}`, text ?? '', file);
+    // An empty backup says that there was no file, so a file that was empty gets a blank line there.
+    const backup = text === '' ? '\n' : (text ?? '');
+    if (!hasHooks(settingsIn(text))) await write(`${file}${BACKUP}`, backup, file);
     await write(file, next, file);
     return 'changed';
   });
@@ -33,15 +34,20 @@ export async function uninstallHooks(settings: string, command: (event: string) 
   const file = await real(settings);
   return await named(file, async () => {
     const text = await read(file);
-    if (text === null || !hasHooks(text)) return 'unchanged';
+    if (text === null || !hasHooks(settingsIn(text))) return 'unchanged';
     const backup = await read(`${file}${BACKUP}`);
-    const before = backup === '' ? NEW_FILE : backup;
+    const before = backup === null ? null : settingsIn(backup);
     const isAsInstalled = before !== null && isSettings(before) && withHooks(before, command) === text;
     if (isAsInstalled && backup === '') await rm(file);
-    else await write(file, isAsInstalled ? before : withoutHooks(text, usable(before)), file);
+    else await write(file, isAsInstalled && backup !== null ? backup : withoutHooks(text, usable(before)), file);
     await rm(`${file}${BACKUP}`, { force: true });
     return 'changed';
   });
+}
+
+/** A file that holds nothing, or is none, says as much as one without a setting. */
+function settingsIn(text: string | null): string {
+  return text === null || text.trim() === '' ? NEW_FILE : text;
 }
 
 async function named<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
