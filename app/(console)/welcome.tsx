@@ -5,6 +5,16 @@ import { useHydrated } from '@/components/ui/now';
 
 const waysAt = (origin: string): { what: string; why: string; command: string }[] => [
   {
+    what: 'Run Claude Code',
+    why: 'What you write here reaches the agent; what it does, in a turn and between turns, appears here.',
+    command: 'npm run -s interlude -- runner claude --cwd ~/my-project',
+  },
+  {
+    what: 'Follow your terminals',
+    why: 'Hooks let Claude Code, run as you always run it, appear here too.',
+    command: 'npm run -s interlude -- hooks install && npm run -s interlude -- runner hooks',
+  },
+  {
     what: 'Watch a demo fleet',
     why: 'Six agents replay real work: background tasks end, and agents wake up by themselves.',
     command: 'npm start -- --demo',
@@ -15,7 +25,7 @@ const waysAt = (origin: string): { what: string; why: string; command: string }[
     command: 'npm run -s interlude -- replay tests/fixtures/recordings/demo/test-run.jsonl',
   },
   {
-    what: 'Connect an agent',
+    what: 'Connect any other agent',
     why: 'Anything that speaks HTTP can post its events; the README has the contract.',
     command: `curl --json @events.json -H "Authorization: Bearer $INTERLUDE_TOKEN" ${origin}/api/v1/events`,
   },
@@ -29,7 +39,7 @@ export function Welcome({ compact }: { compact: boolean }) {
     <div className="mx-auto w-full max-w-xl px-4 py-[12vh]">
       <h2 className="font-medium text-xl tracking-tight">Nothing is running yet</h2>
       <p className="mt-1.5 text-ink-2 text-md">
-        Sessions appear here by themselves as soon as an agent sends its first event. Three ways to see one:
+        Sessions appear here by themselves as soon as an agent sends its first event. Five ways to see one:
       </p>
       <ol className="mt-8">
         {waysAt(origin).map(({ what, why, command }) => (

@@ -77,7 +77,12 @@ function pause(ms) {
 
 function hint() {
   return [
-    '  Connect an agent, or replay a recorded run:',
+    '  Run Claude Code (the Agent SDK must be installed in the project, or here):',
+    '    npm run -s interlude -- runner claude --cwd ~/my-project',
+    '  Or follow the Claude Code of your terminals:',
+    '    npm run -s interlude -- hooks install',
+    '    npm run -s interlude -- runner hooks',
+    '  Or replay a recorded run:',
     '    npm run -s interlude -- replay tests/fixtures/recordings/demo/test-run.jsonl',
     '  See a whole fleet:',
     '    npm start -- --demo',

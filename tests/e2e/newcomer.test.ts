@@ -30,8 +30,16 @@ test('the sign-in link leads to a start page that says what to do, and the token
   expect(page.url()).toBe(`${it.server.url}/`);
   await page.getByText('npm start -- --demo').waitFor();
   await page.getByText('interlude -- replay').waitFor();
+  await page.getByText('interlude -- runner claude').waitFor();
+  await page.getByText('interlude -- hooks install').waitFor();
   await live(page);
   await page.close();
+});
+
+test('the terminal it was started in says the same ways to connect an agent', () => {
+  for (const way of ['runner claude', 'hooks install', 'runner hooks', 'replay']) {
+    expect(it.server.output).toContain(`npm run -s interlude -- ${way}`);
+  }
 });
 
 test('in the demo sessions appear by themselves, and within ten seconds a task ends and its agent wakes', async () => {

@@ -15,6 +15,8 @@ export interface LiveServer {
   token: string;
   dataDir: string;
   readonly pid: number;
+  /** What it has said since it was started last. */
+  readonly output: string;
   /** Power off: no signal handler runs. */
   kill9(): Promise<void>;
   /** Starts it again, at the same place with the same data. */
@@ -43,6 +45,7 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
   const token = options.token ?? randomBytes(18).toString('base64url');
   const env = { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_TOKEN: token, ...options.env };
   const url = `http://127.0.0.1:${port}`;
+  let output = '';
   let running = await start();
 
   async function start(): Promise<ChildProcess> {
@@ -50,7 +53,7 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
       env: { ...withoutInterlude(process.env), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    let output = '';
+    output = '';
     const keep = (chunk: Buffer) => {
       output = (output + chunk).slice(-20_000);
       if (process.env.LIVE_SERVER_OUTPUT) process.stderr.write(chunk);
@@ -72,6 +75,9 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
     dataDir,
     get pid() {
       return running.pid ?? 0;
+    },
+    get output() {
+      return output;
     },
     kill9: () => end(running, 'SIGKILL'),
     async signal(name) {
