@@ -2,6 +2,7 @@ import type { InStatement, ResultSet } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
 import { databaseErrorCode } from './database-error';
+import { nextTurn } from './next-turn';
 import { retryWhileBusy } from './retry-while-busy';
 
 /**
@@ -191,11 +192,4 @@ function databaseFailure(error: unknown): unknown {
     return unavailable(`The database can't be reached (${code}). Send this again in a moment.`, error);
   }
   return error;
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (typeof setImmediate === 'function') setImmediate(resolve);
-    else setTimeout(resolve, 0);
-  });
 }

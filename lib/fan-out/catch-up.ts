@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
+import { nextTurn, pause } from '@/db/next-turn';
 import { type Reach, readAfter, type Wanted } from '@/lib/event-log/read-after';
 import type { RowLimits } from '@/lib/event-log/rows';
-import { nextTurn, pause } from './next-turn';
 import { rowFrame } from './row-frame';
 import type { Subscriber } from './subscriber';
 import type { Tailer } from './tailer';

@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
+import { nextTurn, pause } from '@/db/next-turn';
 import { type RowPage, readAfter, type Wanted } from '@/lib/event-log/read-after';
 import type { RowLimits } from '@/lib/event-log/rows';
-import { nextTurn, pause } from './next-turn';
 
 /** What a chunk to one subscriber costs, written through the server's streams to its socket, and as much again. */
 const PACE_MS_PER_CHUNK = 0.06;

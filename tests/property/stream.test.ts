@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
+import { nextTurn } from '@/db/next-turn';
 import { FanOut } from '@/lib/fan-out/fan-out';
-import { nextTurn } from '@/lib/fan-out/next-turn';
 import { foldTranscript, type TranscriptState, transcriptFromPage } from '@/lib/projections/transcript';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type Frame, parseTopic, type Topic } from '@/lib/protocol/frames';
