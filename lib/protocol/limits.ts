@@ -31,3 +31,10 @@ export const MESSAGE_EXPIRY_MS = 7 * 24 * 60 * 60_000;
 export const COMMAND_EXPIRY_MS = 10 * 60_000;
 /** A runner whose stream has been silent for this long is away, also where its server died without a word. */
 export const RUNNER_AWAY_MS = 45_000;
+
+/** Longest message of a log line, as UTF-8. Beyond it the line is cut, with a mark that says how much. */
+export const MAX_LOG_MESSAGE_BYTES = 64 * 1024;
+/** Longest text or regex to search a log for, in UTF-16 code units. */
+export const MAX_LOG_SEARCH_LENGTH = 1000;
+/** Biggest regex, in steps of its program: what a line costs at most is this, times its length. */
+export const MAX_REGEX_PROGRAM = 300;

@@ -372,9 +372,30 @@ export interface LogLine {
   /** What the line stands for, where it was written to mark a place. */
   marker?: LogMarker;
 }
+/** Lines of an agent's log, ascending. */
 export interface LogPage {
   position: Position;
   /** There are more lines in the direction asked for: newer ones with `after`, else older ones. */
   hasMore: boolean;
+  /** There may be newer lines than those of the page. */
+  hasNewer: boolean;
   lines: LogLine[];
+  /** The log as a whole, whatever the page was asked to hold. */
+  log: LogExtent;
+  /** A search that ran out of time came this far: go on with `before` or `after` this position. */
+  searchedTo?: Position;
+}
+/** The lines of a log that are kept: dense, from the first to the last. */
+export interface LogExtent {
+  firstLine: number;
+  /** The number of the newest line; below `firstLine` while there are none. */
+  lastLine: number;
+  lines: number;
+  /** UTF-8 bytes of their messages. */
+  bytes: number;
+}
+/** What writes into an agent's log, by name. */
+export interface LogComponentList {
+  position: Position;
+  components: { name: string; lines: number }[];
 }

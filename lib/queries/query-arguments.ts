@@ -26,15 +26,6 @@ export function timeOf(query: URLSearchParams, name: string): number | null {
   return Number(text);
 }
 
-/** @throws AppError `invalid_argument` unless it is absent or one of `words` */
-export function wordOf<Word extends string>(query: URLSearchParams, name: string, words: readonly Word[]): Word | null {
-  const text = query.get(name);
-  if (text === null) return null;
-  const word = words.find((candidate) => candidate === text);
-  if (word === undefined) throw invalid(name, text, `one of ${words.join(', ')}`);
-  return word;
-}
-
 /**
  * For routes where a filter that is not applied would be taken for one that is: who asked for errors must not be
  * answered with everything.

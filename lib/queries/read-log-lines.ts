@@ -1,45 +1,88 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
-import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
-import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
+import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
+import { positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import type { LogPage } from '@/lib/protocol/read-models';
 import { COUNTER, counterOf } from './counter';
+import { extentFromRow, selectExtent } from './log-extent';
+import { type LogScan, type ScanRange, scanLog } from './scan-log';
 
-export interface LogRange {
-  /** Positions of lines; at most one of the two. Neither: the newest page. */
-  before: number | null;
-  after: number | null;
+/** Which page: the newest one, the one before or after a line, or the one around a line or a time. */
+export type LogPlace =
+  | { kind: 'newest' }
+  | { kind: 'before' | 'after' | 'around'; position: number }
+  | { kind: 'at'; at: number };
+
+export interface LogRequest {
+  filter: LogFilter;
+  place: LogPlace;
+  /** Most lines. */
   limit: number;
-  /** Lines of this level and above. */
-  level: LogLevel | null;
 }
+
+/** Most bytes of a page's messages, give or take one line. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+/** How long one search may keep the server busy before it answers what it has. */
+const SEARCH_BUDGET_MS = 200;
 
 /**
  * A page of an agent's log in ascending order.
  *
- * @returns null when there is no such agent. `hasMore` speaks of the direction asked for: newer lines with `after`,
- * older ones otherwise.
+ * @returns null when there is no such agent
  */
-export async function readLogLines(database: Database, agentId: string, range: LogRange): Promise<LogPage | null> {
+export async function readLogLines(
+  database: Database,
+  agentId: string,
+  { filter, place, limit }: LogRequest,
+): Promise<LogPage | null> {
+  const { reader } = database;
   const id = columnText(agentId);
-  const levels = range.level === null ? LOG_LEVELS : LOG_LEVELS.slice(LOG_LEVELS.indexOf(range.level));
-  const forward = range.after !== null;
-  const edge = range.after ?? range.before ?? Number.MAX_SAFE_INTEGER;
-  const [counter, agent, found] = await database.reader.batch(
-    [
-      COUNTER,
-      { sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] },
-      {
-        sql: `SELECT ${LOG_COLUMNS} FROM log_lines
-          WHERE agent_id = ? AND position ${forward ? '>' : '<'} ? AND level IN (SELECT value FROM json_each(?))
-          ORDER BY position ${forward ? 'ASC' : 'DESC'} LIMIT ?`,
-        args: [id, edge, JSON.stringify(levels), range.limit + 1],
-      },
-    ],
+  const [counter, agent, extent] = await reader.batch(
+    [COUNTER, { sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] }, selectExtent(id)],
     'read',
   );
   if (agent?.rows.length === 0) return null;
-  const rows = found?.rows ?? [];
-  const lines = rows.slice(0, range.limit).map(logLineFromRow);
-  return { position: counterOf(counter), hasMore: rows.length > range.limit, lines: forward ? lines : lines.reverse() };
+  const head = { position: counterOf(counter), log: extentFromRow(extent?.rows[0]) };
+  const newest = positionToNumber(head.position);
+  const scan = async (direction: ScanRange['direction'], edge: number, most: number, share = 1) => {
+    const [bytes, budgetMs] = [PAGE_BYTES * share, SEARCH_BUDGET_MS * share];
+    // one more than wanted tells whether there is one
+    const range = { direction, edge, newest, limit: most + 1, bytes, budgetMs };
+    return part(await scanLog(reader, id, filter, range), most);
+  };
+
+  if (place.kind === 'after') {
+    const { lines, hasMore, searchedTo } = await scan('newer', place.position, limit);
+    return { ...head, hasMore, hasNewer: hasMore, lines, ...searchedTo };
+  }
+  if (place.kind === 'newest' || place.kind === 'before') {
+    const edge = place.kind === 'before' ? Math.min(place.position, newest + 1) : newest + 1;
+    const { lines, hasMore, searchedTo } = await scan('older', edge, limit);
+    return { ...head, hasMore, hasNewer: edge <= newest, lines: lines.reverse(), ...searchedTo };
+  }
+  const middle = place.kind === 'at' ? ((await positionAt(place.at)) ?? newest + 1) : place.position;
+  const newer = await scan('newer', middle - 1, limit - (limit >> 1), 0.5);
+  const older = await scan('older', middle, limit - newer.lines.length, 0.5);
+  return {
+    ...head,
+    hasMore: older.hasMore,
+    hasNewer: newer.hasMore,
+    lines: [...older.lines.reverse(), ...newer.lines],
+    ...older.searchedTo,
+  };
+
+  /** Of the first line at a time or after it; null when all are older. */
+  async function positionAt(at: number): Promise<number | null> {
+    const range = { direction: 'newer', edge: 0, newest, limit: 1, bytes: 1, budgetMs: Infinity } as const;
+    const { lines } = await scanLog(reader, id, { ...EVERY_LINE, from: at }, range);
+    return lines[0] === undefined ? null : positionToNumber(lines[0].position);
+  }
+}
+
+function part({ lines, end, searchedTo }: LogScan, most: number) {
+  return {
+    lines: lines.slice(0, most),
+    hasMore: end !== 'log',
+    searchedTo: end === 'time' ? { searchedTo: positionFromNumber(searchedTo) } : {},
+  };
 }

@@ -2,8 +2,10 @@ import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { LOG_LEVELS } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
-import { invalid, limitOf, onlyKnown, positionOf, timeOf, wordOf } from './query-arguments';
+import { logRequestOf } from './log-query';
+import { invalid, limitOf, onlyKnown, timeOf } from './query-arguments';
 import { readAgent, readAgents } from './read-agents';
+import { readLogComponents } from './read-log-components';
 import { readLogLines } from './read-log-lines';
 import { readObligations } from './read-obligations';
 import { DONE_LISTED, readSession, readSessions } from './read-sessions';
@@ -88,16 +90,18 @@ export async function getObligations(request: Request, server: ServerContext, id
   return answer(await readObligations(server.database, ids.agentId ?? ''));
 }
 
-/** `?level=&before=&after=&limit=1..1000` */
+/** `?level=&component=&q=&regex=&from=&to=`, one of `before=&after=&around=&at=`, `&limit=1..1000` */
 export async function getLogLines(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
   await authenticate(request, server);
   const { agentId = '' } = ids;
-  const query = new URL(request.url).searchParams;
-  onlyKnown(query, ['level', 'before', 'after', 'limit']);
-  const [before, after] = [positionOf(query, 'before'), positionOf(query, 'after')];
-  if (before !== null && after !== null) throw invalid('before', String(before), 'left out where after is given');
-  const range = { before, after, limit: limitOf(query, 200, 1000), level: wordOf(query, 'level', LOG_LEVELS) };
-  return answer((await readLogLines(server.database, agentId, range)) ?? missing('agent', agentId));
+  const wanted = await logRequestOf(new URL(request.url).searchParams);
+  return answer((await readLogLines(server.database, agentId, wanted)) ?? missing('agent', agentId));
+}
+
+export async function getLogComponents(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { agentId = '' } = ids;
+  return answer((await readLogComponents(server.database, agentId)) ?? missing('agent', agentId));
 }
 
 function answer(model: object): Response {

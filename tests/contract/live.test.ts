@@ -3,6 +3,7 @@ import { liveServer, type ServerTarget } from '../support/server-target';
 import { describeAccessContract } from './access-contract';
 import { describeCommandsContract } from './commands-contract';
 import { describeIngestContract } from './ingest-contract';
+import { describeLogsContract } from './logs-contract';
 import { describeObligationsContract } from './obligations-contract';
 import { describeReadModelsContract } from './read-models-contract';
 import { describeStreamContract } from './stream-contract';
@@ -85,4 +86,5 @@ describe('a server that stops', () => {
 });
 describeCommandsContract('next start', shared);
 describeObligationsContract('next start', shared);
+describeLogsContract('next start', shared);
 describeTurnAtContract('next start', shared);

@@ -4,7 +4,6 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type {
   AgentDetail,
   AgentList,
-  LogPage,
   SessionDetail,
   SessionList,
   TaskDetail,
@@ -292,50 +291,6 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
       test('that are not there are not found', async () => {
         expect(await refusal(`/agents/${id}`)).toMatchObject({ status: 404, code: 'not_found' });
         expect(await refusal(`/agents/${id}/logs`)).toMatchObject({ status: 404, code: 'not_found' });
-      });
-    });
-
-    describe('a log', () => {
-      const line = (level: string, message: string) => ({ kind: 'log', log: { level, component: 'c', message } });
-      const messages = (page: LogPage) => page.lines.map((one) => one.message);
-
-      test('is read in pages from its end, and on from any line, both ways', async () => {
-        await send(...Array.from({ length: 10 }, (_, index) => line('info', `line ${index}`)));
-        const newest = await read<LogPage>(`/agents/${id}/logs?limit=3`);
-        expect([messages(newest), newest.hasMore]).toEqual([['line 7', 'line 8', 'line 9'], true]);
-        const older = await read<LogPage>(`/agents/${id}/logs?limit=3&before=${newest.lines[0]?.position}`);
-        expect([messages(older), older.hasMore]).toEqual([['line 4', 'line 5', 'line 6'], true]);
-        const newer = await read<LogPage>(`/agents/${id}/logs?limit=2&after=${older.lines[0]?.position}`);
-        expect([messages(newer), newer.hasMore]).toEqual([['line 5', 'line 6'], true]);
-        const last = await read<LogPage>(`/agents/${id}/logs?after=${newest.lines[0]?.position}`);
-        expect([messages(last), last.hasMore]).toEqual([['line 8', 'line 9'], false]);
-        const first = await read<LogPage>(`/agents/${id}/logs?before=${older.lines[0]?.position}`);
-        expect([messages(first), first.hasMore]).toEqual([['line 0', 'line 1', 'line 2', 'line 3'], false]);
-      });
-
-      test('can be read from a level upwards', async () => {
-        await send(...['debug', 'info', 'warn', 'error', 'fatal'].map((level) => line(level, `a ${level}`)));
-        expect(messages(await read<LogPage>(`/agents/${id}/logs?level=warn`))).toEqual([
-          'a warn',
-          'a error',
-          'a fatal',
-        ]);
-      });
-
-      test('says which page it can’t give', async () => {
-        await send(line('info', 'x'));
-        for (const query of ['level=loud', 'before=x', 'after=-1', 'limit=1001', 'before=1&after=1']) {
-          expect(await refusal(`/agents/${id}/logs?${query}`)).toMatchObject({ status: 400, code: 'invalid_argument' });
-        }
-      });
-
-      test('refuses a filter it does not have, rather than to answer as if it had been applied', async () => {
-        await send(line('info', 'x'));
-        for (const name of ['q', 'component', 'regex', 'from', 'to']) {
-          const refused = await refusal(`/agents/${id}/logs?${name}=x`);
-          expect(refused).toMatchObject({ status: 400, code: 'invalid_argument', [name]: 'x' });
-          expect(refused.message).toContain('level, before, after, limit');
-        }
       });
     });
 

@@ -1,6 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readAfter } from '@/lib/event-log/read-after';
+import { EVERY_LINE } from '@/lib/projections/log-filter';
 import { readAgent } from '@/lib/queries/read-agents';
 import { readLogLines } from '@/lib/queries/read-log-lines';
 import { readSessions } from '@/lib/queries/read-sessions';
@@ -39,15 +40,16 @@ const isWasteful = (detail: string) => TABLES.test(detail) || detail.includes('U
 describe('by index, in the order of an index', () => {
   const limits = { rows: 500, bytes: 1_000_000 };
   const wanted = { fleet: true, sessionIds: ['s1', 's2'], agentIds: ['a1'] };
+  const filter = { ...EVERY_LINE, level: 'warn' as const, components: ['hook'], terms: ['timeout'] };
   const reads: Record<string, () => Promise<unknown>> = {
     'the newest page of a transcript': () => readTranscript(database, 's1', { before: null, limit: 50 }),
     'an older page of a transcript': () => readTranscript(database, 's1', { before: '5000', limit: 50 }),
     'the sessions': () => readSessions(database),
     'a session’s tasks': () => readTasks(database, 's1'),
     'one task': () => readTask(database, 's1', 't1'),
-    'the newest log lines': () =>
-      readLogLines(database, 'a1', { before: null, after: null, limit: 200, level: 'warn' }),
-    'the log lines after one': () => readLogLines(database, 'a1', { before: null, after: 5, limit: 200, level: null }),
+    'the newest log lines': () => readLogLines(database, 'a1', { filter, place: { kind: 'newest' }, limit: 200 }),
+    'the log lines after one': () =>
+      readLogLines(database, 'a1', { filter: EVERY_LINE, place: { kind: 'after', position: 5 }, limit: 200 }),
   };
   for (const [what, read] of Object.entries(reads)) {
     test(what, async () => {

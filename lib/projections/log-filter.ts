@@ -1,0 +1,83 @@
+import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
+import type { LogLine } from '@/lib/protocol/read-models';
+import { foldText } from './fold-text';
+import type { LogRegex } from './log-regex';
+
+/** What of a log is wanted. The server filters what is stored by it and the browser what comes live: the same lines. */
+export interface LogFilter {
+  /** This level and those above; null for all. */
+  level: LogLevel | null;
+  /** Any of them; empty for all. */
+  components: readonly string[];
+  /** All of them, as `parseTerms` gives them. */
+  terms: readonly string[];
+  regex: LogRegex | null;
+  /** Of `occurredAt`, in epoch milliseconds, both inclusive. */
+  from: number | null;
+  to: number | null;
+}
+
+export const EVERY_LINE: LogFilter = { level: null, components: [], terms: [], regex: null, from: null, to: null };
+
+/** Words separated by blanks; what stands in double quotes is one term, blanks and all. Folded; each once. */
+export function parseTerms(text: string): string[] {
+  const found = [...text.matchAll(/"([^"]*)"?|[^\s"]+/g)].map(([word, phrase]) => phrase ?? word);
+  return [...new Set(found.filter((term) => term.trim() !== '').map(foldText))];
+}
+
+/** Whether the filter looks into the text of messages. */
+export function searchesText({ terms, regex }: LogFilter): boolean {
+  return terms.length > 0 || regex !== null;
+}
+
+/** Levels that pass the filter. */
+export function levelsOf({ level }: Pick<LogFilter, 'level'>): readonly LogLevel[] {
+  return level === null ? LOG_LEVELS : LOG_LEVELS.slice(LOG_LEVELS.indexOf(level));
+}
+
+/** A marker stands for a place in the log: it passes whatever its level and component, unless it is text that is looked for. */
+export function matchesLine(filter: LogFilter, line: LogLine): boolean {
+  if (filter.from !== null && line.occurredAt < filter.from) return false;
+  if (filter.to !== null && line.occurredAt > filter.to) return false;
+  if (line.marker === undefined) {
+    if (!levelsOf(filter).includes(line.level)) return false;
+    if (filter.components.length > 0 && !filter.components.includes(line.component)) return false;
+  }
+  return matchesText(filter, line.message);
+}
+
+export function matchesText({ terms, regex }: LogFilter, message: string): boolean {
+  if (terms.length > 0) {
+    const folded = foldText(message);
+    if (!terms.every((term) => folded.includes(term))) return false;
+  }
+  return regex === null || regex.test(message);
+}
+
+const MAX_HITS = 1000;
+
+/** What of the message is looked for: `[start, end)` in UTF-16 units, ascending, touching ones joined. */
+export function hitsIn({ terms, regex }: LogFilter, message: string): [number, number][] {
+  const folded = terms.length > 0 ? foldText(message) : '';
+  const hits = terms.flatMap((term) => placesOf(term, folded));
+  if (regex !== null) hits.push(...regex.hits(message));
+  hits.sort(([a], [b]) => a - b);
+  const joined: [number, number][] = [];
+  for (const [start, end] of hits) {
+    const last = joined.at(-1);
+    if (last !== undefined && start <= last[1]) last[1] = Math.max(last[1], end);
+    else joined.push([start, end]);
+  }
+  return joined;
+}
+
+function placesOf(term: string, folded: string): [number, number][] {
+  const places: [number, number][] = [];
+  for (
+    let at = folded.indexOf(term);
+    at !== -1 && places.length < MAX_HITS;
+    at = folded.indexOf(term, at + term.length)
+  )
+    places.push([at, at + term.length]);
+  return places;
+}

@@ -1,0 +1,12 @@
+import type { InStatement, Row } from '@libsql/client';
+import type { LogExtent } from '@/lib/protocol/read-models';
+
+/** The log of an agent as a whole, without looking at its lines. */
+export function selectExtent(agentId: string): InStatement {
+  return { sql: 'SELECT last_line, bytes FROM agent_logs WHERE agent_id = ?', args: [agentId] };
+}
+
+export function extentFromRow(row: Row | undefined): LogExtent {
+  const lastLine = Number(row?.last_line ?? 0);
+  return { firstLine: 1, lastLine, lines: lastLine, bytes: Number(row?.bytes ?? 0) };
+}

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest';
+import { foldText } from '@/lib/projections/fold-text';
+import { EVERY_LINE, hitsIn, type LogFilter, matchesLine, parseTerms } from '@/lib/projections/log-filter';
+import { compileLogRegex } from '@/lib/projections/log-regex';
+import type { LogLine } from '@/lib/protocol/read-models';
+
+function line(fields: Partial<LogLine> = {}): LogLine {
+  return {
+    position: '1',
+    line: 1,
+    occurredAt: 1000,
+    level: 'info',
+    component: 'hook',
+    message: 'a message',
+    ...fields,
+  };
+}
+
+function regex(source: string): LogFilter['regex'] {
+  const outcome = compileLogRegex(source);
+  if (outcome.kind === 'refused') throw new Error(outcome.reason);
+  return outcome.regex;
+}
+
+describe('terms', () => {
+  test('are separated by blanks, and phrases stand in quotes', () => {
+    expect(parseTerms('  one\ttwo "a  phrase" three')).toEqual(['one', 'two', 'a  phrase', 'three']);
+    expect(parseTerms('"not closed yet')).toEqual(['not closed yet']);
+    expect(parseTerms('half"way in"side')).toEqual(['half', 'way in', 'side']);
+  });
+
+  test('are folded, and each stands once', () => {
+    expect(parseTerms('Error ERROR error')).toEqual(['error']);
+  });
+
+  test('of nothing are none', () => {
+    expect(parseTerms('')).toEqual([]);
+    expect(parseTerms(' "" "  " " ')).toEqual([]);
+  });
+});
+
+describe('folded text', () => {
+  test('has every character in its place', () => {
+    for (let code = 0; code <= 0x10ffff; code += 1) {
+      const character = String.fromCodePoint(code);
+      const folded = foldText(`${character}x`);
+      if (folded.length !== character.length + 1) throw new Error(`U+${code.toString(16)} changes its length`);
+      if (code > 0x7f && folded.charCodeAt(0) <= 0x7f) throw new Error(`U+${code.toString(16)} becomes ASCII`);
+    }
+  });
+
+  test('does not depend on what stands around a letter', () => {
+    expect(foldText('ΟΔΟΣ').includes(foldText('ΟΔΟΣ'))).toBe(true);
+    expect(foldText('ΟΔΟΣΑ').includes(foldText('ΟΔΟΣ'))).toBe(true);
+    expect(foldText('İK').includes(foldText('K'))).toBe(true);
+  });
+});
+
+describe('a line', () => {
+  test('passes by its level and its component', () => {
+    expect(matchesLine({ ...EVERY_LINE, level: 'info' }, line())).toBe(true);
+    expect(matchesLine({ ...EVERY_LINE, level: 'warn' }, line())).toBe(false);
+    expect(matchesLine({ ...EVERY_LINE, components: ['outbox', 'hook'] }, line())).toBe(true);
+    expect(matchesLine({ ...EVERY_LINE, components: ['outbox'] }, line())).toBe(false);
+  });
+
+  test('passes by its time, both ends included', () => {
+    expect(matchesLine({ ...EVERY_LINE, from: 1000, to: 1000 }, line())).toBe(true);
+    expect(matchesLine({ ...EVERY_LINE, from: 1001 }, line())).toBe(false);
+    expect(matchesLine({ ...EVERY_LINE, to: 999 }, line())).toBe(false);
+  });
+
+  test('passes with all of the terms and with the regex', () => {
+    const message = 'Request 7 FAILED';
+    expect(matchesLine({ ...EVERY_LINE, terms: parseTerms('fail req') }, line({ message }))).toBe(true);
+    expect(matchesLine({ ...EVERY_LINE, terms: parseTerms('fail reply') }, line({ message }))).toBe(false);
+    expect(matchesLine({ ...EVERY_LINE, regex: regex('^Request \\d') }, line({ message }))).toBe(true);
+    expect(matchesLine({ ...EVERY_LINE, terms: ['fail'], regex: regex('^failed') }, line({ message }))).toBe(false);
+  });
+
+  test('that is a marker passes any level and component, and no search', () => {
+    const marker = { kind: 'retention', lines: 5, bytes: 10 } as const;
+    const removed = line({ level: 'debug', component: 'interlude', message: '5 lines were removed', marker });
+    expect(matchesLine({ ...EVERY_LINE, level: 'fatal', components: ['hook'] }, removed)).toBe(true);
+    expect(matchesLine({ ...EVERY_LINE, terms: ['timeout'] }, removed)).toBe(false);
+    expect(matchesLine({ ...EVERY_LINE, from: 2000 }, removed)).toBe(false);
+  });
+});
+
+describe('hits', () => {
+  test('are where the terms stand, touching ones joined', () => {
+    const marked = (filter: LogFilter, text: string) =>
+      hitsIn(filter, text).map(([start, end]) => text.slice(start, end));
+    expect(marked({ ...EVERY_LINE, terms: parseTerms('ab bc') }, 'xABCab')).toEqual(['ABCab']);
+    expect(marked({ ...EVERY_LINE, terms: parseTerms('ab') }, 'ab AB aB x')).toEqual(['ab', 'AB', 'aB']);
+    expect(marked({ ...EVERY_LINE, terms: parseTerms('istanbul') }, 'İstanbul ISTANBUL')).toEqual(['ISTANBUL']);
+    expect(marked({ ...EVERY_LINE, terms: ['on'], regex: regex('\\d+') }, 'on 42 on 7')).toEqual([
+      'on',
+      '42',
+      'on',
+      '7',
+    ]);
+  });
+
+  test('are none where there is nothing to mark', () => {
+    expect(hitsIn(EVERY_LINE, 'text')).toEqual([]);
+    expect(hitsIn({ ...EVERY_LINE, regex: regex('x*') }, 'aaa')).toEqual([]);
+  });
+
+  test('are bounded, however long the line', () => {
+    const text = 'a'.repeat(1_000_000);
+    const beganAt = performance.now();
+    expect(hitsIn({ ...EVERY_LINE, terms: ['a'], regex: regex('(?i)[^x]{0,140}y|a') }, text)).toHaveLength(1);
+    expect(performance.now() - beganAt).toBeLessThan(2000);
+  });
+});
