@@ -10,7 +10,7 @@ import { columnText } from './column-text';
 const AGENT_BEFORE = {
   owedCount: 0,
   insightCount: 0,
-  logLevel: { level: null, since: null, desired: null },
+  logLevel: { level: null, since: null, by: null, until: null, base: null, desired: null },
   connection: 'away',
   connectedSince: null,
   runnerId: null,

@@ -7,6 +7,7 @@ import { type Ack, ackSchema, type CommandAnswer, type CommandState } from '@/li
 import { AppError } from '@/lib/protocol/errors';
 import { momentEvent } from './command-events';
 import { commandFromRow, type StoredCommand } from './command-row';
+import { levelAnswered } from './desired-level';
 import { readInput } from './read-input';
 import { runnerIn } from './runner-arguments';
 import { isOlder, type RunnerRef, readRunner } from './runner-connection';
@@ -94,6 +95,7 @@ export async function settle(
       command.id,
     ],
   });
+  if (command.type === 'log-level.set') await levelAnswered(transaction, agentId, command, state, reason, now);
   // Delivered and done are one moment in a message's life, and it is told once.
   if (command.type === 'message' && state === 'done' && before === 'delivered') return;
   const event = momentEvent(command, state === 'expired' ? 'failed' : state, reason);

@@ -11,7 +11,6 @@ import {
   type CommandType,
   decidePermissionSchema,
   interruptSchema,
-  setLogLevelSchema,
   stopTaskSchema,
 } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
@@ -65,23 +64,6 @@ export async function postRequestAnswer(request: Request, server: ServerContext,
     await requireOpen(transaction, session, requestId, 'permission');
     return { body: { requestId, ...decision }, about: null };
   });
-}
-
-/** `PUT /agents/:id/log-level` */
-export async function putLogLevel(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
-  const { agentId = '' } = ids;
-  const body = await readInput(request, setLogLevelSchema);
-  const now = server.now();
-  const asked = await server.database.writes.run(async (transaction): Promise<Asked> => {
-    const id = columnText(agentId);
-    const { rows } = await transaction.execute({ sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] });
-    if (rows.length === 0) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
-    const fields = { id: crypto.randomUUID(), agentId: id, sessionId: null, clientId: null, now };
-    const command = await queueCommand(transaction, { ...fields, type: 'log-level.set', body });
-    return { agentId: id, answer: { commandId: command.id, state: 'queued' } };
-  });
-  return answered(server, asked);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { WriteTransaction } from '@/db/write-queue';
 import { COMMAND_LEASE_MS } from '@/lib/protocol/limits';
 import { commandFromRow, type StoredCommand } from './command-row';
+import { withTimeLeft } from './desired-level';
 import { isOlder, type RunnerRef, readRunner } from './runner-connection';
 
 /** Most commands of one claim. */
@@ -45,7 +46,7 @@ export async function claimCommands(transaction: WriteTransaction, claim: Claim)
       args: [agentId, now, after],
     },
   ]);
-  const commands = (due?.rows ?? []).map(commandFromRow);
+  const commands = (due?.rows ?? []).map((row) => withTimeLeft(commandFromRow(row), now));
   if (commands.length > 0) {
     await transaction.execute({
       sql: `UPDATE commands SET lease_until = ?, claimed_by = ?, delivery_count = delivery_count + 1

@@ -5,6 +5,7 @@ import { AppError } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS } from '@/lib/protocol/limits';
 import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
+import { expireLevels, renewLevel } from './desire-level';
 import { expireCommands } from './expire-commands';
 import { connectRunner, disconnectRunner, disconnectSilent, type RunnerRef, renewRunners } from './runner-connection';
 
@@ -77,9 +78,11 @@ export class CommandHub {
       claim: (self, from) => this.#claim(self, from),
       onEnd: (self, isGone) => this.#ended(self, isGone),
     });
-    const outcome = await this.#database.writes.run((transaction) =>
-      connectRunner(transaction, agentId, runner, stream.id, this.#now()),
-    );
+    const outcome = await this.#database.writes.run(async (transaction) => {
+      const connection = await connectRunner(transaction, agentId, runner, stream.id, this.#now());
+      if (connection.kind === 'connected') await renewLevel(transaction, agentId, runner.id, this.#now());
+      return connection;
+    });
     if (outcome.kind === 'fenced') {
       stream.fence(outcome.by);
       return stream.body;
@@ -110,6 +113,7 @@ export class CommandHub {
   /** Expires what is over and counts out who is silent, now. The poll does so by itself. */
   async sweep(): Promise<void> {
     const { writes } = this.#database;
+    while ((await writes.run((transaction) => expireLevels(transaction, this.#now()))) > 0);
     while ((await writes.run((transaction) => expireCommands(transaction, this.#now()))) > 0);
     await writes.run((transaction) => disconnectSilent(transaction, this.#now()));
   }
@@ -138,6 +142,7 @@ export class CommandHub {
         [
           {
             sql: `SELECT EXISTS (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') AND expires_at <= ?1)
+                  OR EXISTS (SELECT 1 FROM log_levels WHERE expires_at <= ?1)
                   OR EXISTS (SELECT 1 FROM runners WHERE alive_until <= ?1) AS is_overdue`,
             args: [now],
           },

@@ -16,6 +16,8 @@ export interface NewCommand<Type extends CommandType> {
   body: CommandBodies[Type];
   clientId: string | null;
   now: number;
+  /** When it is given up, where that is sooner than commands of its type are. */
+  expiresAt?: number | null;
 }
 
 /**
@@ -29,7 +31,8 @@ export async function queueCommand<Type extends CommandType>(
   fields: NewCommand<Type>,
 ): Promise<Command> {
   const { id, agentId, sessionId, type, body, clientId, now } = fields;
-  const expiresAt = now + (type === 'message' ? MESSAGE_EXPIRY_MS : COMMAND_EXPIRY_MS);
+  const latest = now + (type === 'message' ? MESSAGE_EXPIRY_MS : COMMAND_EXPIRY_MS);
+  const expiresAt = Math.min(latest, fields.expiresAt ?? latest);
   const command = { id, type, sessionId, createdAt: now, expiresAt, body } as unknown as Command;
   if (sessionId !== null) {
     const queued = momentEvent(command, 'queued', null);

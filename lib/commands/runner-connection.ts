@@ -113,7 +113,7 @@ function sayAway(transaction: WriteTransaction, agentId: string, now: number): P
 }
 
 /** An agent is there as soon as its runner is, before it has said anything. */
-async function changeAgent(
+export async function changeAgent(
   transaction: WriteTransaction,
   agentId: string,
   now: number,

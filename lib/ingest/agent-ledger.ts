@@ -59,7 +59,7 @@ export function newAgent(id: string, at: number): AgentSummary {
     quarantinedCount: 0,
     owedCount: 0,
     insightCount: 0,
-    logLevel: { level: null, since: null, desired: null },
+    logLevel: { level: null, since: null, by: null, until: null, base: null, desired: null },
     connection: 'away',
     connectedSince: null,
     runnerId: null,

@@ -2,6 +2,7 @@ import { columnText } from '@/db/column-text';
 import type { BatchRows, EventRow, QuarantineRow, SessionChange } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, taskEventId } from '@/lib/projections/event-fields';
+import { heardLevel } from '@/lib/projections/log-level';
 import { owedDifference } from '@/lib/projections/session-summary';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import {
@@ -269,6 +270,7 @@ class BatchDraft {
     agent.status = status;
     agent.statusAt = occurredAt;
     if (typeof status.kind === 'string') agent.kind = status.kind;
+    agent.logLevel = heardLevel(agent.logLevel, status, this.#receivedAt);
   }
 
   #declare({ agentId, seq, occurredAt, lost }: LostRecord, sessions: SessionBatch[]): void {

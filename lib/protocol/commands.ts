@@ -1,7 +1,8 @@
 import * as z from 'zod';
-import { idSchema, LOG_LEVELS } from './envelope';
+import { idSchema, LOG_LEVELS, type LogLevel } from './envelope';
 import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH } from './limits';
 import type { Position } from './position';
+import type { DesiredLogLevel } from './read-models';
 
 /**
  * What the server wants of a runner. @see PROTOCOL.md, Commands
@@ -38,7 +39,18 @@ export interface CommandBodies {
   };
   /** Question text or header → the chosen labels, or free text. */
   'question.answer': { requestId: string; answers: Record<string, string | string[]> };
-  'log-level.set': { level: (typeof LOG_LEVELS)[number]; ttlSeconds?: number };
+  'log-level.set': {
+    /** Null: back to the runner's own default. */
+    level: LogLevel | null;
+    /** After so long the runner goes back to its default by itself. Counted from when the command is sent. */
+    ttlSeconds?: number;
+    /** When that is, on the server's clock. */
+    expiresAt?: number;
+    /** Who asked for it. */
+    by: string;
+    /** The same whenever it is asked anew, as of the runner's next process: what was done is not done again. */
+    requestId: string;
+  };
 }
 
 export const COMMAND_TYPES = [
@@ -111,10 +123,13 @@ export const answerQuestionSchema = z.strictObject({
   clientId: clientId.optional(),
 });
 
-/** `PUT /agents/:id/log-level` */
+/**
+ * `PUT /agents/:id/log-level`. A `level` of null is the runner's default. `ttlSeconds` of null means until it is changed;
+ * left out, DEBUG_TTL_SECONDS for debug and until it is changed for every other level.
+ */
 export const setLogLevelSchema = z.strictObject({
-  level: z.enum(LOG_LEVELS),
-  ttlSeconds: z.number().int().min(1).max(604_800).optional(),
+  level: z.enum(LOG_LEVELS).nullable(),
+  ttlSeconds: z.number().int().min(1).max(604_800).nullable().optional(),
 });
 
 /** `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused. */
@@ -135,6 +150,11 @@ export interface MessageAnswer {
 export interface CommandAnswer {
   commandId: string;
   state: CommandState;
+}
+
+/** 202 of `PUT /agents/:id/log-level` */
+export interface LogLevelAnswer extends CommandAnswer {
+  desired: DesiredLogLevel;
 }
 
 export type MessageDelivery = 'queued' | 'delivered' | 'seen' | 'failed';

@@ -38,3 +38,5 @@ export const MAX_LOG_MESSAGE_BYTES = 64 * 1024;
 export const MAX_LOG_SEARCH_LENGTH = 1000;
 /** Biggest regex, in steps of its program: what a line costs at most is this, times its length. */
 export const MAX_REGEX_PROGRAM = 300;
+/** How long debug is asked for, unless the request says otherwise. */
+export const DEBUG_TTL_SECONDS = 15 * 60;

@@ -214,18 +214,29 @@ export interface AgentSummary {
 export interface AgentLogLevel {
   /** What the runner last said it writes; null before it has said so. */
   level: LogLevel | null;
-  /** When it was first heard to write at that level. */
+  /** When the server first heard that it writes at that level. */
   since: number | null;
+  /** Who turned it there, by the runner's word; null: it is the runner's default. */
+  by: string | null;
+  /** When the runner turns it back by itself, on its own clock; null: it does not. */
+  until: number | null;
+  /** Its default: what it goes back to. */
+  base: LogLevel | null;
+  /** Null: nothing is asked of it. */
   desired: DesiredLogLevel | null;
 }
 
 export interface DesiredLogLevel {
-  level: LogLevel;
+  /** Null: the runner's default. Once that is confirmed nothing is asked any more. */
+  level: LogLevel | null;
   requestedAt: number;
   requestedBy: string;
   /** When it goes back by itself; null: it stays. */
   expiresAt: number | null;
-  /** `requested`: the runner has not answered yet. `refused`: it can't, and `reason` says why. */
+  /**
+   * `requested`: the runner has not answered yet. `confirmed`: it has turned it, and its next status tells. `refused`:
+   * it can't, and `reason` says why.
+   */
   state: 'requested' | 'confirmed' | 'refused';
   reason: string | null;
 }

@@ -6,6 +6,7 @@ import { logRequestOf } from './log-query';
 import { invalid, limitOf, onlyKnown, timeOf } from './query-arguments';
 import { readAgent, readAgents } from './read-agents';
 import { readLogComponents } from './read-log-components';
+import { readLogLevel } from './read-log-level';
 import { readLogLines } from './read-log-lines';
 import { readObligations } from './read-obligations';
 import { DONE_LISTED, readSession, readSessions } from './read-sessions';
@@ -75,14 +76,11 @@ export async function getAgent(request: Request, server: ServerContext, ids: Ids
   return answer((await readAgent(server.database, agentId)) ?? missing('agent', agentId));
 }
 
-/** What its runner last said it writes; null before it has said so. `PUT` asks the runner for another one. */
+/** What its runner last said it writes, and what is asked of it. `PUT` asks for another one. */
 export async function getLogLevel(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
   await authenticate(request, server);
   const { agentId = '' } = ids;
-  const read = await readAgent(server.database, agentId);
-  if (read === null) return answer(missing('agent', agentId));
-  const level = LOG_LEVELS.find((one) => one === read.agent.status?.logLevel) ?? null;
-  return answer({ position: read.position, level, levels: LOG_LEVELS });
+  return answer((await readLogLevel(server.database, agentId)) ?? missing('agent', agentId));
 }
 
 export async function getObligations(request: Request, server: ServerContext, ids: Ids): Promise<Response> {

@@ -324,31 +324,6 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('sets the log level of a runner', async () => {
-      await begun();
-      const reader = await runner();
-      const level = `/api/v1/agents/${id}/log-level`;
-      expect((await call('PUT', level, { level: 'debug', ttlSeconds: 60 })).status).toBe(202);
-      expect((await commands(reader, 1))[0]).toMatchObject({
-        type: 'log-level.set',
-        sessionId: null,
-        body: { level: 'debug', ttlSeconds: 60 },
-      });
-      expect((await call('PUT', level, { level: 'loud' })).status).toBe(400);
-      expect((await call('PUT', '/api/v1/agents/nobody-here/log-level', { level: 'debug' })).status).toBe(404);
-    });
-
-    test('tells the log level that a runner said it writes', async () => {
-      const level = `/api/v1/agents/${id}/log-level`;
-      expect((await target.get(level)).status).toBe(404);
-      await begun();
-      const levels = ['debug', 'info', 'warn', 'error', 'fatal'];
-      expect(await (await target.get(level)).json()).toMatchObject({ level: null, levels });
-      const said = record(++seq, { kind: 'status', agentId: id, sessionId: id, status: { logLevel: 'debug' } });
-      await ingest(target, [said], 1, id);
-      expect(await (await target.get(level)).json()).toMatchObject({ level: 'debug', levels });
-    });
-
     test('refuses what asks nothing of anybody, and says what is allowed', async () => {
       await begun();
       const bad: unknown[] = [

@@ -70,7 +70,8 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
     (_request, about, { logLevel }) => {
       const level = parseLevel(about.level);
       const ttl = numberOf(about.ttlSeconds);
-      if (level === null) return { status: 400, body: BAD_LEVEL };
+      // null, said in so many words, is the default
+      if (level === null && about.level !== null) return { status: 400, body: BAD_LEVEL };
       const change = logLevel.set(level, { by: 'control-port', ...(ttl === null ? {} : { ttlMs: ttl * 1_000 }) });
       return { status: 200, body: { ok: true, level: change.level, previous: change.previous } };
     },

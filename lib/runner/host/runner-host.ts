@@ -4,6 +4,8 @@ import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-co
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
+import { KeptLevel } from '@/lib/runner/logger/kept-level';
+import type { LogEntry } from '@/lib/runner/logger/log-line';
 import type { Logger } from '@/lib/runner/logger/logger';
 import { Snapshot } from '@/lib/runner/obligations/snapshot';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
@@ -49,6 +51,7 @@ export class RunnerHost {
   readonly #owed: Snapshot<OwedReply>;
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
+  #level: KeptLevel | null = null;
   #lost = 0;
   #over: string | null = null;
   #endsFor = 'the runner was stopped';
@@ -74,6 +77,7 @@ export class RunnerHost {
     this.#source = options.openSource({
       sessionId,
       emit: (events, cursors) => {
+        said.debug(`tells of ${counted(events.map(({ event }) => event.type))}`);
         void this.#sink.accept(
           events.map(
             ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
@@ -92,13 +96,7 @@ export class RunnerHost {
   }
 
   /** Each line of the log also goes to the dashboard. */
-  logged(entry: {
-    at: number;
-    level: 'debug' | 'info' | 'warn' | 'error' | 'fatal';
-    component: string;
-    message: string;
-  }): void {
-    const { at, ...log } = entry;
+  logged({ at, ...log }: LogEntry): void {
     void this.#sink.accept([{ kind: 'log', agentId: this.#options.agentId, occurredAt: at, log }]);
   }
 
@@ -114,6 +112,8 @@ export class RunnerHost {
 
   async start(): Promise<void> {
     const { agentId, runnerId, startedAt, outbox, endpoint, logger, dataDir } = this.#options;
+    this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
+    logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
     const log = logger.child('commands');
     this.#commands = new CommandClient({
@@ -161,15 +161,9 @@ export class RunnerHost {
   }
 
   async #act(command: Command, again: boolean): Promise<CommandOutcome> {
-    const { sessionId, logger } = this.#options;
+    const { sessionId } = this.#options;
     if (command.type === 'log-level.set') {
-      const { level, ttlSeconds } = command.body;
-      logger.level.set(level, {
-        by: 'the dashboard',
-        ...(ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 }),
-      });
-      this.#status.changed();
-      return { state: 'done', result: { level: logger.level.get() } };
+      return (await this.#level?.obey(command.body)) ?? { state: 'failed', reason: 'the runner is still starting' };
     }
     if (command.sessionId !== null && command.sessionId !== sessionId) {
       return { state: 'failed', reason: `the agent carries session ${sessionId} now; resume this one with --session` };
@@ -199,7 +193,9 @@ export class RunnerHost {
         lost: this.#lost,
       },
       logLevel: logger.level.get(),
+      logSwitch: this.#level?.report,
     };
+    this.#log.debug(`status: ${agent.state}, ${outbox.status.waiting} record(s) wait to be sent`);
     await this.#sink.accept([{ kind: 'status', agentId, sessionId, occurredAt: now, status }]);
   }
 
@@ -231,4 +227,11 @@ export class RunnerHost {
     this.#log.error(reason);
     this.#options.onOver(reason);
   }
+}
+
+/** `2 TEXT_MESSAGE_CONTENT, RUN_FINISHED` */
+function counted(names: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].map(([name, count]) => (count === 1 ? name : `${count} ${name}`)).join(', ');
 }

@@ -3,46 +3,129 @@ import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
 export interface LevelChange {
   level: LogLevel;
   previous: LogLevel;
-  /** Who asked: `control-port`, a person, `ttl`. */
+  /** Who asked: a person, `control-port`, TIME_LIMIT. */
   by: string;
+  /** As it was set in an earlier process: nothing changes in the log. */
+  isRestored?: true;
 }
+
+/** Who turns a level back when its time is over. */
+export const TIME_LIMIT = 'time-limit';
+
+/** What was set and outlives the process. */
+export interface LevelMemory {
+  /** Null: nothing is set. */
+  level: LogLevel | null;
+  /** Epoch milliseconds; null: until it is set otherwise. */
+  until: number | null;
+  by: string;
+  /** What the dashboard asked for last and was done here, also where somebody else has turned it since. */
+  requestId: string | null;
+}
+
+export interface LevelWish {
+  /** After this it is as if nothing had been set. */
+  ttlMs?: number;
+  by: string;
+  requestId?: string;
+}
+
+export interface LevelClock {
+  /** Epoch milliseconds. */
+  now(): number;
+  after(ms: number, run: () => void): () => void;
+}
+
+/** A level's time keeps no process alive. */
+const wallClock: LevelClock = {
+  now: () => Date.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** The clock is looked at so often: timers stand still while a machine sleeps, and no timer runs for months. */
+const LOOK_MS = 30_000;
 
 /**
  * Which level is written: a switch set at run time, else INTERLUDE_LOG_LEVEL, else info. A switch with a time to live
  * goes back by itself, so that nobody's debug session fills a disk for weeks.
  */
 export class LevelSwitch {
-  readonly #base: LogLevel;
-  readonly #listeners = new Set<(change: LevelChange) => void>();
-  #set: LogLevel | null = null;
-  #timer: NodeJS.Timeout | null = null;
+  readonly base: LogLevel;
+  readonly #clock: LevelClock;
+  readonly #changed = new Set<(change: LevelChange) => void>();
+  readonly #kept = new Set<(memory: LevelMemory) => void>();
+  #memory: LevelMemory = { level: null, until: null, by: '', requestId: null };
+  #callOff = () => {};
 
-  constructor(env: string | undefined) {
-    this.#base = parseLevel(env) ?? 'info';
+  constructor(env: string | undefined, clock: LevelClock = wallClock) {
+    this.base = parseLevel(env) ?? 'info';
+    this.#clock = clock;
   }
 
   get(): LogLevel {
-    return this.#set ?? this.#base;
+    return this.#memory.level ?? this.base;
   }
 
-  /** @param ttlMs after this it is as if nothing had been set; null sets nothing any more at once */
-  set(level: LogLevel | null, { ttlMs, by }: { ttlMs?: number; by: string }): LevelChange {
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
+  get memory(): LevelMemory {
+    return this.#memory;
+  }
+
+  /** @param level null: nothing is set any more */
+  set(level: LogLevel | null, { ttlMs, by, requestId }: LevelWish): LevelChange {
+    const until = level === null || ttlMs === undefined ? null : this.#clock.now() + ttlMs;
     const previous = this.get();
-    this.#set = level;
-    if (level !== null && ttlMs !== undefined) {
-      // Longer than a timer can run is as good as for ever; it would fire at once.
-      this.#timer = setTimeout(() => this.set(null, { by: 'ttl' }), Math.min(ttlMs, 2 ** 31 - 1));
-      this.#timer.unref();
-    }
+    this.#memory = { level, until, by, requestId: requestId ?? this.#memory.requestId };
+    for (const keep of this.#kept) keep(this.#memory);
+    this.#watch();
     const change = { level: this.get(), previous, by };
-    if (change.level !== previous) for (const tell of this.#listeners) tell(change);
+    if (change.level !== previous) this.#tell(change);
     return change;
   }
 
+  /** Goes on with what an earlier process had set, or ends it where its time ran out since. */
+  restore(memory: LevelMemory): void {
+    const previous = this.get();
+    this.#memory = memory;
+    const level = this.get();
+    if (level !== previous) this.#tell({ level, previous, by: memory.by, isRestored: true });
+    this.#look();
+  }
+
   onChange(listener: (change: LevelChange) => void): void {
-    this.#listeners.add(listener);
+    this.#changed.add(listener);
+  }
+
+  /** @param listener told of whatever is set, also where the level stays what it is */
+  onSet(listener: (memory: LevelMemory) => void): void {
+    this.#kept.add(listener);
+  }
+
+  /** Its time runs no longer. */
+  close(): void {
+    this.#callOff();
+  }
+
+  #look(): void {
+    const { until } = this.#memory;
+    if (until !== null && until <= this.#clock.now()) this.set(null, { by: TIME_LIMIT });
+    else this.#watch();
+  }
+
+  #watch(): void {
+    this.#callOff();
+    this.#callOff = () => {};
+    const { until } = this.#memory;
+    if (until === null) return;
+    const leftMs = Math.max(0, until - this.#clock.now());
+    this.#callOff = this.#clock.after(Math.min(leftMs, LOOK_MS), () => this.#look());
+  }
+
+  #tell(change: LevelChange): void {
+    for (const tell of this.#changed) tell(change);
   }
 }
 

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import type { LogLevel } from '@/lib/protocol/envelope';
+import type { LogLevel, LogMarker } from '@/lib/protocol/envelope';
 
 export interface LogEntry {
   /** Epoch milliseconds. */
@@ -7,6 +7,8 @@ export interface LogEntry {
   level: LogLevel;
   component: string;
   message: string;
+  /** What the line stands for, where it was written to mark a place. */
+  marker?: LogMarker;
 }
 
 /** `[2026-11-20T10:26:44.590Z] INFO  [outbox] message`: always one line, whatever the message holds. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { pino, symbols } from 'pino';
 import type { LogLevel } from '@/lib/protocol/envelope';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { LevelSwitch } from './level-switch';
 import { LogFile, type LogFileOptions } from './log-file';
 import { type LogEntry, logLine, oneLine } from './log-line';
@@ -61,9 +62,13 @@ export function createLogger(options: LoggerOptions): Logger {
   };
   const root = pino({ level: level.get(), base: null, timestamp: false }, destination as never);
   const children = [root];
-  level.onChange((change) => {
-    for (const child of children) child.level = change.level;
-    root.warn(`log level ${change.previous} → ${change.level} (${change.by})`);
+  level.onChange(({ level: now, previous, by, isRestored }) => {
+    for (const child of children) child.level = now;
+    if (isRestored) return;
+    // Past pino, which would drop it where only worse is written from here on.
+    const message = `log level ${previous} → ${now} (${by})`;
+    const marker = { kind: 'level' as const, level: now, previous, by: by.slice(0, MAX_ID_LENGTH) };
+    take({ at: Date.now(), level: 'warn', component: 'runner', message, marker });
   });
   return loggerOn(root);
 
@@ -100,7 +105,10 @@ export function createLogger(options: LoggerOptions): Logger {
       },
       level,
       file: file.file,
-      close: () => file.close(),
+      close: () => {
+        level.close();
+        file.close();
+      },
     };
   }
 }

@@ -119,7 +119,11 @@ describe('a logger', () => {
     await vi.advanceTimersByTimeAsync(1_001);
     child.debug('late');
     vi.useRealTimers();
-    expect(seen).toEqual(['log level info → debug (a person)', 'while it lasts', 'log level debug → info (ttl)']);
+    expect(seen).toEqual([
+      'log level info → debug (a person)',
+      'while it lasts',
+      'log level debug → info (time-limit)',
+    ]);
   });
 
   test('says on stderr what is grave and can not be written, and throws nothing', async () => {

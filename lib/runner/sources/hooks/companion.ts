@@ -10,6 +10,7 @@ import type { HookCall } from '@/lib/runner/control-port/routes';
 import { type OwedReply, parseObligation, readObligations } from '@/lib/runner/host/read-obligations';
 import { RecordSink } from '@/lib/runner/host/record-sink';
 import { StatusReporter } from '@/lib/runner/host/status-reporter';
+import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import type { Logger } from '@/lib/runner/logger/logger';
 import { Snapshot } from '@/lib/runner/obligations/snapshot';
@@ -59,6 +60,7 @@ export class Companion {
   #stored = new Map<string, string>();
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
+  #level: KeptLevel | null = null;
   #timers: NodeJS.Timeout[] = [];
   #lost = 0;
   #over = false;
@@ -90,6 +92,8 @@ export class Companion {
       const state = parseMirrorState(value);
       if (state !== null && !state.ended) this.#mirror(name.slice(CURSOR.length), state.file);
     }
+    this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
+    logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
     this.#control = await ControlPort.open({
       file: controlFile,
@@ -220,13 +224,8 @@ export class Companion {
   }
 
   async #act(command: Command): Promise<CommandOutcome> {
-    const { logger } = this.#options;
     if (command.type === 'log-level.set') {
-      const { level, ttlSeconds } = command.body;
-      const ttl = ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 };
-      logger.level.set(level, { by: 'the dashboard', ...ttl });
-      this.#status.changed();
-      return { state: 'done', result: { level: logger.level.get() } };
+      return (await this.#level?.obey(command.body)) ?? { state: 'failed', reason: 'the runner is still starting' };
     }
     const mirror = this.#mirrors.get(command.sessionId ?? '');
     if (mirror === undefined || mirror.hasEnded) {
@@ -266,6 +265,7 @@ export class Companion {
       runner: { id: runnerId, pid: process.pid, startedAt },
       outbox: facts,
       logLevel: logger.level.get(),
+      logSwitch: this.#level?.report,
       sessions: followed.length,
     };
     const records = followed.map((mirror): OutgoingRecord => {

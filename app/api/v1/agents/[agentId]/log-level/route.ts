@@ -1,4 +1,4 @@
-import { putLogLevel } from '@/lib/commands/ask-agent';
+import { putLogLevel } from '@/lib/commands/put-log-level';
 import { getLogLevel } from '@/lib/queries/read-routes';
 import { mount } from '../../../../mount';
 

@@ -1,0 +1,84 @@
+import type { Row } from '@libsql/client';
+import type { WriteTransaction } from '@/db/write-queue';
+import type { Command, CommandState } from '@/lib/protocol/commands';
+import type { LogLevel } from '@/lib/protocol/envelope';
+import type { DesiredLogLevel } from '@/lib/protocol/read-models';
+import type { StoredCommand } from './command-row';
+import { changeAgent } from './runner-connection';
+
+/** The log level that is asked of an agent's runner, as the database holds it and as the agent's row shows it. */
+
+type LevelCommand = Extract<Command, { type: 'log-level.set' }>;
+
+/** Stands for the runner's own default, which is no level. */
+const DEFAULT = 'default';
+
+export async function writeDesired(
+  transaction: WriteTransaction,
+  agentId: string,
+  desired: DesiredLogLevel,
+  commandId: string,
+  now: number,
+): Promise<void> {
+  const { level, requestedBy, requestedAt, expiresAt, state, reason } = desired;
+  await transaction.execute({
+    sql: `INSERT INTO log_levels (agent_id, level, requested_by, requested_at, expires_at, state, reason, command_id)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+          ON CONFLICT (agent_id) DO UPDATE SET level = excluded.level, requested_by = excluded.requested_by,
+            requested_at = excluded.requested_at, expires_at = excluded.expires_at, state = excluded.state,
+            reason = excluded.reason, command_id = excluded.command_id`,
+    args: [agentId, level ?? DEFAULT, requestedBy, requestedAt, expiresAt, state, reason, commandId],
+  });
+  await show(transaction, agentId, desired, now);
+}
+
+/** Nothing is asked of it any more. */
+export async function clearDesired(transaction: WriteTransaction, agentId: string, now: number): Promise<void> {
+  await transaction.execute({ sql: 'DELETE FROM log_levels WHERE agent_id = ?', args: [agentId] });
+  await show(transaction, agentId, null, now);
+}
+
+export function desiredFromRow(row: Row): DesiredLogLevel {
+  return {
+    level: row.level === DEFAULT ? null : (String(row.level) as LogLevel),
+    requestedAt: Number(row.requested_at),
+    requestedBy: String(row.requested_by),
+    expiresAt: row.expires_at === null ? null : Number(row.expires_at),
+    state: String(row.state) as DesiredLogLevel['state'],
+    reason: row.reason === null ? null : String(row.reason),
+  };
+}
+
+/** What the runner's answer to a command means for what is asked: nothing, when something else is asked by now. */
+export async function levelAnswered(
+  transaction: WriteTransaction,
+  agentId: string,
+  command: LevelCommand,
+  state: CommandState,
+  reason: string | null,
+  now: number,
+): Promise<void> {
+  if (state !== 'done' && state !== 'failed') return;
+  const { rows } = await transaction.execute({
+    sql: 'SELECT * FROM log_levels WHERE agent_id = ? AND command_id = ?',
+    args: [agentId, command.id],
+  });
+  if (rows[0] === undefined) return;
+  const desired = desiredFromRow(rows[0]);
+  // A default that was taken up asks nothing more of anybody.
+  if (state === 'done' && desired.level === null) return clearDesired(transaction, agentId, now);
+  const answered = state === 'done' ? 'confirmed' : 'refused';
+  await writeDesired(transaction, agentId, { ...desired, state: answered, reason }, command.id, now);
+}
+
+/** The command as it is sent now: of its time only what is left. */
+export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand {
+  const { command } = stored;
+  if (command.type !== 'log-level.set' || command.body.expiresAt === undefined) return stored;
+  const ttlSeconds = Math.max(1, Math.ceil((command.body.expiresAt - now) / 1_000));
+  return { ...stored, command: { ...command, body: { ...command.body, ttlSeconds } } };
+}
+
+function show(transaction: WriteTransaction, agentId: string, desired: DesiredLogLevel | null, now: number) {
+  return changeAgent(transaction, agentId, now, (agent) => ({ ...agent, logLevel: { ...agent.logLevel, desired } }));
+}

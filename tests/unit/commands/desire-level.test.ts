@@ -1,0 +1,156 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { WriteTransaction } from '@/db/write-queue';
+import { acknowledge } from '@/lib/commands/acknowledge';
+import { claimCommands } from '@/lib/commands/claim-commands';
+import { commandHubOf } from '@/lib/commands/command-hub';
+import { desireLevel, renewLevel } from '@/lib/commands/desire-level';
+import { connectRunner } from '@/lib/commands/runner-connection';
+import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@/lib/protocol/limits';
+import { readAgent } from '@/lib/queries/read-agents';
+import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
+
+/** What is asked of an agent's log, with the clock in hand. */
+const T0 = 10_000;
+const TTL_SECONDS = 15 * 60;
+
+let target: InProcessTarget;
+let now = T0;
+beforeEach(async () => {
+  now = T0;
+  target = await inProcessTarget(() => now);
+  await ingest(target, [marker(1)]);
+});
+afterEach(() => target.close());
+
+const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
+const wish = (level: 'debug' | 'warn' | null, ttlSeconds: number | null = level === 'debug' ? TTL_SECONDS : null) =>
+  write((transaction) => desireLevel(transaction, { agentId: 'a1', level, ttlSeconds, by: 'operator' }, now));
+/** A runner's process connects and reads what is sent to it. */
+const connect = async (id: string) => {
+  const runner = { id, startedAt: now };
+  const streamId = crypto.randomUUID();
+  return write(async (transaction) => {
+    await connectRunner(transaction, 'a1', runner, streamId, now);
+    await renewLevel(transaction, 'a1', id, now);
+    const claimed = await claimCommands(transaction, { agentId: 'a1', runner, streamId, after: 0, now });
+    return claimed.kind === 'claimed' ? claimed.commands.map(({ command }) => command) : [];
+  });
+};
+const done = (commandId: string) =>
+  write((transaction) => acknowledge(transaction, 'a1', commandId, { state: 'done' }, null, now));
+const refuse = (commandId: string) =>
+  write((transaction) => acknowledge(transaction, 'a1', commandId, { state: 'failed', reason: 'not here' }, null, now));
+const pass = async (ms: number) => {
+  now += ms;
+  await commandHubOf(target.context).sweep();
+};
+const desired = async () => (await readAgent(target.database, 'a1'))?.agent.logLevel.desired;
+
+describe('a level that is asked of an agent that is away', () => {
+  it('is sent when it comes back, long after the command has expired, with the time that is left', async () => {
+    await wish('debug');
+    await pass(COMMAND_EXPIRY_MS + 1);
+    expect(await desired()).toMatchObject({ level: 'debug', state: 'requested' });
+    const [command, ...others] = await connect('r1');
+    expect(others).toEqual([]);
+    expect(command?.body).toMatchObject({ level: 'debug', ttlSeconds: TTL_SECONDS - COMMAND_EXPIRY_MS / 1_000 });
+    await done(command?.id ?? '');
+    expect(await desired()).toMatchObject({ state: 'confirmed', requestedAt: T0 });
+  });
+
+  it('and that stays is sent after any time', async () => {
+    await wish('warn');
+    await pass(30 * 24 * 3_600_000);
+    const [command] = await connect('r1');
+    expect(command?.body).toMatchObject({ level: 'warn' });
+    expect(command?.body).not.toHaveProperty('ttlSeconds');
+  });
+
+  it('is sent to nobody once its time has run out, and is not asked any more', async () => {
+    const { commandId } = await wish('debug', 60);
+    await pass(60_000);
+    expect(await desired()).toBeNull();
+    expect(await connect('r1')).toEqual([]);
+    // a runner that was cut off may have done it all the same: that asks nothing of anybody
+    expect(await done(commandId)).toEqual({ commandId, state: 'done' });
+    expect(await desired()).toBeNull();
+  });
+
+  it('is sent again with less time when the runner took it and said nothing', async () => {
+    await wish('debug');
+    const [first] = await connect('r1');
+    await pass(COMMAND_LEASE_MS + 1);
+    const [again] = await connect('r1');
+    expect(again?.id).toBe(first?.id);
+    expect(again?.body).toMatchObject({ ttlSeconds: TTL_SECONDS - 60 });
+  });
+
+  it('goes back by the server’s clock also where the server was restarted in between', async () => {
+    const { commandId } = await wish('debug');
+    await connect('r1');
+    await done(commandId);
+    commandHubOf(target.context).close();
+    now += TTL_SECONDS * 1_000;
+    await target.restart();
+    await commandHubOf(target.context).sweep();
+    expect(await desired()).toBeNull();
+  });
+});
+
+describe('a level that was confirmed', () => {
+  it('is not asked again of the process that confirmed it, but of the next one, as the same request', async () => {
+    const { commandId } = await wish('warn');
+    await connect('r1');
+    await done(commandId);
+    expect(await connect('r1')).toEqual([]);
+    const [command] = await connect('r2');
+    expect(command?.id).not.toBe(commandId);
+    expect(command?.body).toMatchObject({ level: 'warn', requestId: commandId });
+    expect(await desired()).toMatchObject({ state: 'requested', requestedAt: T0 });
+    await done(command?.id ?? '');
+    expect(await desired()).toMatchObject({ state: 'confirmed' });
+    const [third] = await connect('r3');
+    expect(third?.body).toMatchObject({ requestId: commandId });
+  });
+
+  it('stays confirmed, whatever the runner says of it afterwards', async () => {
+    const { commandId } = await wish('warn');
+    await connect('r1');
+    await done(commandId);
+    await refuse(commandId);
+    expect(await desired()).toMatchObject({ state: 'confirmed' });
+  });
+});
+
+describe('a level that was refused', () => {
+  it('is asked again of the next process only, which may know better', async () => {
+    const { commandId } = await wish('debug');
+    await connect('r1');
+    await refuse(commandId);
+    expect(await desired()).toMatchObject({ state: 'refused', reason: 'not here' });
+    expect(await connect('r1')).toEqual([]);
+    const [command] = await connect('r2');
+    expect(await desired()).toMatchObject({ state: 'requested', reason: null });
+    await done(command?.id ?? '');
+    expect(await desired()).toMatchObject({ state: 'confirmed' });
+  });
+});
+
+describe('a level that was superseded', () => {
+  it('is never sent behind the one that superseded it, though its lease ran out', async () => {
+    const first = await wish('debug');
+    await connect('r1');
+    const second = await wish('warn');
+    await pass(COMMAND_LEASE_MS + 1);
+    expect((await connect('r1')).map(({ id }) => id)).toEqual([second.commandId]);
+    await done(first.commandId);
+    expect(await desired()).toMatchObject({ level: 'warn', state: 'requested' });
+  });
+
+  it('leaves the newer one’s time alone', async () => {
+    await wish('debug', 60);
+    await wish('warn');
+    await pass(61_000);
+    expect(await desired()).toMatchObject({ level: 'warn', expiresAt: null });
+  });
+});

@@ -1,0 +1,172 @@
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { KeptLevel } from '@/lib/runner/logger/kept-level';
+import { type LevelChange, LevelSwitch } from '@/lib/runner/logger/level-switch';
+import { createLogger } from '@/lib/runner/logger/logger';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import { HurriedClock, StoppedClock } from '../../support/hurried-clock';
+import { tempDir } from '../../support/temp-dir';
+
+const MINUTE = 60_000;
+
+function watched(clock: StoppedClock | HurriedClock, env?: string) {
+  const level = new LevelSwitch(env, clock);
+  const changes: LevelChange[] = [];
+  level.onChange((change) => changes.push(change));
+  return { level, changes };
+}
+
+/** Lets timers fire until none is armed. */
+function runOff(clock: StoppedClock): void {
+  while (clock.armed.length > 0) clock.fire();
+}
+
+describe('a level with a time limit', () => {
+  test('goes back to the default by itself, and says by whom', () => {
+    const clock = new StoppedClock();
+    const { level, changes } = watched(clock, 'warn');
+    level.set('debug', { ttlMs: 15 * MINUTE, by: 'operator' });
+    const setAt = clock.time;
+    runOff(clock);
+    expect(clock.time - setAt).toBe(15 * MINUTE);
+    expect(level.get()).toBe('warn');
+    expect(changes).toEqual([
+      { level: 'debug', previous: 'warn', by: 'operator' },
+      { level: 'warn', previous: 'debug', by: 'time-limit' },
+    ]);
+  });
+
+  test('goes back soon after a machine wakes up that slept through its end', () => {
+    const clock = new StoppedClock();
+    const { level } = watched(clock);
+    level.set('debug', { ttlMs: 15 * MINUTE, by: 'operator' });
+    clock.time += 60 * MINUTE;
+    clock.fire();
+    expect(level.get()).toBe('info');
+  });
+
+  test('that was replaced does not end the one that replaced it', () => {
+    const clock = new StoppedClock();
+    const { level } = watched(clock);
+    level.set('debug', { ttlMs: MINUTE, by: 'operator' });
+    level.set('error', { by: 'operator' });
+    expect(clock.armed).toEqual([]);
+    clock.time += 2 * MINUTE;
+    expect(level.get()).toBe('error');
+  });
+
+  test('waits for nothing longer than a timer can', async () => {
+    const clock = new HurriedClock();
+    const { level } = watched(clock);
+    level.set('debug', { ttlMs: 10 * MINUTE, by: 'operator' });
+    await expect.poll(() => level.get()).toBe('info');
+    expect(Math.max(...clock.waits)).toBeLessThanOrEqual(30_000);
+  });
+});
+
+async function keeper(folder: string, clock: StoppedClock) {
+  const outbox = await Outbox.open(join(folder, 'outbox.db'), {
+    producerId: 'p',
+    agentId: 'a',
+    endpoint: async () => ({ url: 'http://127.0.0.1:9', token: '' }),
+    sendAtOpen: false,
+  });
+  onTestFinished(async () => void (await outbox.stop()));
+  const { level, changes } = watched(clock);
+  const trouble: string[] = [];
+  const kept = await KeptLevel.restore(level, outbox, (message) => trouble.push(message));
+  return { level, changes, kept, trouble, outbox };
+}
+
+const DEBUG = { level: 'debug', ttlSeconds: 900, by: 'operator', requestId: 'one' } as const;
+
+describe('a level that was set', () => {
+  test('is as it was in the next process, with the time that is left of it', async () => {
+    const folder = await tempDir();
+    const clock = new StoppedClock();
+    const before = await keeper(folder, clock);
+    expect(await before.kept.obey(DEBUG)).toEqual({ state: 'done', result: { level: 'debug' } });
+    await before.outbox.stop();
+    before.level.close();
+    clock.time += 10 * MINUTE;
+    const after = await keeper(folder, clock);
+    expect(after.level.get()).toBe('debug');
+    expect(after.changes).toEqual([{ level: 'debug', previous: 'info', by: 'operator', isRestored: true }]);
+    expect(after.kept.report).toEqual({ by: 'operator', until: clock.time + 5 * MINUTE, base: 'info' });
+    runOff(clock);
+    expect(after.level.get()).toBe('info');
+    expect(after.kept.report).toEqual({ by: null, until: null, base: 'info' });
+  });
+
+  test('goes back at the start of the next process, when its time ran out in between', async () => {
+    const folder = await tempDir();
+    const clock = new StoppedClock();
+    const before = await keeper(folder, clock);
+    await before.kept.obey(DEBUG);
+    await before.outbox.stop();
+    before.level.close();
+    clock.time += 16 * MINUTE;
+    const after = await keeper(folder, clock);
+    expect(after.level.get()).toBe('info');
+    expect(after.changes.at(-1)).toEqual({ level: 'info', previous: 'debug', by: 'time-limit' });
+    await after.outbox.stop();
+    const third = await keeper(folder, clock);
+    expect(third.changes).toEqual([]);
+  });
+
+  test('is not set again by the same request, so nobody who turned it since is overruled', async () => {
+    const folder = await tempDir();
+    const clock = new StoppedClock();
+    const before = await keeper(folder, clock);
+    await before.kept.obey(DEBUG);
+    before.level.set('warn', { by: 'control-port' });
+    await before.outbox.stop();
+    const after = await keeper(folder, clock);
+    expect(await after.kept.obey({ ...DEBUG, ttlSeconds: 300 })).toEqual({ state: 'done', result: { level: 'warn' } });
+    await after.kept.obey({ ...DEBUG, requestId: 'two' });
+    expect(after.level.get()).toBe('debug');
+  });
+
+  test('is refused where the runner does not know it', async () => {
+    const { kept, level } = await keeper(await tempDir(), new StoppedClock());
+    const loud = { ...DEBUG, level: 'trace' } as unknown as typeof DEBUG;
+    expect(await kept.obey(loud)).toEqual({
+      state: 'failed',
+      reason: 'this runner knows no level trace; it has debug, info, warn, error, fatal',
+    });
+    expect(level.get()).toBe('info');
+  });
+
+  test('counts also where it can not be kept, and that is said', async () => {
+    const { kept, level, trouble, outbox } = await keeper(await tempDir(), new StoppedClock());
+    await outbox.stop();
+    expect(await kept.obey(DEBUG)).toMatchObject({ state: 'done' });
+    expect(level.get()).toBe('debug');
+    expect(trouble).toEqual([expect.stringContaining('can’t be kept')]);
+  });
+});
+
+test('a change of level marks its place in the log, whatever is written before and after it', async () => {
+  const lines: [string, unknown][] = [];
+  const logger = createLogger({
+    agentId: 'a',
+    dir: await tempDir(),
+    level: 'error',
+    onRecord: ({ message, marker }) => lines.push([message, marker]),
+  });
+  logger.info('unheard');
+  logger.level.set('fatal', { by: 'operator' });
+  logger.error('unheard');
+  logger.level.set('debug', { by: 'control-port' });
+  logger.debug('heard');
+  logger.level.set('debug', { by: 'operator' });
+  logger.close();
+  expect(lines).toEqual([
+    ['log level error → fatal (operator)', { kind: 'level', level: 'fatal', previous: 'error', by: 'operator' }],
+    [
+      'log level fatal → debug (control-port)',
+      { kind: 'level', level: 'debug', previous: 'fatal', by: 'control-port' },
+    ],
+    ['heard', undefined],
+  ]);
+});
