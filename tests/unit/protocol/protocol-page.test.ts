@@ -49,6 +49,7 @@ describe('PROTOCOL.md', () => {
     expect(named('COMMAND_LEASE_MS')).toContain(`${limits.COMMAND_LEASE_MS / 1000} s`);
     expect(page).toContain(`${limits.COMMAND_EXPIRY_MS / 60_000} minutes\n   (\`COMMAND_EXPIRY_MS\`)`);
     expect(named('MESSAGE_EXPIRY_MS')).toContain(`${limits.MESSAGE_EXPIRY_MS / 86_400_000} days`);
+    expect(named('DEBUG_TTL_SECONDS')).toContain(` ${limits.DEBUG_TTL_SECONDS} `);
     expect(named('RUNNER_AWAY_MS')).toContain(`${limits.RUNNER_AWAY_MS / 1000} s`);
     expect(named('HEARTBEAT_MS')).toContain(`${limits.HEARTBEAT_MS / 1000} s`);
   });
