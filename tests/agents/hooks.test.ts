@@ -125,8 +125,7 @@ describe('a Claude Code with our hooks', () => {
       async (_, input) => {
         const { command } = input as { command: string };
         if (command === 'touch marker') await asked;
-        if (command === 'touch other-marker')
-          return { behavior: 'deny', message: "The user doesn't want this to be done." };
+        if (command === 'touch other-marker') return { behavior: 'deny', message: 'Lieber nicht.' };
         return { behavior: 'allow', updatedInput: input };
       },
     );
@@ -149,7 +148,7 @@ describe('a Claude Code with our hooks', () => {
     const [first, second, ...more] = requests(turns.slice(1));
     expect(more).toEqual([]);
     expect(first).toMatchObject({ id: open.id, outcome: 'allowed' });
-    expect(second?.outcome).toBe('denied');
+    expect(second).toMatchObject({ outcome: 'denied', message: 'Lieber nicht.' });
     expect(await operator.session()).toMatchObject({ pendingRequestCount: 0 });
   });
 

@@ -175,6 +175,13 @@ export class ClaudeAdapter {
         this.#thinkingTokens = message;
       },
     ],
+    [
+      'permission_denied',
+      (message) => {
+        this.#requests.denied(textOf(message.tool_use_id), textOf(message.message));
+        this.#carry(message);
+      },
+    ],
     ['keep_alive', () => undefined],
   ]);
 
@@ -199,6 +206,9 @@ export class ClaudeAdapter {
       const count = index - this.#nextResult;
       if (count > 0) this.#emit(custom(CUSTOM.lost, { count, reason: 'agent-result-gap' }));
       this.#nextResult = index + 1;
+    }
+    for (const denial of listOf(message.permission_denials)) {
+      this.#requests.denied(textOf(fieldsOf(denial).tool_use_id), null);
     }
     this.#turns.result(message);
   }
@@ -254,7 +264,7 @@ export class ClaudeAdapter {
   }
 
   #heard(results: readonly ToolResult[]): void {
-    for (const { toolUseId, isError, text } of results) this.#requests.toolResult(toolUseId, isError, text);
+    for (const { toolUseId, ...result } of results) this.#requests.toolResult(toolUseId, result);
   }
 
   #processEnded(): void {

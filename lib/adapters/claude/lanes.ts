@@ -2,6 +2,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Emit } from './emit';
 import { type Fields, fieldsOf, listOf, textOf } from './fields';
 import { Lane } from './lane';
+import { type Verdict, verdictIn } from './requests';
 import { contentText, hasStandIns, rawIfSmall, resultText } from './stand-in';
 import type { Tasks } from './tasks';
 
@@ -18,6 +19,8 @@ export interface ToolResult {
   toolUseId: string;
   isError: boolean;
   text: string;
+  /** Whether the tool was let run, where the agent says so. */
+  verdict: Verdict | null;
 }
 
 /**
@@ -104,7 +107,7 @@ export class Lanes {
       ...(isError ? { isError } : {}),
       ...(hasStandIns(block.content) ? rawIfSmall(block.content) : {}),
     });
-    return { toolUseId, isError, text };
+    return { toolUseId, isError, text, verdict: verdictIn(message, toolUseId) };
   }
 
   #lane(message: Fields): Lane {

@@ -4,6 +4,9 @@ import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fiel
 
 type Outcome = RequestResolvedValue['outcome'];
 
+/** What the agent says of a tool call that waited, where it says anything. */
+export type Verdict = Extract<Outcome, 'allowed' | 'denied' | 'cancelled'>;
+
 interface OpenRequest {
   id: string;
   question: boolean;
@@ -11,13 +14,15 @@ interface OpenRequest {
   subagent: boolean;
   /** The agent went on without an answer being seen; the tool's result will tell which it was. */
   wentOn: boolean;
+  /** What its tool failed with, where nobody said whether it ran: the turn's result may list it among the denied. */
+  failedWith: string | null;
 }
 
 /**
  * Requests that wait for a person, known by the id of the tool call that waits. A request is answered by what
- * `canUseTool` returned; where nobody wrote that down, by what the agent did next.
+ * `canUseTool` returned; where nobody wrote that down, by what the agent says of the tool call.
  *
- * @see CanUseTool, Agent SDK 0.3.329
+ * @see CanUseTool, Agent SDK 0.3.329; `tool_result_meta` (CLI 2.1.329) and `permission_denials` for the verdicts
  */
 export class Requests {
   readonly #emit: Emit;
@@ -32,7 +37,7 @@ export class Requests {
     if (id === null || this.#open.has(id)) return;
     const tool = textOf(request.tool) ?? textOf(request.toolName);
     const question = tool === 'AskUserQuestion';
-    this.#open.set(id, { id, question, subagent: textOf(request.agentID) !== null, wentOn: false });
+    this.#open.set(id, { id, question, subagent: textOf(request.agentID) !== null, wentOn: false, failedWith: null });
     const value: RequestOpenedValue = compact({
       request_id: id,
       kind: question ? ('question' as const) : ('permission' as const),
@@ -58,17 +63,33 @@ export class Requests {
   /** The state went from `requires_action` back to `running`. With several open, their tool results tell them apart. */
   running(): void {
     const request = this.#only();
-    if (request === undefined || request.wentOn) return;
-    request.wentOn = true;
-    this.#emit(custom(CUSTOM.requestResolved, { request_id: request.id, outcome: 'unknown' }));
+    if (request !== undefined) this.#goOn(request);
   }
 
-  /** The tool that waited has a result: it ran, or it was refused. */
-  toolResult(toolUseId: string, isError: boolean, text: string): void {
+  /**
+   * The tool that waited has a result. One that ran without a fault was allowed; of one that failed its words say
+   * nothing: only the verdict tells whether it ran.
+   */
+  toolResult(
+    toolUseId: string,
+    { verdict, isError, text }: { verdict: Verdict | null; isError: boolean; text: string },
+  ): void {
     const request = this.#open.get(toolUseId);
     if (request === undefined) return;
-    const denied = isError && /permission|denied|rejected|refused|doesn't want|not allowed|user declined/i.test(text);
-    this.#resolve(request, denied ? 'denied' : request.question ? 'answered' : 'allowed', denied ? text : null);
+    if (verdict === null && isError) {
+      request.failedWith = text;
+      this.#goOn(request);
+      return;
+    }
+    const allowed = request.question ? 'answered' : 'allowed';
+    const outcome = verdict === null || verdict === 'allowed' ? allowed : verdict;
+    this.#resolve(request, outcome, outcome === 'denied' ? text : null);
+  }
+
+  /** The agent says that the tool was not run. */
+  denied(toolUseId: string | null, message: string | null): void {
+    const request = toolUseId === null ? undefined : this.#open.get(toolUseId);
+    if (request !== undefined) this.#resolve(request, 'denied', message ?? request.failedWith);
   }
 
   turnEnded(cancelled: boolean): void {
@@ -80,15 +101,22 @@ export class Requests {
     for (const request of this.#open.values()) this.#resolve(request, 'cancelled', null);
   }
 
+  #goOn(request: OpenRequest): void {
+    if (request.wentOn) return;
+    request.wentOn = true;
+    this.#emit(custom(CUSTOM.requestResolved, { request_id: request.id, outcome: 'unknown' }));
+  }
+
   #resolve(request: OpenRequest, outcome: Outcome, message: string | null): void {
     this.#open.delete(request.id);
     if (request.wentOn && (outcome === 'unknown' || outcome === 'cancelled')) return;
     this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: request.id, outcome, message })));
   }
 
-  /** The request, where only one is open. */
+  /** The request, where only one waits. */
   #only(): OpenRequest | undefined {
-    return this.#open.size === 1 ? this.#open.values().next().value : undefined;
+    const waiting = [...this.#open.values()].filter(({ failedWith }) => failedWith === null);
+    return waiting.length === 1 ? waiting[0] : undefined;
   }
 }
 
@@ -96,4 +124,19 @@ function titleOf(request: Fields, tool: string | null, question: boolean): strin
   const asked = question ? fieldsOf(listOf(fieldsOf(request.input).questions)[0]).question : null;
   const said = textOf(asked) ?? textOf(request.title) ?? textOf(request.description);
   return said ?? `Use ${textOf(request.displayName) ?? tool ?? 'a tool'}`;
+}
+
+/** Why a tool was not run, where that was no decision about it. */
+const BROKEN_OFF: ReadonlySet<string> = new Set(['interrupted', 'cancelled']);
+
+/** What a message with tool results says of one of its calls beside the result. */
+export function verdictIn(message: Fields, toolUseId: string): Verdict | null {
+  const meta = listOf(message.tool_result_meta)
+    .map(fieldsOf)
+    .find(({ id }) => id === toolUseId);
+  if (meta === undefined) return null;
+  const notRunFor = textOf(meta.non_execution_kind);
+  if (notRunFor !== null) return BROKEN_OFF.has(notRunFor) ? 'cancelled' : 'denied';
+  const { decision } = fieldsOf(meta.permission_decision);
+  return decision === 'accept' ? 'allowed' : decision === 'reject' ? 'denied' : null;
 }

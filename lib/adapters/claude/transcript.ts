@@ -224,8 +224,14 @@ export class TranscriptAdapter {
     return [...(started === null ? [] : this.#adapter.read(started, at)), ...this.#readAs(line, at)];
   }
 
-  #readAs({ type, uuid, message, agentId }: Fields, at: number): AdapterOutput[] {
-    return this.#adapter.read(compact({ type, uuid, message, agent_id: agentId }), at);
+  #readAs({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields, at: number): AdapterOutput[] {
+    const results = listOf(fieldsOf(message).content)
+      .map(fieldsOf)
+      .filter((block) => block.type === 'tool_result');
+    // The line speaks of the one result it has. The SDK says the same, by the tool call's id.
+    const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
+    const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
+    return this.#adapter.read(compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta }), at);
   }
 
   /** What is said in mid-turn comes as an attachment: a line that opens a turn comes when the one before is over. */

@@ -326,14 +326,39 @@ describe('requests', () => {
     expect(s.adapter.permissionAnswered('t1', { behavior: 'deny' }, 7)).toEqual([]);
   });
 
-  it('was denied when its tool says so', () => {
+  const meta = (non_execution_kind: string | undefined, decision: string | undefined, id = 't1') => ({
+    tool_result_meta: [{ id, non_execution_kind, permission_decision: decision && { decision } }],
+  });
+  it.each([
+    ['denied when its tool was not run for that, whatever was said', meta('permission-rule', 'reject'), 'denied'],
+    ['denied when a person rejected it', meta('user-rejected', undefined), 'denied'],
+    ['cancelled when it was interrupted', meta('interrupted', undefined), 'cancelled'],
+    ['allowed when its tool ran, and failed', meta(undefined, 'accept'), 'allowed'],
+    ['unknown when its tool failed and nobody says whether it ran', {}, 'unknown'],
+    ['unknown when only another tool’s fate is told', meta('permission-rule', 'reject', 't2'), 'unknown'],
+  ])('was %s', (_, more, outcome) => {
     const s = session();
     s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1')]));
     s.outputs.push(...s.adapter.permissionAsked(asked, 1));
-    s.feed(s.toolResult('t1', 'Permission to use Bash was denied.', { is_error: true }));
-    expect(s.story().requests).toEqual([{ id: 't1', outcomes: ['denied'] }]);
-    expect(lastTurn(s)?.tools).toEqual([
-      { name: 'Bash', args: {}, result: 'Permission to use Bash was denied.', isError: true },
+    const result = { ...s.toolResult('t1', 'Lieber nicht.', { is_error: true }), ...more };
+    s.feed(result, s.result());
+    expect(s.story().requests).toEqual([{ id: 't1', outcomes: [outcome] }]);
+    const resolved = s.outputs.find(({ event }) => event.name === 'request:resolved')?.event.value;
+    expect(resolved).toMatchObject({ ...(outcome === 'denied' ? { message: 'Lieber nicht.' } : {}) });
+    expect(lastTurn(s)?.tools).toEqual([{ name: 'Bash', args: {}, result: 'Lieber nicht.', isError: true }]);
+  });
+
+  it('was denied when the turn’s result lists it, or a message says so', () => {
+    const s = session();
+    s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1'), toolUse('t2')]));
+    s.outputs.push(...s.adapter.permissionAsked(asked, 1));
+    s.outputs.push(...s.adapter.permissionAsked({ ...asked, toolUseID: 't2' }, 1));
+    s.feed(s.toolResult('t1', 'Lieber nicht.', { is_error: true }));
+    s.feed(s.system('permission_denied', { tool_name: 'Bash', tool_use_id: 't2', message: 'Not in this mode.' }));
+    s.feed(s.result({ permission_denials: [{ tool_name: 'Bash', tool_use_id: 't1', tool_input: {} }] }));
+    expect(s.story().requests).toEqual([
+      { id: 't1', outcomes: ['unknown', 'denied'] },
+      { id: 't2', outcomes: ['denied'] },
     ]);
   });
 
