@@ -1,5 +1,5 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
-import type { Item, MessageItem, NoticeItem, RequestAnswer } from '@/lib/protocol/read-models';
+import type { Item, MessageItem, NoticeItem, RequestAnswer, RequestItem } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
 import { customValue, pickText } from './event-fields';
 
@@ -31,7 +31,7 @@ export function foldCommand(state: State) {
     const reason = pickText(value, 'reason');
     const request = draft.findLastIndex((item) => item.kind === 'request' && item.id === requestId);
     const asked = draft[request];
-    if (asked?.kind === 'request') {
+    if (asked?.kind === 'request' && isItsAnswer(asked, commandId)) {
       const behavior = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
       draft[request] = {
         ...asked,
@@ -41,6 +41,11 @@ export function foldCommand(state: State) {
     }
     putNotice(draft, entry, commandId, state, value);
   };
+}
+
+/** The first answer stands until it fails: whoever decides a second time did not see the first one. */
+function isItsAnswer({ answer }: RequestItem, commandId: string): boolean {
+  return answer === null || answer.commandId === commandId || answer.state === 'failed';
 }
 
 function putNotice(

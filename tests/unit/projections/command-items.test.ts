@@ -96,6 +96,36 @@ describe('what was asked of an agent', () => {
     ]);
   });
 
+  describe('twice, by two people who did not see each other', () => {
+    const answer = (state: string, command_id: string, behavior: string, more = {}) =>
+      custom(`command:${state}`, { command_id, type: 'permission.decision', request_id: 'q1', behavior, ...more });
+    const first = [
+      ...runStarts('r1'),
+      ...custom('request:opened', { request_id: 'q1' }),
+      ...answer('queued', 'c1', 'allow'),
+    ];
+    const shown = (...chapters: AgUiEvent[][]) => itemsOf(first, ...chapters).find((item) => item.kind === 'request');
+
+    it('keeps the first answer on the card, and says in a line what became of the second', () => {
+      const second = [answer('done', 'c1', 'allow'), answer('queued', 'c2', 'deny')];
+      expect(shown(...second)).toMatchObject({ answer: { commandId: 'c1', behavior: 'allow', state: 'done' } });
+      const failed = [
+        ...second,
+        answer('failed', 'c2', 'deny', { reason: 'the agent does not wait for this any more' }),
+      ];
+      expect(shown(...failed)).toMatchObject({ answer: { commandId: 'c1', behavior: 'allow', state: 'done' } });
+      expect(itemsOf(first, ...failed).at(-1)).toMatchObject({
+        kind: 'notice',
+        text: 'The decision did not reach the agent (the agent does not wait for this any more).',
+      });
+    });
+
+    it('shows the second where the first did not reach the agent', () => {
+      const second = [answer('failed', 'c1', 'allow', { reason: 'gone' }), answer('queued', 'c2', 'deny')];
+      expect(shown(...second)).toMatchObject({ answer: { commandId: 'c2', behavior: 'deny', state: 'queued' } });
+    });
+  });
+
   it('leaves no line behind for an answer that the agent has acted on, and one for an answer that failed', () => {
     const answer = { type: 'permission.decision', request_id: 'q1', behavior: 'allow' };
     const resolved = [
