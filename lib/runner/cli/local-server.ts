@@ -24,11 +24,19 @@ export function dataDir(env: Environment): string {
 /**
  * Flag before environment before what the local server wrote. Read anew at each call: a local server that was started
  * again may stand at another port, with another token.
+ *
+ * @param onToken hears each token before it is used, so that no log shows it
  */
-export function serverEndpoint(flags: ServerFlags, env: Environment): Endpoint {
+export function serverEndpoint(
+  flags: ServerFlags,
+  env: Environment,
+  onToken: (token: string | undefined) => void = () => undefined,
+): Endpoint {
   return async () => {
     const url = flags.url ?? env.INTERLUDE_URL ?? (await localUrl(env));
-    return { url, token: flags.token ?? env.INTERLUDE_TOKEN ?? (await localToken(url, env)) };
+    const token = flags.token ?? env.INTERLUDE_TOKEN ?? (await localToken(url, env));
+    onToken(token);
+    return { url, token };
   };
 }
 

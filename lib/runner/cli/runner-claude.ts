@@ -8,6 +8,7 @@ import { controlPath } from '@/lib/runner/control-port/control-file';
 import { claimOutbox, type RunnerOutbox } from '@/lib/runner/host/claim-outbox';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { createLogger } from '@/lib/runner/logger/logger';
+import { Redactor } from '@/lib/runner/logger/redactor';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { type ClaudeMemory, readInHand, readMemories, recall } from '@/lib/runner/sources/claude/claude-memory';
 import {
@@ -59,7 +60,8 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
     throw new CliError(EXIT.notInstalled, `the Agent SDK is not installed; run "npm install ${CLAUDE_SDK}" in ${cwd}`);
   }
   const home = dataDir(env);
-  const endpoint = serverEndpoint(options, env);
+  const redactor = new Redactor();
+  const endpoint = serverEndpoint(options, env, (token) => redactor.learn(token));
   let host: RunnerHost | null = null;
   const trouble = new TroubleLine();
   const claimed = await claimOutbox({
@@ -83,6 +85,7 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
     agentId,
     dir: join(home, 'logs'),
     level: env.INTERLUDE_LOG_LEVEL,
+    redactor,
     onRecord: (entry) => host?.logged(entry),
   });
   const { ends, hurries, release } = endSignals();

@@ -6,6 +6,7 @@ import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { fileNameOf } from '@/lib/runner/logger/log-name';
 import { createLogger } from '@/lib/runner/logger/logger';
+import { Redactor } from '@/lib/runner/logger/redactor';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { Companion } from '@/lib/runner/sources/hooks/companion';
@@ -37,7 +38,8 @@ const FLUSH_MS = 5_000;
 export async function runnerHooks(argv: string[], env: Environment): Promise<ExitCode> {
   const options = readOptions(argv, env);
   const home = dataDir(env);
-  const endpoint = serverEndpoint(options, env);
+  const redactor = new Redactor();
+  const endpoint = serverEndpoint(options, env, (token) => redactor.learn(token));
   const agentId = options.agent ?? `terminals@${hostname().split('.')[0]}`;
   const controlFile = controlPath(home, env.INTERLUDE_CONTROL_NAME ?? HOOKS_CONTROL);
   let companion: Companion | null = null;
@@ -64,6 +66,7 @@ export async function runnerHooks(argv: string[], env: Environment): Promise<Exi
     agentId,
     dir: join(home, 'logs'),
     level: env.INTERLUDE_LOG_LEVEL,
+    redactor,
     onRecord: (entry) => companion?.logged(entry),
   });
   const { signal, release } = interruptSignal();

@@ -3,6 +3,7 @@ import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
+import { hookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
@@ -200,7 +201,7 @@ export class RunnerHost {
   }
 
   #controlHandlers(): ControlHandlers {
-    const { logger } = this.#options;
+    const { logger, sessionId } = this.#options;
     const log = logger.child('hooks');
     const nothing = () => undefined;
     return {
@@ -211,7 +212,7 @@ export class RunnerHost {
       userPrompt: nothing,
       sessionEnd: nothing,
       obligations: () => this.#owed.get(),
-      hookFatal: (hook, error) => logger.child(`hook:${hook}`).fatal(error),
+      hookFatal: (hook, error) => hookFailure(logger, hook, error, sessionId),
       logLevel: log.level,
     };
   }

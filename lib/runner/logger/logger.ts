@@ -4,11 +4,12 @@ import type { LogLevel } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { LevelSwitch } from './level-switch';
 import { LogFile, type LogFileOptions } from './log-file';
-import { type LogEntry, logLine, oneLine } from './log-line';
+import { type LogAbout, type LogEntry, logLine, oneLine } from './log-line';
 import { fileNameOf } from './log-name';
+import { Redactor } from './redactor';
 
 /**
- * The log of one agent: a file of its own, and every line also as a record for the dashboard.
+ * The log of one agent: a file of its own, and every line also as a record for the dashboard. Secrets reach neither.
  *
  * Ordering: a line is in the file before the call returns, and reaches `onRecord` in the order of the calls.
  * Failure: nothing here throws. A line that can't be written goes to stderr when it is an error or fatal.
@@ -21,6 +22,8 @@ export interface LoggerOptions {
   onRecord?: (entry: LogEntry) => void;
   /** INTERLUDE_LOG_LEVEL, or a switch that others turn as well. */
   level?: LevelSwitch | string | undefined;
+  /** What takes the secrets out, where others tell it of some. */
+  redactor?: Redactor;
   file?: LogFileOptions;
   stderr?: (text: string) => void;
 }
@@ -31,10 +34,13 @@ export interface Logger {
   warn(message: string): void;
   error(message: string): void;
   fatal(message: string): void;
-  log(level: LogLevel, message: string): void;
+  /** @param about what else the line's record carries */
+  log(level: LogLevel, message: string, about?: LogAbout): void;
   /** The same file, said by another part of the runner. */
   child(component: string): Logger;
   readonly level: LevelSwitch;
+  /** What takes the secrets out: it can be told of more. */
+  readonly redactor: Redactor;
   readonly file: string;
   close(): void;
 }
@@ -43,6 +49,7 @@ export interface Logger {
 interface PinoMetadata {
   lastLevel: number;
   lastMsg: string;
+  lastObj: LogAbout | null;
   lastLogger: { bindings(): { component?: string } };
 }
 
@@ -57,13 +64,14 @@ export function createLogger(options: LoggerOptions): Logger {
     write(this: PinoMetadata) {
       const { component = 'runner' } = this.lastLogger.bindings();
       const entry = { at: Date.now(), level: LEVEL_OF[this.lastLevel] ?? 'info', component, message: this.lastMsg };
-      take(entry);
+      take({ ...entry, ...this.lastObj });
     },
   };
+  const redactor = options.redactor ?? new Redactor();
   const root = pino({ level: level.get(), base: null, timestamp: false }, destination as never);
-  const children = [root];
+  const children = new Map([['', root]]);
   level.onChange(({ level: now, previous, by, isRestored }) => {
-    for (const child of children) child.level = now;
+    for (const child of children.values()) child.level = now;
     if (isRestored) return;
     // Past pino, which would drop it where only worse is written from here on.
     const message = `log level ${previous} → ${now} (${by})`;
@@ -72,7 +80,9 @@ export function createLogger(options: LoggerOptions): Logger {
   });
   return loggerOn(root);
 
-  function take(entry: LogEntry): void {
+  function take(said: LogEntry): void {
+    const { text, redacted } = redactor.redact(said.component, said.message);
+    const entry = { ...said, message: text, ...(redacted > 0 ? { redacted } : {}) };
     const line = logLine(entry);
     try {
       file.write(line);
@@ -90,7 +100,7 @@ export function createLogger(options: LoggerOptions): Logger {
   }
 
   function loggerOn(target: pino.Logger): Logger {
-    const log = (at: LogLevel, message: string) => target[at](String(message));
+    const log = (at: LogLevel, message: string, about: LogAbout = {}) => target[at](about, String(message));
     return {
       debug: (message) => log('debug', message),
       info: (message) => log('info', message),
@@ -99,11 +109,12 @@ export function createLogger(options: LoggerOptions): Logger {
       fatal: (message) => log('fatal', message),
       log,
       child(component) {
-        const child = target.child({ component });
-        children.push(child);
+        const child = children.get(component) ?? target.child({ component });
+        children.set(component, child);
         return loggerOn(child);
       },
       level,
+      redactor,
       file: file.file,
       close: () => {
         level.close();

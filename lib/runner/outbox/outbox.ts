@@ -308,6 +308,7 @@ function candidate(record: OutgoingRecord): Candidate {
     occurredAt: record.occurredAt,
     body,
     bytes: Buffer.byteLength(body),
+    isInsight: record.kind === 'log' && record.log.insight !== undefined,
   };
 }
 

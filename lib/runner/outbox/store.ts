@@ -341,8 +341,9 @@ export class OutboxStore {
 }
 
 function candidateOf(body: string): Candidate {
-  const { kind, agentId, sessionId, occurredAt } = JSON.parse(body) as Candidate;
-  return { kind, agentId, sessionId, occurredAt, body, bytes: Buffer.byteLength(body) };
+  const { kind, agentId, sessionId, occurredAt, log } = JSON.parse(body) as Candidate & { log?: { insight?: unknown } };
+  const bytes = Buffer.byteLength(body);
+  return { kind, agentId, sessionId, occurredAt, body, bytes, isInsight: log?.insight !== undefined };
 }
 
 /** A row of `poisoned`, with its state. */

@@ -23,6 +23,13 @@ describe('what an outbox takes', () => {
     expect(dropped).toBe(0);
   });
 
+  test('where mere log lines find no room any more, one that tells of a failure does', () => {
+    const bound = { maxRows: 10, maxBytes: 1_000_000 };
+    const full = { ...empty, seq: 9, rows: 9 };
+    expect(planAppend(full, [candidate('log')], bound).dropped).toBe(1);
+    expect(planAppend(full, [{ ...candidate('log'), isInsight: true }], bound).dropped).toBe(0);
+  });
+
   test('given nine tenths full, log lines are dropped and events are not', () => {
     const before = { ...empty, seq: 9, rows: 9 };
     const { rows, dropped } = planAppend(before, [candidate('log'), candidate('event')], { ...roomy, maxRows: 11 });

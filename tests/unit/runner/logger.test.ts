@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, 
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import { hookFailure } from '@/lib/runner/control-port/hook-failure';
 import { LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
 import { LogFile } from '@/lib/runner/logger/log-file';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
@@ -105,6 +106,40 @@ describe('a logger', () => {
       ['warn', 'outbox', 'this ⏎ and this'],
       ['fatal', 'runner', 'and this'],
     ]);
+  });
+
+  test('lets no secret into the file nor into a record, and counts what it took out', async () => {
+    const dir = await tempDir();
+    const records: LogEntry[] = [];
+    const logger = createLogger({ agentId: 'a', dir, onRecord: (entry) => records.push(entry) });
+    logger.redactor.learn('the-token-of-the-dashboard');
+    const message = 'DB_PASSWORD=hunter2\nsent with the-token-of-the-dashboard';
+    logger.child('agent').info(message);
+    logger.child('agent').info('nothing to hide');
+    const [first, second] = records;
+    expect(first?.message).toBe('DB_PASSWORD=[redacted: password] ⏎ sent with [redacted: interlude-token]');
+    expect([first?.redacted, second?.redacted]).toEqual([2, undefined]);
+    expect(readFileSync(logger.file, 'utf8')).toContain(first?.message as string);
+    expect(readFileSync(logger.file, 'utf8')).not.toMatch(/hunter2|the-token/);
+  });
+
+  test('lets what a line carries through to its record, at whatever level', async () => {
+    const dir = await tempDir();
+    const records: LogEntry[] = [];
+    const logger = createLogger({ agentId: 'a', dir, level: 'fatal', onRecord: (entry) => records.push(entry) });
+    hookFailure(logger, 'Stop', 'exit 3: TOKEN=abcdef123456', 's1');
+    hookFailure(logger, '', 'exit 1: start', null);
+    expect(records).toMatchObject([
+      {
+        level: 'fatal',
+        component: 'hook:Stop',
+        message: 'exit 3: TOKEN=[redacted: token]',
+        redacted: 1,
+        insight: { kind: 'hook_fatal', subject: 'Stop', sessionId: 's1' },
+      },
+      { component: 'hook:unknown', insight: { kind: 'hook_fatal', subject: 'unknown' } },
+    ]);
+    expect(records[1]?.insight).not.toHaveProperty('sessionId');
   });
 
   test('turns its level for every child at once, and back by itself', async () => {

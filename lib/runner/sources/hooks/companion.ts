@@ -6,6 +6,7 @@ import type { Command } from '@/lib/protocol/commands';
 import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
+import { hookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { HookCall } from '@/lib/runner/control-port/routes';
 import { type OwedReply, parseObligation, readObligations } from '@/lib/runner/host/read-obligations';
 import { RecordSink } from '@/lib/runner/host/record-sink';
@@ -212,11 +213,12 @@ export class Companion {
   }
 
   #hookFatal(hook: string, error: string, about: Fields): void {
-    this.#options.logger.child(`hook:${hook}`).fatal(error);
+    const { agentId, logger } = this.#options;
     const mirror = this.#of(about);
+    hookFailure(logger, hook, error, mirror?.sessionId ?? null);
     if (mirror === null) return;
-    const { agentId } = this.#options;
-    const value = { text: `The ${hook} hook failed (${error}). The agent goes on.`, tone: 'error', kind: 'hook_fatal' };
+    const { text } = logger.redactor.redact('hooks', `The ${hook} hook failed (${error}). The agent goes on.`);
+    const value = { text, tone: 'error', kind: 'hook_fatal' };
     const event = { type: 'CUSTOM', name: CUSTOM.notice, value };
     void this.#sink.accept([
       { kind: 'event', agentId, sessionId: mirror.sessionId, occurredAt: Date.now(), event } as OutgoingRecord,
