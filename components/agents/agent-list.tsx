@@ -1,16 +1,18 @@
 'use client';
 
 import Link from 'next/link';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import type { AgentList } from '@/lib/protocol/read-models';
+import { SelectionBar } from './selection-bar';
 import { useAgents } from './use-agents';
 
 /** Every agent this server has heard of, the last heard first. */
 export function AgentTable(props: { initial: AgentList; renderState: (agentId: string) => ReactNode }) {
   const { initial, renderState } = props;
   const agents = useAgents(initial).data?.agents ?? [];
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   if (agents.length === 0) {
     return (
       <p className="max-w-prose text-ink-2">
@@ -20,36 +22,62 @@ export function AgentTable(props: { initial: AgentList; renderState: (agentId: s
     );
   }
   const ordered = [...agents].sort((a, b) => b.lastSeenAt - a.lastSeenAt);
+  const chosen = ordered.filter(({ id }) => selected.has(id));
+  const select = (id: string, isSelected: boolean) => {
+    const next = new Set(selected);
+    if (isSelected) next.add(id);
+    else next.delete(id);
+    setSelected(next);
+  };
   return (
-    <ul>
-      {ordered.map((agent) => (
-        <li key={agent.id} className="border-line border-b">
-          <Link
-            href={`/agents/${encodeURIComponent(agent.id)}`}
-            className="grid grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-5 py-2 -outline-offset-2 hover:bg-raised/60 sm:grid-cols-[minmax(0,3fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)_48px]"
-          >
-            <span className="truncate font-medium">{agent.id}</span>
-            <span className="col-start-1 row-start-2 text-ink-3 text-xs sm:col-start-2 sm:row-start-1">
-              {agent.kind ?? 'unnamed kind'} · {plural(agent.sessionCount, 'session')}
-              {agent.connectedSince !== null && ` · ${agent.connection}`}
-              {agent.owedCount > 0 && ` · owes ${plural(agent.owedCount, 'reply', 'replies')}`}
-            </span>
-            <span className="text-ink-2 text-xs max-sm:col-span-2 max-sm:empty:hidden">{renderState(agent.id)}</span>
-            <span className="text-waiting text-xs max-sm:col-span-2 max-sm:empty:hidden">
-              {[
-                agent.lostCount > 0 && `${plural(agent.lostCount, 'record')} lost`,
-                agent.quarantinedCount > 0 && `${agent.quarantinedCount} in quarantine`,
-              ]
-                .filter(Boolean)
-                .join(' · ')}
-            </span>
-            <Ago
-              at={agent.lastSeenAt}
-              className="text-right text-2xs text-ink-3 max-sm:col-start-2 max-sm:row-start-1"
-            />
-          </Link>
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul>
+        {ordered.map((agent) => (
+          <li key={agent.id} className="flex items-center gap-3 border-line border-b">
+            <label className="hit flex">
+              <input
+                type="checkbox"
+                aria-label={`Select ${agent.id}`}
+                checked={selected.has(agent.id)}
+                onChange={(event) => select(agent.id, event.target.checked)}
+                className="accent-ink"
+              />
+            </label>
+            <Link
+              href={`/agents/${encodeURIComponent(agent.id)}`}
+              className="grid min-w-0 flex-1 grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-5 py-2 -outline-offset-2 hover:bg-raised/60 sm:grid-cols-[minmax(0,3fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)_48px]"
+            >
+              <span className="truncate font-medium">{agent.id}</span>
+              <span className="col-start-1 row-start-2 text-ink-3 text-xs sm:col-start-2 sm:row-start-1">
+                {agent.kind ?? 'unnamed kind'} · {plural(agent.sessionCount, 'session')}
+                {agent.connectedSince !== null && ` · ${agent.connection}`}
+                {agent.owedCount > 0 && ` · owes ${plural(agent.owedCount, 'reply', 'replies')}`}
+              </span>
+              <span className="text-ink-2 text-xs max-sm:col-span-2 max-sm:empty:hidden">{renderState(agent.id)}</span>
+              <span className="text-waiting text-xs max-sm:col-span-2 max-sm:empty:hidden">
+                {[
+                  agent.lostCount > 0 && `${plural(agent.lostCount, 'record')} lost`,
+                  agent.quarantinedCount > 0 && `${agent.quarantinedCount} in quarantine`,
+                ]
+                  .filter(Boolean)
+                  .join(' · ')}
+              </span>
+              <Ago
+                at={agent.lastSeenAt}
+                className="text-right text-2xs text-ink-3 max-sm:col-start-2 max-sm:row-start-1"
+              />
+            </Link>
+          </li>
+        ))}
+      </ul>
+      {chosen.length > 0 && (
+        <SelectionBar
+          agents={chosen}
+          total={ordered.length}
+          onAll={() => setSelected(new Set(ordered.map(({ id }) => id)))}
+          onNone={() => setSelected(new Set())}
+        />
+      )}
+    </>
   );
 }

@@ -2,6 +2,7 @@
 
 import type { ReactNode } from 'react';
 import { useEffect, useRef } from 'react';
+import { LevelSwitch } from '@/components/logs/level-switch';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { TerminalText } from '@/components/ui/terminal-text';
 import type { AgentDetail, SessionSummary } from '@/lib/protocol/read-models';
@@ -41,6 +42,8 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
       </Section>
       <Section title="Runner">
         <RunnerFacts agent={agent} />
+        <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">Log level</h3>
+        <LevelSwitch agent={agent} />
       </Section>
       <Section title="Delivery">
         <DeliveryLedger producers={producers} />

@@ -34,9 +34,18 @@ export async function fetchJson<Body>(path: string, signal?: AbortSignal): Promi
  * @param path below /api/v1, with a leading slash
  * @throws RequestError, or TypeError or a TimeoutError when no answer came, and then nobody knows whether it was heard
  */
-export async function postJson<Body>(path: string, body: object, signal?: AbortSignal): Promise<Body> {
+export function postJson<Body>(path: string, body: object, signal?: AbortSignal): Promise<Body> {
+  return sendJson('POST', path, body, signal);
+}
+
+/** As `postJson`, for what replaces what was there and may be sent again. */
+export function putJson<Body>(path: string, body: object, signal?: AbortSignal): Promise<Body> {
+  return sendJson('PUT', path, body, signal);
+}
+
+async function sendJson<Body>(method: string, path: string, body: object, signal?: AbortSignal): Promise<Body> {
   const response = await fetch(`${API_BASE}${path}`, {
-    method: 'POST',
+    method,
     credentials: 'same-origin',
     cache: 'no-store',
     headers: { accept: 'application/json', 'content-type': 'application/json' },

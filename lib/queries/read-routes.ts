@@ -1,6 +1,5 @@
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
-import { LOG_LEVELS } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import { logRequestOf } from './log-query';
 import { invalid, limitOf, onlyKnown, timeOf } from './query-arguments';

@@ -1,0 +1,110 @@
+'use client';
+
+import { useState } from 'react';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+import { askLevel, type LevelChoice } from './ask-level';
+import { LevelLine } from './level-line';
+import { LevelRadios } from './level-radios';
+
+/** So many are asked at once: a browser keeps six connections to a server, and the page needs some. */
+const AT_ONCE = 4;
+
+type Asked = ReadonlyMap<string, 'asking' | 'asked' | { failure: string }>;
+
+/** One level for several agents at once, and what came of it for each. */
+export function LevelOfMany({ agents }: { agents: readonly AgentSummary[] }) {
+  const { choice, asked, ask } = useAskMany();
+  const failed = agents.filter(({ id }) => typeof asked.get(id) === 'object');
+  const told = agents.filter(({ id }) => asked.has(id));
+  return (
+    <div className="min-w-0 flex-1">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-xs">
+        <LevelRadios
+          asked={sameOf(agents.map(({ logLevel }) => logLevel.desired?.level ?? logLevel.level))}
+          written={sameOf(agents.map(({ logLevel }) => logLevel.level))}
+          onPick={(level) => ask(agents, { level })}
+        />
+        <button
+          type="button"
+          onClick={() => ask(agents, { level: null })}
+          className="text-ink-3 underline hover:text-ink"
+        >
+          Back to default
+        </button>
+        {told.length > 0 && (
+          <span role="status" className={failed.length > 0 ? 'text-failed' : 'text-ink-2'}>
+            {summary(told, asked)}
+          </span>
+        )}
+        {choice !== null && failed.length > 0 && (
+          <button type="button" onClick={() => ask(failed, choice)} className="text-ink-3 underline hover:text-ink">
+            Ask those again
+          </button>
+        )}
+      </div>
+      {told.length > 0 && (
+        <ul aria-label="What came of it" className="mt-1.5 max-h-40 overflow-y-auto text-xs">
+          {told.map((agent) => (
+            <li key={agent.id} className="flex gap-x-3 py-0.5">
+              <span className="w-40 shrink-0 truncate font-medium">{agent.id}</span>
+              <Outcome agent={agent} asked={asked.get(agent.id)} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function Outcome({ agent, asked }: { agent: AgentSummary; asked: ReturnType<Asked['get']> }) {
+  if (asked === 'asking') return <span className="text-ink-3">asking…</span>;
+  if (typeof asked === 'object') return <span className="text-failed">Not asked: {asked.failure}</span>;
+  return <LevelLine agent={agent} className="min-w-0" />;
+}
+
+function useAskMany() {
+  const [choice, setChoice] = useState<LevelChoice | null>(null);
+  const [asked, setAsked] = useState<Asked>(new Map());
+  const ask = async (agents: readonly AgentSummary[], wish: LevelChoice) => {
+    const set = (ids: readonly string[], to: 'asking' | 'asked' | { failure: string }) =>
+      setAsked((before) => new Map([...before, ...ids.map((id) => [id, to] as const)]));
+    setChoice(wish);
+    const ids = agents.map(({ id }) => id);
+    set(ids, 'asking');
+    const next = ids.values();
+    const worker = async () => {
+      for (const id of next) {
+        const answer = await askLevel(id, wish);
+        set([id], answer.kind === 'asked' ? 'asked' : { failure: answer.reason });
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  };
+  return { choice, asked, ask: (agents: readonly AgentSummary[], wish: LevelChoice) => void ask(agents, wish) };
+}
+
+/** `2 of 3 confirmed, 1 waits`: by each agent's own word. */
+function summary(agents: readonly AgentSummary[], asked: Asked): string {
+  const counts = new Map<string, number>();
+  for (const agent of agents) {
+    const word = wordOf(agent, asked.get(agent.id));
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  const confirmed = counts.get('confirmed') ?? 0;
+  counts.delete('confirmed');
+  const rest = [...counts].map(([word, count]) => `${count} ${word}`);
+  return [`${confirmed} of ${agents.length} confirmed`, ...rest].join(', ');
+}
+
+function wordOf({ logLevel, connection }: AgentSummary, asked: ReturnType<Asked['get']>): string {
+  if (typeof asked === 'object') return 'not asked';
+  if (asked === 'asking') return 'asking';
+  const state = logLevel.desired?.state ?? 'confirmed';
+  if (state !== 'requested') return state;
+  return connection === 'away' ? 'waiting for the agent' : 'requested';
+}
+
+function sameOf<Value>(values: readonly Value[]): Value | null {
+  const [first = null] = values;
+  return values.every((value) => value === first) ? first : null;
+}
