@@ -1,5 +1,6 @@
 'use client';
 
+import Link from 'next/link';
 import type { ReactNode } from 'react';
 import { useEffect, useRef } from 'react';
 import { LevelSwitch } from '@/components/logs/level-switch';
@@ -31,6 +32,12 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
         <span>
           last heard <Ago at={agent.lastSeenAt} />
         </span>
+        <Link
+          href={`/agents/${encodeURIComponent(agent.id)}/logs`}
+          className="text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+        >
+          Log
+        </Link>
       </p>
       <Section title="Sessions" count={sessions.length}>
         <ul className="@container -mx-4">

@@ -34,6 +34,40 @@ const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 // Marks that turn the direction of text around can make one command look like another.
 const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g;
 
+/** A stretch of some output: text in one style, or an escape that is no colour. `from` and `to` are places in it. */
+export interface AnsiPiece {
+  from: number;
+  to: number;
+  className: string | null;
+  isEscape: boolean;
+}
+
+/**
+ * Colours taken out and applied, everything else left where it stands, to be shown and not obeyed: for logs, where
+ * what a program wrote matters more than what a terminal would have made of it.
+ */
+export function ansiPieces(output: string): AnsiPiece[] {
+  const pieces: AnsiPiece[] = [];
+  let style = PLAIN;
+  let from = 0;
+  const push = (to: number, isEscape: boolean) => {
+    if (to > from) pieces.push({ from, to, className: classOf(style), isEscape });
+    from = to;
+  };
+  for (const match of output.matchAll(ESCAPE)) {
+    push(match.index, false);
+    const end = match.index + match[0].length;
+    if (match[2] === 'm' && !/[<-?]/.test(match[1] ?? '')) {
+      style = applySgr(style, match[1] ?? '');
+      from = end;
+    } else {
+      push(end, true);
+    }
+  }
+  push(output.length, false);
+  return pieces;
+}
+
 export function parseAnsi(output: string): AnsiSpan[] {
   const spans: AnsiSpan[] = [];
   let style = PLAIN;

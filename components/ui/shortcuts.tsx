@@ -38,6 +38,19 @@ const SHORTCUTS: { where: string; keys: [string[], string][] }[] = [
     ],
   },
   {
+    where: 'Log',
+    keys: [
+      [['/'], 'Search the log'],
+      [['n', 'N'], 'Next hit, previous hit'],
+      [['f'], 'Follow the end'],
+      [['w'], 'Wrap long lines'],
+      [['1 – 5'], 'Show debug … fatal and above'],
+      [['g', 'G'], 'First line, last line'],
+      [['j', 'k'], 'Next line, previous line'],
+      [['Enter'], 'Unfold it'],
+    ],
+  },
+  {
     where: 'On a request',
     keys: [
       [['a'], 'Allow'],

@@ -1,0 +1,35 @@
+'use client';
+
+import { ChevronLeft } from 'lucide-react';
+import Link from 'next/link';
+import { useAgent } from '@/components/agents/use-agents';
+import { ConnectionBadge } from '@/components/live/connection-badge';
+import { AgentLog } from '@/components/logs/agent-log';
+import { LevelSwitch } from '@/components/logs/level-switch';
+import type { AgentDetail } from '@/lib/protocol/read-models';
+
+/** An agent's log on a page of its own. */
+export function LogView({ initial }: { initial: AgentDetail }) {
+  const { agent } = useAgent(initial.agent.id, initial).data ?? initial;
+  const href = `/agents/${encodeURIComponent(agent.id)}`;
+  return (
+    <main className="flex h-full min-h-0 flex-col">
+      <header className="flex shrink-0 items-start gap-3 px-3 pt-2.5 pb-1 sm:px-4">
+        <Link href={href} className="hit mt-[2px] -ml-1 text-ink-3 hover:text-ink">
+          <ChevronLeft size={17} aria-hidden="true" />
+          <span className="sr-only">Agent</span>
+        </Link>
+        <div className="min-w-0 flex-1">
+          <h1 className="truncate font-medium text-md" title={agent.id}>
+            {agent.id} <span className="font-normal text-ink-3">log</span>
+          </h1>
+          <LevelSwitch agent={agent} />
+        </div>
+        <div className="mt-[3px]">
+          <ConnectionBadge />
+        </div>
+      </header>
+      <AgentLog agentId={agent.id} />
+    </main>
+  );
+}

@@ -1,0 +1,167 @@
+'use client';
+
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { searchesText } from '@/lib/projections/log-filter';
+import { LOG_LEVELS } from '@/lib/protocol/envelope';
+import { isPosition, type Position } from '@/lib/protocol/position';
+import type { LogLine } from '@/lib/protocol/read-models';
+import { LogEmpty } from './log-empty';
+import { LogList, type LogListHandle, type LogSpan } from './log-list';
+import { EVERYTHING, narrows, withoutText } from './log-query';
+import { changeLogSettings, useLogSettings } from './log-settings';
+import type { LogPlace } from './log-store';
+import { LogToolbar } from './log-toolbar';
+import { useHits } from './use-hits';
+import { type LogKey, useLogKeys } from './use-log-keys';
+import { useLogQuery } from './use-log-query';
+import { useReading } from './use-reading';
+
+export interface AgentLogProps {
+  agentId: string;
+  /** A stretch of time to go to and to shade; null for none. */
+  span?: LogSpan | null;
+  /** A line was chosen, by click or by key. */
+  onLineClick?: (line: LogLine) => void;
+  /** Beside something else: its query is not in the address, its keys work only while it has the focus. */
+  compact?: boolean;
+}
+
+/** An agent's log: live, searched, filtered. */
+export function AgentLog({ agentId, span = null, onLineClick, compact = false }: AgentLogProps) {
+  const settings = useLogSettings();
+  const [query, setQuery] = useLogQuery(!compact);
+  const [follows, setFollows] = useState(span === null);
+  const [target, setTarget] = useState<Position | null>(null);
+  const [cursor, setCursor] = useState<Position | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const list = useRef<LogListHandle>(null);
+  const search = useRef<HTMLInputElement>(null);
+  const nextPlace = useRef<LogPlace | null>(null);
+
+  const place = (): LogPlace => {
+    const asked = nextPlace.current;
+    nextPlace.current = null;
+    if (asked !== null) return asked;
+    if (span !== null && list.current === null) return { kind: 'time', at: span.from };
+    const seen = follows ? null : (list.current?.seen() ?? null);
+    return seen === null ? { kind: 'newest' } : { kind: 'line', position: seen };
+  };
+
+  // Before the first reading is opened, what the address names.
+  const [isPlaced, setIsPlaced] = useState(compact);
+  const goToHash = useCallback(() => {
+    const position = location.hash.slice(1);
+    if (!isPosition(position)) return;
+    setTarget(position);
+    setCursor(position);
+    setFollows(false);
+    if (list.current) list.current.line(position);
+    else nextPlace.current = { kind: 'line', position };
+  }, []);
+  useEffect(() => {
+    if (compact) return;
+    goToHash();
+    setIsPlaced(true);
+    addEventListener('hashchange', goToHash);
+    return () => removeEventListener('hashchange', goToHash);
+  }, [compact, goToHash]);
+
+  const isSearched = query.text.trim() !== '';
+  const dims = isSearched && settings.dims;
+  const shown = useReading(agentId, isPlaced ? (dims ? withoutText(query) : query) : null, place);
+  const found = useReading(agentId, isPlaced && dims ? query : null, () => ({ kind: 'newest' }));
+  const matches = dims ? found.store : isSearched ? shown.store : null;
+  const hits = useHits(matches, target, (position) => {
+    setTarget(position);
+    setCursor(position);
+    list.current?.line(position);
+  });
+
+  const from = span?.from;
+  useEffect(() => {
+    if (from !== undefined) list.current?.time(from);
+  }, [from]);
+
+  const onLine = useCallback(
+    (line: LogLine) => {
+      setCursor(line.position);
+      onLineClick?.(line);
+    },
+    [onLineClick],
+  );
+  const onContext = useCallback(
+    (line: LogLine) => {
+      nextPlace.current = { kind: 'line', position: line.position };
+      setTarget(line.position);
+      setCursor(line.position);
+      setFollows(false);
+      // A way back to what was found: the browser's own.
+      if (compact) setQuery(EVERYTHING);
+      else history.pushState(null, '', `${location.pathname}#${line.position}`);
+    },
+    [compact, setQuery],
+  );
+
+  useLogKeys(box, !compact, (key: LogKey) => {
+    if (typeof key === 'object') setQuery({ ...query, level: LOG_LEVELS[key.level] ?? null });
+    else if (key === 'search') search.current?.select();
+    else if (key === 'next-hit') void hits.step(1);
+    else if (key === 'previous-hit') void hits.step(-1);
+    else if (key === 'wrap') changeLogSettings({ wraps: !settings.wraps });
+    else if (key === 'first') list.current?.first();
+    else if (key === 'end') list.current?.end();
+    else if (key === 'follow') follow(!follows);
+    else if (key === 'open') open();
+    else setCursor((at) => list.current?.beside(at, key === 'line-down' ? 1 : -1)?.position ?? at);
+  });
+  const open = () => {
+    const line = cursor === null ? null : (shown.store?.buffer.lineAt(shown.store.buffer.indexOf(cursor)) ?? null);
+    if (line === null) return;
+    if (onLineClick) onLineClick(line);
+    else list.current?.unfold(line);
+  };
+  const follow = (follows: boolean) => {
+    if (follows) list.current?.end();
+    else setFollows(false);
+  };
+
+  const { store } = shown;
+  const failed = dims && found.store?.error ? found.store : store;
+  return (
+    <div ref={box} className="flex h-full min-h-0 flex-1 flex-col">
+      <LogToolbar
+        agentId={agentId}
+        query={query}
+        onQuery={setQuery}
+        settings={settings}
+        search={search}
+        hits={hits}
+        isBusy={shown.isLoading || found.isLoading}
+        error={failed?.error ?? null}
+        onRetry={() => failed?.open(failed.place)}
+        store={store}
+        follows={follows}
+        onFollow={follow}
+        compact={compact}
+      />
+      {store !== null && store.position !== null && (
+        <LogList
+          key={store.id}
+          ref={list}
+          store={store}
+          settings={settings}
+          follows={follows}
+          onFollow={setFollows}
+          search={matches !== null && searchesText(matches.filter) ? matches.filter : null}
+          span={span}
+          target={target}
+          cursor={cursor}
+          onLine={onLine}
+          onContext={narrows(store.query) ? onContext : null}
+          hasLinks={!compact}
+        />
+      )}
+      <LogEmpty store={store} query={query} onQuery={setQuery} />
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+/** Deeper than this the rest of it is not indented further. */
+const MOST_INDENT = 40;
+/** How many places are tried as the beginning. */
+const TRIES = 4;
+
+/**
+ * The JSON object or array that a message is, or ends with.
+ *
+ * @returns where it begins, or null
+ */
+export function jsonTailAt(message: string): number | null {
+  const text = message.trimEnd();
+  const close = text.at(-1);
+  if (close !== '}' && close !== ']') return null;
+  const begins = /(?:^|[\s=:(])([{[])/g;
+  for (let tries = 0; tries < TRIES; tries++) {
+    const match = begins.exec(text);
+    if (match === null) return null;
+    const at = match.index + match[0].length - 1;
+    begins.lastIndex = at;
+    if (isJson(text.slice(at))) return at;
+    begins.lastIndex = at + 1;
+  }
+  return null;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Valid JSON over many lines. Its numbers, keys and strings stay as they were written. */
+export function indentJson(json: string): string {
+  let out = '';
+  let depth = 0;
+  /** Whether the last token was an opening one. */
+  let opens = false;
+  const newLine = () => `\n${'  '.repeat(Math.min(depth, MOST_INDENT))}`;
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s"[\]{},:]+/g)) {
+    if (token === '}' || token === ']') {
+      depth -= 1;
+      out += opens ? token : newLine() + token;
+      opens = false;
+      continue;
+    }
+    if (opens) out += newLine();
+    opens = token === '{' || token === '[';
+    out += token;
+    if (opens) depth += 1;
+    else if (token === ',') out += newLine();
+    else if (token === ':') out += ' ';
+  }
+  return out;
+}

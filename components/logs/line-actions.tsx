@@ -1,0 +1,39 @@
+'use client';
+
+import { ScanSearch } from 'lucide-react';
+import { CopyButton } from '@/components/ui/copy-button';
+import type { LogLine } from '@/lib/protocol/read-models';
+import { plainLine } from './log-words';
+
+/** What can be done with a line, over its end. */
+export function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void) | null; hasLink: boolean }) {
+  const { line, onContext, hasLink } = props;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: only keeps clicks on the buttons from being clicks on the line
+    // biome-ignore lint/a11y/noStaticElementInteractions: see above
+    <span
+      onClick={(event) => event.stopPropagation()}
+      className="absolute top-0 right-2 flex h-5 items-center gap-2 rounded bg-raised px-1.5 font-sans"
+    >
+      {onContext !== null && (
+        <button
+          type="button"
+          aria-label="Show in context"
+          title="Show in context"
+          onClick={() => onContext(line)}
+          className="hit text-ink-3 hover:text-ink"
+        >
+          <ScanSearch size={13} strokeWidth={1.75} aria-hidden="true" />
+        </button>
+      )}
+      {hasLink && (
+        <CopyButton
+          label="Copy link to line"
+          icon="link"
+          text={() => `${location.origin}${location.pathname}#${line.position}`}
+        />
+      )}
+      <CopyButton label="Copy line" text={() => plainLine(line)} />
+    </span>
+  );
+}

@@ -1,0 +1,147 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { type Ref, useEffect, useImperativeHandle, useRef, useState, useSyncExternalStore } from 'react';
+import type { LogFilter } from '@/lib/projections/log-filter';
+import { matchesText } from '@/lib/projections/log-filter';
+import type { Position } from '@/lib/protocol/position';
+import type { LogLine } from '@/lib/protocol/read-models';
+import { GapRow } from './gap-row';
+import { LogEnd, LogTop } from './log-edges';
+import { LogRow } from './log-row';
+import type { LogSettings } from './log-settings';
+import type { LogStore } from './log-store';
+import { MarkerRow } from './marker-row';
+import { NewLines } from './new-lines';
+import { useFollow } from './use-follow';
+import { useLogFill } from './use-log-fill';
+import { useLogRows } from './use-log-rows';
+import { type LogReveal, useReveal } from './use-reveal';
+
+/** A span of time, by the runner's clock. */
+export interface LogSpan {
+  from: number;
+  to: number;
+}
+
+export interface LogListHandle extends LogReveal {
+  unfold: (line: LogLine) => void;
+}
+
+export interface LogListProps {
+  ref: Ref<LogListHandle>;
+  store: LogStore;
+  settings: LogSettings;
+  follows: boolean;
+  onFollow: (follows: boolean) => void;
+  search: LogFilter | null;
+  span: LogSpan | null;
+  target: Position | null;
+  cursor: Position | null;
+  onLine: (line: LogLine) => void;
+  onContext: ((line: LogLine) => void) | null;
+  hasLinks: boolean;
+}
+
+const NONE: ReadonlySet<Position> = new Set();
+
+/** The lines: only those near the reader are laid out, and nothing moves under their eyes. */
+export function LogList(props: LogListProps) {
+  const { ref, store, settings, follows, onFollow, search, span, target, cursor, onLine, onContext, hasLinks } = props;
+  const version = useSyncExternalStore(store.subscribe, store.version, () => 0);
+  const scroller = useRef<HTMLDivElement>(null);
+  const [unfolded, setUnfolded] = useState(NONE);
+  const { buffer } = store;
+  const virtualizer = useLogRows(store, version, scroller, follows);
+  const fill = useLogFill({ store, version, virtualizer, scroller, follows });
+  const reveal = useReveal({ store, version, virtualizer, onFollow });
+  useFollow(scroller, onFollow);
+
+  const rows = virtualizer.getVirtualItems();
+  // What must be let go of is far from what is seen.
+  const firstSeen = rows.find(({ index }) => buffer.lineAt(index) !== null);
+  useEffect(() => {
+    store.anchor = follows || !firstSeen ? null : (buffer.lineAt(firstSeen.index)?.position ?? null);
+  });
+
+  const [unfold] = useState(() => (line: LogLine) => {
+    onFollow(false);
+    setUnfolded((before) => {
+      const next = new Set(before);
+      if (!next.delete(line.position)) next.add(line.position);
+      return next;
+    });
+  });
+
+  useImperativeHandle(ref, () => ({ ...reveal, unfold }), [reveal, unfold]);
+
+  // The keys take the focus along, unless it is in a field.
+  useEffect(() => {
+    const { activeElement, body } = document;
+    if (cursor === null || !(activeElement === body || scroller.current?.contains(activeElement))) return;
+    scroller.current?.querySelector<HTMLElement>(`[data-line="${cursor}"]`)?.focus({ preventScroll: true });
+  }, [cursor]);
+
+  return (
+    <div className="relative flex min-h-0 flex-1 flex-col">
+      <div
+        ref={scroller}
+        role="log"
+        aria-label="Agent log"
+        // A log that runs is not read aloud; who reads it moves through it.
+        aria-live="off"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+        tabIndex={0}
+        className="@container min-h-0 flex-1 overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none]"
+      >
+        <div ref={virtualizer.containerRef} className="relative">
+          <LogTop store={store} />
+          {rows.map(({ key, index }) => {
+            const row = buffer.rowAt(index);
+            if (row === null) return null;
+            return (
+              <div
+                key={key}
+                data-index={index}
+                ref={virtualizer.measureElement}
+                className={clsx('absolute inset-x-0 top-0')}
+              >
+                {row.kind === 'gap' ? (
+                  <GapRow
+                    gap={row.gap}
+                    isLoading={store.isLoading(row.gap)}
+                    error={store.errorOf(row.gap)}
+                    onFill={(button) => fill(row.gap, button)}
+                  />
+                ) : row.line.marker ? (
+                  <MarkerRow
+                    line={{ ...row.line, marker: row.line.marker }}
+                    style={settings}
+                    isTarget={row.line.position === target}
+                  />
+                ) : (
+                  <LogRow
+                    line={row.line}
+                    settings={settings}
+                    search={search}
+                    isDim={search !== null && settings.dims && !matchesText(search, row.line.message)}
+                    isCursor={row.line.position === cursor}
+                    isTarget={row.line.position === target}
+                    isInSpan={span !== null && row.line.occurredAt >= span.from && row.line.occurredAt <= span.to}
+                    isUnfolded={unfolded.has(row.line.position)}
+                    onLine={onLine}
+                    onUnfold={unfold}
+                    onContext={onContext}
+                    hasLinks={hasLinks}
+                  />
+                )}
+              </div>
+            );
+          })}
+        </div>
+        <LogEnd store={store} />
+      </div>
+      {!follows && <NewLines store={store} onEnd={reveal.end} />}
+    </div>
+  );
+}

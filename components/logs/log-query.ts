@@ -1,0 +1,78 @@
+import { EVERY_LINE, type LogFilter, parseTerms } from '@/lib/projections/log-filter';
+import type { LogRegex } from '@/lib/projections/log-regex';
+import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
+
+/** What of a log is asked for, as a reader says it and as an address carries it. */
+export interface LogQuery {
+  /** This level and those above. */
+  level: LogLevel | null;
+  /** Any of them; empty for all. */
+  components: readonly string[];
+  text: string;
+  /** Whether `text` is a regular expression. */
+  isRegex: boolean;
+  /** Epoch milliseconds, both inclusive. */
+  from: number | null;
+  to: number | null;
+}
+
+export const EVERYTHING: LogQuery = {
+  level: null,
+  components: [],
+  text: '',
+  isRegex: false,
+  from: null,
+  to: null,
+};
+
+/** The same names in the address of the page, of the read model and of the download. */
+const NAMES = ['level', 'component', 'q', 'regex', 'from', 'to'] as const;
+
+export function queryFromParams(params: URLSearchParams): LogQuery {
+  const regex = params.get('regex');
+  return {
+    level: LOG_LEVELS.find((level) => level === params.get('level')) ?? null,
+    components: params.getAll('component'),
+    text: regex ?? params.get('q') ?? '',
+    isRegex: regex !== null,
+    from: timeOf(params.get('from')),
+    to: timeOf(params.get('to')),
+  };
+}
+
+export function paramsFromQuery({ level, components, text, isRegex, from, to }: LogQuery): URLSearchParams {
+  const params = new URLSearchParams();
+  if (level !== null && level !== LOG_LEVELS[0]) params.set('level', level);
+  for (const component of components) params.append('component', component);
+  if (text !== '') params.set(isRegex ? 'regex' : 'q', text);
+  if (from !== null) params.set('from', String(from));
+  if (to !== null) params.set('to', String(to));
+  return params;
+}
+
+/** The address's parameters with the query's in the place of those it had. */
+export function withQuery(params: URLSearchParams, query: LogQuery): URLSearchParams {
+  const next = new URLSearchParams(params);
+  for (const name of NAMES) next.delete(name);
+  for (const [name, value] of paramsFromQuery(query)) next.append(name, value);
+  return next;
+}
+
+export function withoutText(query: LogQuery): LogQuery {
+  return { ...query, text: '', isRegex: false };
+}
+
+/** Whether lines may be left out. */
+export function narrows(query: LogQuery): boolean {
+  return paramsFromQuery(query).size > 0;
+}
+
+export function filterOf(query: LogQuery, regex: LogRegex | null): LogFilter {
+  const { level, components, from, to } = query;
+  const terms = query.isRegex ? [] : parseTerms(query.text);
+  return { ...EVERY_LINE, level, components, terms, regex, from, to };
+}
+
+function timeOf(text: string | null): number | null {
+  return text !== null && /^\d{1,16}$/.test(text) ? Number(text) : null;
+}

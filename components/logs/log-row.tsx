@@ -1,0 +1,156 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { memo, useMemo, useState } from 'react';
+import { longRunClass } from '@/components/ui/long-run';
+import { hitsIn, type LogFilter } from '@/lib/projections/log-filter';
+import type { LogLine } from '@/lib/protocol/read-models';
+import { indentJson, jsonTailAt } from './json-tail';
+import { LineActions } from './line-actions';
+import { LineTime } from './line-time';
+import type { LogSettings } from './log-settings';
+import { failedHook, LEVEL_COLOUR } from './log-words';
+import { MessageText } from './message-text';
+import { shownMessage } from './shown-message';
+
+export interface LogRowProps {
+  line: LogLine;
+  settings: LogSettings;
+  /** What is searched for; null while nothing is. */
+  search: LogFilter | null;
+  /** Dimmed: the search does not find it. */
+  isDim: boolean;
+  /** The line the keys are at. */
+  isCursor: boolean;
+  /** The line a link or the search has led to. */
+  isTarget: boolean;
+  /** Within the span of time that is looked at. */
+  isInSpan: boolean;
+  isUnfolded: boolean;
+  onLine: (line: LogLine) => void;
+  onUnfold: (line: LogLine) => void;
+  /** Null where every line is shown anyway. */
+  onContext: ((line: LogLine) => void) | null;
+  hasLinks: boolean;
+}
+
+const NO_HITS: [number, number][] = [];
+
+/** One line: when, how grave, who, what. */
+export const LogRow = memo(function LogRow(props: LogRowProps) {
+  const { line, settings, search, isDim, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
+  const [isHovered, setIsHovered] = useState(false);
+  const { level, component, message } = line;
+  const hook = failedHook(line);
+  const wraps = settings.wraps || isUnfolded || isTarget;
+  const jsonAt = useMemo(() => jsonTailAt(message), [message]);
+  const shown = useMemo(
+    () => (isUnfolded ? unfolded(message, jsonAt) : shownMessage(message, wraps)),
+    [message, jsonAt, wraps, isUnfolded],
+  );
+  const hits = useMemo(() => (search === null ? NO_HITS : hitsIn(search, shown.text)), [search, shown]);
+  const canUnfold = isUnfolded || jsonAt !== null || shown.rest !== null || (!wraps && message.length > 60);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are the list's own
+    // biome-ignore lint/a11y/noStaticElementInteractions: see above
+    <div
+      data-line={line.position}
+      tabIndex={isCursor ? 0 : -1}
+      onPointerEnter={() => setIsHovered(true)}
+      onPointerLeave={() => setIsHovered(false)}
+      onClick={() => {
+        if (document.getSelection()?.isCollapsed !== false) onLine(line);
+      }}
+      className={clsx(
+        'log-line group/line relative flex gap-x-[1ch] border-l-2 pr-3 pl-2.5 -outline-offset-2 sm:pl-3.5',
+        isTarget
+          ? 'border-accent bg-accent-soft'
+          : isInSpan
+            ? 'border-accent-line bg-accent-soft'
+            : 'border-transparent',
+        hook !== null && !isTarget && 'border-failed! bg-failed-soft',
+        isCursor && !isTarget && 'bg-raised',
+        !isCursor && hook === null && !isTarget && !isInSpan && 'hover:bg-sunken',
+        isDim && '**:text-ink-3!',
+      )}
+    >
+      <LineTime at={line.occurredAt} style={settings} />
+      <span className={clsx('w-[1ch] shrink-0 @2xl:w-[5ch]', LEVEL_COLOUR[level])}>
+        <span aria-hidden="true" className="uppercase @2xl:hidden">
+          {level[0]}
+        </span>
+        <span className="@max-2xl:sr-only">{level}</span>
+      </span>
+      <span className="hidden w-[16ch] shrink-0 truncate text-ink-3 @2xl:block" title={component}>
+        {component}
+      </span>
+      <FoldButton
+        canUnfold={canUnfold}
+        isUnfolded={isUnfolded}
+        isJson={jsonAt !== null}
+        onClick={() => onUnfold(line)}
+      />
+      <div
+        className={clsx(
+          'min-w-0 flex-1 overflow-hidden [tab-size:4]',
+          wraps ? 'whitespace-pre-wrap [overflow-wrap:anywhere]' : 'whitespace-pre text-ellipsis',
+          level === 'debug' ? 'text-ink-2' : level === 'error' || level === 'fatal' ? 'text-failed' : 'text-ink',
+          longRunClass(shown.text),
+        )}
+      >
+        {component !== '' && <span className="text-ink-3 @2xl:hidden">{component} </span>}
+        {hook !== null && <strong className="font-semibold">Hook {hook} failed: </strong>}
+        <MessageText message={shown.text} hits={hits} />
+        {shown.rest !== null && (
+          <button
+            type="button"
+            onClick={(event) => {
+              event.stopPropagation();
+              onUnfold(line);
+            }}
+            className="ml-[1ch] text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
+          >
+            {shown.rest}
+          </button>
+        )}
+        {line.redacted !== undefined && line.redacted > 0 && (
+          <span className="ml-[1ch] rounded-sm bg-waiting-soft px-1 text-2xs text-waiting">
+            {line.redacted === 1 ? '1 secret removed' : `${line.redacted} secrets removed`}
+          </span>
+        )}
+      </div>
+      {(isHovered || isCursor) && <LineActions line={line} onContext={props.onContext} hasLink={props.hasLinks} />}
+    </div>
+  );
+});
+
+function unfolded(message: string, jsonAt: number | null) {
+  if (jsonAt === null) return { text: message.trimEnd(), rest: null };
+  const before = message.slice(0, jsonAt).trimEnd();
+  return { text: `${before}${before === '' ? '' : '\n'}${indentJson(message.slice(jsonAt))}`, rest: null };
+}
+
+function FoldButton(props: { canUnfold: boolean; isUnfolded: boolean; isJson: boolean; onClick: () => void }) {
+  const { canUnfold, isUnfolded, isJson, onClick } = props;
+  if (!canUnfold) return <span className="w-[1ch] shrink-0" />;
+  return (
+    <button
+      type="button"
+      tabIndex={-1}
+      aria-expanded={isUnfolded}
+      aria-label={isJson ? 'Unfold the JSON' : 'Unfold the line'}
+      onClick={(event) => {
+        event.stopPropagation();
+        onClick();
+      }}
+      className={clsx(
+        'hit h-5 w-[1ch] shrink-0 text-ink-3 hover:text-ink',
+        !isJson && !isUnfolded && 'opacity-0 focus-visible:opacity-100 group-hover/line:opacity-100',
+      )}
+    >
+      <span aria-hidden="true" className={clsx('inline-block transition-transform', isUnfolded && 'rotate-90')}>
+        ›
+      </span>
+    </button>
+  );
+}

@@ -1,0 +1,204 @@
+import { fetchJson } from '@/components/live/fetch-json';
+import type { RowFrame } from '@/components/live/row-frame';
+import { type LogFilter, matchesLine } from '@/lib/projections/log-filter';
+import { ORIGIN, type Position } from '@/lib/protocol/position';
+import type { LogExtent, LogLine, LogPage } from '@/lib/protocol/read-models';
+import { type Gap, LogBuffer, type Run } from './log-buffer';
+import { type LogQuery, narrows, paramsFromQuery } from './log-query';
+
+/** Where a reading begins. */
+export type LogPlace = { kind: 'newest' } | { kind: 'line'; position: Position } | { kind: 'time'; at: number };
+
+const NEWEST: LogPlace = { kind: 'newest' };
+const FIRST_PAGE = 200;
+const NEXT_PAGE = 500;
+/** However fast lines come, the page is drawn at most this often: nobody reads faster. */
+const DRAW_EVERY_MS = 80;
+
+/**
+ * One reading of an agent's log: by one filter, from one place on, kept current.
+ *
+ * Ordering: the stream is read after the position of the first page that came; what a page and the stream both tell
+ * stands there once.
+ * Failure: what could not be loaded stays a gap, which says why and can be asked for again.
+ */
+export class LogStore {
+  static #count = 0;
+  /** Which reading of this page it is. */
+  readonly id = ++LogStore.#count;
+  readonly agentId: string;
+  readonly query: LogQuery;
+  readonly filter: LogFilter;
+  readonly buffer: LogBuffer;
+  /** Where the stream goes on from; null until the first page is there. */
+  position: Position | null = null;
+  extent: LogExtent | null = null;
+  /** Of the first page. */
+  error: Error | null = null;
+  /** Where it was opened. */
+  place: LogPlace = NEWEST;
+  /** The line the reader is at; null while they follow the end. What must be let go is far from it. */
+  anchor: Position | null = null;
+  /** Lines that came live. */
+  liveCount = 0;
+  readonly #loading = new Map<string, Promise<void>>();
+  readonly #errors = new Map<string, Error>();
+  readonly #listeners = new Set<() => void>();
+  #version = 0;
+  #drawnAt = 0;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(agentId: string, query: LogQuery, filter: LogFilter) {
+    this.agentId = agentId;
+    this.query = query;
+    this.filter = filter;
+    this.buffer = new LogBuffer(!narrows(query));
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Another one after every change. */
+  readonly version = (): number => this.#version;
+
+  /** Loads the page there. The first one decides where the stream goes on from. */
+  open(place: LogPlace = NEWEST): Promise<void> {
+    if (this.position === null) this.place = place;
+    return this.#load(`open ${JSON.stringify(place)}`, async () => {
+      try {
+        const page = await this.#read(
+          place.kind === 'line' ? { around: place.position } : place.kind === 'time' ? { at: String(place.at) } : {},
+          FIRST_PAGE,
+        );
+        this.#take(page, runOf(page));
+        this.error = null;
+      } catch (error) {
+        this.error = error as Error;
+      }
+    });
+  }
+
+  /** The beginning of the log. */
+  openFirst(): Promise<void> {
+    return this.fill({ before: null, after: ORIGIN, lines: null, skipped: false }, 'above');
+  }
+
+  /** Loads a page of what is missing, next to what is above the gap or to what is below it. */
+  fill(gap: Gap, from: 'above' | 'below'): Promise<void> {
+    const { after, before } = gap;
+    const forward = before === null || (from === 'above' && after !== null);
+    const key = gapKey(gap);
+    return this.#load(key, async () => {
+      try {
+        this.#errors.delete(key);
+        const edge = (forward ? after : before) ?? ORIGIN;
+        const page = await this.#read({ [forward ? 'after' : 'before']: edge }, NEXT_PAGE);
+        this.#take(page, forward ? runAfter(edge, page) : runBefore(edge, page));
+      } catch (error) {
+        this.#errors.set(key, error as Error);
+      }
+    });
+  }
+
+  isLoading(gap?: Gap): boolean {
+    return gap === undefined ? this.#loading.size > 0 : this.#loading.has(gapKey(gap));
+  }
+
+  errorOf(gap: Gap): Error | null {
+    return this.#errors.get(gapKey(gap)) ?? null;
+  }
+
+  /** What the stream tells. It is matched here as the server matches what is stored. */
+  takeFrames(frames: readonly RowFrame[]): void {
+    const lines: LogLine[] = [];
+    for (const frame of frames) {
+      if (frame.event !== 'log') continue;
+      const { agentId: _, ...line } = frame.data;
+      this.#extend(line.line);
+      const whole = { ...line, position: frame.id };
+      if (matchesLine(this.filter, whole)) lines.push(whole);
+    }
+    const last = frames.at(-1);
+    if (!last) return;
+    this.buffer.append(lines, last.id);
+    this.buffer.trim(this.anchor);
+    this.liveCount += lines.length;
+    this.#drawSoon();
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#listeners.clear();
+  }
+
+  #load(key: string, work: () => Promise<void>): Promise<void> {
+    const busy = this.#loading.get(key);
+    if (busy) return busy;
+    const load = work().finally(() => {
+      this.#loading.delete(key);
+      this.#draw();
+    });
+    this.#loading.set(key, load);
+    this.#drawSoon();
+    return load;
+  }
+
+  #read(place: Record<string, string>, limit: number): Promise<LogPage> {
+    const params = paramsFromQuery(this.query);
+    for (const [name, value] of Object.entries(place)) params.set(name, value);
+    params.set('limit', String(limit));
+    return fetchJson<LogPage>(`/agents/${encodeURIComponent(this.agentId)}/logs?${params}`);
+  }
+
+  #take(page: LogPage, run: Run): void {
+    this.extent = page.log;
+    this.buffer.extend(page.log.firstLine, page.log.lastLine);
+    if (this.position === null) {
+      this.position = page.position;
+      this.buffer.beginLive(page.position);
+    }
+    this.buffer.insert(run);
+    this.buffer.trim(this.anchor);
+  }
+
+  #extend(line: number): void {
+    if (this.extent === null || line <= this.extent.lastLine) return;
+    const { lines, lastLine } = this.extent;
+    this.extent = { ...this.extent, lines: lines + line - lastLine, lastLine: line };
+  }
+
+  #drawSoon(): void {
+    if (this.#timer !== null) return;
+    const wait = this.#drawnAt + DRAW_EVERY_MS - performance.now();
+    if (wait <= 0) this.#draw();
+    else this.#timer = setTimeout(() => this.#draw(), wait);
+  }
+
+  #draw(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#drawnAt = performance.now();
+    this.#version += 1;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function gapKey({ after, before }: Gap): string {
+  return `${after}/${before}`;
+}
+
+/** What a page knows of the log: the newest one, or one around a place. */
+function runOf({ position, hasMore, hasNewer, lines, searchedTo }: LogPage): Run {
+  const from = hasMore ? (searchedTo ?? lines[0]?.position ?? position) : ORIGIN;
+  return { from, to: hasNewer ? (lines.at(-1)?.position ?? position) : position, lines };
+}
+
+function runBefore(edge: Position, { hasMore, lines, searchedTo }: LogPage): Run {
+  return { from: hasMore ? (searchedTo ?? lines[0]?.position ?? edge) : ORIGIN, to: edge, lines };
+}
+
+function runAfter(edge: Position, { position, hasMore, lines, searchedTo }: LogPage): Run {
+  return { from: edge, to: hasMore ? (searchedTo ?? lines.at(-1)?.position ?? edge) : position, lines };
+}

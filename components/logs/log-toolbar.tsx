@@ -1,0 +1,93 @@
+'use client';
+
+import { Download } from 'lucide-react';
+import type { RefObject } from 'react';
+import { API_BASE } from '@/lib/protocol/version';
+import { ComponentFilter } from './component-filter';
+import { LevelFilter } from './level-filter';
+import { type LogQuery, paramsFromQuery } from './log-query';
+import type { LogSettings } from './log-settings';
+import type { LogStore } from './log-store';
+import { SearchBar } from './search-bar';
+import { TimeFilter } from './time-filter';
+import type { useHits } from './use-hits';
+import { ViewMenu } from './view-menu';
+
+export interface LogToolbarProps {
+  agentId: string;
+  query: LogQuery;
+  onQuery: (query: LogQuery) => void;
+  settings: LogSettings;
+  search: RefObject<HTMLInputElement | null>;
+  hits: ReturnType<typeof useHits>;
+  isBusy: boolean;
+  error: Error | null;
+  onRetry: () => void;
+  store: LogStore | null;
+  follows: boolean;
+  onFollow: (follows: boolean) => void;
+  compact: boolean;
+}
+
+/** What of the log is shown, and how. */
+export function LogToolbar(props: LogToolbarProps) {
+  const { agentId, query, onQuery, settings, search, hits, isBusy, error, onRetry, store, follows, onFollow } = props;
+  return (
+    <div role="toolbar" aria-label="Log" className="shrink-0 border-line border-b">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 text-xs sm:px-4">
+        <SearchBar query={query} onQuery={onQuery} field={search} hits={hits} isBusy={isBusy} dims={settings.dims} />
+        <LevelFilter level={query.level} onLevel={(level) => onQuery({ ...query, level })} />
+        <ComponentFilter
+          agentId={agentId}
+          components={query.components}
+          onComponents={(components) => onQuery({ ...query, components })}
+        />
+        {!props.compact && (
+          <TimeFilter
+            from={query.from}
+            to={query.to}
+            isUtc={settings.isUtc}
+            onSpan={(from, to) => onQuery({ ...query, from, to })}
+          />
+        )}
+        <div className="ml-auto flex items-center gap-4">
+          <ViewMenu settings={settings} store={store} />
+          <a
+            href={`${API_BASE}/agents/${encodeURIComponent(agentId)}/logs/download?${paramsFromQuery(query)}`}
+            download
+            title="Download what is filtered"
+            className="hit text-ink-3 hover:text-ink"
+          >
+            <Download size={14} strokeWidth={1.75} aria-hidden="true" />
+            <span className="sr-only">Download what is filtered</span>
+          </a>
+          <button
+            type="button"
+            role="switch"
+            aria-checked={follows}
+            onClick={() => onFollow(!follows)}
+            className="hit flex items-center gap-1.5 text-ink-2 hover:text-ink"
+          >
+            <span
+              aria-hidden="true"
+              className={`relative h-3 w-5 rounded-full border transition-colors ${follows ? 'border-working bg-working' : 'border-ink-3'}`}
+            >
+              <span
+                className={`absolute top-px size-2 rounded-full transition-[left] ${follows ? 'left-[9px] bg-ground' : 'left-px bg-ink-3'}`}
+              />
+            </span>
+            Follow
+          </button>
+        </div>
+      </div>
+      {error !== null && (
+        <p role="alert" className="flex items-baseline gap-3 bg-failed-soft px-3 py-1 text-failed text-xs sm:px-4">
+          <span className="min-w-0 [overflow-wrap:anywhere]">{error.message}</span>
+          <button type="button" onClick={onRetry} className="shrink-0 underline">
+            Try again
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}

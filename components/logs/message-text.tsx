@@ -1,0 +1,30 @@
+import { clsx } from 'clsx';
+import { type MessagePiece, messagePieces } from './message-pieces';
+
+/** A message with its colours, its controls as signs, and what was searched for marked. */
+export function MessageText({ message, hits }: { message: string; hits: readonly [number, number][] }) {
+  const pieces = messagePieces(message, hits);
+  if (pieces.length === 1 && pieces[0] && isPlain(pieces[0])) return pieces[0].text;
+  return pieces.map((piece, at) => {
+    const { text, className, isControl, isHit } = piece;
+    if (isPlain(piece)) return text;
+    if (isHit) {
+      return (
+        // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
+        <mark key={at} className={clsx('log-hit', className)}>
+          {text}
+        </mark>
+      );
+    }
+    return (
+      // biome-ignore lint/suspicious/noArrayIndexKey: see above
+      <span key={at} className={isControl ? 'log-control' : (className ?? undefined)}>
+        {text}
+      </span>
+    );
+  });
+}
+
+function isPlain({ className, isControl, isHit }: MessagePiece): boolean {
+  return className === null && !isControl && !isHit;
+}

@@ -1,0 +1,23 @@
+'use client';
+
+import { ArrowDown } from 'lucide-react';
+import { useState, useSyncExternalStore } from 'react';
+import type { LogStore } from './log-store';
+import { countOf } from './log-words';
+
+/** The way back to the end, and how much has come there since the reader left it. */
+export function NewLines({ store, onEnd }: { store: LogStore; onEnd: () => void }) {
+  useSyncExternalStore(store.subscribe, store.version, () => 0);
+  const [leftAt] = useState(store.liveCount);
+  const count = store.liveCount - leftAt;
+  return (
+    <button
+      type="button"
+      onClick={onEnd}
+      className="-translate-x-1/2 absolute bottom-3 left-1/2 flex items-center gap-1.5 rounded-full bg-ink px-3 py-1 text-ground text-xs shadow-lg hover:bg-ink-2"
+    >
+      <ArrowDown size={13} aria-hidden="true" />
+      <span className="tabular">{count > 0 ? countOf(count, 'new line') : 'Jump to the end'}</span>
+    </button>
+  );
+}

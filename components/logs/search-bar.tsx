@@ -1,0 +1,145 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide-react';
+import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState } from 'react';
+import type { LogQuery } from './log-query';
+import { changeLogSettings } from './log-settings';
+import { countOf } from './log-words';
+import type { useHits } from './use-hits';
+
+/** So long after the last key the search begins. */
+const SEARCH_AFTER_MS = 250;
+
+/** What to look for in the messages, and the way from one hit to the next. */
+export function SearchBar(props: {
+  query: LogQuery;
+  onQuery: (query: LogQuery) => void;
+  field: RefObject<HTMLInputElement | null>;
+  hits: ReturnType<typeof useHits>;
+  isBusy: boolean;
+  dims: boolean;
+}) {
+  const { query, onQuery, field, hits, isBusy, dims } = props;
+  const [text, setText] = useState(query.text);
+  const [asked, setAsked] = useState(query.text);
+  // somebody else has changed it: the address, "show in context"
+  if (query.text !== asked) {
+    setAsked(query.text);
+    setText(query.text);
+  }
+  const search = useEffectEvent((wanted: string) => {
+    setAsked(wanted);
+    if (wanted !== query.text) onQuery({ ...query, text: wanted });
+  });
+  useEffect(() => {
+    const timer = setTimeout(() => search(text), SEARCH_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+
+  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
+    if (event.key === 'Enter' && text === query.text) void hits.step(event.shiftKey ? 1 : -1);
+    else if (event.key === 'Enter') onQuery({ ...query, text });
+    else if (event.key !== 'Escape') return;
+    else if (text === '') event.currentTarget.blur();
+    else setText('');
+    event.preventDefault();
+  };
+
+  const isSearched = query.text.trim() !== '';
+  return (
+    <search className="flex min-w-0 grow basis-64 items-center gap-2 sm:max-w-[480px]">
+      <span className="flex h-7 min-w-0 flex-1 items-center gap-1.5 rounded-md bg-raised px-2 focus-within:outline-2 focus-within:outline-accent">
+        <Search size={13} aria-hidden="true" className="shrink-0 text-ink-3" />
+        <input
+          ref={field}
+          type="search"
+          aria-label="Search log"
+          placeholder={query.isRegex ? 'Regular expression' : 'Search log'}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={onKeyDown}
+          autoComplete="off"
+          spellCheck={false}
+          className="min-w-0 flex-1 bg-transparent font-mono outline-none placeholder:font-sans placeholder:text-ink-3 [&::-webkit-search-cancel-button]:hidden"
+        />
+        {text !== '' && (
+          <button
+            type="button"
+            aria-label="Clear the search"
+            onClick={() => setText('')}
+            className="hit text-ink-3 hover:text-ink"
+          >
+            <X size={13} aria-hidden="true" />
+          </button>
+        )}
+        <Toggle
+          label="Regular expression"
+          isOn={query.isRegex}
+          onClick={() => onQuery({ ...query, text, isRegex: !query.isRegex })}
+        >
+          <Regex size={13} aria-hidden="true" />
+        </Toggle>
+      </span>
+      {isSearched && (
+        <>
+          <span role="status" className="tabular shrink-0 text-2xs text-ink-3">
+            {isBusy || hits.isSeeking ? 'Searching…' : hitWords(hits)}
+          </span>
+          <Step label="Previous hit" isDisabled={hits.count === 0} onClick={() => hits.step(-1)}>
+            <ChevronUp size={14} aria-hidden="true" />
+          </Step>
+          <Step label="Next hit" isDisabled={hits.count === 0} onClick={() => hits.step(1)}>
+            <ChevronDown size={14} aria-hidden="true" />
+          </Step>
+          <Toggle label="Show the other lines, dimmed" isOn={dims} onClick={() => changeLogSettings({ dims: !dims })}>
+            <span aria-hidden="true" className="text-2xs">
+              {dims ? 'all lines' : 'hits only'}
+            </span>
+          </Toggle>
+        </>
+      )}
+    </search>
+  );
+}
+
+function hitWords({ count, number, hasMore }: ReturnType<typeof useHits>): string {
+  const all = `${count.toLocaleString('en')}${hasMore ? '+' : ''}`;
+  if (number !== null) return `${number.toLocaleString('en')} of ${all}`;
+  return hasMore ? `${all} hits` : count === 0 ? 'No hit' : countOf(count, 'hit');
+}
+
+function Toggle(props: { label: string; isOn: boolean; onClick: () => void; children: React.ReactNode }) {
+  const { label, isOn, onClick, children } = props;
+  return (
+    <button
+      type="button"
+      aria-pressed={isOn}
+      aria-label={label}
+      title={label}
+      onClick={onClick}
+      className={clsx(
+        'hit shrink-0 rounded-sm px-0.5 hover:text-ink',
+        isOn ? 'bg-ink text-ground hover:text-ground' : 'text-ink-3',
+      )}
+    >
+      {children}
+    </button>
+  );
+}
+
+function Step(props: { label: string; isDisabled: boolean; onClick: () => void; children: React.ReactNode }) {
+  const { label, isDisabled, onClick, children } = props;
+  return (
+    <button
+      type="button"
+      aria-label={label}
+      title={`${label} (${label === 'Next hit' ? 'n' : 'N'})`}
+      disabled={isDisabled}
+      onClick={onClick}
+      className="hit shrink-0 text-ink-2 hover:text-ink disabled:text-line-strong"
+    >
+      {children}
+    </button>
+  );
+}

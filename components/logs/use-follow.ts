@@ -1,0 +1,77 @@
+'use client';
+
+import { type RefObject, useEffect, useEffectEvent } from 'react';
+
+/** Nearer to the end than this counts as at the end. Less than a turn of a mouse wheel, so that one leaves it. */
+const END_PX = 32;
+/** A scroll so soon after a wheel, a finger or a key was theirs; any other was the page's own. */
+const OWN_SCROLL_MS = 400;
+const KEYS_UP = new Set(['ArrowUp', 'PageUp', 'Home']);
+const KEYS = new Set([...KEYS_UP, 'ArrowDown', 'PageDown', 'End', ' ']);
+
+/**
+ * Tells whether the reader leaves the end of the log or comes back to it.
+ *
+ * What they do is told by the wheel, the finger, the bar or the key, not by the scroll that comes of it: while two
+ * thousand lines a second push the end away, a scroll alone says nothing.
+ */
+export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (follows: boolean) => void): void {
+  const tell = useEffectEvent(onFollow);
+  useEffect(() => {
+    const box = scroller.current;
+    if (!box) return;
+    let actedAt = Number.NEGATIVE_INFINITY;
+    let isHeld = false;
+    let touchY = 0;
+    const distance = () => box.scrollHeight - box.scrollTop - box.clientHeight;
+    const canLeave = () => box.scrollTop > 0 && box.scrollHeight > box.clientHeight;
+    const act = (isUp: boolean) => {
+      actedAt = performance.now();
+      if (isUp && canLeave()) tell(false);
+    };
+    const onWheel = (event: WheelEvent) => act(event.deltaY < 0);
+    const onKey = (event: KeyboardEvent) => {
+      if (KEYS.has(event.key)) act(KEYS_UP.has(event.key));
+    };
+    const onTouchStart = (event: TouchEvent) => {
+      touchY = event.touches[0]?.clientY ?? 0;
+    };
+    const onTouchMove = (event: TouchEvent) => {
+      const y = event.touches[0]?.clientY ?? touchY;
+      act(y > touchY);
+      touchY = y;
+    };
+    // The bar at its side: a press there is outside of what the box has inside.
+    const onDown = (event: PointerEvent) => {
+      isHeld = event.target === box && event.offsetX >= box.clientWidth;
+    };
+    const onUp = () => {
+      isHeld = false;
+    };
+    let before = box.scrollTop;
+    const onScroll = () => {
+      const isUp = box.scrollTop < before;
+      before = box.scrollTop;
+      if (!isHeld && performance.now() - actedAt > OWN_SCROLL_MS) return;
+      if (distance() <= END_PX) tell(true);
+      else if (isUp || isHeld) tell(false);
+    };
+    const passive = { passive: true };
+    box.addEventListener('wheel', onWheel, passive);
+    box.addEventListener('keydown', onKey);
+    box.addEventListener('touchstart', onTouchStart, passive);
+    box.addEventListener('touchmove', onTouchMove, passive);
+    box.addEventListener('pointerdown', onDown);
+    box.addEventListener('scroll', onScroll, passive);
+    addEventListener('pointerup', onUp);
+    return () => {
+      box.removeEventListener('wheel', onWheel);
+      box.removeEventListener('keydown', onKey);
+      box.removeEventListener('touchstart', onTouchStart);
+      box.removeEventListener('touchmove', onTouchMove);
+      box.removeEventListener('pointerdown', onDown);
+      box.removeEventListener('scroll', onScroll);
+      removeEventListener('pointerup', onUp);
+    };
+  }, [scroller]);
+}

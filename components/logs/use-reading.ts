@@ -1,0 +1,75 @@
+'use client';
+
+import { useEffect, useEffectEvent, useState, useSyncExternalStore } from 'react';
+import { useLiveClient } from '@/components/live/live-provider';
+import { formatTopic } from '@/lib/protocol/frames';
+import { filterOf, type LogQuery, paramsFromQuery } from './log-query';
+import { type LogPlace, LogStore } from './log-store';
+
+/** What no line is like: stands for a regex that the server, which says why, refuses too. */
+const NOTHING = { source: '', test: () => false, hits: () => [] };
+
+/**
+ * A reading of the agent's log by this query, kept current. While another one is loading, the one before it stays.
+ *
+ * @param query null while none is wanted
+ * @param place where it is to begin; asked when it does
+ */
+export function useReading(agentId: string, query: LogQuery | null, place: () => LogPlace) {
+  const [store, setStore] = useState<LogStore | null>(null);
+  const [resets, setResets] = useState(0);
+  const live = useLiveClient();
+  const begin = useEffectEvent(place);
+  const wanted = useEffectEvent(() => query);
+  const key = query === null ? null : `${resets} ${query.isRegex} ${paramsFromQuery(query)}`;
+
+  useEffect(() => {
+    const asked = wanted();
+    if (key === null || asked === null) {
+      setStore(null);
+      return;
+    }
+    let isOver = false;
+    openStore(agentId, asked, begin()).then((next) => {
+      if (!isOver) setStore(next);
+    });
+    return () => {
+      isOver = true;
+    };
+  }, [agentId, key]);
+
+  const position = useSyncExternalStore(
+    store?.subscribe ?? never,
+    () => store?.position ?? null,
+    () => null,
+  );
+  useEffect(() => {
+    if (store === null || position === null) return;
+    return live().subscribe(formatTopic({ kind: 'logs', agentId }), position, {
+      frames: (frames) => store.takeFrames(frames),
+      reset: () => setResets((count) => count + 1),
+    });
+  }, [live, agentId, store, position]);
+
+  const isCurrent = store !== null && query !== null && sameQuery(store.query, query);
+  return { store, isLoading: query !== null && !isCurrent };
+}
+
+const never = () => () => {};
+
+async function openStore(agentId: string, query: LogQuery, place: LogPlace): Promise<LogStore> {
+  let filter = filterOf(query, null);
+  if (query.isRegex && query.text !== '') {
+    const { compileLogRegex } = await import('@/lib/projections/log-regex');
+    const outcome = compileLogRegex(query.text);
+    filter = filterOf(query, outcome.kind === 'compiled' ? outcome.regex : NOTHING);
+  }
+  const store = new LogStore(agentId, query, filter);
+  if (place.kind === 'line') store.anchor = place.position;
+  await store.open(place);
+  return store;
+}
+
+function sameQuery(a: LogQuery, b: LogQuery): boolean {
+  return a.isRegex === b.isRegex && paramsFromQuery(a).toString() === paramsFromQuery(b).toString();
+}

@@ -1,0 +1,128 @@
+'use client';
+
+import type { Virtualizer } from '@tanstack/react-virtual';
+import { useCallback, useLayoutEffect, useMemo, useRef } from 'react';
+import type { Position } from '@/lib/protocol/position';
+import type { LogLine } from '@/lib/protocol/read-models';
+import type { LogStore } from './log-store';
+import { rowOf } from './use-log-rows';
+
+type Align = 'center' | 'start';
+
+/** Brings a place of the log into view, loading it first where need be. */
+export interface LogReveal {
+  line(position: Position): void;
+  /** The first line at that time or later. */
+  time(at: number): void;
+  first(): void;
+  end(): void;
+  /** The line the reader is at: the first that is whole in view. */
+  seen(): Position | null;
+  /** The line below or above this one, or near what is seen, brought into view. */
+  beside(position: Position | null, way: 1 | -1): LogLine | null;
+}
+
+export function useReveal(options: {
+  store: LogStore;
+  version: number;
+  virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>;
+  onFollow: (follows: boolean) => void;
+}): LogReveal {
+  const { store, version, virtualizer } = options;
+  const onFollow = useRef(options.onFollow);
+  onFollow.current = options.onFollow;
+  const wanted = useRef<{ row: () => number; align: Align } | null>(null);
+
+  const tryReveal = useCallback(() => {
+    if (wanted.current === null) return;
+    const { row, align } = wanted.current;
+    const index = row();
+    if (index < 0) return;
+    wanted.current = null;
+    virtualizer.scrollToIndex(index, { align });
+  }, [virtualizer]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
+  useLayoutEffect(tryReveal, [version, tryReveal]);
+
+  // A reading begins where it was opened.
+  useLayoutEffect(() => {
+    if (store.place.kind === 'newest') return;
+    wanted.current = { row: () => rowOf(store), align: store.place.kind === 'line' ? 'center' : 'start' };
+    tryReveal();
+  }, [store, tryReveal]);
+
+  const reveal = useMemo((): LogReveal => {
+    const { buffer } = store;
+    /** @param nearest the row to make do with when what was asked for turns out not to be there */
+    const show = (row: () => number, nearest: () => number, align: Align, load: () => Promise<void>) => {
+      onFollow.current(false);
+      wanted.current = { row, align };
+      if (row() >= 0) {
+        tryReveal();
+        return;
+      }
+      const asked = wanted.current;
+      void load().then(() => {
+        // once what came has been drawn
+        requestAnimationFrame(() => {
+          if (wanted.current !== asked) return;
+          wanted.current = { row: nearest, align };
+          tryReveal();
+          wanted.current = null;
+        });
+      });
+    };
+    return {
+      line(position) {
+        store.anchor = position;
+        show(
+          () => buffer.indexOf(position),
+          () => buffer.indexFrom(position),
+          'center',
+          () => store.open({ kind: 'line', position }),
+        );
+      },
+      time(at) {
+        const nearest = () => buffer.indexWhere((line) => line.occurredAt >= at);
+        // where lines are missing, the first one held after that time need not be the first there is
+        const row = () => {
+          const index = nearest();
+          const isSure = index > 0 ? buffer.lineAt(index - 1) !== null : buffer.older === null;
+          return isSure ? index : -1;
+        };
+        show(row, nearest, 'start', () => store.open({ kind: 'time', at }));
+      },
+      first() {
+        const row = () => (buffer.older === null && buffer.rowCount > 0 ? 0 : -1);
+        show(row, row, 'start', () => store.openFirst());
+      },
+      end() {
+        wanted.current = null;
+        onFollow.current(true);
+        virtualizer.scrollToEnd();
+        if (buffer.newer !== null) void store.open();
+      },
+      seen() {
+        const from = virtualizer.scrollOffset ?? 0;
+        const row = virtualizer.getVirtualItems().find(({ index, start }) => start >= from && buffer.lineAt(index));
+        return row ? (buffer.lineAt(row.index)?.position ?? null) : null;
+      },
+      beside(position, way) {
+        const held = position === null ? -1 : buffer.indexFrom(position);
+        const seen = this.seen();
+        const from = held >= 0 ? held + way : seen === null ? buffer.rowCount - 1 : buffer.indexOf(seen);
+        // over a gap, to the line behind it
+        const index = buffer.lineAt(from) === null ? from + way : from;
+        const line = buffer.lineAt(index);
+        if (line !== null) {
+          onFollow.current(false);
+          virtualizer.scrollToIndex(index, { align: 'auto' });
+        }
+        return line;
+      },
+    };
+  }, [store, virtualizer, tryReveal]);
+
+  return reveal;
+}

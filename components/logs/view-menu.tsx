@@ -1,0 +1,66 @@
+'use client';
+
+import { CopyButton } from '@/components/ui/copy-button';
+import { FilterPopover } from './filter-popover';
+import { changeLogSettings, type LogSettings } from './log-settings';
+import type { LogStore } from './log-store';
+import { countOf, plainLine } from './log-words';
+
+/** How lines look. The browser remembers it for every log. */
+export function ViewMenu({ settings, store }: { settings: LogSettings; store: LogStore | null }) {
+  const { isRelative, isUtc, wraps } = settings;
+  return (
+    <FilterPopover label="View" chosen={null} align="end">
+      <Choice
+        name="Time"
+        options={[
+          ['clock', !isRelative, { isRelative: false }],
+          ['how long ago', isRelative, { isRelative: true }],
+        ]}
+      />
+      <Choice
+        name="Zone"
+        options={[
+          ['local', !isUtc, { isUtc: false }],
+          ['UTC', isUtc, { isUtc: true }],
+        ]}
+      />
+      <Choice
+        name="Long lines"
+        options={[
+          ['cut off', !wraps, { wraps: false }],
+          ['wrapped', wraps, { wraps: true }],
+        ]}
+      />
+      {store !== null && store.buffer.lineCount > 0 && (
+        <CopyButton
+          label={`Copy the ${countOf(store.buffer.lineCount, 'line')} loaded`}
+          withLabel
+          text={() => [...store.buffer.lines()].map(plainLine).join('\n')}
+          className="mt-2"
+        />
+      )}
+    </FilterPopover>
+  );
+}
+
+function Choice(props: { name: string; options: [string, boolean, Partial<LogSettings>][] }) {
+  const { name, options } = props;
+  return (
+    <div role="radiogroup" aria-label={name} className="flex items-baseline gap-3 py-1">
+      <span className="w-[10ch] text-ink-3">{name}</span>
+      {options.map(([word, isChosen, change]) => (
+        <label key={word} className="flex items-center gap-1.5">
+          <input
+            type="radio"
+            name={`log-${name}`}
+            checked={isChosen}
+            onChange={() => changeLogSettings(change)}
+            className="accent-ink"
+          />
+          {word}
+        </label>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+import type { LogLevel, LogMarker } from '@/lib/protocol/envelope';
+import { MAX_RECORDS_PER_REQUEST } from '@/lib/protocol/limits';
+
+export interface WrittenLine {
+  message: string;
+  level?: LogLevel;
+  component?: string;
+  occurredAt?: number;
+  redacted?: number;
+  marker?: LogMarker;
+}
+
+/** An agent that writes a log to a live server over HTTP, as anyone without our runner would. */
+export class LogWriter {
+  readonly #server: { url: string; token: string };
+  readonly agentId: string;
+  #seq = 0;
+
+  constructor(server: { url: string; token: string }, agentId: string) {
+    this.#server = server;
+    this.agentId = agentId;
+  }
+
+  /** Resolves when all of it is acknowledged. */
+  async write(lines: readonly WrittenLine[]): Promise<void> {
+    for (let at = 0; at < lines.length; at += MAX_RECORDS_PER_REQUEST) {
+      await this.#send(lines.slice(at, at + MAX_RECORDS_PER_REQUEST));
+    }
+  }
+
+  /** `count` lines, `line <number>` from `first` on. */
+  numbered(count: number, first = 1): Promise<void> {
+    return this.write(Array.from({ length: count }, (_, at) => ({ message: `line ${first + at}` })));
+  }
+
+  async #send(lines: readonly WrittenLine[]): Promise<void> {
+    const now = Date.now();
+    const response = await fetch(`${this.#server.url}/api/v1/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${this.#server.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        producer: { id: this.agentId, epoch: 1 },
+        records: lines.map(({ occurredAt = now, level = 'info', component = 'test', ...rest }) => ({
+          kind: 'log',
+          seq: ++this.#seq,
+          agentId: this.agentId,
+          occurredAt,
+          log: { level, component, ...rest },
+        })),
+      }),
+    });
+    const answer = (await response.json()) as { rejected?: unknown[] };
+    if (!response.ok || answer.rejected?.length !== 0) throw new Error(`refused: ${JSON.stringify(answer)}`);
+  }
+}
