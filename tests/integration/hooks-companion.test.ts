@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { MessageItem, Task, Turn } from '@/lib/protocol/read-models';
+import type { MessageItem, SessionSummary, Task, Turn } from '@/lib/protocol/read-models';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Outbox } from '@/lib/runner/outbox/outbox';
@@ -233,6 +233,30 @@ describe('a message from the dashboard', () => {
     expect(commandId).toBeTruthy();
   });
 });
+
+test.each([
+  ['Stop', 'SessionEnd'],
+  ['SessionEnd', 'Stop'],
+])(
+  'a terminal that is left while its stop hook runs is done, its last word told, where %s comes first',
+  async (...order) => {
+    const { sessionId, hook, say } = await atWork();
+    await post(`/sessions/${sessionId}/messages`, { text: 'Still there?', clientId: 'c1' });
+    const content = [{ type: 'text', text: 'It is built.' }];
+    say({ type: 'assistant', message: { id: 'msg_last', stop_reason: 'end_turn', content } });
+    const more = { Stop: { stop_hook_active: false }, SessionEnd: { reason: 'prompt_input_exit' } };
+    const [first = 'Stop', second = 'Stop'] = order as (keyof typeof more)[];
+    const answers = [await hook(first, more[first]), await hook(second, more[second])];
+    // Nobody is there any more to be held for an answer.
+    if (first === 'SessionEnd') expect(answers).toEqual(['', '']);
+    const session = async () => ((await read(`/sessions/${sessionId}`)) as { session: SessionSummary }).session;
+    await eventually(async () => (await session()).state === 'done');
+    const turns = await turnsOf(sessionId);
+    expect(texts(turns).filter((text) => text === 'It is built.')).toHaveLength(1);
+    expect(turns.filter(({ state }) => state === 'open')).toEqual([]);
+    expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('finished');
+  },
+);
 
 test('a hook that died is told in the session it belongs to, and in the log', async () => {
   const { sessionId, home } = await atWork();

@@ -94,9 +94,11 @@ export class TranscriptAdapter {
   }
 
   ended(now: number, exit: ProcessExit): AdapterOutput[] {
+    // A turn that had said its last word was over, though no hook came to say so.
+    const last = this.#saidLastWord ? this.stopped(now) : [];
     this.#calls.clear();
     this.#answers = [];
-    return this.#tell(this.#adapter.ended(now, exit));
+    return [...last, ...this.#tell(this.#adapter.ended(now, exit))];
   }
 
   /** The rest of a transcript is the CLI's own bookkeeping: what it wrote for the model, and what it needs to resume. */

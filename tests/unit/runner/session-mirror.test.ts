@@ -238,6 +238,84 @@ describe('what no line says', () => {
     expect(mirror.openRunId).toBe('run-u2');
   });
 
+  describe('a session that is left while its stop hook is on its way', () => {
+    const answer = (text: string, uuid: string, stop_reason: string | null = 'end_turn') => ({
+      type: 'assistant',
+      uuid,
+      message: { id: `m-${uuid}`, stop_reason, content: [{ type: 'text', text }] },
+    });
+    const write = (line: object) => writeLine({ file: mainFile(firstSession()), text: JSON.stringify(line) });
+    const said = (events: AgUiEvent[]) => events.flatMap(({ delta }) => (delta === undefined ? [] : [delta]));
+    const ends = (events: AgUiEvent[]) =>
+      events.flatMap(({ type, name }) => (type.startsWith('RUN_') ? [type] : name === 'session:ended' ? [name] : []));
+
+    test('has finished its turn, when the hook comes behind the end', async () => {
+      const { mirror, events } = follow(firstSession());
+      write(prompt);
+      write(answer('Done.', 'a1'));
+      await mirror.step();
+      mirror.end('the terminal session was left');
+      now += 300;
+      await mirror.step();
+      mirror.stopped();
+      now += 600;
+      await mirror.step();
+      expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_FINISHED', 'session:ended']);
+      expect(said(events)).toEqual(['Go', 'Done.']);
+    });
+
+    test('has finished its turn, when the hook never comes and the agent had said its last word', async () => {
+      const { mirror, events } = follow(firstSession());
+      write(prompt);
+      write(answer('Done.', 'a1'));
+      await mirror.step();
+      mirror.end('the terminal session was left');
+      now += 600;
+      await mirror.step();
+      expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_FINISHED', 'session:ended']);
+      mirror.stopped();
+      await mirror.step();
+      expect(mirror.hasEnded).toBe(true);
+      expect(mirror.isBusy).toBe(false);
+      expect(ends(events)).toHaveLength(3);
+    });
+
+    test('was broken off, when the agent was in the middle of something', async () => {
+      const { mirror, events } = follow(firstSession());
+      write(prompt);
+      write(answer('I look.', 'a1', 'tool_use'));
+      await mirror.step();
+      mirror.end('the terminal session was left');
+      now += 600;
+      await mirror.step();
+      expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_ERROR', 'session:ended']);
+    });
+
+    test('has its last words told, however late they are written, and does not work again by them', async () => {
+      const { mirror, events } = follow(firstSession());
+      write(prompt);
+      await mirror.step();
+      mirror.end('the terminal session was left');
+      now += 600;
+      await mirror.step();
+      expect(mirror.isStill).toBe(false);
+      write(answer('Done, late.', 'a1'));
+      await mirror.step();
+      mirror.stopped();
+      await mirror.step();
+      expect(said(events)).toEqual(['Go', 'Done, late.']);
+      expect(mirror.openRunId).toBeNull();
+      expect(mirror.hasEnded).toBe(true);
+      expect(ends(events)).toEqual([
+        ...['RUN_STARTED', 'RUN_ERROR', 'session:ended'],
+        ...['RUN_STARTED', 'RUN_FINISHED', 'session:ended'],
+      ]);
+      now += 10_000;
+      await mirror.step();
+      expect(mirror.isStill).toBe(true);
+    });
+  });
+
   test('a request that stands in the terminal survives the mirror', async () => {
     const sessionId = firstSession();
     const file = mainFile(sessionId);

@@ -246,7 +246,7 @@ export class Companion {
   }
 
   #look(): void {
-    for (const mirror of this.#mirrors.values()) if (!mirror.hasEnded) void mirror.step();
+    for (const mirror of this.#mirrors.values()) if (!mirror.isStill) void mirror.step();
   }
 
   #lookForDead(): void {

@@ -61,6 +61,8 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
 ]);
 
 function stop(mirror: SessionMirror, input: Record<string, unknown>, { owed, inbox, log }: HookRouterOptions) {
+  // Two hooks that run at once arrive in either order: behind the session's end there is nobody to answer.
+  if (mirror.isLeft) return void mirror.stopped();
   const unseen = inbox.waitingFor(mirror.sessionId);
   const waiting = owed().filter(
     ({ messageId, sessionId }) =>

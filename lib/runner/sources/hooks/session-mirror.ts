@@ -31,6 +31,8 @@ export interface SessionMirrorOptions {
 const STILL_MS = 1_500;
 /** How long a session that has ended may still write. */
 const LAST_WORDS_MS = { still: 500, most: 3_000 };
+/** What a session writes this long after it has ended is nobody's any more. */
+const LATE_MS = 10_000;
 /** `busy` without an open turn, for this long: the hook that would have said idle was killed. */
 const STUCK_MS = 5_000;
 
@@ -49,6 +51,7 @@ export class SessionMirror {
   #stoppedAt: number | null = null;
   #failure: string | null = null;
   #ending: { reason: string; at: number } | null = null;
+  #ended: { reason: string; at: number } | null = null;
   #offered: string[] = [];
   /** Answered by a turn that finished: owed no more, whatever the snapshot still says. */
   readonly #answered = new Set<string>();
@@ -72,6 +75,16 @@ export class SessionMirror {
 
   get hasEnded(): boolean {
     return this.#state.ended;
+  }
+
+  /** The session was left: nobody is there to be held for anything. */
+  get isLeft(): boolean {
+    return this.#ending !== null || this.#state.ended;
+  }
+
+  /** It has ended, and what a late hook or a slow disk may bring has had its time. */
+  get isStill(): boolean {
+    return this.#state.ended && (this.#ended === null || this.#now() - this.#ended.at >= LATE_MS);
   }
 
   get pid(): number | null {
@@ -121,6 +134,8 @@ export class SessionMirror {
 
   began(): void {
     this.#ending = null;
+    this.#ended = null;
+    this.#stoppedAt = null;
     this.#do(() => {
       this.#state.ending = null;
       this.#state.ended = false;
@@ -195,8 +210,13 @@ export class SessionMirror {
       this.#state.ending = null;
       if (this.#state.ended) return;
       this.#state.ended = true;
+      this.#ended = { reason, at: now };
       this.#dropOffer();
       this.#tell(this.#adapter.ended(now, { reason }), true);
+    }
+    // Its last words came behind its end: they are told, and the session has ended all the same.
+    if (this.#state.ended && this.#adapter.openRunId !== null) {
+      this.#tell(this.#adapter.ended(now, { reason: this.#ended?.reason ?? 'the terminal session was left' }), true);
     }
   }
 
