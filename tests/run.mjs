@@ -47,7 +47,7 @@ const STAGES = {
     const sdk = ensureAgentSdk();
     if ('missing' in sdk) return failed(sdk.missing);
     process.env.INTERLUDE_CLAUDE_SDK_DIR = sdk.folder;
-    return vitest('agents', 'tests/vitest.e2e.config.ts');
+    return vitest('agents', 'tests/vitest.faults.config.ts');
   },
 };
 

@@ -8,7 +8,7 @@ export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
   test: {
-    include: ['tests/e2e/**/*.test.ts', 'tests/agents/**/*.test.ts'],
+    include: ['tests/e2e/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 90_000,
     expect: { poll: { timeout: 15_000 } },

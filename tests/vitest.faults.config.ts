@@ -3,12 +3,12 @@ import { defineConfig } from 'vitest/config';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Whole processes that are killed, starved and lied to. Two files at a time: most of it is waiting for processes. */
+/** Whole processes that are killed, starved and lied to, or real agents. Two files at a time: most of it is waiting. */
 export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
   test: {
-    include: ['tests/faults/**/*.test.ts'],
+    include: ['tests/faults/**/*.test.ts', 'tests/agents/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 90_000,
     maxWorkers: 2,

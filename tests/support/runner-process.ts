@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { withinPatience } from './patience';
 
 const program = fileURLToPath(new URL('./work-runner.mts', import.meta.url));
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -11,6 +12,8 @@ export class WorkRunner {
   readonly #start: () => ChildProcess;
   #child: ChildProcess;
   #acknowledged = 0;
+  /** What its outbox last said of itself. */
+  #outbox = 'has not spoken yet';
   #steps: number | null = null;
   #finishing = false;
   #failure: Error | null = null;
@@ -61,7 +64,8 @@ export class WorkRunner {
 
   #launch(): ChildProcess {
     const child = this.#start();
-    child.on('message', (told: { acknowledged?: number; steps?: number }) => {
+    child.on('message', (told: { acknowledged?: number; steps?: number; outbox?: string }) => {
+      this.#outbox = told.outbox ?? this.#outbox;
       this.#acknowledged = told.acknowledged ?? this.#acknowledged;
       this.#steps = told.steps ?? this.#steps;
       this.#tell();
@@ -77,7 +81,8 @@ export class WorkRunner {
   async #until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       if (this.#failure) throw this.#failure;
-      await new Promise<void>((resolve) => this.#watchers.add(resolve));
+      const standing = () => `the runner ${this.agentId} stands at ${this.#acknowledged}; its outbox: ${this.#outbox}`;
+      await withinPatience(standing, new Promise<void>((resolve) => this.#watchers.add(resolve)));
     }
   }
 

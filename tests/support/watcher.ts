@@ -4,6 +4,7 @@ import { EMPTY_TRANSCRIPT, foldTranscript, type TranscriptState } from '@/lib/pr
 import type { Frame, SessionEventData } from '@/lib/protocol/frames';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { AgentSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
+import { withinPatience } from './patience';
 
 /**
  * A dashboard that stays open through everything: one stream that is resumed by Last-Event-ID whenever it breaks, and
@@ -25,6 +26,7 @@ export class Watcher {
   #position: Position = '0';
   #reached: Position = '0';
   #failure: unknown = null;
+  #phase: 'waiting to connect' | 'connecting' | 'reading' = 'waiting to connect';
   readonly #url: string;
   readonly #token: string;
   readonly #end = new AbortController();
@@ -45,7 +47,8 @@ export class Watcher {
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       if (this.#failure) throw this.#failure;
-      await new Promise<void>((resolve) => this.#watchers.add(resolve));
+      const standing = () => `the watcher stands at ${this.#position}, ${this.#phase} (connection ${this.connections})`;
+      await withinPatience(standing, new Promise<void>((resolve) => this.#watchers.add(resolve)));
     }
   }
 
@@ -56,7 +59,9 @@ export class Watcher {
   async #watch(): Promise<void> {
     try {
       while (!this.#end.signal.aborted) {
+        this.#phase = 'connecting';
         await this.#connect();
+        this.#phase = 'waiting to connect';
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     } catch (error) {
@@ -73,6 +78,7 @@ export class Watcher {
     if (response === null || response.status === 503) return; // it is down, or not up yet
     if (response.status !== 200) throw new Error(`the stream was refused: ${await response.text()}`);
     this.connections += 1;
+    this.#phase = 'reading';
     const decoder = new TextDecoder();
     const parser = createParser({
       onEvent: ({ id, event, data }) => this.#take({ id, event, data: JSON.parse(data) } as Frame),

@@ -14,7 +14,8 @@ const outbox = await Outbox.open(file, {
   producerId: agentId,
   agentId,
   endpoint: async () => ({ url, token: process.env.RUNNER_TOKEN }),
-  onStatus: ({ lastSeq, waiting }) => process.send?.({ acknowledged: lastSeq - waiting }),
+  onStatus: ({ lastSeq, waiting, state, trouble }) =>
+    process.send?.({ acknowledged: lastSeq - waiting, outbox: JSON.stringify({ state, trouble, waiting }) }),
   onNotice: (notice) => process.stderr.write(`${agentId}: ${notice.message}\n`),
 });
 

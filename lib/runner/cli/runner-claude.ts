@@ -20,6 +20,7 @@ import {
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
 import { findConversation } from '@/lib/runner/sources/claude/conversation-file';
 import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
+import { withDeadline } from '@/lib/runner/with-deadline';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { dataDir, serverEndpoint, serverKey } from './local-server';
@@ -125,7 +126,7 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
     outbox.kick();
     await host.start();
     // Whoever follows the address finds the session, unless there is nobody to show it.
-    await outbox.settled(AbortSignal.any([ends, AbortSignal.timeout(ARRIVAL_MS)]));
+    await withDeadline(ARRIVAL_MS, ends, (until) => outbox.settled(until));
     const { url } = await endpoint();
     process.stdout.write(`${url.replace(/\/+$/, '')}/sessions/${encodeURIComponent(memory.sessionId)}\n`);
     await fired(AbortSignal.any([ends, over.signal]));

@@ -1,3 +1,5 @@
+import { withDeadline } from '@/lib/runner/with-deadline';
+
 /**
  * What the agent owes, in memory, so that the end of a turn never waits for the server.
  *
@@ -78,7 +80,7 @@ export class Snapshot<Item extends object> {
     const { fetch, parse, onError, onChange, timeoutMs = 5_000 } = this.#options;
     if (this.#stopped.signal.aborted) return;
     try {
-      const answer = await fetch(AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(timeoutMs)]));
+      const answer = await withDeadline(timeoutMs, this.#stopped.signal, fetch);
       const list = Array.isArray(answer) ? answer : [];
       const items = list.map(parse).filter((item) => item !== null);
       this.#refreshedAt = Date.now();

@@ -3,6 +3,7 @@ import { gzip } from 'node:zlib';
 import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
 import type { ErrorBody } from '@/lib/protocol/errors';
 import { API_BASE } from '@/lib/protocol/version';
+import { withDeadline } from '@/lib/runner/with-deadline';
 import type { QueuedRow } from './store';
 
 /**
@@ -44,18 +45,16 @@ export async function send({ endpoint, producer, rows, timeoutMs, signal }: Send
     const records = rows.map((row) => `{"seq":${row.seq},${row.body.slice(1)}`);
     const text = `{"producer":${JSON.stringify(producer)},"records":[${records.join(',')}]}`;
     const zip = text.length > COMPRESS_FROM_BYTES;
-    const response = await fetch(target, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        ...(zip ? { 'content-encoding': 'gzip' } : {}),
-        ...(token ? { authorization: `Bearer ${token}` } : {}),
-      },
-      body: zip ? new Uint8Array(await compress(text, { level: 1 })) : text,
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    const body = zip ? new Uint8Array(await compress(text, { level: 1 })) : text;
+    const headers = {
+      'content-type': 'application/json',
+      ...(zip ? { 'content-encoding': 'gzip' } : {}),
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+    };
+    return await withDeadline(timeoutMs, signal, async (deadline) => {
+      const response = await fetch(target, { method: 'POST', headers, body, redirect: 'manual', signal: deadline });
+      return meaning(response, await response.text(), target);
     });
-    return meaning(response, await response.text(), target);
   } catch (error) {
     return { kind: 'unavailable', message: connectionMessage(error), retryAfterMs: null };
   }

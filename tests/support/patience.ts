@@ -1,0 +1,21 @@
+/** Longer than the longest wait between two tries of an outbox or a stream, several times over. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Waits for something that must come soon, and says where it stands when it does not: a test that merely times out
+ * tells nobody who of many processes it was that stood still.
+ */
+export async function withinPatience<Result>(standing: () => string, wait: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`nothing came for ${PATIENCE_MS / 1_000} s: ${standing()}`)),
+      PATIENCE_MS,
+    );
+  });
+  try {
+    return await Promise.race([wait, patience]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
