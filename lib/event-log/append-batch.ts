@@ -23,6 +23,7 @@ export async function appendBatch(transaction: WriteTransaction, batch: BatchRow
     },
     ...eventStatements(batch),
     ...logStatements(batch),
+    ...insightStatements(batch),
     ...quarantineStatements(batch),
     ...turnStatements(batch),
     ...folded,
@@ -114,6 +115,20 @@ function logStatements({ logLines, agentLogs, receivedAt }: BatchRows): InStatem
             SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
             ON CONFLICT (agent_id) DO UPDATE SET last_line = excluded.last_line, bytes = excluded.bytes`,
       args: [JSON.stringify(logs)],
+    },
+  ];
+}
+
+function insightStatements({ insights }: BatchRows): InStatement[] {
+  if (insights.length === 0) return [];
+  const rows = insights.map((row) =>
+    storable([row.position, row.agentId, row.sessionId, row.kind, row.subject, row.detail, row.occurredAt]),
+  );
+  return [
+    {
+      sql: `INSERT INTO insights (position, agent_id, session_id, kind, subject, detail, occurred_at)
+            SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6 FROM json_each(?1)`,
+      args: [JSON.stringify(rows)],
     },
   ];
 }

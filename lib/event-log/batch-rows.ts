@@ -15,6 +15,7 @@ export interface BatchRows {
   logLines: LogLineRow[];
   /** Of the agents that wrote lines: how far their logs go now. */
   agentLogs: { agentId: string; log: AgentLog }[];
+  insights: InsightRow[];
   quarantine: QuarantineRow[];
   turns: { sessionId: string; header: TurnHeader }[];
   removedTurns: { sessionId: string; turnId: string }[];
@@ -75,6 +76,19 @@ export interface AgentLog {
   lastLine: number;
   /** UTF-8 bytes of the messages that are kept. */
   bytes: number;
+}
+
+/** A failure around an agent that wants a person's look. */
+export interface InsightRow {
+  /** That of the log line that tells it. */
+  position: number;
+  agentId: string;
+  /** Null where no session of the agent is known to be meant. */
+  sessionId: string | null;
+  kind: string;
+  subject: string;
+  detail: string;
+  occurredAt: number;
 }
 
 export interface QuarantineRow {

@@ -28,6 +28,8 @@ export interface BatchScope {
   producerId: string;
   sessionIds: string[];
   agentIds: string[];
+  /** Agents whose sessions that are not done must all be known: something failed around them. */
+  openSessionsOf: string[];
   /** Agents whose log is written to. */
   logAgentIds: string[];
   taskIds: { sessionId: string; taskId: string }[];
@@ -67,10 +69,11 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const latestAt = scope.wokenSessionIds.length === 0 ? -1 : read(selectLatestTasks(scope.wokenSessionIds));
   const runningAt = scope.endedSessionIds.length === 0 ? -1 : read(selectRunningTasks(scope.endedSessionIds));
   const siblingsAt = scope.allProducerSessions ? read(selectProducerSessions(scope.producerId)) : -1;
+  const openAt = scope.openSessionsOf.length === 0 ? -1 : read(selectOpenSessions(scope.openSessionsOf));
   const logsAt = scope.logAgentIds.length === 0 ? -1 : read(selectLogs(scope.logAgentIds));
   const results = await transaction.batch(statements);
 
-  const sessions = [...rowsOf(results, 2), ...rowsOf(results, siblingsAt)].map(sessionChangeFromRow);
+  const sessions = [2, siblingsAt, openAt].flatMap((at) => rowsOf(results, at)).map(sessionChangeFromRow);
   const owed = [obligationsAt, ...settledIn].flatMap((at) => rowsOf(results, at)).map(obligationFromRow);
   const [counter] = rowsOf(results, 0);
   const [producer] = rowsOf(results, 1);
@@ -167,6 +170,14 @@ function selectProducerSessions(producerId: string): InStatement {
     sql: `SELECT s.* FROM producer_sessions AS p CROSS JOIN sessions AS s ON s.id = p.session_id
           WHERE p.producer_id = ? ORDER BY s.id`,
     args: [producerId],
+  };
+}
+
+function selectOpenSessions(agentIds: string[]): InStatement {
+  return {
+    sql: `SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.agent_id = wanted.value
+          WHERE s.state <> 'done' ORDER BY s.id`,
+    args: [JSON.stringify(agentIds)],
   };
 }
 

@@ -53,6 +53,7 @@ export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): 
   const sessionIds = new Set<string>();
   const agentIds = new Set<string>();
   const logAgentIds = new Set<string>();
+  const openSessionsOf = new Set<string>();
   const taskIds: BatchScope['taskIds'] = [];
   const seenTasks = new Set<string>();
   const entries = new Map<string, EventEntry[]>();
@@ -66,7 +67,12 @@ export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): 
     if (!judgement.taken) continue;
     const { record } = judgement;
     if (record.kind === 'lost' && sessionId === null) allProducerSessions = true;
-    if (record.kind === 'log') logAgentIds.add(record.agentId);
+    if (record.kind === 'log') {
+      const { insight } = record.log;
+      logAgentIds.add(record.agentId);
+      if (insight?.sessionId !== undefined) sessionIds.add(insight.sessionId);
+      else if (insight !== undefined) openSessionsOf.add(record.agentId);
+    }
     if (record.kind !== 'event') continue;
     const entry = { position: '0', occurredAt: 0, receivedAt: 0, event: record.event };
     const known = entries.get(record.sessionId);
@@ -89,6 +95,7 @@ export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): 
     sessionIds: [...sessionIds],
     agentIds: [...agentIds],
     logAgentIds: [...logAgentIds],
+    openSessionsOf: [...openSessionsOf],
     taskIds,
     endedSessionIds: [...endedSessionIds],
     wokenSessionIds: [...wokenSessionIds],

@@ -1,5 +1,5 @@
 import { columnText } from '@/db/column-text';
-import type { BatchRows, EventRow, QuarantineRow, SessionChange } from '@/lib/event-log/batch-rows';
+import type { BatchRows, EventRow, InsightRow, QuarantineRow, SessionChange } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, taskEventId } from '@/lib/projections/event-fields';
 import { heardLevel } from '@/lib/projections/log-level';
@@ -8,6 +8,7 @@ import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import {
   type IngestAnswer,
   type IngestRecord,
+  type LogRecord,
   type LostRecord,
   type ProducerRef,
   SERVER_PRODUCER_ID,
@@ -18,6 +19,7 @@ import { CLOCK_SKEW_MS } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 import { AgentLedger } from './agent-ledger';
+import { insightRow } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
@@ -68,6 +70,7 @@ class BatchDraft {
   readonly #taskHomes = new Map<string, Set<string>>();
   readonly #events: EventRow[] = [];
   readonly #logs: LogTally;
+  readonly #insights: InsightRow[] = [];
   readonly #quarantine: QuarantineRow[] = [];
   #position: number;
 
@@ -101,6 +104,7 @@ class BatchDraft {
         return;
       case 'log':
         this.#logs.add(this.#next(), record);
+        this.#mark(record);
         return;
       case 'status':
         this.#observe(record);
@@ -153,7 +157,7 @@ class BatchDraft {
 
   finish(): Omit<BatchRows, 'source' | 'receivedAt'> {
     const projections = [...this.#sessions.values()]
-      .filter((session) => session.before === null || session.entries.length > 0)
+      .filter(({ before, entries, insights }) => before === null || entries.length > 0 || insights > 0)
       .map((session) => {
         const tasks = this.#state.tasks.get(session.id) ?? [];
         const owed = this.#state.obligations.get(session.id) ?? [];
@@ -186,6 +190,7 @@ class BatchDraft {
       folds: projections.flatMap((projection) => projection.folds),
       logLines: this.#logs.lines,
       agentLogs: this.#logs.changed(),
+      insights: this.#insights,
       quarantine: this.#quarantine,
       turns: tag((projection) => projection.turns).map(({ sessionId, value }) => ({ sessionId, header: value })),
       removedTurns: tag((projection) => projection.removedTurnIds).map(({ sessionId, value }) => ({
@@ -244,12 +249,13 @@ class BatchDraft {
       before,
       startedAt: before.summary.startedAt,
       entries: [],
+      insights: 0,
     });
   }
 
   /** The session, which belongs to `agentId` from now on if it belonged to nobody. */
   #claim(id: string, agentId: string, at: number): SessionBatch {
-    return this.#session(id) ?? this.#remember({ id, agentId, before: null, startedAt: at, entries: [] });
+    return this.#session(id) ?? this.#remember({ id, agentId, before: null, startedAt: at, entries: [], insights: 0 });
   }
 
   #remember(session: SessionBatch): SessionBatch {
@@ -263,6 +269,30 @@ class BatchDraft {
     return [...ids]
       .map((id) => this.#session(id))
       .filter((session) => session !== null && session.agentId === agentId) as SessionBatch[];
+  }
+
+  /**
+   * What failed is marked on the session it says, if that is the agent's own; what says none may concern each of its
+   * sessions that is not done.
+   */
+  #mark(record: LogRecord): void {
+    const { agentId, log } = record;
+    const { insight } = log;
+    const named = insight?.sessionId === undefined ? null : this.#session(insight.sessionId);
+    const own = named?.agentId === agentId ? named : null;
+    const row = insightRow(this.#position, record, own?.id ?? null);
+    if (row === null) return;
+    this.#insights.push(row);
+    this.#agents.see(agentId).insightCount += 1;
+    const concerned = own !== null ? [own] : insight?.sessionId === undefined ? this.#openSessionsOf(agentId) : [];
+    for (const session of concerned) session.insights += 1;
+  }
+
+  #openSessionsOf(agentId: string): SessionBatch[] {
+    const ids = new Set([...this.#state.sessions.keys(), ...this.#sessions.keys()]);
+    return [...ids]
+      .map((id) => this.#session(id))
+      .filter((one): one is SessionBatch => one?.agentId === agentId && one.before?.summary.state !== 'done');
   }
 
   #observe({ agentId, occurredAt, status }: StatusRecord): void {

@@ -24,6 +24,8 @@ export interface SessionBatch {
   startedAt: number;
   /** Its events of this batch in position order, each with the row it becomes. */
   entries: { entry: EventEntry; row: EventRow }[];
+  /** Failures around it that this batch tells of. */
+  insights: number;
 }
 
 export interface SessionProjection {
@@ -91,6 +93,7 @@ export function projectSession(
     changedTasks.map((task) => ({ before: known.get(task.position) ?? null, after: task })),
     owed.changes,
   );
+  after.summary.insightCount += session.insights;
   const announcedAt = session.before?.memory.announcedAt;
   const announces =
     announcedAt === undefined || differsForReaders(before, after) || receivedAt - announcedAt >= QUIET_ANNOUNCE_MS;

@@ -40,3 +40,5 @@ export const MAX_LOG_SEARCH_LENGTH = 1000;
 export const MAX_REGEX_PROGRAM = 300;
 /** How long debug is asked for, unless the request says otherwise. */
 export const DEBUG_TTL_SECONDS = 15 * 60;
+/** How much of its line an insight quotes, in UTF-16 code units. */
+export const MAX_INSIGHT_DETAIL = 2000;

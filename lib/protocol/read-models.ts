@@ -256,6 +256,15 @@ export interface Insight {
   seenAt: number | null;
 }
 
+/** `POST /agents/:id/insights/seen` */
+export interface InsightsSeen {
+  /** How many this request marked. */
+  seen: number;
+  /** How many are left. */
+  unseen: number;
+  position: Position;
+}
+
 /** One outbox, as the server knows it. */
 export interface ProducerSummary {
   id: string;

@@ -3,6 +3,7 @@ import { liveServer, type ServerTarget } from '../support/server-target';
 import { describeAccessContract } from './access-contract';
 import { describeCommandsContract } from './commands-contract';
 import { describeIngestContract } from './ingest-contract';
+import { describeInsightsContract } from './insights-contract';
 import { describeLogLevelContract } from './log-level-contract';
 import { describeLogsContract } from './logs-contract';
 import { describeObligationsContract } from './obligations-contract';
@@ -87,6 +88,7 @@ describe('a server that stops', () => {
 });
 describeCommandsContract('next start', shared);
 describeLogLevelContract('next start', shared);
+describeInsightsContract('next start', shared);
 describeObligationsContract('next start', shared);
 describeLogsContract('next start', shared);
 describeTurnAtContract('next start', shared);

@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { MessageItem, SessionSummary, Task, Turn } from '@/lib/protocol/read-models';
+import type { AgentDetail, LogPage, MessageItem, SessionSummary, Task, Turn } from '@/lib/protocol/read-models';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Outbox } from '@/lib/runner/outbox/outbox';
@@ -42,8 +45,9 @@ async function terminal(agentId: string = randomUUID()): Promise<Terminal> {
     home,
     async connect() {
       const outbox = await Outbox.open(join(home, 'outbox.db'), { producerId: `${agentId}/p`, agentId, endpoint });
-      const logger = createLogger({ agentId, dir: join(home, 'logs') });
-      const companion = new Companion({
+      let companion: Companion | null = null;
+      const logger = createLogger({ agentId, dir: join(home, 'logs'), onRecord: (entry) => companion?.logged(entry) });
+      companion = new Companion({
         agentId,
         runnerId: randomUUID(),
         startedAt: Date.now(),
@@ -54,7 +58,8 @@ async function terminal(agentId: string = randomUUID()): Promise<Terminal> {
         onOver: () => undefined,
       });
       await companion.start();
-      close = async () => void (await companion.close(5_000));
+      const started = companion;
+      close = async () => void (await started.close(5_000));
     },
     async disconnect() {
       const closing = close;
@@ -266,6 +271,48 @@ test('a hook that died is told in the session it belongs to, and in the log', as
   const path = '/hook-fatal?hook=Stop&error=exit%203:%20read+the+input';
   expect((await fetch(control?.url + path, { method: 'POST', headers, body })).status).toBe(200);
   await eventually(async () => JSON.stringify(await turnsOf(sessionId)).includes('The Stop hook failed (exit 3'));
+});
+
+test('a hook that died wants a look: of the session it says, and of the agent', async () => {
+  const agentId = randomUUID();
+  const { sessionId, home } = await atWork(agentId);
+  const control = await readControlFile(controlPath(home, 'hooks'));
+  const headers = { authorization: `Bearer ${control?.secret}` };
+  const body = JSON.stringify({ session_id: sessionId });
+  const path = '/hook-fatal?hook=Stop&error=exit%203:%20API_KEY=abc123def456';
+  expect((await fetch(control?.url + path, { method: 'POST', headers, body })).status).toBe(200);
+  const agent = () => read(`/agents/${agentId}`) as Promise<AgentDetail>;
+  const [insight] = await eventually(async () => {
+    const { insights } = await agent();
+    return insights.length > 0 && insights;
+  });
+  expect(insight).toMatchObject({
+    kind: 'hook_fatal',
+    subject: 'Stop',
+    sessionId,
+    detail: 'exit 3: API_KEY=[redacted: api-key]',
+    seenAt: null,
+  });
+  const { lines } = (await read(`/agents/${agentId}/logs?level=fatal`)) as LogPage;
+  expect(lines).toMatchObject([{ position: insight?.position, component: 'hook:Stop', level: 'fatal', redacted: 1 }]);
+  const { session } = (await read(`/sessions/${sessionId}`)) as { session: SessionSummary };
+  expect([session.insightCount, (await agent()).agent.insightCount]).toEqual([1, 1]);
+});
+
+test('the real hook, dying before it knows its session, marks all that its agent has open', async () => {
+  const agentId = randomUUID();
+  const { sessionId, home } = await atWork(agentId);
+  const broken = await tempDir();
+  writeFileSync(join(broken, 'cat'), '#!/bin/sh\nexit 3\n', { mode: 0o755 });
+  const script = fileURLToPath(new URL('../../lib/runner/hooks/hook.sh', import.meta.url));
+  const env = { PATH: `${broken}${delimiter}${process.env.PATH}` } as unknown as NodeJS.ProcessEnv;
+  const child = spawn('/bin/sh', [script, 'Stop', home], { env, stdio: ['pipe', 'ignore', 'ignore'] });
+  const code = await new Promise((resolve) => child.once('exit', resolve));
+  expect(code).toBe(0);
+  const session = async () => ((await read(`/sessions/${sessionId}`)) as { session: SessionSummary }).session;
+  await eventually(async () => (await session()).insightCount === 1);
+  const { insights } = (await read(`/agents/${agentId}`)) as AgentDetail;
+  expect(insights).toMatchObject([{ subject: 'Stop', sessionId: null, detail: 'exit 3: read the input' }]);
 });
 
 test('a session whose terminal died is told to have ended', { timeout: 30_000 }, async () => {

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AgentDetail, SessionDetail } from '@/lib/protocol/read-models';
+import { errorOf, ingest, marker, record } from '../support/ingest-target';
+import type { ServerTarget } from '../support/server-target';
+
+/** Failures around an agent: told in its log, marked on its sessions, and gone from there once somebody has looked. */
+export function describeInsightsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+  describe(`failures around an agent, ${name}`, () => {
+    let target: ServerTarget;
+    let serial = 0;
+    let id = '';
+    let seq = 0;
+
+    beforeAll(async () => {
+      target = await makeTarget();
+    });
+    afterAll(() => target.close());
+    const test = (title: string, run: () => Promise<void>) =>
+      it(title, async () => {
+        serial += 1;
+        id = `insight-${serial}`;
+        seq = 0;
+        await run();
+      });
+
+    const says = (sessionId: string) => ingest(target, [marker(++seq, { agentId: id, sessionId })], 1, id);
+    const ends = (sessionId: string) => {
+      const event = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'left' } };
+      return ingest(target, [record(++seq, { agentId: id, sessionId, event })], 1, id);
+    };
+    const fails = (insight: Record<string, unknown> = {}, more: Record<string, unknown> = {}) => {
+      const log = {
+        level: 'fatal',
+        component: 'hook:Stop',
+        message: 'exit 3: read the input',
+        insight: { kind: 'hook_fatal', subject: 'Stop', ...insight },
+        ...more,
+      };
+      return ingest(target, [record(++seq, { kind: 'log', agentId: id, sessionId: undefined, log })], 1, id);
+    };
+    const agent = async () => (await (await target.get(`/api/v1/agents/${id}`)).json()) as AgentDetail;
+    const marks = async (sessionId: string) =>
+      ((await (await target.get(`/api/v1/sessions/${encodeURIComponent(sessionId)}`)).json()) as SessionDetail).session
+        .insightCount;
+    const see = (body: unknown, agentId = id) =>
+      target.send(`/api/v1/agents/${agentId}/insights/seen`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+
+    test('are listed with the agent, and mark the session they say', async () => {
+      await says(`${id}/1`);
+      await says(`${id}/2`);
+      await fails({ sessionId: `${id}/1` });
+      const { agent: row, insights } = await agent();
+      expect(row.insightCount).toBe(1);
+      expect(insights).toEqual([
+        {
+          position: expect.any(String),
+          agentId: id,
+          sessionId: `${id}/1`,
+          kind: 'hook_fatal',
+          subject: 'Stop',
+          detail: 'exit 3: read the input',
+          occurredAt: expect.any(Number),
+          seenAt: null,
+        },
+      ]);
+      const { lines } = await (await target.get(`/api/v1/agents/${id}/logs`)).json();
+      expect(lines.at(-1)).toMatchObject({ position: insights[0]?.position, level: 'fatal' });
+      expect([await marks(`${id}/1`), await marks(`${id}/2`)]).toEqual([1, 0]);
+    });
+
+    test('that say no session mark each of the agent’s that is not done, and nobody else’s', async () => {
+      const other = `${id}-other`;
+      await says(`${id}/1`);
+      await says(`${id}/2`);
+      await says(`${id}/3`);
+      await ends(`${id}/3`);
+      await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
+      await fails();
+      expect((await agent()).insights[0]?.sessionId).toBeNull();
+      const all = await Promise.all([`${id}/1`, `${id}/2`, `${id}/3`, `${other}/1`].map(marks));
+      expect(all).toEqual([1, 1, 0, 0]);
+    });
+
+    test('that say a session of another agent, or one nobody knows, mark the agent only', async () => {
+      const other = `${id}-other`;
+      await says(`${id}/1`);
+      await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
+      await fails({ sessionId: `${other}/1` });
+      await fails({ sessionId: 'nobody knows' });
+      const { agent: row, insights } = await agent();
+      expect(row.insightCount).toBe(2);
+      expect(insights.map(({ sessionId }) => sessionId)).toEqual([null, null]);
+      expect([await marks(`${id}/1`), await marks(`${other}/1`)]).toEqual([0, 0]);
+    });
+
+    test('are counted once, however often their record comes', async () => {
+      await says(`${id}/1`);
+      await fails({ sessionId: `${id}/1` });
+      seq -= 1;
+      await fails({ sessionId: `${id}/1` });
+      expect((await agent()).agent.insightCount).toBe(1);
+      expect(await marks(`${id}/1`)).toBe(1);
+    });
+
+    test('are told to the fleet in the request that brings them, and when they were seen', async () => {
+      await says(`${id}/1`);
+      const { position: before } = await says(`${id}/1`);
+      const reader = await target.stream(`topic=fleet&after=${before}`);
+      const counts = () =>
+        reader.frames.flatMap((frame) =>
+          (frame.event === 'agent' && frame.data.id === id) ||
+          (frame.event === 'session' && frame.data.id === `${id}/1`)
+            ? [`${frame.event} ${(frame.data as { insightCount: number }).insightCount}`]
+            : [],
+        );
+      await fails({ sessionId: `${id}/1` });
+      await reader.until(() => counts().includes('agent 1') && counts().includes('session 1'));
+      await see({ upTo: (await agent()).insights[0]?.position });
+      await reader.until(() => counts().at(-1) === 'agent 0' && counts().includes('session 0'));
+      await reader.cancel();
+    });
+
+    test('are seen up to the one that was looked at, once', async () => {
+      await says(`${id}/1`);
+      await fails({ sessionId: `${id}/1` });
+      await fails();
+      await fails({ subject: 'SessionEnd' });
+      const { insights } = await agent();
+      const upTo = insights[1]?.position;
+      const answer = await see({ upTo });
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+      expect(await answer.json()).toEqual({ seen: 2, unseen: 1, position: expect.any(String) });
+      expect(await (await see({ upTo })).json()).toMatchObject({ seen: 0, unseen: 1 });
+      expect((await agent()).insights.map(({ subject, seenAt }) => [subject, seenAt !== null])).toEqual([
+        ['SessionEnd', false],
+        ['Stop', true],
+        ['Stop', true],
+      ]);
+      expect((await agent()).agent.insightCount).toBe(1);
+      expect(await marks(`${id}/1`)).toBe(1);
+      expect(await (await see({ upTo: insights[0]?.position })).json()).toMatchObject({ seen: 1, unseen: 0 });
+      expect(await marks(`${id}/1`)).toBe(0);
+    });
+
+    test('quote no more of their line than they need, and no half of a character', async () => {
+      await fails({}, { message: `x${'😀'.repeat(3_000)}` });
+      const detail = (await agent()).insights[0]?.detail ?? '';
+      expect(detail).toBe(`x${'😀'.repeat(999)}`);
+    });
+
+    test('are marked seen only where there is such an agent, and up to a position', async () => {
+      await says(`${id}/1`);
+      const refusals = [];
+      for (const [body, agentId] of [
+        [{ upTo: '5' }, 'nobody'],
+        [{}, id],
+        [{ upTo: -1 }, id],
+        [{ upTo: '1', all: 1 }, id],
+      ]) {
+        const response = await see(body, agentId as string);
+        refusals.push([response.status, (await errorOf(response)).code]);
+      }
+      expect(refusals).toEqual([[404, 'not_found'], ...Array(3).fill([400, 'invalid_argument'])]);
+    });
+  });
+}
