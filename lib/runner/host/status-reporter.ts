@@ -2,7 +2,8 @@
  * When the runner says how it is: every ten seconds, and soon after something changed.
  *
  * Ordering: one report at a time; what changes during one is in the next.
- * Failure: while the server is away only changes are stored: an outage of a day must not leave a day of reports.
+ * Failure: while the server is away nothing is stored: a day's outage must not leave a day of reports, each of them
+ * outdated by the next. What has changed is told once it gets through again, and at the end in any case.
  */
 export interface StatusReporterOptions {
   report: () => Promise<void>;
@@ -10,11 +11,14 @@ export interface StatusReporterOptions {
   isHeldUp: () => boolean;
   everyMs?: number;
   soonMs?: number;
+  heldMs?: number;
 }
 
 const EVERY_MS = 10_000;
 /** Changes come in groups. */
 const SOON_MS = 100;
+/** How often it is looked whether anything gets through again. */
+const HELD_MS = 500;
 
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
@@ -37,11 +41,15 @@ export class StatusReporter {
   }
 
   changed(): void {
-    if (this.#soon !== null || this.#stopped) return;
+    if (this.#soon === null && !this.#stopped) this.#tellIn(this.#options.soonMs ?? SOON_MS);
+  }
+
+  #tellIn(ms: number): void {
     this.#soon = setTimeout(() => {
+      if (this.#options.isHeldUp()) return this.#tellIn(this.#options.heldMs ?? HELD_MS);
       this.#soon = null;
       void this.now();
-    }, this.#options.soonMs ?? SOON_MS);
+    }, ms);
   }
 
   /** Joins the report that waits for the one under way, if one does. */

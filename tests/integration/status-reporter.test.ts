@@ -1,0 +1,82 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { IngestRecord } from '@/lib/protocol/envelope';
+import { StatusReporter } from '@/lib/runner/host/status-reporter';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import { FaultServer } from '../support/fault-server';
+import { HurriedClock } from '../support/hurried-clock';
+import { tempDir } from '../support/temp-dir';
+
+/** How a runner is, told into a real outbox that can't get rid of anything. */
+async function reporting() {
+  const server = await FaultServer.start();
+  const outbox = await Outbox.open(join(await tempDir(), 'outbox.db'), {
+    producerId: 'producer-1',
+    agentId: 'agent-1',
+    endpoint: async () => ({ url: server.url, token: 'a-token-of-the-test' }),
+    clock: new HurriedClock(),
+  });
+  let turns = 0;
+  const tell = (record: object) =>
+    outbox.enqueue({ agentId: 'agent-1', sessionId: 's1', occurredAt: Date.now(), ...record } as never);
+  const status = new StatusReporter({
+    report: () => tell({ kind: 'status', status: { turns } }),
+    isHeldUp: () => outbox.status.trouble !== null && outbox.status.waiting > 0,
+    soonMs: 5,
+    heldMs: 10,
+  });
+  onTestFinished(async () => {
+    await status.stop();
+    await outbox.stop();
+    await server.close();
+  });
+  await status.start();
+  const told = () =>
+    server.ledger.records.flatMap((record: IngestRecord) =>
+      record.kind === 'status' ? [(record.status as { turns: number }).turns] : [],
+    );
+  /** A turn as its hooks tell of it: something happened, and how the runner is has changed by it. */
+  const turn = async () => {
+    turns += 1;
+    status.changed();
+    await tell({ kind: 'event', event: { type: 'CUSTOM', name: 'turn', value: turns } });
+    await new Promise((resolve) => setTimeout(resolve, 12));
+  };
+  const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 });
+  return { server, outbox, status, turn, told, settled };
+}
+
+test('a long outage leaves one report of how a runner is, and not one of each change', async () => {
+  const { server, outbox, turn, told, settled } = await reporting();
+  await settled(told).toEqual([0]);
+  await server.close();
+  await turn();
+  await settled(() => outbox.status.trouble).not.toBeNull();
+  for (let at = 0; at < 60; at += 1) await turn();
+  const waiting = outbox.status.waiting;
+  // 61 events, and what was reported before it was known that nothing gets through
+  expect(waiting).toBeGreaterThanOrEqual(61);
+  expect(waiting).toBeLessThanOrEqual(64);
+  await server.listen();
+  await settled(() => told().at(-1)).toBe(61);
+  expect(told().length).toBeLessThanOrEqual(5);
+});
+
+test('a change is told soon while everything gets through', async () => {
+  const { turn, told, settled } = await reporting();
+  await turn();
+  await settled(told).toEqual([0, 1]);
+});
+
+test('how a runner ended is told however long nothing has got through', async () => {
+  const { server, outbox, status, turn, told, settled } = await reporting();
+  await settled(told).toEqual([0]);
+  await server.close();
+  await turn();
+  await settled(() => outbox.status.trouble).not.toBeNull();
+  await turn();
+  await status.stop();
+  await server.listen();
+  await outbox.settled();
+  expect(told().at(-1)).toBe(2);
+});
