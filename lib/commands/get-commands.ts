@@ -21,7 +21,10 @@ export async function getCommands(
 ): Promise<Response> {
   await authenticate(request, server);
   if (!idSchema.safeParse(agentId).success) {
-    throw new AppError('invalid_argument', 'An agent’s id has 1 to 256 characters, none of them NUL.');
+    throw new AppError(
+      'invalid_argument',
+      'An agent’s id has 1 to 256 characters, none of them NUL, and is not . or ..',
+    );
   }
   const after = request.headers.get('last-event-id') || new URL(request.url).searchParams.get('after') || '0';
   if (!isPosition(after)) {

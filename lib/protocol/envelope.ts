@@ -4,12 +4,13 @@ import { MAX_ID_LENGTH, MAX_RECORDS_PER_REQUEST } from './limits';
 
 /** What a runner sends: `POST /events`. @see PROTOCOL.md, Ingest */
 
-/** Ids become keys: what a database or a URL can't carry is no id. */
+/** Ids become keys: what a database or a URL can't carry is no id. A path loses `.` and `..`, however they are written. */
 export const idSchema = z
   .string()
   .min(1)
   .max(MAX_ID_LENGTH)
-  .regex(/^[^\0\p{Surrogate}]*$/u, 'an id holds no NUL and no half of a surrogate pair');
+  .regex(/^[^\0\p{Surrogate}]*$/u, 'an id holds no NUL and no half of a surrogate pair')
+  .regex(/^(?!\.{1,2}$)/, 'an id is not "." or "..", which no address can name');
 /** Epoch milliseconds. Kept as given, whatever the runner's clock says. */
 export const timeSchema = z.number().int().min(0).max(8_640_000_000_000_000);
 

@@ -122,6 +122,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
         ['an event that is no object', 'invalid_record', () => mark(2, { event: 'text' })],
         ['an event without a session', 'invalid_record', () => mark(2, { sessionId: undefined })],
         ['an id that no column can hold', 'invalid_record', () => mark(2, { sessionId: 'a\ud800b' })],
+        ['a session that no address can name', 'invalid_record', () => mark(2, { sessionId: '..' })],
         ['a time that is no time', 'invalid_record', () => mark(2, { occurredAt: '2026-11-20' })],
         [
           'a log line of an unknown level',

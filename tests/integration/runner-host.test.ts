@@ -206,6 +206,8 @@ describe('interlude runner claude', () => {
     [['claude'], 3, 'npm install @anthropic-ai/claude-agent-sdk'],
     [['claude', '--permission-mode', 'yolo'], 2, '--permission-mode is one of default,'],
     [['claude', '--answer-within', 'soon'], 2, '--answer-within is a number of seconds'],
+    [['claude', '--session', '..'], 2, '--session is an id of 1 to 256 characters'],
+    [['hooks', '--agent', '.'], 2, '--agent is an id of 1 to 256 characters'],
     [['claude', '--loud'], 2, "Unknown option '--loud'"],
     [['claude', '--url', 'ftp://there'], 2, 'not an http address'],
     [['claude', '--cwd', 'nowhere-at-all'], 1, 'nowhere-at-all is no folder'],

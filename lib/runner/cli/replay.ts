@@ -7,6 +7,7 @@ import { play } from '@/lib/runner/replay/player';
 import { readRecording } from '@/lib/runner/replay/recording';
 import { openReplayOutbox, type ReplayOutbox, replayCursor } from '@/lib/runner/replay/replay-outbox';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { requireIds } from './id-option';
 import { interruptSignal } from './interrupt';
 import { dataDir, serverEndpoint, serverKey } from './local-server';
 import { replayFailure } from './replay-end';
@@ -138,11 +139,7 @@ function readOptions(argv: string[], env: Environment) {
   const { session, agent, url, token, speed = '1' } = parsed.values;
   const [file, ...more] = parsed.positionals;
   if (file === undefined || more.length > 0) throw usageError('name one recording', 'replay');
-  for (const [name, id] of Object.entries({ session, agent })) {
-    if (id !== undefined && (id === '' || id.length > MAX_ID_LENGTH)) {
-      throw usageError(`--${name} has 1 to ${MAX_ID_LENGTH} characters`, 'replay');
-    }
-  }
+  requireIds({ session, agent }, 'replay');
   const times = speed === 'max' ? Number.POSITIVE_INFINITY : Number(speed);
   if (!(times > 0)) throw usageError('--speed is a number above 0, or max', 'replay');
   const address = url ?? env.INTERLUDE_URL;

@@ -3,7 +3,6 @@ import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { claimOutbox, type RunnerOutbox } from '@/lib/runner/host/claim-outbox';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
@@ -23,6 +22,7 @@ import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
 import { withDeadline } from '@/lib/runner/with-deadline';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { requireIds } from './id-option';
 import { dataDir, serverEndpoint, serverKey } from './local-server';
 
 export const RUNNER_CLAUDE_HELP = `Usage: interlude runner claude [options]
@@ -218,12 +218,8 @@ async function folderOf(path: string): Promise<string> {
 
 function readOptions(argv: string[], env: Environment) {
   const values = parse();
-  for (const name of ['session', 'agent', 'resume'] as const) {
-    const id = values[name];
-    if (id !== undefined && (id === '' || id.length > MAX_ID_LENGTH)) {
-      throw usageError(`--${name} has 1 to ${MAX_ID_LENGTH} characters`, 'runner claude');
-    }
-  }
+  const { session, agent, resume } = values;
+  requireIds({ session, agent, resume }, 'runner claude');
   const mode = values['permission-mode'];
   if (mode !== undefined && !(PERMISSION_MODES as readonly string[]).includes(mode)) {
     throw usageError(`--permission-mode is one of ${PERMISSION_MODES.join(', ')}`, 'runner claude');

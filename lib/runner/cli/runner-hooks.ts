@@ -2,7 +2,6 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { fileNameOf } from '@/lib/runner/logger/log-name';
 import { createLogger } from '@/lib/runner/logger/logger';
@@ -11,6 +10,7 @@ import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { Companion } from '@/lib/runner/sources/hooks/companion';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { requireIds } from './id-option';
 import { interruptSignal } from './interrupt';
 import { dataDir, serverEndpoint, serverKey } from './local-server';
 
@@ -130,11 +130,7 @@ function fired(signal: AbortSignal): Promise<void> {
 function readOptions(argv: string[], env: Environment) {
   const text = { type: 'string' } as const;
   const { session, agent, url, token } = parse();
-  for (const [name, id] of Object.entries({ session, agent })) {
-    if (id !== undefined && (id === '' || id.length > MAX_ID_LENGTH)) {
-      throw usageError(`--${name} has 1 to ${MAX_ID_LENGTH} characters`, 'runner hooks');
-    }
-  }
+  requireIds({ session, agent }, 'runner hooks');
   const address = url ?? env.INTERLUDE_URL;
   if (address !== undefined && !/^https?:$/.test(URL.canParse(address) ? new URL(address).protocol : '')) {
     throw usageError(`${address} is not an http address`, 'runner hooks');
