@@ -15,7 +15,7 @@ const AGENT_BEFORE = {
   connectedSince: null,
   runnerId: null,
 };
-const SESSION_BEFORE = { owedCount: 0, insightCount: 0 };
+const SESSION_BEFORE = { owedCount: 0, insightCount: 0, away: null };
 
 export function agentFromRow(row: Row): AgentSummary {
   return {
@@ -34,6 +34,7 @@ export function agentToRow({ id, lastSeenAt, updatedPosition, ...body }: AgentSu
 export function sessionFromRow(row: Row): SessionSummary {
   return {
     ...SESSION_BEFORE,
+    lastHeardAt: Number(row.last_event_at),
     ...JSON.parse(String(row.body)),
     id: String(row.id),
     agentId: String(row.agent_id),

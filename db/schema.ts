@@ -261,6 +261,10 @@ export const runners = sqliteTable('runners', {
   streamId: text('stream_id').notNull(),
   /** Renewed while the stream is open; a server that dies stops renewing. Null once it has ended. */
   aliveUntil: integer('alive_until'),
+  /** When it was last missed, or another took its place: what a session has not said since then, nobody stands for. */
+  lostAt: integer('lost_at'),
+  /** When its sessions are told of that. Null when they have been, and while there is nothing to tell. */
+  tellAt: integer('tell_at'),
 });
 
 /** Replies owed, and those that were. */

@@ -2,15 +2,25 @@ import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
-import { HEARTBEAT_MS } from '@/lib/protocol/limits';
+import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
 import { expireLevels, renewLevel } from './desire-level';
 import { expireCommands } from './expire-commands';
-import { connectRunner, disconnectRunner, disconnectSilent, type RunnerRef, renewRunners } from './runner-connection';
+import { tellAbsence } from './runner-absence';
+import {
+  connectRunner,
+  disconnectMute,
+  disconnectRunner,
+  disconnectSilent,
+  type RunnerRef,
+  renewRunners,
+} from './runner-connection';
 
 /** How often to look for what another process queued, for leases that ran out, and for what has expired. */
 const POLL_MS = 1000;
+/** How often to vouch for the runners that listen here; thrice within their term. */
+const RENEW_MS = RUNNER_AWAY_MS / 3;
 
 /**
  * The process's streams of commands, one to an agent.
@@ -24,6 +34,7 @@ export class CommandHub {
   readonly #streams = new Map<string, CommandStream>();
   #poll: ReturnType<typeof setInterval> | undefined;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
+  #renewal: ReturnType<typeof setInterval> | undefined;
   #isPolling = false;
   #isFailing = false;
   #isClosed = false;
@@ -37,8 +48,11 @@ export class CommandHub {
   keep(): void {
     if (this.#poll !== undefined || this.#isClosed) return;
     this.#poll = setInterval(() => void this.#look(), POLL_MS);
-    this.#heartbeat = setInterval(() => void this.#beat(), HEARTBEAT_MS);
-    for (const timer of [this.#poll, this.#heartbeat]) if (typeof timer === 'object') timer.unref?.();
+    this.#heartbeat = setInterval(() => {
+      for (const stream of this.#streams.values()) stream.beat();
+    }, HEARTBEAT_MS);
+    this.#renewal = setInterval(() => void this.#renew(), RENEW_MS);
+    for (const timer of [this.#poll, this.#heartbeat, this.#renewal]) if (typeof timer === 'object') timer.unref?.();
     void this.#look();
   }
 
@@ -107,15 +121,17 @@ export class CommandHub {
     this.#isClosed = true;
     clearInterval(this.#poll);
     clearInterval(this.#heartbeat);
+    clearInterval(this.#renewal);
     for (const stream of [...this.#streams.values()]) stream.close('shutdown');
   }
 
-  /** Expires what is over and counts out who is silent, now. The poll does so by itself. */
+  /** Expires what is over, counts out who is silent, and says who has gone, now. The poll does so by itself. */
   async sweep(): Promise<void> {
     const { writes } = this.#database;
     while ((await writes.run((transaction) => expireLevels(transaction, this.#now()))) > 0);
     while ((await writes.run((transaction) => expireCommands(transaction, this.#now()))) > 0);
     await writes.run((transaction) => disconnectSilent(transaction, this.#now()));
+    while (await writes.run((transaction) => tellAbsence(transaction, this.#now())));
   }
 
   #claim({ id, agentId, runner }: CommandStream, after: number) {
@@ -143,7 +159,7 @@ export class CommandHub {
           {
             sql: `SELECT EXISTS (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') AND expires_at <= ?1)
                   OR EXISTS (SELECT 1 FROM log_levels WHERE expires_at <= ?1)
-                  OR EXISTS (SELECT 1 FROM runners WHERE alive_until <= ?1) AS is_overdue`,
+                  OR EXISTS (SELECT 1 FROM runners WHERE alive_until <= ?1 OR tell_at <= ?1) AS is_overdue`,
             args: [now],
           },
           {
@@ -153,15 +169,19 @@ export class CommandHub {
             args: [JSON.stringify([...this.#streams.keys()]), now],
           },
           {
-            sql: `SELECT stream_id FROM runners WHERE stream_id IN (SELECT value FROM json_each(?))`,
+            sql: `SELECT stream_id, alive_until FROM runners WHERE stream_id IN (SELECT value FROM json_each(?))`,
             args: [JSON.stringify([...this.#streams.values()].map(({ id }) => id))],
           },
         ],
         'read',
       );
-      const newest = new Set((current?.rows ?? []).map((row) => String(row.stream_id)));
-      // A wake finds out by itself that another stream has taken over.
-      for (const stream of this.#streams.values()) if (!newest.has(stream.id)) stream.wake();
+      const newest = new Map((current?.rows ?? []).map((row) => [String(row.stream_id), row.alive_until]));
+      for (const stream of [...this.#streams.values()]) {
+        // A wake finds out by itself that another stream has taken over.
+        if (!newest.has(stream.id)) stream.wake();
+        // Its term ran out while the database was held up: the runner is there, and says so by connecting again.
+        else if (newest.get(stream.id) === null) stream.close('slow');
+      }
       for (const row of due?.rows ?? []) this.wake(String(row.agent_id));
       if (Number(overdue?.rows[0]?.is_overdue) === 1) await this.sweep();
       this.#isFailing = false;
@@ -172,13 +192,17 @@ export class CommandHub {
     }
   }
 
-  async #beat(): Promise<void> {
-    const streams = [...this.#streams.values()];
-    if (streams.length === 0) return;
-    for (const stream of streams) stream.beat();
+  async #renew(): Promise<void> {
+    const ids = [...this.#streams.values()].map(({ id }) => id);
+    if (ids.length === 0) return;
     try {
-      const ids = streams.map(({ id }) => id);
-      await this.#database.writes.run((transaction) => renewRunners(transaction, ids, this.#now()));
+      const mute = await this.#database.writes.run(async (transaction) => {
+        const gone = await disconnectMute(transaction, ids, this.#now());
+        await renewRunners(transaction, ids, this.#now());
+        return new Set(gone);
+      });
+      // One that only slept finds its stream ended, and is back at once.
+      for (const stream of [...this.#streams.values()]) if (mute.has(stream.id)) stream.close('slow');
     } catch (error) {
       this.#failed(error);
     }

@@ -2,17 +2,22 @@ import { columnText } from '@/db/column-text';
 import { agentFromRow, agentToRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { newAgent } from '@/lib/ingest/agent-ledger';
-import { RUNNER_AWAY_MS } from '@/lib/protocol/limits';
+import { MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { AgentSummary } from '@/lib/protocol/read-models';
+import { tellReturn } from './runner-absence';
 import { takePosition } from './take-position';
+
+/** When an agent was last seen is noted every 5 s only, so nothing shorter than this is a silence. */
+const LEAST_SILENCE_MS = 15_000;
 
 /**
  * Which runner an agent's commands go to.
  *
  * Ordering: of two runners of one agent the one that was started later wins, whichever connects first. Of two streams
  * of one runner the later wins.
- * Failure: a runner whose stream ended is away at once; one whose server died is away when its term runs out.
+ * Failure: a runner whose stream ended is away at once; one whose server died is away when its term runs out. What that
+ * means for its sessions is told a grace later. @see runner-absence.ts
  */
 export interface RunnerRef {
   id: string;
@@ -25,6 +30,8 @@ export type ConnectOutcome = { kind: 'connected' } | { kind: 'fenced'; by: Runne
 interface RunnerRow extends RunnerRef {
   streamId: string;
   aliveUntil: number | null;
+  lostAt: number | null;
+  tellAt: number | null;
 }
 
 export async function readRunner(transaction: WriteTransaction, agentId: string): Promise<RunnerRow | null> {
@@ -35,7 +42,9 @@ export async function readRunner(transaction: WriteTransaction, agentId: string)
     id: String(row.runner_id),
     startedAt: Number(row.started_at),
     streamId: String(row.stream_id),
-    aliveUntil: row.alive_until === null ? null : Number(row.alive_until),
+    aliveUntil: numberOrNull(row.alive_until),
+    lostAt: numberOrNull(row.lost_at),
+    tellAt: numberOrNull(row.tell_at),
   };
 }
 
@@ -56,12 +65,17 @@ export async function connectRunner(
   // One that has gone fences nobody: where a clock was set back, the only runner there is would be shut out for ever.
   const isAlive = stored?.aliveUntil != null && stored.aliveUntil > now;
   if (stored !== null && isAlive && isOlder(runner, stored)) return { kind: 'fenced', by: stored };
+  const isSame = stored === null || stored.id === runner.id || (isUnnamed(stored) && isUnnamed(runner));
+  const { lostAt, tellAt } = absenceOf(stored, isSame, now);
   await transaction.execute({
-    sql: `INSERT INTO runners (agent_id, runner_id, started_at, stream_id, alive_until) VALUES (?, ?, ?, ?, ?)
+    sql: `INSERT INTO runners (agent_id, runner_id, started_at, stream_id, alive_until, lost_at, tell_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?)
           ON CONFLICT (agent_id) DO UPDATE SET runner_id = excluded.runner_id, started_at = excluded.started_at,
-            stream_id = excluded.stream_id, alive_until = excluded.alive_until`,
-    args: [agentId, columnText(runner.id), runner.startedAt, streamId, now + RUNNER_AWAY_MS],
+            stream_id = excluded.stream_id, alive_until = excluded.alive_until, lost_at = excluded.lost_at,
+            tell_at = excluded.tell_at`,
+    args: [agentId, columnText(runner.id), runner.startedAt, streamId, now + RUNNER_AWAY_MS, lostAt, tellAt],
   });
+  if (isSame) await tellReturn(transaction, agentId, now);
   await changeAgent(transaction, agentId, now, (agent) => ({
     ...agent,
     lastSeenAt: now,
@@ -72,6 +86,22 @@ export async function connectRunner(
   return { kind: 'connected' };
 }
 
+/** What is still to be told of who was there before. */
+function absenceOf(before: RunnerRow | null, isSame: boolean, now: number): Pick<RunnerRow, 'lostAt' | 'tellAt'> {
+  if (before === null || (isSame && before.aliveUntil === null)) return { lostAt: null, tellAt: null };
+  if (isSame || (before.aliveUntil === null && before.lostAt !== null)) return before;
+  // Another process has come: which sessions it takes up it says by speaking of them. The others are missed.
+  return { lostAt: now, tellAt: now + RUNNER_GRACE_MS };
+}
+
+/** One that does not say who it is has another id each time it connects. */
+function isUnnamed({ startedAt }: RunnerRef): boolean {
+  return startedAt === 0;
+}
+
+/** From ?1 on, to be told at ?2; what is to be told of an earlier runner is told no later for that. */
+const MISSED = `alive_until = NULL, lost_at = iif(tell_at IS NULL, ?1, lost_at), tell_at = ifnull(tell_at, ?2)`;
+
 /** The stream has ended, unless a newer one has taken its place. */
 export async function disconnectRunner(
   transaction: WriteTransaction,
@@ -80,8 +110,8 @@ export async function disconnectRunner(
   now: number,
 ): Promise<void> {
   const { rowsAffected } = await transaction.execute({
-    sql: 'UPDATE runners SET alive_until = NULL WHERE agent_id = ? AND stream_id = ?',
-    args: [agentId, streamId],
+    sql: `UPDATE runners SET ${MISSED} WHERE agent_id = ?3 AND stream_id = ?4 AND alive_until IS NOT NULL`,
+    args: [now, now + RUNNER_GRACE_MS, agentId, streamId],
   });
   if (rowsAffected > 0) await sayAway(transaction, agentId, now);
 }
@@ -89,11 +119,35 @@ export async function disconnectRunner(
 /** Runners whose server died with their streams. @returns how many */
 export async function disconnectSilent(transaction: WriteTransaction, now: number): Promise<number> {
   const { rows } = await transaction.execute({
-    sql: 'UPDATE runners SET alive_until = NULL WHERE alive_until <= ? RETURNING agent_id',
-    args: [now],
+    // The time in which nobody could hear it is not held against it: it is given its grace from now.
+    sql: `UPDATE runners SET ${MISSED} WHERE alive_until <= ?1 RETURNING agent_id`,
+    args: [now, now + RUNNER_GRACE_MS],
   });
   for (const row of rows) await sayAway(transaction, String(row.agent_id), now);
   return rows.length;
+}
+
+/**
+ * Runners whose stream stands but who have not reported as they said they would: a machine without power and a process
+ * that hangs leave their connections open.
+ * @returns the streams to end
+ */
+export async function disconnectMute(
+  transaction: WriteTransaction,
+  streamIds: readonly string[],
+  now: number,
+): Promise<string[]> {
+  const { rows } = await transaction.execute({
+    sql: `UPDATE runners SET alive_until = NULL, lost_at = ?1, tell_at = ?1
+          WHERE stream_id IN (SELECT value FROM json_each(?2)) AND alive_until IS NOT NULL AND EXISTS (
+            SELECT 1 FROM agents AS a WHERE a.id = runners.agent_id
+              AND a.body->>'$.status.runner.id' = runners.runner_id
+              AND a.last_seen_at + max(${LEAST_SILENCE_MS}, ${MISSED_REPORTS} * (a.body->>'$.status.everyMs')) < ?1)
+          RETURNING agent_id, stream_id`,
+    args: [now, JSON.stringify(streamIds)],
+  });
+  for (const row of rows) await sayAway(transaction, String(row.agent_id), now);
+  return rows.map((row) => String(row.stream_id));
 }
 
 /** The term of every stream that is open here. Nobody is told: nothing that is shown changes. */
@@ -103,7 +157,8 @@ export async function renewRunners(
   now: number,
 ): Promise<void> {
   await transaction.execute({
-    sql: 'UPDATE runners SET alive_until = ? WHERE stream_id IN (SELECT value FROM json_each(?))',
+    sql: `UPDATE runners SET alive_until = ?
+          WHERE stream_id IN (SELECT value FROM json_each(?)) AND alive_until IS NOT NULL`,
     args: [now + RUNNER_AWAY_MS, JSON.stringify(streamIds)],
   });
 }
@@ -129,4 +184,8 @@ export async function changeAgent(
             updated_position = excluded.updated_position`,
     args: [row.id, JSON.stringify(row.body), row.lastSeenAt, row.updatedPosition],
   });
+}
+
+function numberOrNull(value: unknown): number | null {
+  return value === null ? null : Number(value);
 }

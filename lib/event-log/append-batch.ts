@@ -2,6 +2,7 @@ import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
+import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows } from './batch-rows';
 import { foldStoredDeltas } from './fold-deltas';
 
@@ -29,6 +30,7 @@ export async function appendBatch(transaction: WriteTransaction, batch: BatchRow
     ...folded,
     ...fleetStatements(batch),
     ...obligationStatements(batch),
+    ...runnerStatements(batch),
   ]);
 }
 
@@ -233,6 +235,18 @@ function fleetStatements({ tasks, sessions, agents }: BatchRows): InStatement[] 
     });
   }
   return statements;
+}
+
+/** What an agent does without a listening runner is no sign that it will be told of to its end. */
+function runnerStatements({ stirredAgentIds, receivedAt }: BatchRows): InStatement[] {
+  if (stirredAgentIds.length === 0) return [];
+  return [
+    {
+      sql: `UPDATE runners SET lost_at = ?, tell_at = ?
+            WHERE agent_id IN (SELECT value FROM json_each(?)) AND alive_until IS NULL AND tell_at IS NULL`,
+      args: [receivedAt, receivedAt + RUNNER_GRACE_MS, JSON.stringify(stirredAgentIds)],
+    },
+  ];
 }
 
 function obligationStatements({ obligations, seenMessages }: BatchRows): InStatement[] {

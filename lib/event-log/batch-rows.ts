@@ -26,6 +26,8 @@ export interface BatchRows {
   obligations: { obligation: Obligation; updatedPosition: number }[];
   /** Messages that a turn has named: what was queued of them is done. */
   seenMessages: { sessionId: string; messageIds: string[]; updatedPosition: number }[];
+  /** Agents in whose sessions something began: should nobody listen for them, they must be missed. */
+  stirredAgentIds: string[];
   /** Sessions this producer has written to in this batch. */
   writtenSessionIds: string[];
 }

@@ -3,7 +3,7 @@ import type { BatchRows, EventRow, InsightRow, QuarantineRow, SessionChange } fr
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, taskEventId } from '@/lib/projections/event-fields';
 import { heardLevel } from '@/lib/projections/log-level';
-import { owedDifference } from '@/lib/projections/session-summary';
+import { owedDifference, type SessionFold } from '@/lib/projections/session-summary';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import {
   type IngestAnswer,
@@ -24,6 +24,8 @@ import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { projectSession, type SessionBatch } from './project-session';
+
+const SEEN_MS = 1_000;
 
 export interface JudgedRecord {
   raw: RawRecord;
@@ -96,6 +98,7 @@ class BatchDraft {
     this.#agents.see(record.agentId);
     this.#seeClock(record.occurredAt);
     const session = sessionId === undefined ? null : this.#claim(sessionId, record.agentId, record.occurredAt);
+    if (session !== null && !this.#isServer) session.isHeard = true;
     this.#producer.accepted += 1;
     if (!this.#isServer) this.#producer.agentId = record.agentId;
     switch (record.kind) {
@@ -157,7 +160,10 @@ class BatchDraft {
 
   finish(): Omit<BatchRows, 'source' | 'receivedAt'> {
     const projections = [...this.#sessions.values()]
-      .filter(({ before, entries, insights }) => before === null || entries.length > 0 || insights > 0)
+      .filter((session) => {
+        const { before, entries, insights } = session;
+        return before === null || entries.length > 0 || insights > 0 || this.#isNews(session);
+      })
       .map((session) => {
         const tasks = this.#state.tasks.get(session.id) ?? [];
         const owed = this.#state.obligations.get(session.id) ?? [];
@@ -209,10 +215,19 @@ class BatchDraft {
           messageIds: seenMessageIds,
           updatedPosition: this.#position,
         })),
+      stirredAgentIds: [
+        ...new Set(projections.filter(({ isStirred }) => isStirred).map(({ session }) => session.agentId)),
+      ],
       writtenSessionIds: projections
         .filter(({ session }) => session.entries.length > 0)
         .map(({ session }) => session.id),
     };
+  }
+
+  /** That its runner is there is noted about once a second, and at once after it was missed. */
+  #isNews({ isHeard, before }: SessionBatch): boolean {
+    const fold = before?.memory.fold as Partial<SessionFold> | undefined;
+    return isHeard && (fold?.away != null || Math.abs(this.#receivedAt - (fold?.seenAt ?? 0)) >= SEEN_MS);
   }
 
   #next(): number {
@@ -250,12 +265,14 @@ class BatchDraft {
       startedAt: before.summary.startedAt,
       entries: [],
       insights: 0,
+      isHeard: false,
     });
   }
 
   /** The session, which belongs to `agentId` from now on if it belonged to nobody. */
   #claim(id: string, agentId: string, at: number): SessionBatch {
-    return this.#session(id) ?? this.#remember({ id, agentId, before: null, startedAt: at, entries: [], insights: 0 });
+    const fresh = { id, agentId, before: null, startedAt: at, entries: [], insights: 0, isHeard: false };
+    return this.#session(id) ?? this.#remember(fresh);
   }
 
   #remember(session: SessionBatch): SessionBatch {

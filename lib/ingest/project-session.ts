@@ -7,7 +7,13 @@ import {
   type ObligationChange,
   type ObligationFold,
 } from '@/lib/projections/obligations';
-import { differsForReaders, foldSession, newSession, type SessionFold } from '@/lib/projections/session-summary';
+import {
+  differsForReaders,
+  foldSession,
+  isUnderWay,
+  newSession,
+  type SessionFold,
+} from '@/lib/projections/session-summary';
 import { foldTasks } from '@/lib/projections/tasks';
 import { type Placement, placeEvents } from '@/lib/projections/turns';
 import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
@@ -26,6 +32,8 @@ export interface SessionBatch {
   entries: { entry: EventEntry; row: EventRow }[];
   /** Failures around it that this batch tells of. */
   insights: number;
+  /** The agent itself said something of it in this batch, also that it is still there. */
+  isHeard: boolean;
 }
 
 export interface SessionProjection {
@@ -34,6 +42,8 @@ export interface SessionProjection {
   announces: boolean;
   tasks: Task[];
   obligations: ObligationChange[];
+  /** Something began in it, or it is heard of again after its runner had gone. */
+  isStirred: boolean;
   /** Messages of people that a turn has named. */
   seenMessageIds: string[];
   turns: TurnHeader[];
@@ -92,11 +102,12 @@ export function projectSession(
     placements,
     changedTasks.map((task) => ({ before: known.get(task.position) ?? null, after: task })),
     owed.changes,
+    session.isHeard ? receivedAt : null,
   );
   after.summary.insightCount += session.insights;
   const announcedAt = session.before?.memory.announcedAt;
-  const announces =
-    announcedAt === undefined || differsForReaders(before, after) || receivedAt - announcedAt >= QUIET_ANNOUNCE_MS;
+  const isDue = announcedAt === undefined || (receivedAt - announcedAt >= QUIET_ANNOUNCE_MS && placements.length > 0);
+  const announces = isDue || differsForReaders(before, after);
   const { summary, ...fold } = after;
   return {
     change: {
@@ -107,6 +118,7 @@ export function projectSession(
     announces,
     tasks: changedTasks,
     obligations: owed.changes,
+    isStirred: session.isHeard && isUnderWay(after) && (before.away !== null || !isUnderWay(before)),
     seenMessageIds: [
       ...new Set(placements.flatMap((placement) => placement.turns.flatMap((turn) => turn.userMessageIds))),
     ],

@@ -272,9 +272,28 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const text = `The reply to a message is owed no more${reason === null ? '' : `: ${reason}`}.`;
     notice(draft, entry, { text, tone: 'info', code: 'waived' });
   },
+  [CUSTOM.runnerAway]: (draft, entry) => {
+    const value = customValue(entry.event);
+    const silentMs = entry.occurredAt - (pickNumber(value, 'last_heard_at') ?? entry.occurredAt);
+    const text =
+      value.agent_goes_on === true
+        ? `Nobody watches the terminal any more, last heard of ${spanOf(silentMs)} before this. The agent goes on there, unseen.`
+        : `The runner has gone, last heard of ${spanOf(silentMs)} before this. How this went on is not known.`;
+    notice(draft, entry, { text, tone: 'warning', code: 'runner-away' });
+  },
+  [CUSTOM.runnerBack]: (draft, entry) => {
+    const awayMs = entry.occurredAt - (pickNumber(customValue(entry.event), 'away_since') ?? entry.occurredAt);
+    notice(draft, entry, { text: `The runner is back after ${spanOf(awayMs)}.`, tone: 'info', code: 'runner-back' });
+  },
   [CUSTOM.notice]: (draft, entry) => {
     const value = customValue(entry.event);
     const tone = value.tone === 'error' || value.tone === 'warning' ? value.tone : 'info';
     notice(draft, entry, { text: pickText(value, 'text') ?? '', tone, code: null });
   },
 };
+
+function spanOf(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
+}

@@ -1,5 +1,5 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
-import type { SessionState, SessionSummary, Task } from '@/lib/protocol/read-models';
+import type { SessionAway, SessionState, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { contentText, customName, customValue, inputUserMessages, pick, pickNumber, pickText } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import { LONE_SURROGATES } from './lone-surrogates';
@@ -20,6 +20,10 @@ export interface SessionFold {
   lastTurn: { state: 'finished' | 'failed' | 'interrupted'; message: string | null } | null;
   /** `at`: when the server heard of it. */
   ended: { failed: boolean; reason: string | null; at?: number } | null;
+  /** That its runner has gone, until the session is heard of again. */
+  away: SessionAway | null;
+  /** When the agent's runner last said anything of it, also that it is still there. */
+  seenAt: number | null;
 }
 
 /** A session of which nothing is known but that it is there. */
@@ -42,8 +46,10 @@ export function newSession(id: string, agentId: string, at: number): SessionFold
       owedCount: 0,
       insightCount: 0,
       lastText: null,
+      away: null,
       startedAt: at,
       lastEventAt: at,
+      lastHeardAt: at,
       updatedPosition: '0',
     },
     titleMessageId: null,
@@ -51,12 +57,16 @@ export function newSession(id: string, agentId: string, at: number): SessionFold
     pendingRequests: [],
     lastTurn: null,
     ended: null,
+    away: null,
+    seenAt: null,
   };
 }
 
 /**
  * @param tasks the tasks the same placements changed, each as it was (null: new) and as it is
  * @param obligations the obligations they changed, likewise
+ * @param heardAt when the agent's own word of the session came, on the server's clock; null where it is not the agent
+ *   that speaks
  * @returns a new fold; `summary.updatedPosition` is left to the caller, who allots positions
  */
 export function foldSession(
@@ -64,14 +74,28 @@ export function foldSession(
   placements: readonly Placement[],
   tasks: readonly { before: Task | null; after: Task }[],
   obligations: readonly ObligationChange[] = [],
+  heardAt: number | null = null,
 ): SessionFold {
   const next: SessionFold = { ...fold, summary: { ...fold.summary } };
+  if (heardAt !== null) {
+    next.seenAt = heardAt;
+    // Whoever speaks of it is there.
+    next.away = null;
+    if (placements.length > 0) next.summary.lastHeardAt = heardAt;
+  }
   for (const placement of placements) apply(next, placement);
   for (const { before, after } of tasks) {
     next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
   next.summary.owedCount += owedDifference(obligations);
+  enterState(next, placements.at(-1)?.entry.occurredAt ?? heardAt ?? next.summary.stateSince);
   return next;
+}
+
+/** Whether something goes on in it that its runner would have to tell the end of. */
+export function isUnderWay({ summary, ended }: SessionFold): boolean {
+  if (ended !== null) return false;
+  return summary.openTurnId !== null || summary.runningTaskCount > 0 || summary.pendingRequestCount > 0;
 }
 
 /** By how much the number of replies owed has grown. */
@@ -85,10 +109,11 @@ export function owedDifference(changes: readonly ObligationChange[]): number {
 /** Whether a reader of the session list would see a difference, other than a growing text and a newer time. */
 export function differsForReaders(a: SessionFold, b: SessionFold): boolean {
   return (Object.keys(b.summary) as (keyof SessionSummary)[]).some(
-    (key) =>
-      key !== 'lastEventAt' && key !== 'lastText' && key !== 'updatedPosition' && a.summary[key] !== b.summary[key],
+    (key) => !QUIET.has(key) && a.summary[key] !== b.summary[key],
   );
 }
+
+const QUIET: ReadonlySet<keyof SessionSummary> = new Set(['lastEventAt', 'lastHeardAt', 'lastText', 'updatedPosition']);
 
 function apply(fold: SessionFold, placement: Placement): void {
   const { entry } = placement;
@@ -174,11 +199,22 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
     case CUSTOM.sessionStarted:
       fold.ended = null;
       return;
+    case CUSTOM.runnerAway:
+      fold.away = {
+        since: pickNumber(value, 'since') ?? entry.occurredAt,
+        lastHeardAt: Math.max(pickNumber(value, 'last_heard_at') ?? 0, fold.summary.lastHeardAt),
+        agentGoesOn: value.agent_goes_on === true,
+      };
+      return;
+    case CUSTOM.runnerBack:
+      fold.away = null;
+      return;
     case CUSTOM.sessionEnded: {
       const exitCode = pick(value, 'exitCode', 'exit_code');
       const failed = typeof exitCode === 'number' && exitCode !== 0;
       fold.ended = { failed, reason: pickText(value, 'reason'), at: entry.receivedAt };
       fold.pendingRequests = [];
+      fold.away = null;
     }
   }
 }
@@ -186,10 +222,19 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
 function enterState(fold: SessionFold, at: number): void {
   const { summary } = fold;
   summary.pendingRequestCount = fold.pendingRequests.length;
+  const away = isMissed(fold) ? fold.away : null;
+  if (summary.away?.since !== away?.since) summary.away = away;
   const [state, reason] = decide(fold);
   if (state !== summary.state) summary.stateSince = at;
   summary.state = state;
   summary.stateReason = reason;
+}
+
+/** Whether its runner went while something was under way. A turn that failed has said its last word. */
+function isMissed(fold: SessionFold): boolean {
+  if (fold.away === null || !isUnderWay(fold)) return false;
+  const { openTurnId, pendingRequestCount } = fold.summary;
+  return openTurnId !== null || pendingRequestCount > 0 || fold.lastTurn?.state !== 'failed';
 }
 
 /** First match wins. */
@@ -197,8 +242,17 @@ function decide(fold: SessionFold): [SessionState, string | null] {
   const lastTurnFailed = fold.lastTurn?.state === 'failed';
   if (fold.ended?.failed === true) return ['failed', fold.ended.reason ?? "the agent's process failed"];
   if (fold.ended !== null && !lastTurnFailed) return ['done', fold.ended.reason];
+  if (fold.summary.away !== null) return fold.summary.away.agentGoesOn ? ['waiting', UNSEEN] : ['failed', gone(fold)];
   if (fold.pendingRequests.length > 0) return ['waiting', fold.pendingRequests[0]?.title ?? null];
   if (fold.summary.openTurnId !== null) return ['working', null];
   if (lastTurnFailed) return ['failed', fold.lastTurn?.message ?? null];
   return ['idle', null];
+}
+
+const UNSEEN = 'nobody watches its terminal: start “interlude runner hooks” there again';
+
+function gone({ summary, pendingRequests }: SessionFold): string {
+  if (pendingRequests.length > 0) return 'its runner has gone while it waited for an answer';
+  if (summary.openTurnId !== null) return 'its runner has gone in the middle of a turn';
+  return `its runner has gone while ${summary.runningTaskCount === 1 ? 'a task' : `${summary.runningTaskCount} tasks`} ran`;
 }

@@ -251,6 +251,8 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.commandDone]: ofCommand('done'),
   [CUSTOM.commandFailed]: ofCommand('failed'),
   [CUSTOM.obligationWaived]: shown,
+  [CUSTOM.runnerAway]: shown,
+  [CUSTOM.runnerBack]: shown,
   [CUSTOM.lost]: shown,
   [CUSTOM.quarantined]: shown,
   [CUSTOM.notice]: shown,

@@ -73,8 +73,12 @@ export const CUSTOM = {
   commandQueued: 'command:queued',
   commandDone: 'command:done',
   commandFailed: 'command:failed',
-  /** A reply that is owed no more, though nobody replied. `value` is `{ message_id, reason }`. */
+  /** A reply that is owed no more, though nobody replied. `value` is ObligationWaivedValue. */
   obligationWaived: 'obligation:waived',
+  /** The runner has gone in the middle of something. `value` is RunnerAwayValue. Written by the server. */
+  runnerAway: 'runner:away',
+  /** The same runner is there again. `value` is `{ away_since }`. Written by the server. */
+  runnerBack: 'runner:back',
 } as const;
 
 /**
@@ -140,4 +144,22 @@ export interface CommandEventValue {
   behavior?: 'allow' | 'deny';
   /** Of `task.stop`: what the task is called. */
   description?: string;
+}
+
+/** `value` of `runner:away`. */
+export interface RunnerAwayValue {
+  /** When the runner was missed. */
+  since: number;
+  last_heard_at: number;
+  /** The agent does not end with its runner. */
+  agent_goes_on: boolean;
+}
+
+/** `value` of `obligation:waived`. */
+export interface ObligationWaivedValue {
+  message_id: string;
+  reason?: string;
+  /** Who said so, where it was a person at the dashboard, and the name their browser gave the request. */
+  by?: string;
+  client_id?: string;
 }

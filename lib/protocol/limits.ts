@@ -29,8 +29,12 @@ export const COMMAND_LEASE_MS = 60_000;
 /** When a message nobody took is given up, and when any other command is. */
 export const MESSAGE_EXPIRY_MS = 7 * 24 * 60 * 60_000;
 export const COMMAND_EXPIRY_MS = 10 * 60_000;
-/** A runner whose stream has been silent for this long is away, also where its server died without a word. */
-export const RUNNER_AWAY_MS = 45_000;
+/** A runner whose stream its server has not vouched for in this long is away: that server died without a word. */
+export const RUNNER_AWAY_MS = 12_000;
+/** How long a runner may be away before its sessions say so. With the term above it is less than 30 s. */
+export const RUNNER_GRACE_MS = 12_000;
+/** A runner that said it reports every `everyMs` is away, too, when nothing came for this many of them. */
+export const MISSED_REPORTS = 2;
 
 /** Longest message of a log line, as UTF-8. Beyond it the line is cut, with a mark that says how much. */
 export const MAX_LOG_MESSAGE_BYTES = 64 * 1024;

@@ -107,7 +107,7 @@ export interface NoticeItem extends ItemBase {
   kind: 'notice';
   text: string;
   tone: 'info' | 'warning' | 'error';
-  /** `lost`, `quarantined`, `session-ended`, `command`, `waived`, or null. */
+  /** `lost`, `quarantined`, `session-ended`, `command`, `waived`, `runner-away`, `runner-back`, or null. */
   code: string | null;
   /** Where `code` is `command`: what was asked of the agent, and how it went. */
   command: {
@@ -149,11 +149,25 @@ export interface Task {
 
 /**
  * What a session needs from a person, in the order of urgency.
- * `failed`: its last turn failed, or its agent died in mid-turn. `waiting`: a permission or a question is open.
- * `working`: a turn is open. `idle`: no turn is open (tasks may run). `done`: its agent has ended.
+ * `failed`: its last turn failed, its agent died in mid-turn, or its runner has gone in the middle of something.
+ * `waiting`: a permission or a question is open, or nobody watches an agent that goes on by itself. `working`: a turn is
+ * open. `idle`: no turn is open (tasks may run). `done`: its agent has ended.
  */
 export const SESSION_STATES = ['failed', 'waiting', 'working', 'idle', 'done'] as const;
 export type SessionState = (typeof SESSION_STATES)[number];
+
+/**
+ * Its runner has gone in the middle of something: an open turn, a running task, a request. What was last shown of that
+ * may have changed since, and nobody knows.
+ */
+export interface SessionAway {
+  /** When the runner was missed, on the server's clock. */
+  since: number;
+  /** Its last word about the session. */
+  lastHeardAt: number;
+  /** The agent is no child of its runner and goes on without it, unseen. Else it has most likely ended with it. */
+  agentGoesOn: boolean;
+}
 
 export interface SessionSummary {
   id: string;
@@ -179,8 +193,12 @@ export interface SessionSummary {
   insightCount: number;
   /** The beginning of the newest assistant message. */
   lastText: string | null;
+  /** Null while its runner is there, and where nothing was going on when it went. */
+  away: SessionAway | null;
   startedAt: number;
   lastEventAt: number;
+  /** When the agent itself last told something of the session, on the server's clock. */
+  lastHeardAt: number;
   updatedPosition: Position;
 }
 

@@ -2,7 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
 import { MAX_MESSAGE_BYTES } from '@/lib/protocol/limits';
-import type { Item, MessageItem, NoticeItem, RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
+import type {
+  Item,
+  MessageItem,
+  NoticeItem,
+  RequestItem,
+  SessionSummary,
+  TranscriptPage,
+} from '@/lib/protocol/read-models';
 import type { CommandFrame } from '@/lib/protocol/sse';
 import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
@@ -24,13 +31,17 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       await Promise.all(readers.map((reader) => reader.cancel().catch(() => {})));
       await target.close();
     });
-    const test = (title: string, run: () => Promise<void>) =>
-      it(title, async () => {
-        serial += 1;
-        id = `commands-${serial}`;
-        seq = 0;
-        await run();
-      });
+    const test = (title: string, run: () => Promise<void>, timeoutMs?: number) =>
+      it(
+        title,
+        async () => {
+          serial += 1;
+          id = `commands-${serial}`;
+          seq = 0;
+          await run();
+        },
+        timeoutMs,
+      );
 
     async function send(...events: AgUiEvent[]): Promise<void> {
       const own = events.map((event) => record(++seq, { agentId: id, sessionId: id, event }));
@@ -229,6 +240,28 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       );
       expect(await agent()).toMatchObject({ connection: 'away', runnerId: 'r1' });
     });
+
+    test('says within 30 s of a turn whose runner has gone that nobody tells its end, and takes it back with the runner', async () => {
+      const session = async () => (await (await target.get(path(''))).json()).session as SessionSummary;
+      await send({ type: 'RUN_STARTED', threadId: id, runId: 'r1' });
+      const reader = await runner('?runner=r1&startedAt=1');
+      await upToDate(reader);
+      const fleet = await target.stream(`topic=fleet&topic=session:${id}&after=0`);
+      const goneAt = Date.now();
+      await reader.cancel();
+      await fleet.until((frames) =>
+        frames.some((frame) => frame.event === 'session' && frame.data.id === id && frame.data.away !== null),
+      );
+      expect(Date.now() - goneAt).toBeLessThan(30_000);
+      const away = await session();
+      expect(away).toMatchObject({ state: 'failed', openTurnId: 'r1', away: { agentGoesOn: false } });
+      expect(away.away?.since).toBeGreaterThanOrEqual(goneAt - 1_000);
+      expect(away.away?.lastHeardAt).toBeLessThanOrEqual(goneAt);
+      await upToDate(await runner('?runner=r1&startedAt=1'));
+      expect(await session()).toMatchObject({ state: 'working', away: null, openTurnId: 'r1' });
+      const codes = (await items()).flatMap((item) => (item.kind === 'notice' ? [item.code] : []));
+      expect(codes).toEqual(['runner-away', 'runner-back']);
+    }, 45_000);
 
     test('shows a message that failed with its reason, and owes no reply to it', async () => {
       await begun();

@@ -20,8 +20,10 @@ export function aSession(fields: Partial<SessionSummary> = {}): SessionSummary {
     owedCount: 0,
     insightCount: 0,
     lastText: null,
+    away: null,
     startedAt: 1_000,
     lastEventAt: 1_000,
+    lastHeardAt: 1_000,
     updatedPosition: '1',
     ...fields,
   };

@@ -1,7 +1,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Command, CommandFrameData } from '@/lib/protocol/commands';
 import type { ErrorBody } from '@/lib/protocol/errors';
-import { HEARTBEAT_MS } from '@/lib/protocol/limits';
+import { HEARTBEAT_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import { API_BASE } from '@/lib/protocol/version';
 import { backoffMs, unauthorizedMs } from '@/lib/runner/outbox/backoff';
@@ -37,6 +37,8 @@ export type CommandLink =
   | { state: 'waiting'; cause: 'unavailable' | 'unauthorized'; message: string };
 
 const SILENT_MS = 3 * HEARTBEAT_MS;
+/** A server that is back has to find its runners before it says of their sessions that they are alone. */
+const LONGEST_WAIT_MS = (RUNNER_GRACE_MS * 2) / 3;
 const ACK_TIMEOUT_MS = 15_000;
 const ACK_RETRY_MS = 2_000;
 
@@ -105,7 +107,8 @@ export class CommandClient {
       this.#failures += 1;
       this.#tell({ state: 'waiting', cause: end.cause, message: end.message });
       const random = this.#clock.random();
-      await this.#pause(end.cause === 'unauthorized' ? unauthorizedMs(random) : backoffMs(this.#failures, random));
+      const wait = Math.min(LONGEST_WAIT_MS, backoffMs(this.#failures, random));
+      await this.#pause(end.cause === 'unauthorized' ? unauthorizedMs(random) : wait);
     }
   }
 

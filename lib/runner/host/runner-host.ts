@@ -15,7 +15,7 @@ import type { Endpoint } from '@/lib/runner/outbox/send';
 import { latestOwed, type OwedReply, parseObligation, readObligations } from './read-obligations';
 import { RecordSink } from './record-sink';
 import type { Source, SourceSurroundings } from './source';
-import { StatusReporter } from './status-reporter';
+import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
 
 /**
  * The runner of one agent: everything that stands around a source, started and ended in order.
@@ -185,6 +185,7 @@ export class RunnerHost {
       kind,
       ...about,
       runner: { id: runnerId, pid: process.pid, startedAt },
+      everyMs: REPORT_EVERY_MS,
       process: agent,
       ...observation,
       outbox: {

@@ -14,7 +14,8 @@ export interface StatusReporterOptions {
   heldMs?: number;
 }
 
-const EVERY_MS = 10_000;
+/** Said in each report, so that the server knows by when to miss the next. */
+export const REPORT_EVERY_MS = 10_000;
 /** Changes come in groups. */
 const SOON_MS = 100;
 /** How often it is looked whether anything gets through again. */
@@ -37,7 +38,7 @@ export class StatusReporter {
     await this.now();
     this.#every = setInterval(() => {
       if (!this.#options.isHeldUp()) void this.now();
-    }, this.#options.everyMs ?? EVERY_MS);
+    }, this.#options.everyMs ?? REPORT_EVERY_MS);
   }
 
   changed(): void {

@@ -70,6 +70,40 @@ describe('a session', () => {
     expect(summaryOf(...(chapters as unknown as AgUiEvent[][])).summary).toMatchObject(expected);
   });
 
+  const gone = (goesOn = false) => custom('runner:away', { since: 500, last_heard_at: 400, agent_goes_on: goesOn });
+  it.each([
+    [
+      'does not work any more once its runner has gone in the middle of a turn, and names the evidence',
+      [runStarts('r1'), gone()],
+      { state: 'failed', away: { since: 500, lastHeardAt: 400, agentGoesOn: false }, openTurnId: 'r1' },
+    ],
+    ['wants a look where its agent goes on unseen', [runStarts('r1'), gone(true)], { state: 'waiting' }],
+    ['is idle where nothing was under way when its runner went', [gone()], { state: 'idle', away: null }],
+    [
+      'keeps what the agent said of its own end',
+      [runStarts('r1'), gone(), custom('session:ended', { reason: 'killed', exitCode: 137 })],
+      { state: 'failed', stateReason: 'killed', away: null },
+    ],
+    [
+      'keeps what was said of a turn that failed, though a task ran',
+      [taskStarts('b1'), runStarts('r1'), [{ type: 'RUN_ERROR', message: 'No credit' }], gone()],
+      { state: 'failed', stateReason: 'No credit', away: null },
+    ],
+    ['works again once its runner is back', [runStarts('r1'), gone(), custom('runner:back', {})], { state: 'working' }],
+  ] as const)('%s', (_name, chapters, expected) => {
+    expect(summaryOf(...(chapters as unknown as AgUiEvent[][])).summary).toMatchObject(expected);
+  });
+
+  it('is heard of again with the agent’s own next word, and not with one of the server', () => {
+    const missed = summaryOf(runStarts('r1'), gone());
+    const { placements } = placeEvents(NO_PLACES, [
+      { position: '9', occurredAt: 999, receivedAt: 1_500, event: { type: 'CUSTOM', name: 'marker' } },
+    ]);
+    expect(foldSession(missed, placements, []).summary.state).toBe('failed');
+    const heard = foldSession(missed, placements, [], [], 1_500);
+    expect(heard.summary).toMatchObject({ state: 'working', away: null, lastHeardAt: 1_500 });
+  });
+
   it('is named after the first line of the first message, however it was streamed', () => {
     const [start, , end] = userSays('u1', '') as [AgUiEvent, AgUiEvent, AgUiEvent];
     const delta = (text: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'u1', delta: text });

@@ -53,6 +53,8 @@ describe('PROTOCOL.md', () => {
     expect(named('MESSAGE_EXPIRY_MS')).toContain(`${limits.MESSAGE_EXPIRY_MS / 86_400_000} days`);
     expect(named('DEBUG_TTL_SECONDS')).toContain(` ${limits.DEBUG_TTL_SECONDS} `);
     expect(named('RUNNER_AWAY_MS')).toContain(`${limits.RUNNER_AWAY_MS / 1000} s`);
+    expect(named('RUNNER_GRACE_MS')).toContain(`${limits.RUNNER_GRACE_MS / 1000} s`);
+    expect(page).toContain(limits.MISSED_REPORTS === 2 ? 'at two missed' : 'missed reports');
     expect(named('HEARTBEAT_MS')).toContain(`${limits.HEARTBEAT_MS / 1000} s`);
   });
 

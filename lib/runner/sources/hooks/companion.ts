@@ -10,7 +10,7 @@ import { hookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { HookCall } from '@/lib/runner/control-port/routes';
 import { type OwedReply, parseObligation, readObligations } from '@/lib/runner/host/read-obligations';
 import { RecordSink } from '@/lib/runner/host/record-sink';
-import { StatusReporter } from '@/lib/runner/host/status-reporter';
+import { REPORT_EVERY_MS, StatusReporter } from '@/lib/runner/host/status-reporter';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import type { Logger } from '@/lib/runner/logger/logger';
@@ -265,6 +265,8 @@ export class Companion {
       source: 'claude-terminal',
       host: hostname(),
       runner: { id: runnerId, pid: process.pid, startedAt },
+      everyMs: REPORT_EVERY_MS,
+      agentGoesOn: true,
       outbox: facts,
       logLevel: logger.level.get(),
       logSwitch: this.#level?.report,

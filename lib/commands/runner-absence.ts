@@ -1,0 +1,91 @@
+import type { WriteTransaction } from '@/db/write-queue';
+import { appendServerEvents } from '@/lib/ingest/append-server-events';
+import { type AgUiEvent, CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';
+import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+
+/**
+ * What a runner's absence means for its agent's sessions: those in which something is under way say that it has gone,
+ * and say that it is back.
+ *
+ * Ordering: told in the sessions' own logs, so that transcript, session list and every client say the same.
+ * Failure: what is to be told, and when, stands in the runner's row. It survives any server, and of two servers one
+ * tells it.
+ */
+
+/** Most sessions of one transaction. */
+const MAX_TOLD = 50;
+/** A batch that the runner sent with its last breath may be stored a moment after its stream was seen to end. */
+const LAST_BREATH_MS = 1_000;
+
+const UNDER_WAY = `agent_id = ?1 AND state <> 'done' AND memory->>'$.fold.ended' IS NULL
+  AND (body->>'$.openTurnId' IS NOT NULL OR body->>'$.runningTaskCount' > 0 OR body->>'$.pendingRequestCount' > 0)`;
+const SEEN_AT = `ifnull(memory->>'$.fold.seenAt', last_event_at)`;
+
+/**
+ * Tells the sessions of one runner that has been missed for long enough: those nobody has spoken of since.
+ * @returns whether there was something to do: then call again
+ */
+export async function tellAbsence(transaction: WriteTransaction, now: number): Promise<boolean> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT r.agent_id, r.alive_until, r.lost_at, a.body->>'$.status.agentGoesOn' AS goes_on
+          FROM runners AS r LEFT JOIN agents AS a ON a.id = r.agent_id
+          WHERE r.tell_at <= ? ORDER BY r.tell_at LIMIT 1`,
+    args: [now],
+  });
+  const [runner] = rows;
+  if (runner === undefined) return false;
+  const agentId = String(runner.agent_id);
+  const lostAt = Number(runner.lost_at ?? now);
+  const missed = await transaction.execute({
+    sql: `SELECT id, ${SEEN_AT} AS seen_at FROM sessions WHERE ${UNDER_WAY}
+          AND memory->>'$.fold.away' IS NULL AND ${SEEN_AT} <= ?2 ORDER BY id LIMIT ${MAX_TOLD}`,
+    args: [agentId, lostAt + LAST_BREATH_MS],
+  });
+  if (missed.rows.length === 0) {
+    await settle(transaction, agentId, runner.alive_until === null, now);
+    return true;
+  }
+  await appendServerEvents(
+    transaction,
+    now,
+    missed.rows.map((row) => {
+      const value: RunnerAwayValue = {
+        since: lostAt,
+        last_heard_at: Number(row.seen_at),
+        agent_goes_on: Number(runner.goes_on ?? 0) === 1,
+      };
+      return { agentId, sessionId: String(row.id), event: { type: 'CUSTOM', name: CUSTOM.runnerAway, value } };
+    }),
+  );
+  return true;
+}
+
+/** All are told. Sessions that were spoken of since, while nobody listened for them, are looked at once more. */
+async function settle(transaction: WriteTransaction, agentId: string, isAway: boolean, now: number): Promise<void> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT 1 FROM sessions WHERE ${UNDER_WAY} AND memory->>'$.fold.away' IS NULL LIMIT 1`,
+    args: [agentId],
+  });
+  const [lostAt, tellAt] = isAway && rows.length > 0 ? [now, now + RUNNER_GRACE_MS] : [null, null];
+  await transaction.execute({
+    sql: 'UPDATE runners SET lost_at = ifnull(?, lost_at), tell_at = ? WHERE agent_id = ?',
+    args: [lostAt, tellAt, agentId],
+  });
+}
+
+/** The very process that was missed is there again: it goes on with all it had. */
+export async function tellReturn(transaction: WriteTransaction, agentId: string, now: number): Promise<void> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT id, body->>'$.away.since' AS since FROM sessions
+          WHERE agent_id = ? AND state IN ('failed', 'waiting') AND memory->>'$.fold.away' IS NOT NULL`,
+    args: [agentId],
+  });
+  const events = rows.map((row) => {
+    const value = { away_since: Number(row.since ?? now) };
+    const event: AgUiEvent = { type: 'CUSTOM', name: CUSTOM.runnerBack, value };
+    return { agentId, sessionId: String(row.id), event };
+  });
+  for (let at = 0; at < events.length; at += MAX_TOLD) {
+    await appendServerEvents(transaction, now, events.slice(at, at + MAX_TOLD));
+  }
+}

@@ -1,0 +1,259 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { WriteTransaction } from '@/db/write-queue';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
+import { RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { readSession } from '@/lib/queries/read-sessions';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+/** What becomes of a session when its runner goes, with the clock in hand. */
+const T0 = 1_795_170_000_000;
+const RUNNER = { id: 'r1', startedAt: 1_000 };
+const AFTER = { id: 'r2', startedAt: 2_000 };
+/** Invariant 8. */
+const MOST_MS = 30_000;
+
+let target: InProcessTarget;
+let now = T0;
+let seq = 0;
+beforeEach(async () => {
+  now = T0;
+  seq = 0;
+  target = await inProcessTarget(() => now);
+});
+afterEach(() => target.close());
+
+const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
+const sweep = () => new CommandHub({ database: target.database, now: () => now }).sweep();
+async function sweepAt(at: number): Promise<void> {
+  now = at;
+  await sweep();
+}
+const connect = (runner = RUNNER, streamId = 'one') =>
+  write((transaction) => connectRunner(transaction, 'a1', runner, streamId, now));
+const leave = (streamId = 'one') => write((transaction) => disconnectRunner(transaction, 'a1', streamId, now));
+const says = (event: object, sessionId = 's1') => ingest(target, [record(++seq, { event, sessionId })]);
+const reports = (status: object, sessionId: string | undefined = 's1') =>
+  ingest(target, [record(++seq, { kind: 'status', sessionId, status, event: undefined })]);
+const turnStarts = (sessionId = 's1') =>
+  says({ type: 'RUN_STARTED', threadId: sessionId, runId: `t${seq}` }, sessionId);
+const session = async (id = 's1') => (await readSession(target.database, id))?.session;
+const notices = async () => {
+  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  return page?.turns.flatMap(({ items }) => items).flatMap((item) => (item.kind === 'notice' ? [item.code] : []));
+};
+
+describe('a runner that is killed in mid-turn', () => {
+  it('leaves nothing that says working for more than 30 s', async () => {
+    await connect();
+    await turnStarts();
+    now += 5_000;
+    await leave();
+    await sweepAt(T0 + 5_000 + RUNNER_GRACE_MS - 1);
+    expect(await session()).toMatchObject({ state: 'working', away: null });
+    await sweepAt(T0 + 5_000 + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({
+      state: 'failed',
+      stateReason: 'its runner has gone in the middle of a turn',
+      away: { since: T0 + 5_000, lastHeardAt: T0, agentGoesOn: false },
+    });
+    expect(RUNNER_GRACE_MS).toBeLessThan(MOST_MS);
+    expect(await notices()).toEqual(['runner-away']);
+  });
+
+  it('together with its server, likewise: the term runs out, then the grace', async () => {
+    await connect();
+    await turnStarts();
+    await write((transaction) => renewRunners(transaction, ['one'], now));
+    await target.restart();
+    await sweepAt(T0 + RUNNER_AWAY_MS);
+    expect(await session()).toMatchObject({ state: 'working' });
+    await target.restart();
+    await sweepAt(T0 + RUNNER_AWAY_MS + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({ state: 'failed', away: { since: T0 + RUNNER_AWAY_MS } });
+    expect(RUNNER_AWAY_MS + RUNNER_GRACE_MS).toBeLessThan(MOST_MS - 2_000);
+  });
+
+  it('is given its grace anew by a server that was down itself', async () => {
+    await connect();
+    await turnStarts();
+    await sweepAt(T0 + 3_600_000);
+    expect(await session()).toMatchObject({ state: 'working' });
+    now += RUNNER_GRACE_MS - 1;
+    await connect(RUNNER, 'two');
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({ state: 'working', away: null });
+  });
+
+  it('is told of once, by whichever server looks first', async () => {
+    await connect();
+    await turnStarts();
+    await leave();
+    now += RUNNER_GRACE_MS;
+    await Promise.all([sweep(), sweep()]);
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await notices()).toEqual(['runner-away']);
+  });
+
+  it.each([
+    [
+      'a request waits',
+      { type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q' } },
+      'its runner has gone while it waited for an answer',
+    ],
+    [
+      'a task runs',
+      { type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } },
+      'its runner has gone while a task ran',
+    ],
+  ])('counts where %s, too', async (_what, event, stateReason) => {
+    await connect();
+    await says(event);
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({ state: 'failed', stateReason });
+  });
+
+  it('is no matter where nothing was under way, or where the end was told', async () => {
+    await connect();
+    await says({ type: 'CUSTOM', name: 'marker', value: 1 }, 's1');
+    await turnStarts('s2');
+    await says({ type: 'CUSTOM', name: 'session:ended', value: { reason: 'killed', exitCode: 137 } }, 's2');
+    await turnStarts('s3');
+    await says({ type: 'RUN_ERROR', message: 'No credit' }, 's3');
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session('s1')).toMatchObject({ state: 'idle', away: null });
+    expect(await session('s2')).toMatchObject({ state: 'failed', stateReason: 'killed', away: null });
+    expect(await session('s3')).toMatchObject({ state: 'failed', stateReason: 'No credit', away: null });
+  });
+
+  it('is unseen and not dead where the agent is no child of its runner', async () => {
+    await connect();
+    await turnStarts();
+    await reports({ kind: 'hooks', agentGoesOn: true });
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({ state: 'waiting', away: { agentGoesOn: true } });
+  });
+
+  it('concerns no agent that never had a stream, however long it says nothing', async () => {
+    await turnStarts();
+    await sweepAt(T0 + 24 * 3_600_000);
+    expect(await session()).toMatchObject({ state: 'working', away: null, lastHeardAt: T0 });
+  });
+});
+
+describe('a runner that comes back', () => {
+  it('has its sessions work again when it is the same process, and says for how long it was away', async () => {
+    await connect();
+    await turnStarts();
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    now += 60_000;
+    await connect(RUNNER, 'two');
+    expect(await session()).toMatchObject({ state: 'working', away: null });
+    expect(await notices()).toEqual(['runner-away', 'runner-back']);
+  });
+
+  it('within the grace is not worth a word', async () => {
+    await connect();
+    await turnStarts();
+    await leave();
+    now += RUNNER_GRACE_MS - 1;
+    await connect(RUNNER, 'two');
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await notices()).toEqual([]);
+  });
+
+  it('as another process takes up only what it speaks of', async () => {
+    await connect();
+    await turnStarts('s1');
+    await turnStarts('s2');
+    await leave();
+    now += 5_000;
+    await connect(AFTER, 'two');
+    await reports({ kind: 'claude' }, 's2');
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session('s1')).toMatchObject({ state: 'failed', away: { since: T0 } });
+    expect(await session('s2')).toMatchObject({ state: 'working', away: null });
+    await reports({ kind: 'claude' }, 's1');
+    expect(await session('s1')).toMatchObject({ state: 'working', away: null });
+  });
+
+  it('never undoes what the agent said of its own end', async () => {
+    await connect();
+    await turnStarts();
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    await says({ type: 'CUSTOM', name: 'session:ended', value: { reason: 'killed', exitCode: 137 } });
+    await connect(RUNNER, 'two');
+    expect(await session()).toMatchObject({ state: 'failed', stateReason: 'killed', away: null });
+  });
+});
+
+describe('an agent that speaks though nobody listens for it', () => {
+  it('works as long as it speaks, and is missed again when it does not', async () => {
+    await connect();
+    await turnStarts();
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    now += 1_000;
+    await says({ type: 'CUSTOM', name: 'marker', value: 2 });
+    expect(await session()).toMatchObject({ state: 'working', away: null });
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({ state: 'failed' });
+  });
+
+  it('is missed where it begins a turn after its runner was told to have gone', async () => {
+    await connect();
+    await says({ type: 'CUSTOM', name: 'marker', value: 1 });
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    now += 60_000;
+    await turnStarts();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({ state: 'failed' });
+  });
+
+  it('is not said to have gone while it goes on speaking', async () => {
+    await connect();
+    await turnStarts();
+    await leave();
+    for (let step = 0; step < 5; step += 1) {
+      now += RUNNER_GRACE_MS / 2;
+      await says({ type: 'CUSTOM', name: 'marker', value: step });
+      await sweep();
+    }
+    expect(await notices()).toEqual([]);
+  });
+});
+
+describe('a runner whose connection stands but that says nothing', () => {
+  const STATUS = { kind: 'claude', runner: { id: 'r1' }, everyMs: 10_000 };
+  const mute = () => write((transaction) => disconnectMute(transaction, ['one'], now));
+
+  it('is missed once it has broken its own promise to report, and within 30 s', async () => {
+    await connect();
+    await turnStarts();
+    await reports(STATUS);
+    now = T0 + 20_000;
+    expect(await mute()).toEqual([]);
+    now = T0 + 20_001;
+    expect(await mute()).toEqual(['one']);
+    await sweep();
+    expect(await session()).toMatchObject({ state: 'failed', away: { lastHeardAt: T0 } });
+  });
+
+  it('is not missed where it promised nothing, or another runner did', async () => {
+    await connect();
+    await turnStarts();
+    await reports({ kind: 'claude' });
+    now = T0 + 3_600_000;
+    expect(await mute()).toEqual([]);
+    await reports({ ...STATUS, runner: { id: 'r0' } });
+    now += 3_600_000;
+    expect(await mute()).toEqual([]);
+  });
+});
