@@ -24,10 +24,12 @@ export interface AgentLogProps {
   onLineClick?: (line: LogLine) => void;
   /** Beside something else: its query is not in the address, its keys work only while it has the focus. */
   compact?: boolean;
+  /** Whether whoever opened it goes on in it: the focus, if it is on what is around it, goes to the lines. */
+  takesFocus?: boolean;
 }
 
 /** An agent's log: live, searched, filtered. */
-export function AgentLog({ agentId, span = null, onLineClick, compact = false }: AgentLogProps) {
+export function AgentLog({ agentId, span = null, onLineClick, compact = false, takesFocus = false }: AgentLogProps) {
   const settings = useLogSettings();
   const [query, setQuery] = useLogQuery(!compact);
   const [follows, setFollows] = useState(span === null);
@@ -126,6 +128,11 @@ export function AgentLog({ agentId, span = null, onLineClick, compact = false }:
   };
 
   const { store } = shown;
+  const isThere = store !== null && store.position !== null;
+  useEffect(() => {
+    if (!isThere || !takesFocus || !document.activeElement?.contains(box.current)) return;
+    box.current?.querySelector<HTMLElement>('[role="log"]')?.focus({ preventScroll: true });
+  }, [isThere, takesFocus]);
   const failed = dims && found.store?.error ? found.store : store;
   return (
     <div ref={box} className="flex h-full min-h-0 flex-1 flex-col">
@@ -144,7 +151,7 @@ export function AgentLog({ agentId, span = null, onLineClick, compact = false }:
         onFollow={follow}
         compact={compact}
       />
-      {store !== null && store.position !== null && (
+      {isThere && (
         <LogList
           key={store.id}
           ref={list}

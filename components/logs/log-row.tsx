@@ -55,6 +55,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
     // biome-ignore lint/a11y/noStaticElementInteractions: see above
     <div
       data-line={line.position}
+      data-in-span={isInSpan || undefined}
       tabIndex={isCursor ? 0 : -1}
       onPointerEnter={() => setIsHovered(true)}
       onPointerLeave={() => setIsHovered(false)}
@@ -63,13 +64,9 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
       }}
       className={clsx(
         'log-line group/line relative flex gap-x-[1ch] border-l-2 pr-3 pl-2.5 -outline-offset-2 sm:pl-3.5',
-        isTarget
-          ? 'border-accent bg-accent-soft'
-          : isInSpan
-            ? 'border-accent-line bg-accent-soft'
-            : 'border-transparent',
+        isTarget ? 'border-accent bg-accent-soft' : isInSpan ? 'border-ink-2 bg-raised/60' : 'border-transparent',
         hook !== null && !isTarget && 'border-failed! bg-failed-soft',
-        isCursor && !isTarget && 'bg-raised',
+        isCursor && !isTarget && (isInSpan ? 'bg-line-strong/60!' : 'bg-raised'),
         !isCursor && hook === null && !isTarget && !isInSpan && 'hover:bg-sunken',
         isDim && '**:text-ink-3!',
       )}

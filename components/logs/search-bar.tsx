@@ -48,7 +48,7 @@ export function SearchBar(props: {
 
   const isSearched = query.text.trim() !== '';
   return (
-    <search className="flex min-w-0 grow basis-64 items-center gap-2 sm:max-w-[480px]">
+    <search className="flex min-w-0 grow basis-44 items-center gap-2 sm:max-w-[480px]">
       <span className="flex h-7 min-w-0 flex-1 items-center gap-1.5 rounded-md bg-raised px-2 focus-within:outline-2 focus-within:outline-accent">
         <Search size={13} aria-hidden="true" className="shrink-0 text-ink-3" />
         <input

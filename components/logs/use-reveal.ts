@@ -7,6 +7,9 @@ import type { LogLine } from '@/lib/protocol/read-models';
 import type { LogStore } from './log-store';
 import { rowOf } from './use-log-rows';
 
+/** What comes first is more plainly the first with something before it. */
+const LINES_BEFORE = 2;
+
 type Align = 'center' | 'start';
 
 /** Brings a place of the log into view, loading it first where need be. */
@@ -39,7 +42,7 @@ export function useReveal(options: {
     const index = row();
     if (index < 0) return;
     wanted.current = null;
-    virtualizer.scrollToIndex(index, { align });
+    virtualizer.scrollToIndex(align === 'start' ? Math.max(0, index - LINES_BEFORE) : index, { align });
   }, [virtualizer]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came

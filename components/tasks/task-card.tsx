@@ -7,6 +7,7 @@ import { stripAnsi } from '@/components/ui/ansi';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { longRunClass } from '@/components/ui/long-run';
+import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts } from './task-facts';
 import { TaskOutcome } from './task-status';
@@ -35,6 +36,7 @@ interface TaskCardProps {
 export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfold }: TaskCardProps) {
   const [open, setOpen] = useState(false);
   const stepsId = useId();
+  const held = useIsHeld(taskAnchor(task));
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
     <div
@@ -42,7 +44,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
       id={taskAnchor(task)}
       tabIndex={-1}
       aria-label={`Task ${task.description}: ${TASK_WORD[task.status]}`}
-      className={clsx('my-2.5 border-l-2 pl-3 outline-none', RULE[task.status])}
+      className={clsx('group/task my-2.5 border-l-2 pl-3 outline-none', RULE[task.status], held && 'bg-raised/60')}
     >
       <div className="flex items-center gap-2">
         <Glyph name={task.status} />
@@ -50,6 +52,13 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
           {task.description}
         </span>
         <TaskOutcome task={task} className="flex-1" />
+        <ShowInLog
+          anchor={taskAnchor(task)}
+          name={`task ${task.description}`}
+          className={clsx(
+            !held && 'pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-hover/task:opacity-100',
+          )}
+        />
       </div>
       {call}
       {task.error !== null && (

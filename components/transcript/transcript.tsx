@@ -1,7 +1,7 @@
 'use client';
 
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from 'react';
 import { JumpProvider } from '@/components/ui/jump';
 import { useHydrated } from '@/components/ui/now';
 import type { TranscriptState } from '@/lib/projections/transcript';
@@ -27,6 +27,14 @@ if(box.clientHeight){box.scrollTop=box.scrollHeight;seen.disconnect()}
 const LOAD_AHEAD = 10;
 const TOP_PX = 48;
 
+export interface TranscriptHandle {
+  /**
+   * Brings a turn, a task, a message or a request into view by its anchor, loading it first where need be, and marks it
+   * for a moment. @returns false where the session has none
+   */
+  show: (anchor: string, options?: { focus?: boolean }) => Promise<boolean>;
+}
+
 interface TranscriptProps {
   state: TranscriptState;
   nonce: string | undefined;
@@ -36,6 +44,7 @@ interface TranscriptProps {
   loadingOlder: boolean;
   olderError: Error | null;
   seek: (isThere: (state: TranscriptState) => boolean) => Promise<boolean>;
+  handle?: React.Ref<TranscriptHandle>;
 }
 
 /**
@@ -50,6 +59,7 @@ export function Transcript({
   loadingOlder,
   olderError,
   seek,
+  handle,
 }: TranscriptProps) {
   const { turns } = state;
   const scroller = useRef<HTMLDivElement>(null);
@@ -75,7 +85,8 @@ export function Transcript({
     initialOffset: () => turns.reduce((sum, turn) => sum + estimateTurnHeight(turn), 0),
   });
 
-  const { jump, step, flashed } = useJumpTarget({ turns, virtualizer, seek });
+  const { show, jump, step, flashed } = useJumpTarget({ turns, virtualizer, seek });
+  useImperativeHandle(handle, () => ({ show }), [show]);
   const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
 
   useEffect(() => {

@@ -3,12 +3,14 @@
 import { clsx } from 'clsx';
 import { memo, useCallback } from 'react';
 import { TimeOfDay } from '@/components/ui/clock';
+import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import type { TaskItem, Turn } from '@/lib/protocol/read-models';
 import { ItemList } from './item-list';
 import { useTranscriptSlots } from './transcript-slots';
 import { turnName } from './turn-cause';
 import { TurnFooter } from './turn-footer';
 import { BetweenRunHeader } from './turn-header';
+import { turnTitle } from './turn-title';
 
 /** The line down the left of the transcript: plain where people asked, in the accent where the agent woke by itself. */
 const SPINE: Record<Turn['kind'], string> = {
@@ -31,6 +33,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
     },
     [slots, triggered],
   );
+  const held = useIsHeld(`turn-${turn.id}`);
   const startedBy = useCallback((item: TaskItem) => slots.findTask(item)?.toolCallId ?? null, [slots]);
 
   return (
@@ -42,12 +45,19 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
       className={clsx(
         'group/turn grid scroll-mt-4 grid-cols-[minmax(0,1fr)] outline-none sm:grid-cols-[60px_minmax(0,1fr)]',
         flash && 'animate-flash',
+        held && 'shadow-[inset_2px_0_var(--ink-2)]',
       )}
     >
-      <TimeOfDay
-        at={turn.startedAt}
-        className="hidden pt-3 pr-3 text-right text-2xs text-ink-3 leading-[18px]! sm:block"
-      />
+      <p className="hidden items-center justify-end gap-1 self-start pt-3 pr-3 text-2xs text-ink-3 leading-[18px]! sm:flex">
+        <ShowInLog
+          anchor={`turn-${turn.id}`}
+          name={turnTitle(turn, slots)}
+          className={clsx(
+            !held && 'pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-hover/turn:opacity-100',
+          )}
+        />
+        <TimeOfDay at={turn.startedAt} className={clsx(held && 'text-ink')} />
+      </p>
       <div className={clsx('mt-3 mb-2 ml-2 min-w-0 border-l-2 pr-4 pl-3 sm:ml-0 sm:pr-6 sm:pl-6', SPINE[turn.kind])}>
         {turn.kind === 'between-run' && <BetweenRunHeader turn={turn} />}
         {turn.kind === 'user' && <h2 className="sr-only">User turn</h2>}

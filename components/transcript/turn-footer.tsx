@@ -7,17 +7,24 @@ import { CopyButton } from '@/components/ui/copy-button';
 import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { longRunClass } from '@/components/ui/long-run';
+import { ShowInLog } from '@/components/ui/time-lock';
 import type { Turn } from '@/lib/protocol/read-models';
+import { useTranscriptSlots } from './transcript-slots';
+import { turnTitle } from './turn-title';
 
 /** How a turn stands: running with its clock, or how long it took; and what can be taken from it. */
 export function TurnFooter({ turn }: { turn: Turn }) {
+  const slots = useTranscriptSlots();
   if (turn.kind === 'none') return null;
+  // Where there is room it stands beside the turn's time.
+  const inLog = <ShowInLog anchor={`turn-${turn.id}`} name={turnTitle(turn, slots)} className="sm:hidden" />;
   if (turn.state === 'open') {
     const asked = turn.items.find((item) => item.kind === 'request' && item.outcome === null);
     return (
       <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
         <Glyph name={asked === undefined ? 'working' : 'waiting'} />
         {asked === undefined ? 'Working' : 'Waiting for an answer'} <RunningClock since={asked?.at ?? turn.startedAt} />
+        {inLog}
       </p>
     );
   }
@@ -46,6 +53,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
         <span className="flex items-center gap-3 pointer-coarse:opacity-100 opacity-0 transition-opacity focus-within:opacity-100 group-hover/turn:opacity-100">
           {answer !== '' && <CopyButton label="Copy answer" text={() => answer} />}
           <CopyButton label="Copy link to turn" icon="link" text={() => linkTo(turn)} />
+          {inLog}
         </span>
       </p>
     </footer>

@@ -21,21 +21,28 @@ export function useJumpTarget(options: {
   const [flashed, setFlashed] = useState<string | null>(null);
   const newest = useRef(turns);
   newest.current = turns;
+  // Of two that were asked for, the later one is shown, however long the earlier one took to load.
+  const asked = useRef(0);
 
   const show = useCallback(
-    async (anchor: string): Promise<boolean> => {
+    async (anchor: string, { focus = true } = {}): Promise<boolean> => {
+      asked.current += 1;
+      const own = asked.current;
       const found = await seek((state) => indexOf(state.turns, anchor) >= 0);
       if (!found) return false;
+      if (own !== asked.current) return true;
       // The turns just loaded are rendered before they can be scrolled to.
       for (let frame = 0; frame < MOST_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
       const index = indexOf(newest.current, anchor);
       const turn = newest.current[index];
       if (!turn) return false;
-      virtualizer.scrollToIndex(index, { align: 'start' });
+      // A reader whose eyes are elsewhere is spared a move that shows nothing new.
+      const stays = !focus && beginsInView(document.getElementById(anchor), virtualizer.scrollElement);
+      if (!stays) virtualizer.scrollToIndex(index, { align: 'start' });
       const element = await waitFor(() => document.getElementById(anchor));
       if (!element) return false;
-      if (!anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });
-      element.focus({ preventScroll: true });
+      if (!stays && !anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });
+      if (focus) element.focus({ preventScroll: true });
       setFlashed(anchor.startsWith('turn-') ? turn.id : null);
       if (!anchor.startsWith('turn-')) flashElement(element);
       return true;
@@ -79,7 +86,7 @@ export function useJumpTarget(options: {
     },
     [show],
   );
-  return { jump, step, flashed };
+  return { show, jump, step, flashed };
 }
 
 function decodeHash(): string {
@@ -95,6 +102,14 @@ function indexOf(turns: readonly Turn[], anchor: string): number {
   if (kind === 'turn') return turns.findIndex((turn) => turn.id === id);
   const isIt = (item: Item) => item.kind === kind && (kind === 'task' ? item.position : item.id) === id;
   return turns.findIndex((turn) => turn.items.some(isIt));
+}
+
+/** Whether the element's beginning is in the upper half of what the box shows, and with it most of what follows. */
+function beginsInView(element: HTMLElement | null, box: HTMLElement | null): boolean {
+  if (element === null || box === null) return false;
+  const { top, height } = box.getBoundingClientRect();
+  const begins = element.getBoundingClientRect().top - top;
+  return begins >= 0 && begins < height / 2;
 }
 
 function flashElement(element: HTMLElement): void {

@@ -25,7 +25,7 @@ const MOVES: Record<string, TurnMove> = {
   PageUp: 'page-up',
 };
 
-/** Walking through the turns by keyboard. The list beside them has the same keys while the focus is in it. */
+/** Walking through the turns by keyboard. The list and the log beside them have the same keys while the focus is in them. */
 export function useTurnKeys(onMove: (move: TurnMove) => void): void {
   const handle = useEffectEvent(onMove);
   useEffect(() => {
@@ -33,7 +33,7 @@ export function useTurnKeys(onMove: (move: TurnMove) => void): void {
       if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey || isTyping(event)) return;
       const move = MOVES[event.key];
       if (move === undefined || document.querySelector('dialog[open]')) return;
-      if (event.target instanceof Element && event.target.closest('nav')) return;
+      if (event.target instanceof Element && event.target.closest('nav, [data-own-keys]')) return;
       event.preventDefault();
       handle(move);
     };

@@ -23,6 +23,8 @@ const SHORTCUTS: { where: string; keys: [string[], string][] }[] = [
       [['W'], 'Previous one'],
       [['G', 'End'], 'Latest'],
       [['Home'], 'Oldest loaded turn'],
+      [['l'], 'The agent’s log, beneath it'],
+      [['L'], 'Show the focused turn in the log'],
       [['Esc'], 'Back to the sessions'],
     ],
   },

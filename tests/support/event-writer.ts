@@ -23,12 +23,16 @@ export class EventWriter {
     events: readonly AgUiEvent[],
     { at = Date.now(), stepMs = 0 }: { at?: number; stepMs?: number } = {},
   ): Promise<void> {
-    const records = events.map((event, index) => ({
-      kind: 'event',
-      sessionId,
-      occurredAt: at - (events.length - 1 - index) * stepMs,
-      event,
-    }));
+    const told = events.map((event, index) => ({ at: at - (events.length - 1 - index) * stepMs, event }));
+    await this.tell(sessionId, told);
+  }
+
+  /** Events, each with the time at which it occurred. */
+  tell(sessionId: string, told: readonly { at: number; event: AgUiEvent }[]): Promise<void> {
+    return this.#write(told.map(({ at, event }) => ({ kind: 'event', sessionId, occurredAt: at, event })));
+  }
+
+  async #write(records: readonly object[]): Promise<void> {
     let batch: object[] = [];
     let bytes = 0;
     for (const record of records) {

@@ -14,11 +14,14 @@ export interface WrittenLine {
 export class LogWriter {
   readonly #server: { url: string; token: string };
   readonly agentId: string;
+  readonly #producerId: string;
   #seq = 0;
 
-  constructor(server: { url: string; token: string }, agentId: string) {
+  /** @param producerId another outbox than the agent's, where something else writes that one */
+  constructor(server: { url: string; token: string }, agentId: string, producerId: string = agentId) {
     this.#server = server;
     this.agentId = agentId;
+    this.#producerId = producerId;
   }
 
   /** Resolves when all of it is acknowledged. */
@@ -39,7 +42,7 @@ export class LogWriter {
       method: 'POST',
       headers: { authorization: `Bearer ${this.#server.token}`, 'content-type': 'application/json' },
       body: JSON.stringify({
-        producer: { id: this.agentId, epoch: 1 },
+        producer: { id: this.#producerId, epoch: 1 },
         records: lines.map(({ occurredAt = now, level = 'info', component = 'test', ...rest }) => ({
           kind: 'log',
           seq: ++this.#seq,

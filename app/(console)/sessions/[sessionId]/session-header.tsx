@@ -1,6 +1,7 @@
 'use client';
 
-import { ChevronLeft } from 'lucide-react';
+import { clsx } from 'clsx';
+import { ChevronLeft, Logs } from 'lucide-react';
 import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { OwedReplies } from '@/components/obligations/owed-replies';
@@ -11,8 +12,13 @@ import { Glyph } from '@/components/ui/glyph';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 
 /** What session this is, whose, and how it stands since when. */
-export function SessionHeader(props: { session: SessionSummary; taskCount: number; onTasks: () => void }) {
-  const { session, taskCount, onTasks } = props;
+export function SessionHeader(props: {
+  session: SessionSummary;
+  taskCount: number;
+  onTasks: () => void;
+  log: { id: string; open: boolean; toggle: () => void };
+}) {
+  const { session, taskCount, onTasks, log } = props;
   return (
     <header className="flex shrink-0 items-start gap-3 border-line border-b px-4 py-2.5 sm:px-6">
       <Link href="/" className="hit mt-[2px] -ml-1 text-ink-3 hover:text-ink lg:hidden">
@@ -52,7 +58,18 @@ export function SessionHeader(props: { session: SessionSummary; taskCount: numbe
           )}
         </p>
       </div>
-      <div className="mt-[3px]">
+      <div className="mt-[3px] flex items-center gap-4">
+        <button
+          type="button"
+          aria-expanded={log.open}
+          aria-controls={log.open ? log.id : undefined}
+          title="The agent’s log (l)"
+          onClick={log.toggle}
+          className={clsx('hit flex items-center gap-1.5 text-xs hover:text-ink', log.open ? 'text-ink' : 'text-ink-3')}
+        >
+          <Logs size={14} strokeWidth={1.75} aria-hidden="true" />
+          Log
+        </button>
         <ConnectionBadge />
       </div>
     </header>

@@ -12,14 +12,17 @@ import { useSession } from '@/components/sessions/use-sessions';
 import { TaskPanel } from '@/components/tasks/task-panel';
 import { readableTask } from '@/components/tasks/task-words';
 import { useTasks } from '@/components/tasks/use-tasks';
-import { Transcript } from '@/components/transcript/transcript';
+import { Transcript, type TranscriptHandle } from '@/components/transcript/transcript';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { useTranscript } from '@/components/transcript/use-transcript';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
+import { TimeLockProvider } from '@/components/ui/time-lock';
 import type { SessionDetail, TaskList, TranscriptPage } from '@/lib/protocol/read-models';
+import { LogPanel } from './log-panel';
 import { endOf, SessionFoot } from './session-foot';
 import { SessionHeader } from './session-header';
 import { useSessionActions } from './use-session-actions';
+import { useSessionLog } from './use-session-log';
 import { useSessionSlots } from './use-session-slots';
 
 interface SessionViewProps {
@@ -39,6 +42,7 @@ export function SessionView({ sessionId, initial, nonce }: SessionViewProps) {
   const state = transcript.data;
   const shown = useMemo(() => state && withOutgoing(state, messages), [state, messages]);
   const composer = useRef<ComposerHandle>(null);
+  const transcriptHandle = useRef<TranscriptHandle>(null);
   const ended = endOf(session, agent, state?.turns);
   const slots = useSessionSlots({
     sessionId,
@@ -49,6 +53,13 @@ export function SessionView({ sessionId, initial, nonce }: SessionViewProps) {
     composer,
   });
   const actions = useSessionActions(sessionId, state?.turns, messages);
+  const { panel, ...log } = useSessionLog({
+    sessionId,
+    turns: shown?.turns,
+    tasks,
+    slots,
+    transcript: transcriptHandle,
+  });
   const [showsTasks, setShowsTasks] = useState(false);
   const [sentCount, setSentCount] = useState(0);
 
@@ -68,68 +79,89 @@ export function SessionView({ sessionId, initial, nonce }: SessionViewProps) {
   return (
     <ActionsProvider store={actions.store}>
       <RequestBoardProvider>
-        <main className="flex h-full min-h-0">
-          <div className={clsx('flex min-h-0 min-w-0 flex-1 flex-col', showsTasks && 'max-lg:hidden')}>
-            <SessionHeader session={session} taskCount={tasks.length} onTasks={() => setShowsTasks(!showsTasks)} />
-            {transcript.isError && (
-              <p className="flex gap-3 px-5 py-2 text-failed text-xs">
-                {transcript.error.message}
-                <button type="button" onClick={() => transcript.refetch()} className="underline">
-                  Try again
-                </button>
-              </p>
-            )}
-            {shown && (
-              <TranscriptSlotsProvider value={slots}>
-                <Transcript
-                  state={shown}
-                  nonce={nonce}
-                  sentCount={sentCount}
-                  loadOlder={transcript.loadOlder}
-                  loadingOlder={transcript.loadingOlder}
-                  olderError={transcript.olderError}
-                  seek={transcript.seek}
+        <TimeLockProvider value={log.lock}>
+          <main className="relative flex h-full min-h-0 flex-col">
+            <div inert={panel.open && panel.covers} className="flex min-h-0 flex-1">
+              <div className={clsx('flex min-h-0 min-w-0 flex-1 flex-col', showsTasks && 'max-lg:hidden')}>
+                <SessionHeader
+                  session={session}
+                  taskCount={tasks.length}
+                  onTasks={() => setShowsTasks(!showsTasks)}
+                  log={panel}
                 />
-              </TranscriptSlotsProvider>
-            )}
-            <JumpProvider jump={jump}>
-              <SessionFoot
-                session={session}
-                agent={agent}
-                turns={turns}
-                ended={ended}
-                composer={composer}
-                toast={actions.toast}
-                onCloseToast={actions.closeToast}
-                onSend={(text, replyTo) => {
-                  queue?.post(text, replyTo);
-                  setSentCount((count) => count + 1);
-                }}
-              />
-            </JumpProvider>
-          </div>
-          {tasks.length > 0 && (
-            <div
-              className={clsx(
-                'min-h-0 flex-col border-l 2xl:flex 2xl:w-[320px] 2xl:shrink-0',
-                showsTasks ? 'flex w-full lg:w-[280px] lg:shrink-0' : 'hidden',
-              )}
-            >
-              {showsTasks && (
-                <button
-                  type="button"
-                  onClick={() => setShowsTasks(false)}
-                  className="px-5 pt-3 text-left text-ink-3 text-xs underline hover:text-ink lg:hidden"
+                {transcript.isError && (
+                  <p className="flex gap-3 px-5 py-2 text-failed text-xs">
+                    {transcript.error.message}
+                    <button type="button" onClick={() => transcript.refetch()} className="underline">
+                      Try again
+                    </button>
+                  </p>
+                )}
+                {shown && (
+                  <TranscriptSlotsProvider value={slots}>
+                    <Transcript
+                      state={shown}
+                      nonce={nonce}
+                      sentCount={sentCount}
+                      loadOlder={transcript.loadOlder}
+                      loadingOlder={transcript.loadingOlder}
+                      olderError={transcript.olderError}
+                      seek={transcript.seek}
+                      handle={transcriptHandle}
+                    />
+                  </TranscriptSlotsProvider>
+                )}
+                <JumpProvider jump={jump}>
+                  <SessionFoot
+                    session={session}
+                    agent={agent}
+                    turns={turns}
+                    ended={ended}
+                    composer={composer}
+                    toast={actions.toast}
+                    onCloseToast={actions.closeToast}
+                    onSend={(text, replyTo) => {
+                      queue?.post(text, replyTo);
+                      setSentCount((count) => count + 1);
+                    }}
+                  />
+                </JumpProvider>
+              </div>
+              {tasks.length > 0 && (
+                <div
+                  className={clsx(
+                    'min-h-0 flex-col border-l 2xl:flex 2xl:w-[320px] 2xl:shrink-0',
+                    showsTasks ? 'flex w-full lg:w-[280px] lg:shrink-0' : 'hidden',
+                  )}
                 >
-                  Back to the transcript
-                </button>
+                  {showsTasks && (
+                    <button
+                      type="button"
+                      onClick={() => setShowsTasks(false)}
+                      className="px-5 pt-3 text-left text-ink-3 text-xs underline hover:text-ink lg:hidden"
+                    >
+                      Back to the transcript
+                    </button>
+                  )}
+                  <JumpProvider jump={jump}>
+                    <TaskPanel tasks={tasks} />
+                  </JumpProvider>
+                </div>
               )}
-              <JumpProvider jump={jump}>
-                <TaskPanel tasks={tasks} />
-              </JumpProvider>
             </div>
-          )}
-        </main>
+            {panel.open && (
+              <LogPanel
+                panel={panel}
+                agentId={session.agentId}
+                agent={agent}
+                span={log.span}
+                onLineClick={log.onLineClick}
+              >
+                {log.context}
+              </LogPanel>
+            )}
+          </main>
+        </TimeLockProvider>
       </RequestBoardProvider>
     </ActionsProvider>
   );

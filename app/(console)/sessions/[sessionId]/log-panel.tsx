@@ -1,0 +1,84 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { ChevronLeft, ExternalLink, X } from 'lucide-react';
+import Link from 'next/link';
+import type { KeyboardEvent, ReactNode } from 'react';
+import { AgentLog } from '@/components/logs/agent-log';
+import { LevelSwitch } from '@/components/logs/level-switch';
+import type { Span } from '@/components/time-lock/span-of';
+import { BottomPane } from '@/components/ui/bottom-pane';
+import { isTyping } from '@/components/ui/is-typing';
+import type { AgentSummary, LogLine } from '@/lib/protocol/read-models';
+import type { useLogPanel } from './use-log-panel';
+
+/** The log of a session's agent, beneath the transcript or, where there is no room for both, in its place. */
+export function LogPanel(props: {
+  panel: ReturnType<typeof useLogPanel>;
+  agentId: string;
+  /** Null until it is known. */
+  agent: AgentSummary | null;
+  span: Span | null;
+  onLineClick: (line: LogLine) => void;
+  /** What the log is brought to, and what ran when a line was written. */
+  children: ReactNode;
+}) {
+  const { panel, agentId, agent, span, onLineClick, children } = props;
+  const { id, covers, takesFocus, close } = panel;
+  // Esc leads one step out, and out of here is the transcript, not the list of sessions.
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape' || event.defaultPrevented || isTyping(event.nativeEvent)) return;
+    event.preventDefault();
+    close();
+  };
+  const content = (
+    <section
+      id={id}
+      aria-label="Log"
+      tabIndex={-1}
+      data-own-keys
+      onKeyDown={onKeyDown}
+      className="flex min-h-0 flex-1 flex-col outline-none"
+    >
+      <header className="flex shrink-0 flex-wrap items-center gap-x-4 gap-y-1 px-3 pt-1.5 text-ink-3 text-xs sm:px-4">
+        {covers && (
+          <button type="button" onClick={() => close()} className="hit flex items-center gap-1 hover:text-ink">
+            <ChevronLeft size={15} aria-hidden="true" />
+            Back to the transcript
+          </button>
+        )}
+        {agent !== null && (
+          <div className={clsx(covers && 'order-last basis-full')}>
+            <LevelSwitch agent={agent} />
+          </div>
+        )}
+        <Link
+          href={`/agents/${encodeURIComponent(agentId)}/logs`}
+          className="hit ml-auto flex items-center gap-1.5 hover:text-ink"
+        >
+          <ExternalLink size={13} strokeWidth={1.75} aria-hidden="true" />
+          Open the whole log
+        </Link>
+        {!covers && (
+          <button
+            type="button"
+            aria-label="Close the log"
+            title="Close (Esc)"
+            onClick={() => close()}
+            className="hit hover:text-ink"
+          >
+            <X size={14} aria-hidden="true" />
+          </button>
+        )}
+      </header>
+      <AgentLog agentId={agentId} span={span} onLineClick={onLineClick} takesFocus={takesFocus} compact />
+      {children}
+    </section>
+  );
+  if (covers) return <div className="absolute inset-0 z-20 flex flex-col bg-ground">{content}</div>;
+  return (
+    <BottomPane id={id} name="Log" storageKey="interlude.log-panel.percent" usualPercent={38}>
+      {content}
+    </BottomPane>
+  );
+}

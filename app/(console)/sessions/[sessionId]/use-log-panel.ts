@@ -1,0 +1,89 @@
+'use client';
+
+import { useCallback, useEffect, useEffectEvent, useId, useRef, useState } from 'react';
+import { isTyping } from '@/components/ui/is-typing';
+import { useMedia } from '@/components/ui/use-media';
+import { useStored } from '@/components/ui/use-stored';
+
+/** Where there is no room for both, the log takes the page's place. */
+const NO_ROOM = '(max-width: 639.98px), (max-height: 479.98px)';
+
+/**
+ * Whether the log stands open, and how it opens and closes: by its button, by "l", and by what is shown in it. That it is
+ * open is remembered; where it covers the transcript it is not, for a session opens with its transcript.
+ */
+export function useLogPanel() {
+  const id = useId();
+  const covers = useMedia(NO_ROOM);
+  const [stored, store] = useStored('interlude.log-panel.open');
+  const [covering, setCovering] = useState(false);
+  const open = covers ? covering : stored === 'yes';
+  /** Where the focus was, and whether it goes into the log. */
+  const cameFrom = useRef<Element | null>(null);
+  const [takesFocus, setTakesFocus] = useState(false);
+
+  const setOpen = useCallback(
+    (next: boolean) => {
+      setCovering(next);
+      if (!covers) store(next ? 'yes' : 'no');
+    },
+    [covers, store],
+  );
+  const enter = useCallback(() => {
+    cameFrom.current = document.activeElement;
+    setTakesFocus(true);
+    setOpen(true);
+  }, [setOpen]);
+  /** `leaves`: the focus goes elsewhere than where it came from. */
+  const close = useCallback(
+    ({ leaves = false } = {}) => {
+      const focused = document.getElementById(id)?.contains(document.activeElement) ?? false;
+      setTakesFocus(false);
+      setOpen(false);
+      // What it covers can take the focus only when it no longer is covered.
+      if (focused && !leaves) requestAnimationFrame(() => focusAgain(cameFrom.current));
+    },
+    [id, setOpen],
+  );
+  /** Something is to be shown in it. Where both are in view, the focus stays where it is. */
+  const show = useCallback(() => {
+    if (covers) enter();
+    else setOpen(true);
+  }, [covers, enter, setOpen]);
+
+  const onKey = useEffectEvent((event: KeyboardEvent) => {
+    const panel = document.getElementById(id);
+    if (!open) enter();
+    else if (panel?.contains(document.activeElement)) close();
+    else {
+      cameFrom.current = document.activeElement;
+      logIn(panel)?.focus();
+    }
+    event.preventDefault();
+  });
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key !== 'l' || event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
+      if (!isTyping(event) && !document.querySelector('dialog[open]')) onKey(event);
+    };
+    document.addEventListener('keydown', listen);
+    return () => document.removeEventListener('keydown', listen);
+  }, []);
+
+  useEffect(() => {
+    if (open && takesFocus) document.getElementById(id)?.focus();
+  }, [open, takesFocus, id]);
+
+  return { id, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
+}
+
+function logIn(panel: HTMLElement | null): HTMLElement | null {
+  return panel?.querySelector<HTMLElement>('[role="log"]') ?? null;
+}
+
+function focusAgain(element: Element | null): void {
+  const back = element instanceof HTMLElement && element.isConnected && element !== document.body ? element : null;
+  (back ?? document.querySelector<HTMLElement>('[role="log"][aria-label="Transcript"]'))?.focus({
+    preventScroll: true,
+  });
+}

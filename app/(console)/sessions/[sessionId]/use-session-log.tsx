@@ -1,0 +1,106 @@
+'use client';
+
+import { type ReactNode, type RefObject, useCallback, useEffect, useEffectEvent, useMemo } from 'react';
+import { flushSync } from 'react-dom';
+import { taskAnchor } from '@/components/tasks/task-words';
+import { useRanThen } from '@/components/time-lock/use-ran-then';
+import { useTimeLock } from '@/components/time-lock/use-time-lock';
+import type { TranscriptHandle } from '@/components/transcript/transcript';
+import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
+import { turnTitle } from '@/components/transcript/turn-title';
+import { isTyping } from '@/components/ui/is-typing';
+import { type Jump, JumpProvider } from '@/components/ui/jump';
+import type { Task, Turn } from '@/lib/protocol/read-models';
+import { LogContext, type Named } from './log-context';
+import { useLogPanel } from './use-log-panel';
+
+const NO_TURNS: readonly Turn[] = [];
+
+/** The log beside a session's transcript, and what ties the two together by time. */
+export function useSessionLog(options: {
+  sessionId: string;
+  turns: readonly Turn[] | undefined;
+  tasks: readonly Task[];
+  slots: TranscriptSlots;
+  transcript: RefObject<TranscriptHandle | null>;
+}) {
+  const { sessionId, turns = NO_TURNS, tasks, slots, transcript } = options;
+  const panel = useLogPanel();
+  const { covers, close, show } = panel;
+  const { lock, held, span, release } = useTimeLock({ turns, tasks, onHold: show });
+
+  // While the log is read, the focus stays in it; where it covers the transcript, a link in it leads there.
+  const showTurn = useCallback(
+    (turnId: string) => {
+      transcript.current?.show(`turn-${turnId}`, { focus: false });
+    },
+    [transcript],
+  );
+  const { ran, ask } = useRanThen(sessionId, showTurn);
+  const jump = useCallback<Jump>(
+    (anchor) => {
+      // What is covered can take the focus only when it no longer is.
+      if (covers) flushSync(() => close({ leaves: true }));
+      transcript.current?.show(anchor);
+    },
+    [covers, close, transcript],
+  );
+  useShowFocused(lock.toggle);
+
+  const turnNamed = useCallback(
+    (id: string): Named => {
+      const turn = turns.find((one) => one.id === id);
+      return { anchor: `turn-${id}`, title: turn === undefined ? 'a turn' : turnTitle(turn, slots) };
+    },
+    [turns, slots],
+  );
+  const heldNamed = useMemo(() => {
+    if (held === null || span === null) return null;
+    const task = tasks.find((one) => taskAnchor(one) === held);
+    const { title } =
+      task === undefined ? turnNamed(held.slice('turn-'.length)) : { title: `Task ${task.description}` };
+    return { anchor: held, title, span };
+  }, [held, span, tasks, turnNamed]);
+  const answer = ran?.answer ?? null;
+  const context: ReactNode = (
+    <JumpProvider jump={jump}>
+      <LogContext
+        held={heldNamed}
+        ran={
+          ran && {
+            found: ran,
+            turn: answer?.turnId == null ? null : turnNamed(answer.turnId),
+            tasks: answer === null ? [] : tasksAt(tasks, answer.taskIds, ran.at),
+          }
+        }
+        onRelease={release}
+      />
+    </JumpProvider>
+  );
+  return { panel, lock, span, context, onLineClick: ask };
+}
+
+/** The cards of these tasks; where an id was used again, of the run that ran then. */
+function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Named[] {
+  return ids.flatMap((id) => {
+    const task = tasks.find((one) => one.id === id && one.startedAt <= at && (one.endedAt ?? at) >= at);
+    return task === undefined ? [] : [{ anchor: taskAnchor(task), title: task.description }];
+  });
+}
+
+/** "L" shows the turn or the task in the log that has the focus. */
+function useShowFocused(toggle: (anchor: string) => void): void {
+  const handle = useEffectEvent(toggle);
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key !== 'L' || event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
+      if (isTyping(event) || document.querySelector('dialog[open]')) return;
+      const anchor = document.activeElement?.closest('[id^="task-"], [data-turn]')?.id;
+      if (anchor === undefined) return;
+      event.preventDefault();
+      handle(anchor);
+    };
+    document.addEventListener('keydown', listen);
+    return () => document.removeEventListener('keydown', listen);
+  }, []);
+}

@@ -1,0 +1,24 @@
+import type { Task, Turn } from '@/lib/protocol/read-models';
+
+/** A span of an agent's time, in epoch milliseconds, both ends included. What still runs has no end. */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** The anchors by which the page finds turns and tasks. */
+const TURN = 'turn-';
+const TASK = 'task-';
+
+/** When the turn (`turn-<id>`) or the task (`task-<position>`) ran; null where nothing here has that anchor. */
+export function spanOf(anchor: string, turns: readonly Turn[], tasks: readonly Task[]): Span | null {
+  if (anchor.startsWith(TASK)) {
+    const task = tasks.find(({ position }) => `${TASK}${position}` === anchor);
+    return task === undefined ? null : { from: task.startedAt, to: task.endedAt ?? Number.POSITIVE_INFINITY };
+  }
+  const turn = turns.find(({ id }) => `${TURN}${id}` === anchor);
+  if (turn === undefined) return null;
+  if (turn.kind !== 'none') return { from: turn.startedAt, to: turn.endedAt ?? Number.POSITIVE_INFINITY };
+  // What stands outside any turn ends with the last thing that was said there.
+  return { from: turn.startedAt, to: turn.items.reduce((latest, { at }) => Math.max(latest, at), turn.startedAt) };
+}

@@ -1,0 +1,18 @@
+import { plainText } from '@/components/ui/ansi';
+import type { Turn } from '@/lib/protocol/read-models';
+import type { TranscriptSlots } from './transcript-slots';
+import { turnName } from './turn-cause';
+
+const MOST_CHARACTERS = 48;
+
+/** A turn's name, told apart from others of its kind by what was asked: `User turn “Build it”`. */
+export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
+  const name = turnName(turn, slots);
+  if (turn.kind !== 'user') return name;
+  const asked = turn.items.find((item) => item.kind === 'message' && item.role === 'user');
+  const line = asked?.kind === 'message' ? plainText(asked.text.slice(0, 1_000)) : '';
+  if (!line) return name;
+  const characters = [...line];
+  const short = characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS).join('').trim()}…` : line;
+  return `${name} “${short}”`;
+}

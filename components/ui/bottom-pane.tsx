@@ -1,0 +1,85 @@
+'use client';
+
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from 'react';
+import { useStored } from './use-stored';
+
+const LEAST_PERCENT = 15;
+const MOST_PERCENT = 85;
+const STEP_PERCENT = 4;
+
+/**
+ * A pane at the bottom of a column, as high as the reader draws it, in percent of the column. The height is remembered
+ * and is the pane's own state: what is above only gets more or less room.
+ */
+export function BottomPane(props: {
+  id: string;
+  /** What the pane holds, as in `Log`. */
+  name: string;
+  storageKey: string;
+  usualPercent: number;
+  children: ReactNode;
+}) {
+  const { id, name, storageKey, usualPercent, children } = props;
+  const [stored, store] = useStored(storageKey);
+  const [drawn, setDrawn] = useState<number | null>(null);
+  const pane = useRef<HTMLDivElement>(null);
+  const percent = drawn ?? within(Number(stored ?? usualPercent) || usualPercent);
+
+  const keep = (next: number) => store(String(Math.round(within(next))));
+  const onPointerMove = (event: PointerEvent<HTMLElement>) => {
+    const column = pane.current?.parentElement?.getBoundingClientRect();
+    if (!column || !event.currentTarget.hasPointerCapture(event.pointerId)) return;
+    setDrawn(within(((column.bottom - event.clientY) / column.height) * 100));
+  };
+  const onRelease = () => {
+    if (drawn !== null) keep(drawn);
+    setDrawn(null);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const next = STEPS[event.key]?.(percent);
+    if (next === undefined) return;
+    event.preventDefault();
+    keep(next);
+  };
+
+  return (
+    <div
+      ref={pane}
+      style={{ height: `${percent}%` }}
+      className="relative flex max-h-[calc(100%-140px)] min-h-[120px] shrink-0 flex-col border-t"
+    >
+      {/* biome-ignore lint/a11y/useSemanticElements: a rule of an article can't be moved */}
+      <div
+        role="separator"
+        aria-label={`${name} height`}
+        aria-orientation="horizontal"
+        aria-controls={id}
+        aria-valuenow={Math.round(percent)}
+        aria-valuemin={LEAST_PERCENT}
+        aria-valuemax={MOST_PERCENT}
+        aria-valuetext={`${Math.round(percent)} percent`}
+        tabIndex={0}
+        onPointerDown={(event) => event.button === 0 && event.currentTarget.setPointerCapture(event.pointerId)}
+        onPointerMove={onPointerMove}
+        onLostPointerCapture={onRelease}
+        onDoubleClick={() => keep(usualPercent)}
+        onKeyDown={onKeyDown}
+        className="group/split absolute inset-x-0 -top-[5px] z-10 h-[9px] cursor-row-resize touch-none outline-none"
+      >
+        <div className="mt-[4px] h-px bg-transparent transition-colors group-hocus/split:bg-accent group-active/split:bg-accent" />
+      </div>
+      {children}
+    </div>
+  );
+}
+
+const STEPS: Record<string, (percent: number) => number> = {
+  ArrowUp: (percent) => percent + STEP_PERCENT,
+  ArrowDown: (percent) => percent - STEP_PERCENT,
+  Home: () => LEAST_PERCENT,
+  End: () => MOST_PERCENT,
+};
+
+function within(percent: number): number {
+  return Math.min(MOST_PERCENT, Math.max(LEAST_PERCENT, percent));
+}

@@ -1,0 +1,98 @@
+import type { ReactElement } from 'react';
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
+import { spanOf } from '@/components/time-lock/span-of';
+import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import { TurnArticle } from '@/components/transcript/turn-article';
+import { NowProvider } from '@/components/ui/now';
+import { TimeLockProvider } from '@/components/ui/time-lock';
+import type { Task, Turn } from '@/lib/protocol/read-models';
+import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
+
+interface Shown {
+  turns: Turn[];
+  tasks?: Task[];
+  /** Absent: there is no log beside the page. */
+  held?: string | null;
+}
+
+function Page({ turns, tasks = [], held }: Shown): ReactElement {
+  const lock = held === undefined ? null : { held, toggle: () => {} };
+  return (
+    <NowProvider renderedAt={63_000}>
+      <TimeLockProvider value={lock}>
+        <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
+          {turns.map((turn) => (
+            <TurnArticle key={turn.id} turn={turn} flash={false} />
+          ))}
+        </TranscriptSlotsProvider>
+      </TimeLockProvider>
+    </NowProvider>
+  );
+}
+
+/** What the buttons are called, and which of them are pressed. */
+function buttons(shown: Shown): Set<string> {
+  const markup = renderToStaticMarkup(<Page {...shown} />);
+  const found = markup.matchAll(/aria-label="Show in log: ([^"]*)" aria-pressed="(true|false)"/g);
+  return new Set([...found].map(([, name, pressed]) => (pressed === 'true' ? `${name}, held` : (name ?? ''))));
+}
+
+const asked = (text: string) => aMessage({ role: 'user', text });
+
+describe('the way from the transcript to the log', () => {
+  const turn = aTurn({ items: [asked('Watch the deploy\nand tell me'), aTaskMoment()] });
+
+  it('is on every turn and on every card of a task, and says which it is', () => {
+    expect(buttons({ turns: [turn], tasks: [aTask()], held: null })).toEqual(
+      new Set(['User turn “Watch the deploy and tell me”', 'task Poll']),
+    );
+  });
+
+  it('shows which of them the log is brought to', () => {
+    const held = buttons({ turns: [turn], tasks: [aTask()], held: 'task-10' });
+    expect(held).toEqual(new Set(['User turn “Watch the deploy and tell me”', 'task Poll, held']));
+    expect(buttons({ turns: [turn], held: 'turn-r1' })).toContain('User turn “Watch the deploy and tell me”, held');
+  });
+
+  it('is not there where the page has no log beside it', () => {
+    expect(buttons({ turns: [turn], tasks: [aTask()] }).size).toBe(0);
+  });
+
+  it('cuts a long question short, and none of what a terminal would act on is in the name', () => {
+    const long = aTurn({ items: [asked(`\u001b[31m${'a word '.repeat(300)}`)] });
+    expect(buttons({ turns: [long], held: null })).toEqual(
+      new Set(['User turn “a word a word a word a word a word a word a word…”']),
+    );
+  });
+});
+
+describe('the span of', () => {
+  it('a turn is from its start to its end, both included', () => {
+    expect(spanOf('turn-r1', [aTurn()], [])).toEqual({ from: 1_000, to: 3_000 });
+  });
+
+  it('what still runs has no end, so that it grows by itself', () => {
+    const open = aTurn({ state: 'open', endedAt: null });
+    expect(spanOf('turn-r1', [open], [])).toEqual({ from: 1_000, to: Number.POSITIVE_INFINITY });
+    expect(spanOf('task-10', [], [aTask()])).toEqual({ from: 1_000, to: Number.POSITIVE_INFINITY });
+  });
+
+  it('a task is that of the run whose card it is, where an id was used again', () => {
+    const runs = [aTask({ endedAt: 2_000 }), aTask({ position: '30', startedAt: 5_000, endedAt: 6_000 })];
+    expect(spanOf('task-10', [], runs)).toEqual({ from: 1_000, to: 2_000 });
+    expect(spanOf('task-30', [], runs)).toEqual({ from: 5_000, to: 6_000 });
+  });
+
+  it('what stands outside any turn ends with the last thing said there', () => {
+    const items = [aMessage({ at: 1_000 }), aMessage({ at: 1_800 })];
+    const none = aTurn({ id: 'none:5', kind: 'none', endedAt: 1_000, items });
+    expect(spanOf('turn-none:5', [none], [])).toEqual({ from: 1_000, to: 1_800 });
+  });
+
+  it('what is not here is none', () => {
+    expect(spanOf('turn-r9', [aTurn()], [])).toBeNull();
+    expect(spanOf('task-9', [], [aTask()])).toBeNull();
+  });
+});
