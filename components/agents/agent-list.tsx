@@ -34,7 +34,7 @@ export function AgentTable(props: { initial: AgentList; renderState: (agentId: s
       <ul>
         {ordered.map((agent) => (
           <li key={agent.id} className="flex items-center gap-3 border-line border-b">
-            <label className="hit flex">
+            <label className="-m-1.5 flex p-1.5">
               <input
                 type="checkbox"
                 aria-label={`Select ${agent.id}`}

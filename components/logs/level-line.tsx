@@ -11,28 +11,20 @@ const TONE: Record<LevelWords['tone'], string> = {
   failed: 'text-failed',
 };
 
-/** What is written and what was asked, in words, as of this second. */
+/** What is written and what was asked, in words, as of this second. What changes is heard, but for what only ticks. */
 export function LevelLine({ agent, className }: { agent: LevelSource; className?: string }) {
   const clock = useWallClock();
-  // A string, because only a change of what is said should render.
-  const said = useNow((now) => {
-    const { tone, text } = levelWords(agent, now, clock);
-    return `${tone} ${text}`;
-  });
-  const tone = said.slice(0, said.indexOf(' ')) as LevelWords['tone'];
+  // As text, because only a change of what is said should render.
+  const said = useNow((now) => JSON.stringify(levelWords(agent, now, clock)));
+  const { tone, parts } = JSON.parse(said) as LevelWords;
   return (
-    <span className={clsx('tabular [overflow-wrap:anywhere]', TONE[tone], className)}>
-      {said.slice(tone.length + 1)}
-    </span>
-  );
-}
-
-/** What changes in it, for whoever listens: without the seconds. */
-export function LevelNews({ agent }: { agent: LevelSource }) {
-  const heard = useNow((now) => levelWords(agent, now, () => '').heard);
-  return (
-    <span role="status" className="sr-only">
-      {heard}
+    <span role="status" className={clsx('tabular [overflow-wrap:anywhere]', TONE[tone], className)}>
+      {parts.map(({ text, ticks }, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place
+        <span key={at} aria-live={ticks && 'off'}>
+          {text}
+        </span>
+      ))}
     </span>
   );
 }

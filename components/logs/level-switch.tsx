@@ -2,7 +2,7 @@
 
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { LevelLimit } from './level-limit';
-import { LevelLine, LevelNews } from './level-line';
+import { LevelLine } from './level-line';
 import { LevelRadios } from './level-radios';
 import { useAskLevel } from './use-ask-level';
 
@@ -35,7 +35,6 @@ export function LevelSwitch({ agent }: { agent: AgentSummary }) {
       ) : (
         <span className="text-ink-3">asking for {pending.level ?? 'the default'}…</span>
       )}
-      <LevelNews agent={agent} />
       {failure !== null && (
         <span role="alert" className="text-failed">
           Not asked: {failure}

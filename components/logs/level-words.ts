@@ -4,12 +4,18 @@ import type { AgentSummary, DesiredLogLevel } from '@/lib/protocol/read-models';
 /** What the page knows of one agent's level: what is written, and what was asked. */
 export type LevelSource = Pick<AgentSummary, 'logLevel' | 'connection' | 'connectedSince'>;
 
+export interface LevelPart {
+  text: string;
+  /** It is another every second, and no news to anybody. */
+  ticks?: true;
+}
+
 export interface LevelWords {
   tone: 'plain' | 'waiting' | 'failed';
-  text: string;
-  /** The same without what ticks, for whoever hears it. */
-  heard: string;
+  parts: LevelPart[];
 }
+
+type Clock = (at: number) => string;
 
 /** What is asked as of now: a wish whose time is over is none, though the server may take a second to say so. */
 export function desiredNow({ logLevel }: LevelSource, now: number): DesiredLogLevel | null {
@@ -18,67 +24,58 @@ export function desiredNow({ logLevel }: LevelSource, now: number): DesiredLogLe
 }
 
 /** @param clock a time as the reader's wall clock has it */
-export function levelWords(agent: LevelSource, now: number, clock: (at: number) => string): LevelWords {
+export function levelWords(agent: LevelSource, now: number, clock: Clock): LevelWords {
   const desired = desiredNow(agent, now);
-  if (desired === null) return written(agent, now, clock);
+  if (desired === null) return { tone: 'plain', parts: written(agent, now, clock) };
   const { level, since, by, base } = agent.logLevel;
+  const isAway = agent.connection === 'away';
   const name = desired.level ?? (base === null ? 'the default' : `the default (${base})`);
-  const asked = `${name} requested ${ago(now - desired.requestedAt)}`;
+  const asked = [says(`${name} requested`), ticks(` ${ago(now - desired.requestedAt)}`)];
   if (desired.state === 'refused') {
-    const heard = `${name} refused: ${desired.reason ?? 'the runner did not say why'}`;
-    return { tone: 'failed', heard, text: level === null ? heard : `${heard}. The runner writes ${level}.` };
+    const writes = level === null ? '' : `; the runner writes ${level}`;
+    return {
+      tone: 'failed',
+      parts: [says(`${name} refused: ${desired.reason ?? 'the runner did not say why'}${writes}`)],
+    };
   }
   if (desired.state === 'requested') {
-    const waits = agent.connection === 'away';
-    const heard = waits ? `${name} requested, waits for the agent` : `${name} requested`;
-    const why = waits ? `; waits: ${awayWords(agent, clock)}` : ', the agent has not answered yet';
-    const left = desired.expiresAt === null ? '' : `; over in ${formatClock(desired.expiresAt - now)}`;
-    return { tone: 'waiting', heard, text: `${asked}${why}${left}` };
+    const why = isAway ? `; waits: ${awayWords(agent, clock)}` : ', the agent has not answered yet';
+    const left = desired.expiresAt === null ? [] : [says('; over in '), ticks(formatClock(desired.expiresAt - now))];
+    return { tone: 'waiting', parts: [...asked, says(why), ...left] };
   }
   if (level === desired.level && since !== null) {
-    const end = desired.expiresAt === null ? ', until it is changed' : back(base, desired.expiresAt - now);
-    const away = agent.connection === 'away' ? `; ${awayWords(agent, clock)}` : '';
-    return { tone: 'plain', heard: `${level} confirmed`, text: `${level} since ${clock(since)}${end}${away}` };
+    const end = desired.expiresAt === null ? [says(', until it is changed')] : back(base, desired.expiresAt - now);
+    const away = isAway ? [says(`; ${awayWords(agent, clock)}`)] : [];
+    return { tone: 'plain', parts: [says(`${level} since ${clock(since)}`), ...end, ...away] };
   }
   // It has turned it, and has not told since that it writes anything else.
   if (since === null || since < desired.requestedAt) {
-    return { tone: 'waiting', heard: `${name} requested, agent confirms`, text: `${asked}, agent confirms` };
+    return { tone: 'waiting', parts: [...asked, says(', agent confirms')] };
   }
   const whom = by === null ? '' : `, set by ${by}`;
-  const heard = `the runner says ${level}${whom}, not ${name}`;
-  return {
-    tone: 'waiting',
-    heard,
-    text: `the runner says ${level} since ${clock(since)}${whom}; ${name} was asked for`,
-  };
+  const text = `the runner says ${level} since ${clock(since)}${whom}; ${name} was asked for`;
+  return { tone: 'waiting', parts: [says(text)] };
 }
 
 /** Nothing is asked: what the runner writes of its own accord, or at somebody else's word. */
-function written(agent: LevelSource, now: number, clock: (at: number) => string): LevelWords {
+function written(agent: LevelSource, now: number, clock: Clock): LevelPart[] {
   const { level, since, by, until, base } = agent.logLevel;
-  if (level === null) {
-    const heard = 'the runner has not said what it writes';
-    return { tone: 'plain', heard, text: heard };
-  }
-  const away = agent.connection === 'away' && agent.connectedSince !== null ? `; ${awayWords(agent, clock)}` : '';
-  if (by === null) {
-    const text = base === null ? `${level}, by its own word` : `${level}, its default`;
-    return { tone: 'plain', heard: text, text: `${text}${away}` };
-  }
+  if (level === null) return [says('the runner has not said what it writes')];
+  const isGone = agent.connection === 'away' && agent.connectedSince !== null;
+  const away = isGone ? [says(`; ${awayWords(agent, clock)}`)] : [];
+  if (by === null) return [says(base === null ? `${level}, by its own word` : `${level}, its default`), ...away];
   const from = since === null ? '' : ` since ${clock(since)}`;
-  const end = until === null ? '' : back(base, until - now);
-  const heard = `${level}, set by ${by}`;
-  return { tone: 'plain', heard, text: `${level}${from}, set by ${by}${end}${away}` };
+  return [says(`${level}${from}, set by ${by}`), ...(until === null ? [] : back(base, until - now)), ...away];
 }
 
-function awayWords({ connectedSince }: LevelSource, clock: (at: number) => string): string {
+function awayWords({ connectedSince }: LevelSource, clock: Clock): string {
   return connectedSince === null
     ? 'no runner of this agent has ever listened'
     : `the agent is away since ${clock(connectedSince)}`;
 }
 
-function back(base: string | null, leftMs: number): string {
-  return `, back to ${base ?? 'its default'} in ${formatClock(leftMs)}`;
+function back(base: string | null, leftMs: number): LevelPart[] {
+  return [says(`, back to ${base ?? 'its default'} in `), ticks(formatClock(leftMs))];
 }
 
 function ago(ms: number): string {
@@ -87,4 +84,12 @@ function ago(ms: number): string {
   if (seconds < 60) return `${seconds} s ago`;
   const minutes = Math.floor(seconds / 60);
   return minutes < 60 ? `${minutes} min ago` : `${Math.floor(minutes / 60)} h ${minutes % 60} min ago`;
+}
+
+function says(text: string): LevelPart {
+  return { text };
+}
+
+function ticks(text: string): LevelPart {
+  return { text, ticks: true };
 }

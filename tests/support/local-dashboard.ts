@@ -73,8 +73,7 @@ export class LocalDashboard {
    * As somebody who is signed in, on a connection of its own: one that `fetch` has kept may have been cut by `down`.
    * @throws Error with the answer where it is a refusal
    */
-  async request<Answer>(path: string, body?: object): Promise<Answer> {
-    const method = body === undefined ? 'GET' : 'POST';
+  async request<Answer>(path: string, body?: object, method = body === undefined ? 'GET' : 'POST'): Promise<Answer> {
     const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' };
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const sent = httpRequest(`${this.url}/api/v1${path}`, { method, headers, agent: false }, resolve);

@@ -12,18 +12,26 @@ import { type LevelMemory, type LevelSwitch, parseLevel } from './level-switch';
  */
 export class KeptLevel {
   readonly #level: LevelSwitch;
-  readonly #outbox: Outbox;
+  readonly #outbox: Pick<Outbox, 'cursor' | 'enqueue'>;
   readonly #onTrouble: (message: string) => void;
   #stored: Promise<void> = Promise.resolve();
 
-  private constructor(level: LevelSwitch, outbox: Outbox, onTrouble: (message: string) => void) {
+  private constructor(
+    level: LevelSwitch,
+    outbox: Pick<Outbox, 'cursor' | 'enqueue'>,
+    onTrouble: (message: string) => void,
+  ) {
     this.#level = level;
     this.#outbox = outbox;
     this.#onTrouble = onTrouble;
   }
 
   /** Goes on where the process before this one was. */
-  static async restore(level: LevelSwitch, outbox: Outbox, onTrouble: (message: string) => void): Promise<KeptLevel> {
+  static async restore(
+    level: LevelSwitch,
+    outbox: Pick<Outbox, 'cursor' | 'enqueue'>,
+    onTrouble: (message: string) => void,
+  ): Promise<KeptLevel> {
     const kept = new KeptLevel(level, outbox, onTrouble);
     const memory = parseMemory(await outbox.cursor(CURSOR));
     level.onSet((set) => kept.#store(set));

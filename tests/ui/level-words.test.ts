@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import { type LevelSource, levelWords } from '@/components/logs/level-words';
+import type { AgentLogLevel, DesiredLogLevel } from '@/lib/protocol/read-models';
+
+const NOW = 100_000;
+const WRITTEN: AgentLogLevel = { level: 'info', since: 1_000, by: null, until: null, base: 'info', desired: null };
+const ASKED: DesiredLogLevel = {
+  level: 'debug',
+  requestedAt: NOW - 2_000,
+  requestedBy: 'operator',
+  expiresAt: NOW + 872_000,
+  state: 'requested',
+  reason: null,
+};
+
+/** The sentence, with what ticks in it between braces. */
+function said(level: Partial<AgentLogLevel>, agent: Partial<LevelSource> = {}): string {
+  const source: LevelSource = {
+    connection: 'connected',
+    connectedSince: 5_000,
+    ...agent,
+    logLevel: { ...WRITTEN, ...level },
+  };
+  const { tone, parts } = levelWords(source, NOW, (at) => `@${at}`);
+  return `${tone}: ${parts.map(({ text, ticks }) => (ticks ? `{${text}}` : text)).join('')}`;
+}
+
+describe('a level is told', () => {
+  const DEBUG = { level: 'debug', since: NOW - 1_000, by: 'operator' } as const;
+  const confirmed = { ...ASKED, state: 'confirmed' } as const;
+
+  test.each<[string, Partial<AgentLogLevel>, Partial<LevelSource>, string]>([
+    ['of which nothing is known', { level: null }, {}, 'plain: the runner has not said what it writes'],
+    ['that is the default', {}, {}, 'plain: info, its default'],
+    [
+      'that was set at the control port',
+      { ...DEBUG, by: 'control-port', until: NOW + 60_000 },
+      {},
+      'plain: debug since @99000, set by control-port, back to info in {1:00}',
+    ],
+    [
+      'that is asked',
+      { desired: ASKED },
+      {},
+      'waiting: debug requested{ 2 s ago}, the agent has not answered yet; over in {14:32}',
+    ],
+    ['that the agent confirms', { desired: confirmed }, {}, 'waiting: debug requested{ 2 s ago}, agent confirms'],
+    [
+      'that is written for a time',
+      { ...DEBUG, desired: confirmed },
+      {},
+      'plain: debug since @99000, back to info in {14:32}',
+    ],
+    [
+      'that is written until it is changed',
+      { ...DEBUG, desired: { ...confirmed, expiresAt: null } },
+      {},
+      'plain: debug since @99000, until it is changed',
+    ],
+    [
+      'that waits for an agent that is away',
+      { desired: { ...ASKED, requestedAt: NOW - 200_000, expiresAt: null } },
+      { connection: 'away' },
+      'waiting: debug requested{ 3 min ago}; waits: the agent is away since @5000',
+    ],
+    [
+      'that waits for an agent that never was there',
+      { desired: { ...ASKED, expiresAt: null }, level: null },
+      { connection: 'away', connectedSince: null },
+      'waiting: debug requested{ 2 s ago}; waits: no runner of this agent has ever listened',
+    ],
+    [
+      'that is refused',
+      { desired: { ...ASKED, state: 'refused', reason: 'no' } },
+      {},
+      'failed: debug refused: no; the runner writes info',
+    ],
+    [
+      'that somebody turned since',
+      { level: 'error', since: NOW - 500, by: 'control-port', desired: confirmed },
+      {},
+      'waiting: the runner says error since @99500, set by control-port; debug was asked for',
+    ],
+    [
+      'whose time is over, though the server has not said so',
+      { desired: { ...confirmed, expiresAt: NOW } },
+      {},
+      'plain: info, its default',
+    ],
+    [
+      'that is to be the default',
+      { ...DEBUG, desired: { ...ASKED, level: null, expiresAt: null } },
+      {},
+      'waiting: the default (info) requested{ 2 s ago}, the agent has not answered yet',
+    ],
+  ])('%s', (_, level, agent, sentence) => {
+    expect(said(level, agent)).toBe(sentence);
+  });
+});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { heardLevel } from '@/lib/projections/log-level';
+import type { AgentLogLevel } from '@/lib/protocol/read-models';
+
+const UNHEARD: AgentLogLevel = { level: null, since: null, by: null, until: null, base: null, desired: null };
+const DEBUG = { logLevel: 'debug', logSwitch: { by: 'operator', until: 9, base: 'info' } };
+
+describe('what a status says of the log level', () => {
+  it('is what is written from when it was first heard', () => {
+    const heard = heardLevel(UNHEARD, DEBUG, 5);
+    expect(heard).toEqual({ level: 'debug', since: 5, by: 'operator', until: 9, base: 'info', desired: null });
+    expect(heardLevel(heard, DEBUG, 6)).toBe(heard);
+    expect(heardLevel(heard, { ...DEBUG, logSwitch: { ...DEBUG.logSwitch, until: 12 } }, 7)).toEqual({
+      ...heard,
+      until: 12,
+    });
+  });
+
+  it('is nothing where it says nothing, or nothing that is a level', () => {
+    for (const status of [{}, { logLevel: 'loud' }, { logLevel: 5 }]) {
+      expect(heardLevel(UNHEARD, status, 5)).toBe(UNHEARD);
+    }
+  });
+
+  it('may leave out who set it, or say it in a way nobody knows', () => {
+    const level = { level: 'warn', since: 5, by: null, until: null, base: null, desired: null };
+    for (const logSwitch of [undefined, null, 'x', [], { by: 5, until: 'soon', base: 'loud' }]) {
+      expect(heardLevel(UNHEARD, { logLevel: 'warn', logSwitch }, 5)).toEqual(level);
+    }
+    const long = heardLevel(UNHEARD, { logLevel: 'warn', logSwitch: { by: 'x'.repeat(1_000) } }, 5);
+    expect(long.by).toHaveLength(256);
+  });
+});
