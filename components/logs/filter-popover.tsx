@@ -11,21 +11,28 @@ export function FilterPopover(props: {
   /** What is chosen, shown in the place of the label. */
   chosen: string | null;
   onOpen?: () => void;
+  /** In the place of the label. */
+  icon?: ReactNode;
   align?: 'start' | 'end';
   children: ReactNode;
 }) {
-  const { label, chosen, onOpen, align = 'start', children } = props;
+  const { label, chosen, onOpen, icon, align = 'start', children } = props;
   return (
     <Popover.Root onOpenChange={(open) => open && onOpen?.()}>
       <Popover.Trigger
         aria-label={chosen === null ? label : `${label}: ${chosen}`}
+        title={icon === undefined ? undefined : label}
         className={clsx(
           'hit flex max-w-[24ch] items-center gap-1 hover:text-ink data-[state=open]:text-ink',
           chosen === null ? 'text-ink-3' : 'text-ink',
         )}
       >
-        <span className="truncate">{chosen ?? label}</span>
-        <ChevronDown size={12} aria-hidden="true" className="shrink-0" />
+        {icon ?? (
+          <>
+            <span className="truncate">{chosen ?? label}</span>
+            <ChevronDown size={12} aria-hidden="true" className="shrink-0" />
+          </>
+        )}
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Content

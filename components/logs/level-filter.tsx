@@ -16,7 +16,7 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
       value={current}
       onValueChange={(value) => onLevel(value === lowest ? null : (value as LogLevel))}
       orientation="horizontal"
-      className="flex shrink-0 items-center"
+      className="-ml-1.5 flex shrink-0 items-center"
     >
       {LOG_LEVELS.map((one, at) => (
         <RadioGroup.Item
@@ -24,7 +24,7 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
           value={one}
           title={at === 0 ? 'Every line (1)' : `${one} and above (${at + 1})`}
           className={clsx(
-            'h-6 border-b-2 px-1.5 first:pl-0 hover:text-ink',
+            'h-6 border-b-2 px-1.5 hover:text-ink',
             LOG_LEVELS.indexOf(current) > at ? 'text-ink-3 line-through decoration-line-strong' : LEVEL_COLOUR[one],
             one === current ? 'border-ink' : 'border-transparent',
           )}

@@ -13,7 +13,7 @@ export function LineActions(props: { line: LogLine; onContext: ((line: LogLine) 
     // biome-ignore lint/a11y/noStaticElementInteractions: see above
     <span
       onClick={(event) => event.stopPropagation()}
-      className="absolute top-0 right-2 flex h-5 items-center gap-2 rounded bg-raised px-1.5 font-sans"
+      className="absolute top-0 right-2 flex h-5 indent-0 items-center gap-2 rounded bg-raised px-1.5 font-sans"
     >
       {onContext !== null && (
         <button

@@ -1,5 +1,6 @@
 'use client';
 
+import { clsx } from 'clsx';
 import { formatAgo } from '@/components/ui/duration';
 import { useNow } from '@/components/ui/now';
 import { formatLogTime, fullLogTime, type TimeStyle } from './log-time';
@@ -11,14 +12,11 @@ export function LineTime({ at, style }: { at: number; style: TimeStyle }) {
   return (
     <time
       title={fullLogTime(at, isUtc)}
-      className={
-        isRelative
-          ? 'w-[4ch] shrink-0 text-right text-ink-3'
-          : // the date and the milliseconds are for wider places
-            'max-w-[8ch] shrink-0 overflow-hidden whitespace-pre text-ink-3 @2xl:max-w-none'
-      }
+      className={clsx('shrink-0 text-ink-3 @max-2xl:mr-[1ch]', isRelative && 'w-[4ch] text-right')}
     >
-      {text}
+      {isRelative ? text : text.slice(0, -4)}
+      {/* milliseconds are for where there is room */}
+      {!isRelative && <span className="@max-2xl:hidden">{text.slice(-4)}</span>}
     </time>
   );
 }

@@ -63,7 +63,11 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
         if (document.getSelection()?.isCollapsed !== false) onLine(line);
       }}
       className={clsx(
-        'log-line group/line relative flex gap-x-[1ch] border-l-2 pr-3 pl-2.5 -outline-offset-2 sm:pl-3.5',
+        'log-line group/line relative border-l-2 pr-3 pl-2.5 -outline-offset-2 @2xl:flex @2xl:gap-x-[1ch] @2xl:pl-3.5',
+        // where there is little room, what it says goes on below when it was written
+        wraps
+          ? '@max-2xl:pl-[calc(10px+2ch)] @max-2xl:-indent-[2ch]'
+          : '@max-2xl:overflow-hidden @max-2xl:text-ellipsis @max-2xl:whitespace-pre',
         isTarget ? 'border-accent bg-accent-soft' : isInSpan ? 'border-ink-2 bg-raised/60' : 'border-transparent',
         hook !== null && !isTarget && 'border-failed! bg-failed-soft',
         isCursor && !isTarget && (isInSpan ? 'bg-line-strong/60!' : 'bg-raised'),
@@ -72,7 +76,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
       )}
     >
       <LineTime at={line.occurredAt} style={settings} />
-      <span className={clsx('w-[1ch] shrink-0 @2xl:w-[5ch]', LEVEL_COLOUR[level])}>
+      <span className={clsx('shrink-0 @max-2xl:mr-[1ch] @2xl:w-[5ch]', LEVEL_COLOUR[level])}>
         <span aria-hidden="true" className="uppercase @2xl:hidden">
           {level[0]}
         </span>
@@ -89,7 +93,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
       />
       <div
         className={clsx(
-          'min-w-0 flex-1 overflow-hidden [tab-size:4]',
+          'min-w-0 flex-1 [tab-size:4] @max-2xl:inline @2xl:overflow-hidden',
           wraps ? 'whitespace-pre-wrap [overflow-wrap:anywhere]' : 'whitespace-pre text-ellipsis',
           level === 'debug' ? 'text-ink-2' : level === 'error' || level === 'fatal' ? 'text-failed' : 'text-ink',
           longRunClass(shown.text),
@@ -110,12 +114,8 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
             {shown.rest}
           </button>
         )}
-        {line.redacted !== undefined && line.redacted > 0 && (
-          <span className="ml-[1ch] rounded-sm bg-waiting-soft px-1 text-2xs text-waiting">
-            {line.redacted === 1 ? '1 secret removed' : `${line.redacted} secrets removed`}
-          </span>
-        )}
       </div>
+      {line.redacted !== undefined && line.redacted > 0 && <Redacted count={line.redacted} />}
       {(isHovered || isCursor) && <LineActions line={line} onContext={props.onContext} hasLink={props.hasLinks} />}
     </div>
   );
@@ -127,9 +127,17 @@ function unfolded(message: string, jsonAt: number | null) {
   return { text: `${before}${before === '' ? '' : '\n'}${indentJson(message.slice(jsonAt))}`, rest: null };
 }
 
+function Redacted({ count }: { count: number }) {
+  return (
+    <span className="h-4 shrink-0 self-center rounded-sm bg-waiting-soft px-1 text-2xs text-waiting @max-2xl:ml-[1ch]">
+      {count === 1 ? '1 secret removed' : `${count} secrets removed`}
+    </span>
+  );
+}
+
 function FoldButton(props: { canUnfold: boolean; isUnfolded: boolean; isJson: boolean; onClick: () => void }) {
   const { canUnfold, isUnfolded, isJson, onClick } = props;
-  if (!canUnfold) return <span className="w-[1ch] shrink-0" />;
+  if (!canUnfold) return <span className="w-[1ch] shrink-0 @max-2xl:hidden" />;
   return (
     <button
       type="button"
@@ -141,7 +149,7 @@ function FoldButton(props: { canUnfold: boolean; isUnfolded: boolean; isJson: bo
         onClick();
       }}
       className={clsx(
-        'hit h-5 w-[1ch] shrink-0 text-ink-3 hover:text-ink',
+        'hit h-5 w-[1ch] shrink-0 indent-0 text-ink-3 hover:text-ink @max-2xl:mr-[1ch]',
         !isJson && !isUnfolded && 'opacity-0 focus-visible:opacity-100 group-hover/line:opacity-100',
       )}
     >

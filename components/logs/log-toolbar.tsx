@@ -1,13 +1,14 @@
 'use client';
 
 import { Download } from 'lucide-react';
-import type { RefObject } from 'react';
+import { type RefObject, useSyncExternalStore } from 'react';
 import { API_BASE } from '@/lib/protocol/version';
 import { ComponentFilter } from './component-filter';
 import { LevelFilter } from './level-filter';
 import { type LogQuery, paramsFromQuery } from './log-query';
 import type { LogSettings } from './log-settings';
 import type { LogStore } from './log-store';
+import { countOf, sizeOf } from './log-words';
 import { SearchBar } from './search-bar';
 import { TimeFilter } from './time-filter';
 import type { useHits } from './use-hits';
@@ -27,6 +28,23 @@ export interface LogToolbarProps {
   follows: boolean;
   onFollow: (follows: boolean) => void;
   compact: boolean;
+}
+
+const never = () => () => {};
+
+/** How much there is in all. */
+function LogSize({ store }: { store: LogStore | null }) {
+  const extent = useSyncExternalStore(
+    store?.subscribe ?? never,
+    () => store?.extent ?? null,
+    () => null,
+  );
+  if (extent === null || extent.lines === 0) return null;
+  return (
+    <span title={sizeOf(extent.bytes)} className="tabular hidden text-2xs text-ink-3 xl:inline">
+      {countOf(extent.lines, 'line')}
+    </span>
+  );
 }
 
 /** What of the log is shown, and how. */
@@ -51,6 +69,7 @@ export function LogToolbar(props: LogToolbarProps) {
           />
         )}
         <div className="ml-auto flex items-center gap-4">
+          <LogSize store={store} />
           <ViewMenu settings={settings} store={store} />
           <a
             href={`${API_BASE}/agents/${encodeURIComponent(agentId)}/logs/download?${paramsFromQuery(query)}`}

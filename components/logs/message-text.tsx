@@ -1,4 +1,5 @@
 import { clsx } from 'clsx';
+import { ControlSign } from './control-sign';
 import { type MessagePiece, messagePieces } from './message-pieces';
 
 /** A message with its colours, its controls as signs, and what was searched for marked. */
@@ -18,8 +19,8 @@ export function MessageText({ message, hits }: { message: string; hits: readonly
     }
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: see above
-      <span key={at} className={isControl ? 'log-control' : (className ?? undefined)}>
-        {text}
+      <span key={at} className={isControl ? 'text-ink-3' : (className ?? undefined)}>
+        {isControl ? <ControlSign text={text} /> : text}
       </span>
     );
   });

@@ -1,5 +1,6 @@
 'use client';
 
+import { SlidersHorizontal } from 'lucide-react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { FilterPopover } from './filter-popover';
 import { changeLogSettings, type LogSettings } from './log-settings';
@@ -10,7 +11,12 @@ import { countOf, plainLine } from './log-words';
 export function ViewMenu({ settings, store }: { settings: LogSettings; store: LogStore | null }) {
   const { isRelative, isUtc, wraps } = settings;
   return (
-    <FilterPopover label="View" chosen={null} align="end">
+    <FilterPopover
+      label="View"
+      chosen={null}
+      align="end"
+      icon={<SlidersHorizontal size={14} strokeWidth={1.75} aria-hidden="true" />}
+    >
       <Choice
         name="Time"
         options={[

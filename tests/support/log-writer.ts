@@ -24,6 +24,11 @@ export class LogWriter {
     this.#producerId = producerId;
   }
 
+  /** Makes the agent known before its first line, as a runner does. */
+  arrive(): Promise<void> {
+    return this.#post([{ kind: 'status', occurredAt: Date.now(), status: { kind: 'test' } }]);
+  }
+
   /** Resolves when all of it is acknowledged. */
   async write(lines: readonly WrittenLine[]): Promise<void> {
     for (let at = 0; at < lines.length; at += MAX_RECORDS_PER_REQUEST) {
@@ -36,20 +41,24 @@ export class LogWriter {
     return this.write(Array.from({ length: count }, (_, at) => ({ message: `line ${first + at}` })));
   }
 
-  async #send(lines: readonly WrittenLine[]): Promise<void> {
+  #send(lines: readonly WrittenLine[]): Promise<void> {
     const now = Date.now();
+    return this.#post(
+      lines.map(({ occurredAt = now, level = 'info', component = 'test', ...rest }) => ({
+        kind: 'log',
+        occurredAt,
+        log: { level, component, ...rest },
+      })),
+    );
+  }
+
+  async #post(records: object[]): Promise<void> {
     const response = await fetch(`${this.#server.url}/api/v1/events`, {
       method: 'POST',
       headers: { authorization: `Bearer ${this.#server.token}`, 'content-type': 'application/json' },
       body: JSON.stringify({
         producer: { id: this.#producerId, epoch: 1 },
-        records: lines.map(({ occurredAt = now, level = 'info', component = 'test', ...rest }) => ({
-          kind: 'log',
-          seq: ++this.#seq,
-          agentId: this.agentId,
-          occurredAt,
-          log: { level, component, ...rest },
-        })),
+        records: records.map((record) => ({ ...record, seq: ++this.#seq, agentId: this.agentId })),
       }),
     });
     const answer = (await response.json()) as { rejected?: unknown[] };

@@ -1,0 +1,177 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
+import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams } from '@/components/logs/log-query';
+import { LogRow } from '@/components/logs/log-row';
+import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-time';
+import { markerWords, plainLine, sizeOf } from '@/components/logs/log-words';
+import { messagePieces, readableMessage } from '@/components/logs/message-pieces';
+import { shownMessage } from '@/components/logs/shown-message';
+import type { LogLine } from '@/lib/protocol/read-models';
+
+const ESC = '\u001b';
+const SETTINGS = { isRelative: false, isUtc: true, wraps: false, dims: false };
+
+function aLine(fields: Partial<LogLine> = {}): LogLine {
+  return { position: '7', line: 3, occurredAt: 1_000, level: 'info', component: 'mirror', message: 'ready', ...fields };
+}
+
+function row(line: Partial<LogLine>, query: Partial<LogQuery> = {}, isUnfolded = false): string {
+  const search = query.text === undefined ? null : filterOf({ ...EVERYTHING, ...query }, null);
+  return renderToStaticMarkup(
+    <LogRow
+      line={aLine(line)}
+      settings={SETTINGS}
+      search={search}
+      isDim={false}
+      isCursor={false}
+      isTarget={false}
+      isInSpan={false}
+      isUnfolded={isUnfolded}
+      onLine={() => {}}
+      onUnfold={() => {}}
+      onContext={null}
+      hasLinks
+    />,
+  );
+}
+
+describe('a line of a log', () => {
+  it('is never markup', () => {
+    for (const text of ['<img src=x onerror=alert(1)>', '<script>alert(1)</script>', '</div><b onclick=x>']) {
+      const markup = row({ message: text, component: text }, { text: 'alert' });
+      expect(markup).not.toMatch(/<(?:img|script|b)[\s>]/);
+      expect(row({ message: text })).toContain('&lt;');
+    }
+  });
+
+  it('says its level in words, whatever its colour', () => {
+    for (const level of ['debug', 'info', 'warn', 'error', 'fatal'] as const) {
+      expect(row({ level })).toContain(`>${level}</span>`);
+    }
+  });
+
+  it('marks what was searched for, whatever its case and wherever its colours are', () => {
+    expect(row({ message: `the ${ESC}[31mOutbox${ESC}[0m is full` }, { text: 'outbox full' })).toMatch(
+      /<mark class="log-hit ansi-red">Outbox<\/mark>.* is .*<mark class="log-hit">full<\/mark>/,
+    );
+  });
+
+  it('of a hook that failed names the hook and what it said', () => {
+    const markup = row({ level: 'fatal', component: 'hook:stop', message: 'exit status 2' });
+    expect(markup).toContain('Hook stop failed: ');
+    expect(markup).toContain('exit status 2');
+  });
+
+  it('says how many secrets were taken out of it', () => {
+    expect(row({ redacted: 1 })).toContain('1 secret removed');
+    expect(row({ redacted: 3 })).toContain('3 secrets removed');
+    expect(row({})).not.toContain('removed');
+  });
+
+  it('unfolds the JSON it ends with', () => {
+    const message = 'sent {"a":[1,{"b":null}],"c":{}}';
+    expect(row({ message })).toContain('aria-label="Unfold the JSON"');
+    expect(row({ message }, {}, true)).toContain('sent\n{\n  &quot;a&quot;: [\n    1,\n');
+  });
+
+  it('shows the beginning of a long one, and how much there is', () => {
+    expect(row({ message: Array.from({ length: 40 }, (_, at) => `at ${at}`).join('\n') })).toContain('28 more lines');
+    expect(row({ message: 'x'.repeat(5_000) })).toContain('4000 more characters');
+    expect(row({ message: 'x'.repeat(5_000) }, {}, true)).toContain('x'.repeat(5_000));
+  });
+});
+
+describe('what a program wrote to act on a terminal', () => {
+  it.each([
+    ['cursor movement', `a${ESC}[2Jb`, 'a␛[2Jb'],
+    ['a window title', `a${ESC}]0;evil\u0007b`, 'a␛]0;evil␇b'],
+    ['a hyperlink', `${ESC}]8;;https://evil.test${ESC}\\click`, '␛]8;;https://evil.test␛\\click'],
+    ['an escape that never ends', `a${ESC}]0;evil`, 'a␛]0;evil'],
+    ['a lone escape', `a${ESC}`, 'a␛'],
+    ['a bell, a backspace, a null', 'a\u0007\u0008\u0000b', 'a␇␈␀b'],
+    ['an 8-bit control', 'a\u009bz', 'a⟨9B⟩z'],
+    ['a line that overwrites itself', '10%\r100%\r\ndone\r', '10%␍100%\ndone'],
+    ['text turned around', 'a\u202eb', 'a⟨202E⟩b'],
+    ['half a character', 'a\ud800b', 'a⟨D800⟩b'],
+    ['colours', `${ESC}[1;31mred${ESC}[0m`, 'red'],
+    ['tabs and line ends', 'a\tb\nc', 'a\tb\nc'],
+    ['a whole character of two halves', '👋', '👋'],
+  ])('is shown, not obeyed: %s', (_what, message, shown) => {
+    expect(readableMessage(message)).toBe(shown);
+  });
+
+  it('is told from text, so that a message can’t pretend', () => {
+    expect(messagePieces(`a${ESC}[2J`).map(({ isControl }) => isControl)).toEqual([false, true]);
+    expect(messagePieces('a␛[2J').map(({ isControl }) => isControl)).toEqual([false]);
+  });
+});
+
+describe('JSON in a message', () => {
+  it.each([
+    ['{"a":1}', 0],
+    ['[1,2]', 0],
+    ['POST {"a":1}', 5],
+    ['body={"a":1}\n', 5],
+    ['[mirror] sent {"a":"}"}', 14],
+    ['no JSON {here}', null],
+    ['{broken', null],
+    ['plain', null],
+    ['', null],
+  ])('begins where it begins: %j', (message, at) => expect(jsonTailAt(message)).toBe(at));
+
+  it('keeps numbers, order and doubled keys as they were written', () => {
+    expect(indentJson('{"n":12345678901234567890,"b":1.0,"b":"\\u0041 {x}","e":[],"o":{ }}')).toBe(
+      '{\n  "n": 12345678901234567890,\n  "b": 1.0,\n  "b": "\\u0041 {x}",\n  "e": [],\n  "o": {}\n}',
+    );
+  });
+
+  it('of any depth is indented without a stack', () => {
+    const depth = 20_000;
+    expect(indentJson('['.repeat(depth) + ']'.repeat(depth))).toContain(`${'  '.repeat(40)}[`);
+  });
+});
+
+describe('words and times', () => {
+  it('cuts no character in two', () => {
+    const { text } = shownMessage(`${'x'.repeat(999)}👋 and more`, false);
+    expect(text).toBe('x'.repeat(999));
+  });
+
+  it('say when, with the day when it is another one', () => {
+    const at = Date.UTC(2026, 10, 21, 14, 3, 12, 45);
+    expect(formatLogTime(at, true, at + 1_000)).toBe('14:03:12.045');
+    expect(formatLogTime(at, true, at + 86_400_000)).toBe('11-21 14:03:12.045');
+    expect(formatLogTime(9e18, true, at)).toBe('??:??:??.???');
+  });
+
+  it('come back from a field as they went in', () => {
+    const at = Date.UTC(2026, 10, 21, 14, 3, 12);
+    for (const isUtc of [true, false]) expect(timeFromField(fieldTime(at, isUtc), isUtc)).toBe(at);
+    expect(timeFromField('', true)).toBeNull();
+  });
+
+  it('say who turned the level, and how much was removed', () => {
+    expect(markerWords({ kind: 'level', level: 'debug', previous: 'info', by: 'ada' })).toBe(
+      'level info → debug, by ada',
+    );
+    expect(markerWords({ kind: 'retention', lines: 12_034, bytes: 3_400_000 })).toBe(
+      '12,034 older lines removed by retention (3.2 MiB)',
+    );
+    expect(sizeOf(268_435_456)).toBe('256 MiB');
+  });
+
+  it('copy a line as it stands in the runner’s file', () => {
+    expect(plainLine(aLine({ level: 'warn' }))).toBe('[1970-01-01T00:00:01.000Z] WARN [mirror] ready');
+  });
+});
+
+describe('a query', () => {
+  it.each<LogQuery>([
+    EVERYTHING,
+    { ...EVERYTHING, level: 'warn', components: ['a b', 'ü&c'], text: 'x "y z"' },
+    { ...EVERYTHING, text: '^a+(b|c)$', isRegex: true, from: 5, to: 1_795_170_167_743 },
+  ])('is the same after a way through an address: %j', (query) => {
+    expect(queryFromParams(new URLSearchParams(paramsFromQuery(query).toString()))).toEqual(query);
+  });
+});
