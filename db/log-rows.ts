@@ -3,8 +3,7 @@ import type { LogLevel } from '@/lib/protocol/envelope';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
 
-export const LOG_COLUMNS =
-  "position, agent_id, occurred_at, level, component, message, line, redacted, nullif(marker, 'null') AS marker";
+export const LOG_COLUMNS = 'position, agent_id, occurred_at, level, component, message, line, redacted, marker';
 
 export function logLineFromRow(row: Row): LogLine {
   const redacted = Number(row.redacted);

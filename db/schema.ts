@@ -164,6 +164,44 @@ export const agentLogs = sqliteTable('agent_logs', {
   lastLine: integer('last_line').notNull().default(0),
   /** UTF-8 bytes of the messages that are kept. */
   bytes: integer('bytes').notNull().default(0),
+  /** How many lines retention has removed: those numbered 1 to this. */
+  removedLines: integer('removed_lines').notNull().default(0),
+  removedBytes: integer('removed_bytes').notNull().default(0),
+  /** The agent in the ids of its chunks; null until it has one. */
+  number: integer('number').unique('agent_logs_by_number'),
+  /** Lines up to this one are in chunks. */
+  indexedLine: integer('indexed_line').notNull().default(0),
+  indexedPosition: integer('indexed_position').notNull().default(0),
+});
+
+/** How many of the kept lines each component wrote. */
+export const logComponents = sqliteTable(
+  'log_components',
+  {
+    agentId: text('agent_id').notNull(),
+    component: text('component').notNull(),
+    lines: integer('lines').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.agentId, table.component] })],
+);
+
+/**
+ * What some lines that stand together have in common, so that a search need not look into them. Their text is in the
+ * full-text table `log_search`, a row of which has the same id.
+ */
+export const logChunks = sqliteTable('log_chunks', {
+  /** The agent's number and the first line's, see log-chunks.ts. */
+  id: integer('id').primaryKey(),
+  firstPosition: integer('first_position').notNull(),
+  lastPosition: integer('last_position').notNull(),
+  /** The least and the greatest `occurred_at`. */
+  fromAt: integer('from_at').notNull(),
+  toAt: integer('to_at').notNull(),
+  /** One bit a level. */
+  levels: integer('levels').notNull(),
+  /** JSON of [component, levels] pairs. */
+  components: text('components').notNull(),
+  hasMarkers: integer('has_markers').notNull(),
 });
 
 /** The log level that was asked of an agent's runner. */

@@ -1,6 +1,7 @@
 import { authenticate } from '@/lib/access/authenticate';
 import { type ServerContext, serverContext } from '@/lib/access/server-context';
 import { commandHubOf } from '@/lib/commands/command-hub';
+import { logKeeperOf } from '@/lib/log-store/log-keeper';
 import { AppError, withErrors } from '@/lib/protocol/errors';
 
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -27,8 +28,10 @@ export function mount(handlers: Partial<Record<Method, Handler>>): Record<Method
     method,
     withErrors(async (request, { params }) => {
       const server = await serverContext();
-      // Whatever woke the server: from now on it watches for commands that expire and runners that went silent.
+      // Whatever woke the server: from now on it watches for commands that expire and runners that
+      // went silent, and keeps the logs.
       commandHubOf(server).keep();
+      logKeeperOf(server).keep();
       return (handlers[method] ?? refuse)(request, server, await params);
     }),
   ]);

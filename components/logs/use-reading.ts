@@ -7,7 +7,7 @@ import { filterOf, type LogQuery, paramsFromQuery } from './log-query';
 import { type LogPlace, LogStore } from './log-store';
 
 /** What no line is like: stands for a regex that the server, which says why, refuses too. */
-const NOTHING = { source: '', test: () => false, hits: () => [] };
+const NOTHING = { source: '', required: null, test: () => false, hits: () => [] };
 
 /**
  * A reading of the agent's log by this query, kept current. While another one is loading, the one before it stays.

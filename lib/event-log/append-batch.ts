@@ -88,7 +88,7 @@ function eventStatements({ events, source, receivedAt, writtenSessionIds }: Batc
   ];
 }
 
-function logStatements({ logLines, agentLogs, receivedAt }: BatchRows): InStatement[] {
+function logStatements({ logLines, agentLogs, logComponents, receivedAt }: BatchRows): InStatement[] {
   if (logLines.length === 0) return [];
   const rows = logLines.map((row) =>
     storable([
@@ -108,7 +108,8 @@ function logStatements({ logLines, agentLogs, receivedAt }: BatchRows): InStatem
     {
       sql: `INSERT INTO log_lines
               (position, agent_id, occurred_at, received_at, level, component, message, line, redacted, marker)
-            SELECT value->>0, value->>1, value->>2, ?2, value->>3, value->>4, value->>5, value->>6, value->>7, value->8
+            SELECT value->>0, value->>1, value->>2, ?2, value->>3, value->>4, value->>5, value->>6, value->>7,
+              nullif(value->8, 'null')
             FROM json_each(?1)`,
       args: [JSON.stringify(rows), receivedAt],
     },
@@ -117,6 +118,12 @@ function logStatements({ logLines, agentLogs, receivedAt }: BatchRows): InStatem
             SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
             ON CONFLICT (agent_id) DO UPDATE SET last_line = excluded.last_line, bytes = excluded.bytes`,
       args: [JSON.stringify(logs)],
+    },
+    {
+      sql: `INSERT INTO log_components (agent_id, component, lines)
+            SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
+            ON CONFLICT (agent_id, component) DO UPDATE SET lines = lines + excluded.lines`,
+      args: [JSON.stringify(logComponents.map((row) => storable([row.agentId, row.component, row.lines])))],
     },
   ];
 }

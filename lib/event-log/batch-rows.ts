@@ -16,6 +16,8 @@ export interface BatchRows {
   /** Of the agents that wrote lines: how far their logs go now. */
   agentLogs: { agentId: string; log: AgentLog }[];
   insights: InsightRow[];
+  /** How many lines each component wrote. */
+  logComponents: { agentId: string; component: string; lines: number }[];
   quarantine: QuarantineRow[];
   turns: { sessionId: string; header: TurnHeader }[];
   removedTurns: { sessionId: string; turnId: string }[];

@@ -1,12 +1,13 @@
-import type { AgentLog, LogLineRow } from '@/lib/event-log/batch-rows';
+import { columnText } from '@/db/column-text';
+import type { AgentLog, BatchRows, LogLineRow } from '@/lib/event-log/batch-rows';
 import type { LogRecord } from '@/lib/protocol/envelope';
+import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
 
 /** The log lines of a batch, each with its number in its agent's log, and how far those logs go after it. */
 export class LogTally {
   readonly lines: LogLineRow[] = [];
   readonly #stored: ReadonlyMap<string, AgentLog>;
   readonly #logs = new Map<string, AgentLog>();
-  readonly #encoder = new TextEncoder();
 
   constructor(stored: ReadonlyMap<string, AgentLog>) {
     this.#stored = stored;
@@ -14,14 +15,29 @@ export class LogTally {
 
   add(position: number, { agentId, occurredAt, log }: LogRecord): void {
     const { lastLine, bytes } = this.#logs.get(agentId) ?? this.#stored.get(agentId) ?? { lastLine: 0, bytes: 0 };
-    const { level, component, message, redacted = 0, marker = null } = log;
+    const { level, component, redacted = 0, marker = null } = log;
+    // as it will stand there: what is counted here is taken off again, by its size there, when the line is removed
+    const message = cutLogMessage(columnText(log.message));
     const line = lastLine + 1;
-    this.#logs.set(agentId, { lastLine: line, bytes: bytes + this.#encoder.encode(message).byteLength });
+    this.#logs.set(agentId, { lastLine: line, bytes: bytes + utf8Length(message) });
     this.lines.push({ position, agentId, occurredAt, level, component, message, line, redacted, marker });
   }
 
   /** Of the agents that wrote. */
   changed(): { agentId: string; log: AgentLog }[] {
     return [...this.#logs].map(([agentId, log]) => ({ agentId, log }));
+  }
+
+  /** How many lines each component wrote. */
+  components(): BatchRows['logComponents'] {
+    const counts = new Map<string, BatchRows['logComponents'][number]>();
+    for (const { agentId, component } of this.lines) {
+      const name = columnText(component);
+      const key = `${agentId}\0${name}`;
+      const known = counts.get(key);
+      if (known === undefined) counts.set(key, { agentId, component: name, lines: 1 });
+      else known.lines += 1;
+    }
+    return [...counts.values()];
   }
 }

@@ -197,6 +197,7 @@ class BatchDraft {
       logLines: this.#logs.lines,
       agentLogs: this.#logs.changed(),
       insights: this.#insights,
+      logComponents: this.#logs.components(),
       quarantine: this.#quarantine,
       turns: tag((projection) => projection.turns).map(({ sessionId, value }) => ({ sessionId, header: value })),
       removedTurns: tag((projection) => projection.removedTurnIds).map(({ sessionId, value }) => ({

@@ -2,6 +2,7 @@ import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { foldText } from './fold-text';
 import type { LogRegex } from './log-regex';
+import { type RequiredText, requireAll } from './required-text';
 
 /** What of a log is wanted. The server filters what is stored by it and the browser what comes live: the same lines. */
 export interface LogFilter {
@@ -30,19 +31,27 @@ export function searchesText({ terms, regex }: LogFilter): boolean {
   return terms.length > 0 || regex !== null;
 }
 
+/** What a message must have in it, as far as that can be said without looking at it. */
+export function requiredText({ terms, regex }: LogFilter): RequiredText | null {
+  return requireAll([...terms.map((text) => ({ kind: 'text', text }) as const), regex?.required ?? null]);
+}
+
 /** Levels that pass the filter. */
 export function levelsOf({ level }: Pick<LogFilter, 'level'>): readonly LogLevel[] {
   return level === null ? LOG_LEVELS : LOG_LEVELS.slice(LOG_LEVELS.indexOf(level));
 }
 
-/** A marker stands for a place in the log: it passes whatever its level and component, unless it is text that is looked for. */
+/**
+ * A marker stands for a place in the log: it passes whatever its level and component. What retention left behind is
+ * nobody's text, and no search finds it.
+ */
 export function matchesLine(filter: LogFilter, line: LogLine): boolean {
   if (filter.from !== null && line.occurredAt < filter.from) return false;
   if (filter.to !== null && line.occurredAt > filter.to) return false;
   if (line.marker === undefined) {
     if (!levelsOf(filter).includes(line.level)) return false;
     if (filter.components.length > 0 && !filter.components.includes(line.component)) return false;
-  }
+  } else if (line.marker.kind === 'retention' && searchesText(filter)) return false;
   return matchesText(filter, line.message);
 }
 

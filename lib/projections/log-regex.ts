@@ -1,9 +1,13 @@
 import { RE2JS } from 're2js';
 import { MAX_LOG_SEARCH_LENGTH, MAX_REGEX_PROGRAM } from '@/lib/protocol/limits';
+import { foldText } from './fold-text';
+import { type RequiredText, requireAll, requireAny } from './required-text';
 
 /** A regular expression in the syntax of RE2, which takes time in proportion to the text and no more. */
 export interface LogRegex {
   readonly source: string;
+  /** What every message that matches has in it; null where that is not known. */
+  readonly required: RequiredText | null;
   test(message: string): boolean;
   /** Where it matches: `[start, end)`, ascending, without the empty ones. */
   hits(message: string): [number, number][];
@@ -37,7 +41,8 @@ export function compileLogRegex(source: string): RegexOutcome {
   if (size > MAX_REGEX_PROGRAM) {
     return refused(`it is too big: ${size} steps, of ${MAX_REGEX_PROGRAM}. Repeat less, or search for a part of it`);
   }
-  return { kind: 'compiled', regex: { source, test: (message) => compiled.test(message), hits } };
+  const required = requiredBy(source, compiled);
+  return { kind: 'compiled', regex: { source, required, test: (message) => compiled.test(message), hits } };
 
   function hits(message: string): [number, number][] {
     const isWhole = message.length <= MAX_HIT_TEXT;
@@ -55,4 +60,34 @@ export function compileLogRegex(source: string): RegexOutcome {
 
 function refused(reason: string): RegexOutcome {
   return { kind: 'refused', reason };
+}
+
+const IGNORES_CASE = /^\(\?i\)/;
+
+/** The engine knows the literal parts of a regex, but not of one that ignores case, of which it is asked without. */
+function requiredBy(source: string, compiled: RE2JS): RequiredText | null {
+  if (!IGNORES_CASE.test(source)) return requiredFrom(compiled.re2().prefilter, (text) => [foldText(text)]);
+  try {
+    const strict = RE2JS.compile(source.replace(IGNORES_CASE, ''), RE2JS.MULTILINE);
+    return requiredFrom(strict.re2().prefilter, (text) => foldText(text).match(SAME_IN_BOTH) ?? []);
+  } catch {
+    return null;
+  }
+}
+
+/** RE2 takes the long s for an s and the sign of Kelvin for a k, among others; with these letters it agrees with us. */
+const SAME_IN_BOTH = /[\t -jl-rt-~]+/g;
+
+/** Of `prefilter`, @see re2js 2.10: 1 is a literal, 2 all of its parts, 3 any of them. Anything else says nothing. */
+function requiredFrom(node: unknown, piecesOf: (text: string) => string[]): RequiredText | null {
+  if (typeof node !== 'object' || node === null) return null;
+  const { type, str, subs } = node as { type?: unknown; str?: unknown; subs?: unknown };
+  if (type === 1 && typeof str === 'string') {
+    const pieces = piecesOf(str).filter((piece) => piece !== '');
+    return requireAll(pieces.map((text) => ({ kind: 'text', text })));
+  }
+  if (!Array.isArray(subs)) return null;
+  const parts = subs.map((sub) => requiredFrom(sub, piecesOf));
+  if (type === 2) return requireAll(parts);
+  return type === 3 ? requireAny(parts) : null;
 }

@@ -1,6 +1,7 @@
 import type { InValue } from '@libsql/client';
 import { columnText } from '@/db/column-text';
-import { type LogFilter, levelsOf } from '@/lib/projections/log-filter';
+import { type LogFilter, levelsOf, requiredText } from '@/lib/projections/log-filter';
+import type { RequiredText } from '@/lib/projections/required-text';
 
 /** A WHERE clause and what stands for its question marks. */
 export interface Condition {
@@ -15,7 +16,7 @@ export interface Condition {
 export function conditionOf(filter: LogFilter): Condition {
   const all: string[] = [];
   const args: InValue[] = [];
-  const { level, components, from, to, terms } = filter;
+  const { level, components, from, to } = filter;
   if (level !== null || components.length > 0) {
     const own: string[] = [];
     if (level !== null) {
@@ -26,7 +27,7 @@ export function conditionOf(filter: LogFilter): Condition {
       own.push('component IN (SELECT value FROM json_each(?))');
       args.push(JSON.stringify(components.map(columnText)));
     }
-    all.push(`(nullif(marker, 'null') IS NOT NULL OR (${own.join(' AND ')}))`);
+    all.push(`(marker IS NOT NULL OR (${own.join(' AND ')}))`);
   }
   if (from !== null) {
     all.push('occurred_at >= ?');
@@ -36,15 +37,30 @@ export function conditionOf(filter: LogFilter): Condition {
     all.push('occurred_at <= ?');
     args.push(to);
   }
-  for (const term of terms) {
-    all.push(`message LIKE ? ESCAPE '\\'`);
-    args.push(`%${likePattern(term)}%`);
+  const required = requiredText(filter);
+  if (required !== null) {
+    const text = textCondition(required);
+    all.push(text.sql);
+    args.push(...text.args);
   }
   return { sql: all.length === 0 ? 'true' : all.join(' AND '), args };
 }
 
+function textCondition(required: RequiredText): Condition {
+  if (required.kind === 'text') {
+    return { sql: `message LIKE ? ESCAPE '\\'`, args: [`%${likePattern(required.text)}%`] };
+  }
+  const isAll = required.kind === 'all';
+  // what is left out of `all` is not judged here; of `any` nothing may be
+  if (!isAll && required.parts.length > MAX_PATTERNS) return { sql: 'true', args: [] };
+  const parts = required.parts.slice(0, MAX_PATTERNS).map(textCondition);
+  const sql = parts.map((part) => part.sql).join(isAll ? ' AND ' : ' OR ');
+  return { sql: `(${sql})`, args: parts.flatMap((part) => part.args) };
+}
+
 /** Enough to tell lines apart. LIKE takes the time of the pattern's length times the text's. */
 const MAX_PATTERN_LENGTH = 64;
+const MAX_PATTERNS = 32;
 
 /** SQLite's LIKE folds the case of ASCII alone: a letter of another alphabet stands for any character here. */
 function likePattern(term: string): string {

@@ -3,6 +3,9 @@ import { columnText } from '@/db/column-text';
 import type { LogComponentList } from '@/lib/protocol/read-models';
 import { COUNTER, counterOf } from './counter';
 
+/** A list to choose from. An agent that names its components by chance has more than anybody reads. */
+const MAX_COMPONENTS = 1000;
+
 /**
  * What writes into an agent's log, by name.
  *
@@ -15,8 +18,8 @@ export async function readLogComponents(database: Database, agentId: string): Pr
       COUNTER,
       { sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] },
       {
-        sql: `SELECT component AS name, count(*) AS lines FROM log_lines WHERE agent_id = ?
-          GROUP BY component ORDER BY component`,
+        sql: `SELECT component AS name, lines FROM log_components WHERE agent_id = ?
+          ORDER BY component LIMIT ${MAX_COMPONENTS}`,
         args: [id],
       },
     ],

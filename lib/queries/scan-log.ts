@@ -1,11 +1,13 @@
-import type { InStatement } from '@libsql/client';
+import type { Row } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
+import { logLineFromRow } from '@/db/log-rows';
 import { nextTurn } from '@/db/next-turn';
-import { type LogFilter, matchesLine } from '@/lib/projections/log-filter';
+import { EVERY_LINE, type LogFilter, matchesLine } from '@/lib/projections/log-filter';
 import { positionToNumber } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
+import { type ChunkRegion, chunkNear, readChunkRegion, readChunkWindow } from './log-chunks';
 import { conditionOf } from './log-condition';
+import { SLICE_BYTES, type Slice, selectInChunks, selectSpan } from './log-slices';
 
 export interface ScanRange {
   direction: 'older' | 'newer';
@@ -30,13 +32,15 @@ export interface LogScan {
   searchedTo: number;
 }
 
-/** How many lines one statement looks at: few at first, and as many as can be done without holding up others. */
+/** How much one statement looks at: little at first, and as much as can be done without holding up others. */
 const FIRST_SPAN = 128;
 const LARGEST_SPAN = 4096;
+const FIRST_CHUNKS = 4;
 const STATEMENT_MS = 8;
 
 /**
- * Looks for the lines of a log that match, from a position on, a slice at a time.
+ * Looks for the lines of a log that match, from a position on, a slice at a time: chunk by chunk where lines are
+ * indexed, and every line of the newest, which are not yet.
  *
  * Ordering: the order of positions, upwards or downwards.
  * Failure: throws what the database throws. Each slice is a read of its own: lines that retention removes meanwhile
@@ -48,63 +52,146 @@ export async function scanLog(
   filter: LogFilter,
   range: ScanRange,
 ): Promise<LogScan> {
-  const lines: LogLine[] = [];
-  let bytes = 0;
-  let busyMs = 0;
-  let span = FIRST_SPAN;
-  let edge = range.edge;
-  for (;;) {
-    const beganAt = performance.now();
-    // the database judges no regex: behind its other conditions every line has to be looked at
-    const most = filter.regex === null ? range.limit - lines.length : span;
-    const statements = sliceStatements(agentId, filter, { ...range, edge, limit: most }, span);
-    const [reach, found] = await reader.batch(statements, 'read');
-    const rows = found?.rows ?? [];
+  const region = isEveryLine(filter) ? null : await readChunkRegion(reader, agentId);
+  const scan = new Scan(reader, agentId, filter, range);
+  const parts =
+    region === null
+      ? [() => scan.readSpans(0, range.newest)]
+      : [
+          () => scan.readChunks(region),
+          // the newest lines, which are in no chunk yet
+          () => scan.readSpans(region.last.lastPosition + 1, range.newest),
+        ];
+  if (range.direction === 'older') parts.reverse();
+  for (const part of parts) {
+    const end = await part();
+    if (end !== 'log') return scan.result(end);
+  }
+  return scan.result('log');
+}
+
+class Scan {
+  readonly #reader: Database['reader'];
+  readonly #filter: LogFilter;
+  readonly #range: ScanRange;
+  readonly #slice: Omit<Slice, 'edge' | 'limit'>;
+  readonly #lines: LogLine[] = [];
+  #edge: number;
+  #bytes = 0;
+  #busyMs = 0;
+
+  constructor(reader: Database['reader'], agentId: string, filter: LogFilter, range: ScanRange) {
+    this.#reader = reader;
+    this.#filter = filter;
+    this.#range = range;
+    this.#edge = range.edge;
+    const condition = conditionOf(filter);
+    this.#slice = { agentId, direction: range.direction, low: 0, high: range.newest, condition };
+  }
+
+  result(end: LogScan['end']): LogScan {
+    return { lines: this.#lines, end, searchedTo: this.#edge };
+  }
+
+  /** Every line between two positions. */
+  async readSpans(low: number, high: number): Promise<LogScan['end']> {
+    let span = FIRST_SPAN;
+    for (;;) {
+      const beganAt = performance.now();
+      const limit = this.#mostRows(span);
+      const statements = selectSpan({ ...this.#slice, low, high, edge: this.#edge, limit }, span);
+      const [reach, found] = await this.#reader.batch(statements, 'read');
+      const rows = found?.rows ?? [];
+      if (this.#take(rows)) return 'full';
+      const seen = Number(reach?.rows[0]?.seen ?? 0);
+      const last = rows.at(-1);
+      const isCut = rows.length >= limit || Number(last?.size_so_far ?? 0) >= SLICE_BYTES;
+      if (isCut) this.#edge = Number(last?.position);
+      else if (seen > 0) this.#edge = Number(reach?.rows[0]?.edge);
+      if (!isCut && seen < span) return 'log';
+      span = await this.#pace(beganAt, span, LARGEST_SPAN);
+      if (this.#isOver()) return 'time';
+    }
+  }
+
+  /** The lines of the chunks that may have some. */
+  async readChunks(region: ChunkRegion): Promise<LogScan['end']> {
+    const { direction } = this.#range;
+    const isOlder = direction === 'older';
+    if (isOlder ? this.#edge <= region.first.firstPosition : this.#edge >= region.last.lastPosition) return 'log';
+    let from: number | null = await chunkNear(this.#reader, this.#slice.agentId, region, direction, this.#edge);
+    let count = FIRST_CHUNKS;
+    while (from !== null) {
+      const windowBeganAt = performance.now();
+      const { found, edge, next } = await readChunkWindow(this.#reader, region, this.#filter, direction, from);
+      await this.#pace(windowBeganAt, 1, 1);
+      for (let at = 0; at < found.length; ) {
+        const beganAt = performance.now();
+        const some = found.slice(at, at + count);
+        const limit = this.#mostRows(Number.MAX_SAFE_INTEGER);
+        const { rows } = await this.#reader.execute(selectInChunks({ ...this.#slice, edge: this.#edge, limit }, some));
+        if (this.#take(rows)) return 'full';
+        const last = rows.at(-1);
+        if (rows.length >= limit && last !== undefined) {
+          // some of them only looked like it: the same chunks have more
+          this.#edge = Number(last.position);
+        } else {
+          at += some.length;
+          this.#goBeyond(some.at(-1));
+        }
+        count = await this.#pace(beganAt, count, found.length);
+        if (this.#isOver()) return 'time';
+      }
+      this.#goBeyond(edge ?? undefined);
+      from = next;
+      if (from !== null && this.#isOver()) return 'time';
+    }
+    return 'log';
+  }
+
+  /** All lines up to the end of a chunk have been looked at. */
+  #goBeyond(chunk: { firstPosition: number; lastPosition: number } | undefined): void {
+    if (chunk === undefined) return;
+    if (this.#range.direction === 'older') this.#edge = Math.min(this.#edge, chunk.firstPosition);
+    else this.#edge = Math.max(this.#edge, chunk.lastPosition);
+  }
+
+  /** The database judges no regex: behind its other conditions every line has to be looked at. */
+  #mostRows(withRegex: number): number {
+    return this.#filter.regex === null ? this.#range.limit - this.#lines.length : withRegex;
+  }
+
+  /** @returns whether that is enough */
+  #take(rows: readonly Row[]): boolean {
     for (const row of rows) {
       const line = logLineFromRow(row);
-      if (!matchesLine(filter, line)) continue;
-      lines.push(line);
-      bytes += Number(row.size);
-      if (lines.length < range.limit && bytes < range.bytes) continue;
-      return { lines, end: 'full', searchedTo: positionToNumber(line.position) };
+      if (!matchesLine(this.#filter, line)) continue;
+      this.#lines.push(line);
+      this.#bytes += Number(row.size);
+      if (this.#lines.length < this.#range.limit && this.#bytes < this.#range.bytes) continue;
+      this.#edge = positionToNumber(line.position);
+      return true;
     }
-    const seen = Number(reach?.rows[0]?.seen ?? 0);
-    const isCut = rows.length > 0 && Number(rows.at(-1)?.size_so_far) >= SLICE_BYTES;
-    const last = isCut || rows.length >= most ? Number(rows.at(-1)?.position) : null;
-    edge = last ?? Number(reach?.rows[0]?.edge ?? edge);
-    if (last === null && seen < span) return { lines, end: 'log', searchedTo: edge };
+    return false;
+  }
+
+  /** Gives others their turn. @returns how much to look at next */
+  async #pace(beganAt: number, size: number, largest: number): Promise<number> {
     const tookMs = performance.now() - beganAt;
-    busyMs += tookMs;
-    if (busyMs >= range.budgetMs) return { lines, end: 'time', searchedTo: edge };
-    if (tookMs < STATEMENT_MS / 2) span = Math.min(span * 2, LARGEST_SPAN);
-    else if (tookMs > STATEMENT_MS) span = Math.max(span >> 1, 1);
+    this.#busyMs += tookMs;
     await nextTurn();
+    if (tookMs < STATEMENT_MS / 2) return Math.min(size * 2, Math.max(largest, 1));
+    return tookMs > STATEMENT_MS ? Math.max(size >> 1, 1) : size;
+  }
+
+  #isOver(): boolean {
+    return this.#busyMs >= this.#range.budgetMs;
   }
 }
 
-/** Of the rows of one statement: a line may have 64 KiB. */
-const SLICE_BYTES = 1024 * 1024;
-
-/** How far the next `span` lines reach, and those of them that may match. */
-function sliceStatements(agentId: string, filter: LogFilter, range: ScanRange, span: number): InStatement[] {
-  const isOlder = range.direction === 'older';
-  const order = isOlder ? 'DESC' : 'ASC';
-  const beyond = isOlder ? 'position < ? AND position <= ?' : 'position > ? AND position <= ?';
-  const looked = `SELECT position FROM log_lines WHERE agent_id = ? AND ${beyond} ORDER BY position ${order} LIMIT ?`;
-  const lookedArgs = [agentId, range.edge, range.newest, span];
-  const edge = `SELECT ${isOlder ? 'min' : 'max'}(position) AS edge, count(*) AS seen FROM (${looked})`;
-  const condition = conditionOf(filter);
-  return [
-    { sql: edge, args: lookedArgs },
-    {
-      sql: `SELECT * FROM (
-          SELECT *, SUM(size) OVER (ORDER BY position ${order} ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (
-            SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines
-            WHERE agent_id = ? AND ${beyond} AND position ${isOlder ? '>=' : '<='} (SELECT edge FROM (${edge}))
-              AND ${condition.sql}
-            ORDER BY position ${order} LIMIT ?)
-        ) WHERE size_so_far - size < ${SLICE_BYTES}`,
-      args: [agentId, range.edge, range.newest, ...lookedArgs, ...condition.args, range.limit],
-    },
-  ];
+function isEveryLine(filter: LogFilter): boolean {
+  return (Object.keys(EVERY_LINE) as (keyof LogFilter)[]).every((key) => {
+    const value = filter[key];
+    return Array.isArray(value) ? value.length === 0 : value === null;
+  });
 }

@@ -78,11 +78,12 @@ describe('a line', () => {
     expect(matchesLine({ ...EVERY_LINE, terms: ['fail'], regex: regex('^failed') }, line({ message }))).toBe(false);
   });
 
-  test('that is a marker passes any level and component, and no search', () => {
+  test('that is a marker passes any level and component, and what retention left no search', () => {
     const marker = { kind: 'retention', lines: 5, bytes: 10 } as const;
     const removed = line({ level: 'debug', component: 'interlude', message: '5 lines were removed', marker });
     expect(matchesLine({ ...EVERY_LINE, level: 'fatal', components: ['hook'] }, removed)).toBe(true);
-    expect(matchesLine({ ...EVERY_LINE, terms: ['timeout'] }, removed)).toBe(false);
+    expect(matchesLine({ ...EVERY_LINE, terms: ['removed'] }, removed)).toBe(false);
+    expect(matchesLine({ ...EVERY_LINE, regex: regex('.') }, removed)).toBe(false);
     expect(matchesLine({ ...EVERY_LINE, from: 2000 }, removed)).toBe(false);
   });
 });

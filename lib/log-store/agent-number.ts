@@ -1,0 +1,15 @@
+import type { WriteTransaction } from '@/db/write-queue';
+
+/** The number an agent has in the ids of its chunks, which it is given with the first of them. */
+export async function agentNumberOf(transaction: WriteTransaction, agentId: string): Promise<number> {
+  await transaction.execute({
+    sql: `UPDATE agent_logs SET number = (SELECT ifnull(max(number), 0) + 1 FROM agent_logs)
+      WHERE agent_id = ? AND number IS NULL`,
+    args: [agentId],
+  });
+  const { rows } = await transaction.execute({
+    sql: 'SELECT number FROM agent_logs WHERE agent_id = ?',
+    args: [agentId],
+  });
+  return Number(rows[0]?.number);
+}

@@ -1,0 +1,135 @@
+import type { Database } from '@/db/client';
+import { chunkId, levelBits } from '@/db/log-chunks';
+import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
+import type { WriteTransaction } from '@/db/write-queue';
+import { foldText } from '@/lib/projections/fold-text';
+import { positionToNumber } from '@/lib/protocol/position';
+import type { LogLine } from '@/lib/protocol/read-models';
+import { agentNumberOf } from './agent-number';
+
+/** A chunk ends with whichever it reaches first, so that no row of the full-text table takes long to write. */
+const LINES_OF_A_CHUNK = 64;
+const LENGTH_OF_A_CHUNK = 32 * 1024;
+/** Of one transaction, for which ingest may have to wait. */
+const CHUNKS_OF_A_SLICE = 4;
+const BYTES_OF_A_SLICE = 64 * 1024;
+/** How many pages of the full-text table are merged along with a slice: more than it writes, and never many at once. */
+const MERGED_PAGES = 16;
+
+export interface ChunkBacklog {
+  agentId: string;
+  /** The line up to which its log is indexed, and where that stands. */
+  indexedLine: number;
+  indexedPosition: number;
+}
+
+/** The agents whose logs have lines enough for another chunk. */
+export async function chunkBacklogs(reader: Database['reader']): Promise<ChunkBacklog[]> {
+  const { rows } = await reader.execute(
+    `SELECT agent_id, indexed_line, indexed_position FROM agent_logs
+      WHERE last_line - indexed_line >= ${LINES_OF_A_CHUNK}`,
+  );
+  return rows.map((row) => ({
+    agentId: String(row.agent_id),
+    indexedLine: Number(row.indexed_line),
+    indexedPosition: Number(row.indexed_position),
+  }));
+}
+
+/**
+ * Indexes the next lines of a log, a slice of them, beside ingest and not in it.
+ *
+ * Ordering: chunks are made in the order of lines; `indexed_line` moves in the transaction that writes them.
+ * Failure: lines never change once written, so they are read and folded before the transaction. When another process
+ * or retention has moved `indexed_line` meanwhile, nothing is written, and the next look begins there.
+ *
+ * @returns whether the log is indexed further than it was
+ */
+export async function chunkNextLines(database: Database, backlog: ChunkBacklog): Promise<boolean> {
+  const { agentId, indexedPosition } = backlog;
+  const { rows } = await database.reader.execute({
+    sql: `SELECT * FROM (
+        SELECT *, SUM(size) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (
+          SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines WHERE agent_id = ? AND position > ?
+          ORDER BY position LIMIT ${CHUNKS_OF_A_SLICE * LINES_OF_A_CHUNK})
+      ) WHERE size_so_far - size < ${BYTES_OF_A_SLICE}`,
+    args: [agentId, indexedPosition],
+  });
+  const chunks = wholeChunks(rows.map(logLineFromRow));
+  if (chunks.length === 0) return false;
+  return database.writes.run(async (transaction) => {
+    const { rows: now } = await transaction.execute({
+      sql: 'SELECT indexed_line FROM agent_logs WHERE agent_id = ?',
+      args: [agentId],
+    });
+    const indexedLine = Number(now[0]?.indexed_line);
+    if (indexedLine === backlog.indexedLine) await writeChunks(transaction, agentId, chunks);
+    return indexedLine >= backlog.indexedLine;
+  });
+}
+
+function wholeChunks(lines: readonly LogLine[]): LogLine[][] {
+  const chunks: LogLine[][] = [];
+  let chunk: LogLine[] = [];
+  let length = 0;
+  for (const line of lines) {
+    chunk.push(line);
+    length += line.message.length;
+    if (chunk.length < LINES_OF_A_CHUNK && length < LENGTH_OF_A_CHUNK) continue;
+    chunks.push(chunk);
+    chunk = [];
+    length = 0;
+  }
+  return chunks;
+}
+
+/** Chunks that follow what is indexed, without a hole. */
+async function writeChunks(
+  transaction: WriteTransaction,
+  agentId: string,
+  chunks: readonly LogLine[][],
+): Promise<void> {
+  const number = await agentNumberOf(transaction, agentId);
+  const last = chunks.at(-1)?.at(-1);
+  await transaction.batch([
+    {
+      sql: `INSERT INTO log_chunks
+          (id, first_position, last_position, from_at, to_at, levels, components, has_markers)
+        SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->6, value->>7 FROM json_each(?)`,
+      args: [JSON.stringify(chunks.map((lines) => chunkRow(number, lines)))],
+    },
+    {
+      sql: 'INSERT INTO log_search (rowid, text) SELECT value->>0, value->>1 FROM json_each(?)',
+      args: [JSON.stringify(chunks.map((lines) => [chunkId(number, lines[0]?.line ?? 0), textOf(lines)]))],
+    },
+    { sql: `INSERT INTO log_search (log_search, rank) VALUES ('merge', ?)`, args: [MERGED_PAGES] },
+    {
+      sql: 'UPDATE agent_logs SET indexed_line = ?, indexed_position = ? WHERE agent_id = ?',
+      args: [last?.line ?? 0, last === undefined ? 0 : positionToNumber(last.position), agentId],
+    },
+  ]);
+}
+
+/** Levels are told for each component, so that an error here and a hook there do not look like an error of a hook. */
+function chunkRow(number: number, lines: readonly LogLine[]): unknown[] {
+  const levels = new Map<string, number>();
+  for (const { component, level } of lines) {
+    levels.set(component, (levels.get(component) ?? 0) | levelBits([level]));
+  }
+  const positions = lines.map(({ position }) => positionToNumber(position));
+  const times = lines.map(({ occurredAt }) => occurredAt);
+  return [
+    chunkId(number, lines[0]?.line ?? 0),
+    positions[0],
+    positions.at(-1),
+    Math.min(...times),
+    Math.max(...times),
+    levelBits(lines.map(({ level }) => level)),
+    [...levels],
+    lines.some(({ marker }) => marker !== undefined) ? 1 : 0,
+  ];
+}
+
+function textOf(lines: readonly LogLine[]): string {
+  return [...new Set(lines.map(({ message }) => message))].map(foldText).join('\n');
+}

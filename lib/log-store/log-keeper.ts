@@ -1,0 +1,144 @@
+import type { Database } from '@/db/client';
+import { databaseErrorCode } from '@/db/database-error';
+import { pause } from '@/db/next-turn';
+import type { ServerContext } from '@/lib/access/server-context';
+import { AppError } from '@/lib/protocol/errors';
+import { chunkBacklogs, chunkNextLines } from './chunk-lines';
+import { logRetention } from './log-retention';
+import { overdueLogs, type Retention, removeOldLines } from './remove-lines';
+
+/** How long after a commit to look for lines to index, and how often for those another process wrote. */
+const INDEX_AFTER_MS = 200;
+const POLL_MS = 5000;
+/** How often to look for lines to remove. */
+const RETENTION_EVERY_MS = 60_000;
+/** Behind each slice at least, and in all at most one part in five of the time. */
+const MIN_PAUSE_MS = 5;
+const PAUSE_RATIO = 4;
+
+/**
+ * Keeps a process's logs: indexes what ingest has written, and removes what is too old or too much. Both in slices with
+ * pauses between them, so that records and readers go first.
+ *
+ * Ordering: none between agents; within one, see chunkNextLines and removeOldLines.
+ * Failure: nothing is remembered here that the database does not hold; what was not done is found at the next look.
+ */
+export class LogKeeper {
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #retention: Retention;
+  #unlisten: (() => void) | null = null;
+  #timers: ReturnType<typeof setInterval>[] = [];
+  #soon: ReturnType<typeof setTimeout> | undefined;
+  readonly #busy = new Set<'indexing' | 'removing'>();
+  #isFailing = false;
+  #isClosed = false;
+
+  constructor(server: Pick<ServerContext, 'database' | 'now'>, retention: Retention) {
+    this.#database = server.database;
+    this.#now = server.now;
+    this.#retention = retention;
+  }
+
+  /** Begins, if it has not. */
+  keep(): void {
+    if (this.#unlisten !== null || this.#isClosed) return;
+    this.#unlisten = this.#database.onCommit(() => this.#lookSoon());
+    this.#timers = [
+      setInterval(() => this.#lookSoon(), POLL_MS),
+      setInterval(() => this.#work('removing', () => this.removeOld()), RETENTION_EVERY_MS),
+    ];
+    for (const timer of this.#timers) unref(timer);
+    this.#lookSoon();
+    this.#work('removing', () => this.removeOld());
+  }
+
+  /** Stops. A slice that is under way is finished. */
+  close(): void {
+    this.#isClosed = true;
+    this.#unlisten?.();
+    clearTimeout(this.#soon);
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  /** Indexes all lines there are that make whole chunks, now. */
+  async indexAll(): Promise<void> {
+    let hasMore = true;
+    while (hasMore && !this.#isClosed) {
+      hasMore = false;
+      for (const backlog of await chunkBacklogs(this.#database.reader)) {
+        await this.#paced(async () => {
+          if (await chunkNextLines(this.#database, backlog)) hasMore = true;
+        });
+      }
+    }
+  }
+
+  /** Removes all lines that are too old or too many, now. */
+  async removeOld(): Promise<void> {
+    const { reader, writes } = this.#database;
+    for (const agentId of await overdueLogs(reader, this.#retention, this.#now())) {
+      let removed = 1;
+      while (removed > 0 && !this.#isClosed) {
+        await this.#paced(async () => {
+          removed = await writes.run((transaction) =>
+            removeOldLines(transaction, agentId, this.#retention, this.#now()),
+          );
+        });
+      }
+    }
+  }
+
+  #lookSoon(): void {
+    if (this.#soon !== undefined || this.#isClosed) return;
+    this.#soon = setTimeout(() => {
+      this.#soon = undefined;
+      this.#work('indexing', () => this.indexAll());
+    }, INDEX_AFTER_MS);
+    unref(this.#soon);
+  }
+
+  /** What is still under way sees by itself what there is more to do. */
+  #work(kind: 'indexing' | 'removing', task: () => Promise<void>): void {
+    if (this.#busy.has(kind) || this.#isClosed) return;
+    this.#busy.add(kind);
+    task()
+      .then(() => {
+        this.#isFailing = false;
+      })
+      .catch((error) => this.#failed(error))
+      .finally(() => this.#busy.delete(kind));
+  }
+
+  async #paced(slice: () => Promise<void>): Promise<void> {
+    const beganAt = performance.now();
+    await slice();
+    await pause(Math.max(MIN_PAUSE_MS, (performance.now() - beganAt) * PAUSE_RATIO));
+  }
+
+  #failed(error: unknown): void {
+    // The database was closed behind us: there is nothing to keep.
+    if (databaseErrorCode(error) === 'CLIENT_CLOSED') this.close();
+    // The queue is full, or closing: whoever sent a record has been told so.
+    else if (error instanceof AppError && error.code === 'unavailable') return;
+    else if (!this.#isFailing) console.error('[interlude] logs are neither indexed nor cut: ', error);
+    this.#isFailing = true;
+  }
+}
+
+function unref(timer: unknown): void {
+  if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();
+}
+
+const REGISTRY = Symbol.for('interlude.log-keepers');
+const holder = globalThis as { [REGISTRY]?: Map<Database, LogKeeper> };
+
+/** The process's one keeper of a database. On `globalThis`, because Next bundles every route handler by itself. */
+export function logKeeperOf(server: Pick<ServerContext, 'database' | 'now'>): LogKeeper {
+  holder[REGISTRY] ??= new Map();
+  const known = holder[REGISTRY].get(server.database);
+  if (known !== undefined) return known;
+  const keeper = new LogKeeper(server, logRetention(process.env));
+  holder[REGISTRY].set(server.database, keeper);
+  return keeper;
+}

@@ -1,0 +1,153 @@
+import type { InStatement, InValue } from '@libsql/client';
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import { chunkFromRow, chunkId, type LogChunk, levelBits } from '@/db/log-chunks';
+import { type LogFilter, levelsOf, requiredText } from '@/lib/projections/log-filter';
+import type { Condition } from './log-condition';
+import { matchOf } from './log-match';
+
+/** The chunks of an agent, from its first to its last, as they are when a scan begins. */
+export interface ChunkRegion {
+  agentNumber: number;
+  first: LogChunk;
+  last: LogChunk;
+}
+
+/** @returns null while the agent has no chunks */
+export async function readChunkRegion(reader: Database['reader'], agentId: string): Promise<ChunkRegion | null> {
+  const number = '(SELECT number FROM agent_logs WHERE agent_id = ?1)';
+  const own = `FROM log_chunks WHERE id BETWEEN ${number} * ?2 AND (${number} + 1) * ?2 - 1`;
+  const args = [agentId, chunkId(1, 0)];
+  const [agent, first, last] = await reader.batch(
+    [
+      { sql: 'SELECT number FROM agent_logs WHERE agent_id = ?', args: [agentId] },
+      { sql: `SELECT id, first_position, last_position ${own} ORDER BY id LIMIT 1`, args },
+      { sql: `SELECT id, first_position, last_position ${own} ORDER BY id DESC LIMIT 1`, args },
+    ],
+    'read',
+  );
+  const [firstRow, lastRow] = [first?.rows[0], last?.rows[0]];
+  if (firstRow === undefined || lastRow === undefined) return null;
+  return {
+    agentNumber: Number(agent?.rows[0]?.number),
+    first: chunkFromRow(firstRow),
+    last: chunkFromRow(lastRow),
+  };
+}
+
+/** The chunk that has the line next to a position, on the side that is scanned. */
+export async function chunkNear(
+  reader: Database['reader'],
+  agentId: string,
+  { agentNumber, first, last }: ChunkRegion,
+  direction: 'older' | 'newer',
+  edge: number,
+): Promise<number> {
+  const isOlder = direction === 'older';
+  const { rows } = await reader.execute({
+    sql: `SELECT id FROM log_chunks WHERE id BETWEEN ? AND ? + (
+        SELECT line FROM log_lines WHERE agent_id = ? AND position ${isOlder ? '<' : '>'} ?
+        ORDER BY position ${isOlder ? 'DESC' : 'ASC'} LIMIT 1)
+      ORDER BY id DESC LIMIT 1`,
+    args: [first.id, chunkId(agentNumber, 0), agentId, edge],
+  });
+  return Math.min(Number(rows[0]?.id ?? (isOlder ? first.id - 1 : first.id)), last.id);
+}
+
+/** How many lines' worth of chunks one statement may look through. */
+const WINDOW_LINES = 64 * 1024;
+/** Most chunks of one answer. */
+const MAX_FOUND = 64;
+
+export interface ChunkWindow {
+  /** Chunks that may have a line that matches, in the order of the scan. */
+  found: LogChunk[];
+  /** Where to go on; null when the region ends here. */
+  next: number | null;
+  /** Chunks up to here, in the order of the scan, are in `found` or have nothing. */
+  edge: LogChunk | null;
+}
+
+/**
+ * The next chunks that may have a line that matches.
+ *
+ * @param from the id of the first chunk to look at
+ */
+export async function readChunkWindow(
+  reader: Database['reader'],
+  region: ChunkRegion,
+  filter: LogFilter,
+  direction: 'older' | 'newer',
+  from: number,
+): Promise<ChunkWindow> {
+  const isOlder = direction === 'older';
+  const [low, high] = isOlder
+    ? [Math.max(from - WINDOW_LINES, region.first.id), from]
+    : [from, Math.min(from + WINDOW_LINES, region.last.id)];
+  if (low > high) return { found: [], next: null, edge: null };
+  const [ends, found] = await reader.batch(
+    [
+      {
+        sql: `SELECT id, first_position, last_position FROM log_chunks WHERE id BETWEEN ? AND ?
+          ORDER BY id ${isOlder ? 'ASC' : 'DESC'} LIMIT 1`,
+        args: [low, high],
+      },
+      candidates(filter, low, high, isOlder),
+    ],
+    'read',
+  );
+  const chunks = (found?.rows ?? []).map(chunkFromRow);
+  const isFull = chunks.length === MAX_FOUND;
+  const farthest = isFull ? chunks.at(-1) : ends?.rows[0] && chunkFromRow(ends.rows[0]);
+  const reached = isFull ? (farthest?.id ?? 0) : isOlder ? low : high;
+  const isLast = isOlder ? reached <= region.first.id : reached >= region.last.id;
+  return { found: chunks, next: isLast ? null : reached + (isOlder ? -1 : 1), edge: farthest ?? null };
+}
+
+function candidates(filter: LogFilter, low: number, high: number, isOlder: boolean): InStatement {
+  const required = requiredText(filter);
+  const match = required === null ? null : matchOf(required);
+  const condition = chunkCondition(filter);
+  const order = isOlder ? 'DESC' : 'ASC';
+  const columns = 'c.id, c.first_position, c.last_position';
+  if (match === null) {
+    return {
+      sql: `SELECT ${columns} FROM log_chunks AS c WHERE c.id BETWEEN ? AND ? AND ${condition.sql}
+        ORDER BY c.id ${order} LIMIT ${MAX_FOUND}`,
+      args: [low, high, ...condition.args],
+    };
+  }
+  return {
+    sql: `SELECT ${columns} FROM log_search AS s CROSS JOIN log_chunks AS c ON c.id = s.rowid
+      WHERE s.log_search MATCH ? AND s.rowid BETWEEN ? AND ? AND ${condition.sql}
+      ORDER BY s.rowid ${order} LIMIT ${MAX_FOUND}`,
+    args: [match, low, high, ...condition.args],
+  };
+}
+
+/** What a chunk must say for a line in it to match. */
+function chunkCondition(filter: LogFilter): Condition {
+  const { level, components, from, to } = filter;
+  const all: string[] = [];
+  const args: InValue[] = [];
+  if (level !== null || components.length > 0) {
+    const bits = levelBits(levelsOf(filter));
+    const own = ['c.levels & ? <> 0'];
+    args.push(bits);
+    if (components.length > 0) {
+      own.push(`EXISTS (SELECT 1 FROM json_each(c.components) AS had WHERE had.value->>1 & ? <> 0
+        AND had.value->>0 IN (SELECT value FROM json_each(?)))`);
+      args.push(bits, JSON.stringify(components.map(columnText)));
+    }
+    all.push(`(c.has_markers OR (${own.join(' AND ')}))`);
+  }
+  if (from !== null) {
+    all.push('c.to_at >= ?');
+    args.push(from);
+  }
+  if (to !== null) {
+    all.push('c.from_at <= ?');
+    args.push(to);
+  }
+  return { sql: all.length === 0 ? 'true' : all.join(' AND '), args };
+}

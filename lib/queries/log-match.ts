@@ -1,0 +1,37 @@
+import type { RequiredText } from '@/lib/projections/required-text';
+
+/** Trigrams of one text that are asked for: all of a short one, of a long one some from all along it. */
+const MAX_TRIGRAMS = 24;
+const MAX_PARTS = 16;
+
+/**
+ * What to ask of the full-text table, whose rows hold the trigrams of a chunk's folded messages.
+ *
+ * @returns null where it can't tell chunks apart: the text is shorter than a trigram
+ */
+export function matchOf(required: RequiredText): string | null {
+  if (required.kind === 'text') {
+    const trigrams = trigramsOf(required.text);
+    return trigrams.length === 0 ? null : trigrams.map(quoted).join(' AND ');
+  }
+  const isAll = required.kind === 'all';
+  if (!isAll && required.parts.length > MAX_PARTS) return null;
+  const parts = required.parts.slice(0, isAll ? MAX_PARTS : undefined).map(matchOf);
+  const known = parts.filter((part) => part !== null);
+  if (known.length === 0 || (!isAll && known.length < parts.length)) return null;
+  return known.map((part) => `(${part})`).join(isAll ? ' AND ' : ' OR ');
+}
+
+function trigramsOf(text: string): string[] {
+  const characters = [...text];
+  const count = characters.length - 2;
+  const step = Math.max(1, Math.ceil(count / MAX_TRIGRAMS));
+  const trigrams = new Set<string>();
+  for (let at = 0; at < count; at += step) trigrams.add(characters.slice(at, at + 3).join(''));
+  // no stored text has a NUL, and no query can
+  return [...trigrams].filter((trigram) => !trigram.includes('\0'));
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
+}

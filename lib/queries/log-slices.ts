@@ -1,0 +1,69 @@
+import type { InStatement } from '@libsql/client';
+import type { LogChunk } from '@/db/log-chunks';
+import { LOG_COLUMNS } from '@/db/log-rows';
+import type { Condition } from './log-condition';
+
+/** The statements that read a slice of a log: rows in the order of the scan, with the `size` of their messages. */
+export interface Slice {
+  agentId: string;
+  direction: 'older' | 'newer';
+  /** Only lines beyond this position, in the direction of the scan. */
+  edge: number;
+  /** Lines between these are looked at, both included. */
+  low: number;
+  high: number;
+  condition: Condition;
+  /** Most rows. */
+  limit: number;
+}
+
+/** Of the rows of one statement: a line may have 64 KiB. */
+export const SLICE_BYTES = 1024 * 1024;
+
+/**
+ * The next `span` lines: how far they reach (`edge`, `seen`), and those of them that may match, as many as
+ * `SLICE_BYTES` hold.
+ */
+export function selectSpan(slice: Slice, span: number): InStatement[] {
+  const { agentId, edge, low, high, condition, limit } = slice;
+  const isOlder = slice.direction === 'older';
+  const order = isOlder ? 'DESC' : 'ASC';
+  const range = `agent_id = ? AND position ${isOlder ? '<' : '>'} ? AND position BETWEEN ? AND ?`;
+  const looked = `SELECT position FROM log_lines WHERE ${range} ORDER BY position ${order} LIMIT ?`;
+  const lookedArgs = [agentId, edge, low, high, span];
+  const reach = `SELECT ${isOlder ? 'min' : 'max'}(position) AS edge, count(*) AS seen FROM (${looked})`;
+  return [
+    { sql: reach, args: lookedArgs },
+    {
+      sql: `SELECT * FROM (
+          SELECT *, SUM(size) OVER (ORDER BY position ${order} ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (
+            SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines
+            WHERE ${range} AND position ${isOlder ? '>=' : '<='} (SELECT edge FROM (${reach})) AND ${condition.sql}
+            ORDER BY position ${order} LIMIT ?)
+        ) WHERE size_so_far - size < ${SLICE_BYTES}`,
+      args: [agentId, edge, low, high, ...lookedArgs, ...condition.args, limit],
+    },
+  ];
+}
+
+/** Lines of some chunks that may match. What is sorted are the numbers of their rows. */
+export function selectInChunks(slice: Slice, chunks: readonly LogChunk[]): InStatement {
+  const { agentId, edge, low, high, condition, limit } = slice;
+  const isOlder = slice.direction === 'older';
+  return {
+    sql: `SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines WHERE position IN (
+        SELECT position FROM json_each(?) AS chunk CROSS JOIN log_lines INDEXED BY log_lines_by_agent
+          ON agent_id = ? AND position BETWEEN chunk.value->>0 AND chunk.value->>1
+        WHERE position ${isOlder ? '<' : '>'} ? AND position BETWEEN ? AND ? AND ${condition.sql})
+      ORDER BY position ${isOlder ? 'DESC' : 'ASC'} LIMIT ?`,
+    args: [
+      JSON.stringify(chunks.map(({ firstPosition, lastPosition }) => [firstPosition, lastPosition])),
+      agentId,
+      edge,
+      low,
+      high,
+      ...condition.args,
+      limit,
+    ],
+  };
+}
