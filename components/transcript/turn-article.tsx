@@ -48,17 +48,19 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
         held && 'shadow-[inset_2px_0_var(--ink-2)]',
       )}
     >
-      <p className="hidden items-center justify-end gap-1 self-start pt-3 pr-3 text-2xs text-ink-3 leading-[18px]! sm:flex">
-        <ShowInLog
-          anchor={`turn-${turn.id}`}
-          name={turnTitle(turn, slots)}
-          className={clsx(
-            !held && 'pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-hover/turn:opacity-100',
-          )}
-        />
-        <TimeOfDay at={turn.startedAt} className={clsx(held && 'text-ink')} />
-      </p>
-      <div className={clsx('mt-3 mb-2 ml-2 min-w-0 border-l-2 pr-4 pl-3 sm:ml-0 sm:pr-6 sm:pl-6', SPINE[turn.kind])}>
+      <TimeOfDay
+        at={turn.startedAt}
+        className={clsx(
+          'hidden pt-3 pr-3 text-right text-2xs leading-[18px]! sm:col-start-1 sm:row-start-1 sm:block',
+          held ? 'text-ink' : 'text-ink-3',
+        )}
+      />
+      <div
+        className={clsx(
+          'mt-3 mb-2 ml-2 min-w-0 border-l-2 pr-4 pl-3 sm:col-start-2 sm:row-start-1 sm:ml-0 sm:pr-6 sm:pl-6',
+          SPINE[turn.kind],
+        )}
+      >
         {turn.kind === 'between-run' && <BetweenRunHeader turn={turn} />}
         {turn.kind === 'user' && <h2 className="sr-only">User turn</h2>}
         {turn.kind === 'none' && <h2 className="sr-only">Outside any turn</h2>}
@@ -72,6 +74,15 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
         />
         <TurnFooter turn={turn} />
       </div>
+      {/* Below the time, but behind what the turn says: whoever goes through it by keys wants that first. */}
+      <ShowInLog
+        anchor={`turn-${turn.id}`}
+        name={turnTitle(turn, slots)}
+        className={clsx(
+          'mt-[34px] mr-3 self-start justify-self-end max-sm:hidden sm:col-start-1 sm:row-start-1',
+          !held && 'pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-hover/turn:opacity-100',
+        )}
+      />
     </article>
   );
 });

@@ -35,7 +35,7 @@ export function ShowInLog(props: { anchor: string; name: string; className?: str
       onClick={() => lock.toggle(anchor)}
       className={clsx('hit inline-flex rounded-sm hover:text-ink', held ? 'text-ink' : 'text-ink-3', className)}
     >
-      <Logs size={12} strokeWidth={held ? 2.25 : 1.75} aria-hidden="true" />
+      <Logs size={13} strokeWidth={held ? 2.25 : 1.75} aria-hidden="true" />
     </button>
   );
 }
