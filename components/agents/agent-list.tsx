@@ -2,6 +2,7 @@
 
 import Link from 'next/link';
 import { type ReactNode, useState } from 'react';
+import { failuresInWords } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import type { AgentList } from '@/lib/protocol/read-models';
@@ -56,6 +57,7 @@ export function AgentTable(props: { initial: AgentList; renderState: (agentId: s
               <span className="text-ink-2 text-xs max-sm:col-span-2 max-sm:empty:hidden">{renderState(agent.id)}</span>
               <span className="text-waiting text-xs max-sm:col-span-2 max-sm:empty:hidden">
                 {[
+                  agent.insightCount > 0 && failuresInWords(agent.insightCount),
                   agent.lostCount > 0 && `${plural(agent.lostCount, 'record')} lost`,
                   agent.quarantinedCount > 0 && `${agent.quarantinedCount} in quarantine`,
                 ]

@@ -8,6 +8,7 @@ import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { TerminalText } from '@/components/ui/terminal-text';
 import type { AgentDetail, SessionSummary } from '@/lib/protocol/read-models';
 import { DeliveryLedger } from './delivery-ledger';
+import { FailureList } from './failure-list';
 import { QuarantineList } from './quarantine-list';
 import { RunnerFacts } from './runner-facts';
 import { useAgent } from './use-agents';
@@ -19,7 +20,8 @@ const LEDGER_MS = 5_000;
 export function AgentPage(props: { initial: AgentDetail; renderSession: (session: SessionSummary) => ReactNode }) {
   const { initial, renderSession } = props;
   const query = useAgent(initial.agent.id, initial);
-  const { agent, producers, sessions, quarantine } = query.data ?? initial;
+  const detail = query.data ?? initial;
+  const { agent, producers, sessions, quarantine, insights } = detail;
   useRereadLedger(Math.max(agent.lastSeenAt, ...sessions.map((session) => session.lastEventAt)), query.refetch);
   const ordered = [...sessions].sort((a, b) => b.lastEventAt - a.lastEventAt);
   return (
@@ -39,6 +41,11 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
           Log
         </Link>
       </p>
+      {insights.length > 0 && (
+        <Section title="Failures" id="failures" count={agent.insightCount > 0 ? agent.insightCount : undefined}>
+          <FailureList detail={detail} />
+        </Section>
+      )}
       <Section title="Sessions" count={sessions.length}>
         <ul className="@container -mx-4">
           {ordered.map((session) => (
@@ -74,9 +81,10 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
   );
 }
 
-function Section({ title, count, children }: { title: string; count?: number; children: ReactNode }) {
+function Section(props: { title: string; id?: string; count?: number | undefined; children: ReactNode }) {
+  const { title, id, count, children } = props;
   return (
-    <section>
+    <section id={id}>
       <h2 className="mb-2 flex items-baseline gap-1.5 font-medium text-ink-2 text-xs">
         {title}
         {count !== undefined && <span className="tabular font-normal text-ink-3">{count}</span>}

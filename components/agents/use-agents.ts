@@ -1,5 +1,6 @@
 'use client';
 
+import { useEffect, useRef } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { RowFrame } from '@/components/live/row-frame';
 import { useLiveQuery } from '@/components/live/use-live-query';
@@ -18,10 +19,11 @@ export function useAgents(initial?: AgentList) {
 
 /**
  * One agent, its sessions kept current. The ledger of its outboxes changes with every request and is no row of the
- * fleet: it is as old as `position`, and is read again when the agent or one of its sessions has changed.
+ * fleet: it is as old as `position`, and is read again when the agent or one of its sessions has changed. Its failures
+ * are read again as soon as their number is another.
  */
 export function useAgent(agentId: string, initial?: AgentDetail) {
-  return useLiveQuery<AgentDetail>({
+  const query = useLiveQuery<AgentDetail>({
     key: ['agent', agentId],
     topic: 'fleet',
     initial,
@@ -38,6 +40,14 @@ export function useAgent(agentId: string, initial?: AgentDetail) {
       };
     },
   });
+  const { refetch } = query;
+  const count = query.data?.agent.insightCount;
+  const readAt = useRef(count);
+  useEffect(() => {
+    if (count !== undefined && readAt.current !== undefined && count !== readAt.current) void refetch();
+    readAt.current = count;
+  }, [count, refetch]);
+  return query;
 }
 
 /** One agent's row, kept current: whether it is there, what it is. */

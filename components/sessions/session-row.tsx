@@ -8,7 +8,7 @@ import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import type { SessionSummary } from '@/lib/protocol/read-models';
-import { describeState, sessionTitle } from './session-words';
+import { describeState, failuresInWords, sessionTitle } from './session-words';
 
 /**
  * One session in the list: what it is, whose, in what state, and what was said last. Narrow it takes three lines, in a
@@ -89,6 +89,9 @@ function Marks({ session }: { session: SessionSummary }) {
         <span className="shrink-0" title={`${plural(session.owedCount, 'message')} without a reply`}>
           owes {session.owedCount}
         </span>
+      )}
+      {session.insightCount > 0 && (
+        <span className="shrink-0 text-failed">{failuresInWords(session.insightCount)}</span>
       )}
       {session.lostCount > 0 && <span className="shrink-0 text-waiting">{session.lostCount} lost</span>}
       {session.quarantinedCount > 0 && (

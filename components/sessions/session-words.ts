@@ -30,3 +30,8 @@ export function describeState(session: Pick<SessionSummary, 'state' | 'runningTa
   const tasks = session.runningTaskCount;
   return tasks > 0 ? `${STATE_WORD[session.state]}, ${plural(tasks, 'task')} running` : STATE_WORD[session.state];
 }
+
+/** What failed around a session and nobody has looked at: so far, hooks. */
+export function failuresInWords(count: number): string {
+  return count === 1 ? 'hook failed' : `${count} hooks failed`;
+}

@@ -47,6 +47,13 @@ export class EventWriter {
     if (batch.length > 0) await this.#send(batch);
   }
 
+  /** A hook of the agent died, as its runner tells it. */
+  async failHook(hook: string, error: string, sessionId?: string): Promise<void> {
+    const insight = { kind: 'hook_fatal', subject: hook, ...(sessionId === undefined ? {} : { sessionId }) };
+    const log = { level: 'fatal', component: `hook:${hook}`, message: error, insight };
+    await this.#send([{ kind: 'log', occurredAt: Date.now(), log }]);
+  }
+
   async #send(records: object[]): Promise<void> {
     const response = await fetch(`${this.#server.url}/api/v1/events`, {
       method: 'POST',

@@ -139,6 +139,7 @@ export class RunnerHost {
       this.#log.warn(`there is no control port: ${error instanceof Error ? error.message : error}`);
       return null;
     });
+    logger.redactor.learn(this.#control?.secret);
     this.#owed.start();
     await this.#source.start();
     this.#commands.start();

@@ -5,7 +5,7 @@ import { ChevronLeft, Logs } from 'lucide-react';
 import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { OwedReplies } from '@/components/obligations/owed-replies';
-import { describeState, sessionTitle } from '@/components/sessions/session-words';
+import { describeState, failuresInWords, sessionTitle } from '@/components/sessions/session-words';
 import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
@@ -47,6 +47,14 @@ export function SessionHeader(props: {
             {session.agentId}
           </Link>
           <OwedReplies session={session} />
+          {session.insightCount > 0 && (
+            <Link
+              href={`/agents/${encodeURIComponent(session.agentId)}#failures`}
+              className="text-failed underline underline-offset-2"
+            >
+              {failuresInWords(session.insightCount)}
+            </Link>
+          )}
           {session.lostCount > 0 && <span className="text-waiting">{plural(session.lostCount, 'record')} lost</span>}
           {session.quarantinedCount > 0 && (
             <span className="text-waiting">{plural(session.quarantinedCount, 'record')} in quarantine</span>

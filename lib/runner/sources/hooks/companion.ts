@@ -128,6 +128,7 @@ export class Companion {
     this.#owed.start();
     this.#commands.start();
     this.#timers = [setInterval(() => this.#look(), LOOK_MS), setInterval(() => this.#lookForDead(), ALIVE_MS)];
+    logger.redactor.learn(this.#control.secret);
     this.#log.info(`hooks find this companion at ${this.#control.url}`);
   }
 

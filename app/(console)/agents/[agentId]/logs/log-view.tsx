@@ -3,6 +3,7 @@
 import { ChevronLeft } from 'lucide-react';
 import Link from 'next/link';
 import { useAgent } from '@/components/agents/use-agents';
+import { useSeenWhileShown } from '@/components/agents/use-seen-while-shown';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { AgentLog } from '@/components/logs/agent-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
@@ -10,7 +11,9 @@ import type { AgentDetail } from '@/lib/protocol/read-models';
 
 /** An agent's log on a page of its own. */
 export function LogView({ initial }: { initial: AgentDetail }) {
-  const { agent } = useAgent(initial.agent.id, initial).data ?? initial;
+  const detail = useAgent(initial.agent.id, initial).data ?? initial;
+  const { agent } = detail;
+  useSeenWhileShown(detail);
   const href = `/agents/${encodeURIComponent(agent.id)}`;
   return (
     <main className="flex h-full min-h-0 flex-col">

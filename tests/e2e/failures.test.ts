@@ -1,0 +1,85 @@
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AgentDetail } from '@/lib/protocol/read-models';
+import { EventWriter } from '../support/event-writer';
+import { live } from '../support/transcript-page';
+import { userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+});
+afterAll(async () => {
+  expect(it.complaints).toEqual([]);
+  await it.close();
+});
+
+const row = (page: Page, session: string) => page.locator(`[data-session-row="${session}"]`).first();
+const unseen = async (agentId: string) => (await it.read<AgentDetail>(`/agents/${agentId}`)).agent.insightCount;
+
+test('a hook that failed is marked on its session as it happens, and until somebody has seen it', async () => {
+  const agent = new EventWriter(it.server, 'agent-hooks');
+  await agent.write('hooked', userTurn('r1', 'Hello', 'Here I am'));
+  await agent.write('beside', userTurn('r1', 'Hello', 'Me too'));
+  const list = await it.open('/');
+  await live(list);
+  await row(list, 'hooked').waitFor();
+  expect(await row(list, 'hooked').getByText('hook failed').count()).toBe(0);
+
+  await agent.failHook('Stop', 'exit 3: read the input', 'hooked');
+  await row(list, 'hooked').getByText('hook failed').waitFor();
+  expect(await row(list, 'beside').getByText('hook failed').count()).toBe(0);
+
+  const page = await it.open('/sessions/hooked');
+  await page.getByRole('link', { name: 'hook failed', exact: true }).click();
+  await page.getByRole('heading', { name: /^Failures/ }).waitFor();
+  await page.getByText('exit 3: read the input').waitFor();
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  await expect.poll(() => unseen('agent-hooks'), { timeout: 10_000 }).toBe(0);
+  await page.getByRole('button', { name: 'Mark as seen' }).waitFor({ state: 'detached' });
+  expect(await page.getByText('exit 3: read the input').count()).toBe(1);
+  await row(list, 'hooked').getByText('hook failed').waitFor({ state: 'detached' });
+  await Promise.all([page.close(), list.close()]);
+});
+
+test('a failure appears on the agent’s page that is open, and leads to its line in the log', async () => {
+  const agent = new EventWriter(it.server, 'agent-live');
+  await agent.write('live-one', userTurn('r1', 'Hello', 'Here I am'));
+  const page = await it.open('/agents/agent-live');
+  await live(page);
+  await agent.failHook('SessionEnd', 'exit 127: ask the companion');
+  await page.getByText('exit 127: ask the companion').waitFor();
+  await page.getByRole('link', { name: /^In the log ?: SessionEnd hook$/ }).click();
+  await page.waitForURL(/\/agents\/agent-live\/logs#\d+$/);
+  await page.getByRole('log', { name: 'Agent log', exact: true }).getByText('exit 127: ask the companion').waitFor();
+  await page.close();
+});
+
+test('a failure that was seen as a line of the log is seen', async () => {
+  const agent = new EventWriter(it.server, 'agent-log');
+  await agent.write('log-one', userTurn('r1', 'Hello', 'Here I am'));
+  await agent.failHook('Stop', 'exit 1: start');
+  expect(await unseen('agent-log')).toBe(1);
+  const page = await it.open('/agents/agent-log/logs');
+  await expect.poll(() => unseen('agent-log'), { timeout: 10_000 }).toBe(0);
+  await page.close();
+});
+
+test('the page of another agent marks nothing, and neither does a tab that nobody looks at', async () => {
+  const agent = new EventWriter(it.server, 'agent-unseen');
+  await agent.write('unseen-one', userTurn('r1', 'Hello', 'Here I am'));
+  await agent.failHook('Stop', 'exit 2: start');
+  const page = await it.context.newPage();
+  await page.addInitScript(() => Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' }));
+  await page.goto(`${it.server.url}/agents/agent-unseen`);
+  await page.getByText('exit 2: start').waitFor();
+  // twice as long as a look takes
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 4_000)));
+  expect(await unseen('agent-unseen')).toBe(1);
+  await page.getByRole('button', { name: 'Mark as seen' }).click();
+  await expect.poll(() => unseen('agent-unseen')).toBe(0);
+  await page.close();
+});

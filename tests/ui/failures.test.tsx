@@ -1,0 +1,34 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, test } from 'vitest';
+import { unseenOf } from '@/components/agents/use-seen-while-shown';
+import { SessionRow } from '@/components/sessions/session-row';
+import type { Insight } from '@/lib/protocol/read-models';
+import { aSession } from './rows';
+
+const insight = (position: string, seenAt: number | null = null): Insight => ({
+  position,
+  agentId: 'agent-1',
+  sessionId: null,
+  kind: 'hook_fatal',
+  subject: 'Stop',
+  detail: 'exit 3: read the input',
+  occurredAt: 1_000,
+  seenAt,
+});
+
+describe('a session in the list', () => {
+  test.each([
+    [0, null],
+    [1, 'hook failed'],
+    [12, '12 hooks failed'],
+  ])('around which %i hooks failed unseen says %j', (insightCount, words) => {
+    const html = renderToStaticMarkup(<SessionRow session={aSession({ insightCount })} current={false} />);
+    if (words === null) expect(html).not.toContain('failed');
+    else expect(html).toContain(`>${words}<`);
+  });
+});
+
+test('what is unseen is told oldest first, by position and not by its text', () => {
+  const all = [insight('100'), insight('99'), insight('20', 5_000), insight('9')];
+  expect(unseenOf(all).map(({ position }) => position)).toEqual(['9', '99', '100']);
+});
