@@ -28,12 +28,14 @@ const SEARCH_BUDGET_MS = 200;
 /**
  * A page of an agent's log in ascending order.
  *
+ * @param searchBudgetMs how long the search may keep the event loop busy
  * @returns null when there is no such agent
  */
 export async function readLogLines(
   database: Database,
   agentId: string,
   { filter, place, limit }: LogRequest,
+  searchBudgetMs: number = SEARCH_BUDGET_MS,
 ): Promise<LogPage | null> {
   const { reader } = database;
   const id = columnText(agentId);
@@ -45,7 +47,7 @@ export async function readLogLines(
   const head = { position: counterOf(counter), log: extentFromRow(extent?.rows[0]) };
   const newest = positionToNumber(head.position);
   const scan = async (direction: ScanRange['direction'], edge: number, most: number, share = 1) => {
-    const [bytes, budgetMs] = [PAGE_BYTES * share, SEARCH_BUDGET_MS * share];
+    const [bytes, budgetMs] = [PAGE_BYTES * share, searchBudgetMs * share];
     // one more than wanted tells whether there is one
     const range = { direction, edge, newest, limit: most + 1, bytes, budgetMs };
     return part(await scanLog(reader, id, filter, range), most);

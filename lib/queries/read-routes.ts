@@ -1,7 +1,8 @@
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
-import { logRequestOf } from './log-query';
+import { downloadLog } from './download-log';
+import { logFilterOf, logRequestOf } from './log-query';
 import { invalid, limitOf, onlyKnown, timeOf } from './query-arguments';
 import { readAgent, readAgents } from './read-agents';
 import { readLogComponents } from './read-log-components';
@@ -93,6 +94,22 @@ export async function getLogLines(request: Request, server: ServerContext, ids: 
   const { agentId = '' } = ids;
   const wanted = await logRequestOf(new URL(request.url).searchParams);
   return answer((await readLogLines(server.database, agentId, wanted)) ?? missing('agent', agentId));
+}
+
+/** The same filters as the lines; a file. */
+export async function getLogDownload(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const { agentId = '' } = ids;
+  const filter = await logFilterOf(new URL(request.url).searchParams);
+  const body = (await downloadLog(server.database, agentId, filter)) ?? missing('agent', agentId);
+  const name = `${agentId}.log`;
+  return new Response(body, {
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      'content-disposition': `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encodeURIComponent(name).replaceAll("'", '%27')}`,
+      'cache-control': 'no-store',
+    },
+  });
 }
 
 export async function getLogComponents(request: Request, server: ServerContext, ids: Ids): Promise<Response> {

@@ -261,6 +261,46 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
       });
     });
 
+    describe('as a file', () => {
+      test('has every line that passes the filter, one line each, as the runner writes it', async () => {
+        await send(
+          ...Array.from({ length: 1500 }, (_, n) => line(`line ${n}`, { at: n, level: n % 2 ? 'warn' : 'info' })),
+          line('first\r\n  second\tx \u001b[31mred\u001b[0m \u001b]0;title\u0007', {
+            component: 'hook',
+            level: 'fatal',
+          }),
+        );
+        const response = await target.get(`/api/v1/agents/${id}/logs/download?level=warn`);
+        expect(response.status).toBe(200);
+        expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+        expect(response.headers.get('content-disposition')).toContain(`attachment; filename="${id}.log"`);
+        const rows = (await response.text()).split('\n');
+        expect(rows.pop()).toBe('');
+        expect(rows).toHaveLength(751);
+        expect(rows[0]).toBe(`[${new Date(T0 + 1).toISOString()}] WARN  [c] line 1`);
+        expect(rows.at(-1)).toMatch(/ FATAL \[hook\] first ⏎ second x red$/);
+      });
+
+      test('of a filter that can’t be used, or of nobody, is an error and no file', async () => {
+        await send(line('x'));
+        const path = `/api/v1/agents/${id}/logs/download`;
+        expect((await target.get(`${path}?level=loud`)).status).toBe(400);
+        expect((await target.get(`${path}?limit=5`)).status).toBe(400);
+        expect((await target.get(`/api/v1/agents/nobody-here/logs/download`)).status).toBe(404);
+      });
+    });
+
+    test('has long lines cut, with a mark and the count of what was cut', async () => {
+      await send(line('ä'.repeat(60_000)), line('x'.repeat(64 * 1024)));
+      const { lines, log } = await read();
+      const [cut, whole] = texts({ lines } as LogPage);
+      expect(new TextEncoder().encode(cut).byteLength).toBeLessThanOrEqual(64 * 1024);
+      const [, kept = '', count = ''] = /^(ä+)… \[([\d,]+) bytes cut\]$/.exec(cut ?? '') ?? [];
+      expect(kept.length * 2 + Number(count.replaceAll(',', ''))).toBe(120_000);
+      expect(whole).toBe('x'.repeat(64 * 1024));
+      expect(log.bytes).toBe(new TextEncoder().encode(`${cut}${whole}`).byteLength);
+    });
+
     test('is answered in time where a regex does its worst', async () => {
       const long = 'a'.repeat(60_000);
       await send(...Array.from({ length: 20 }, () => line(long)));

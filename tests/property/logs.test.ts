@@ -114,18 +114,30 @@ const filter: fc.Arbitrary<LogFilter> = fc.record({
   to: fc.option(fc.integer({ min: T0, max: T0 + 1000 }), { freq: 4 }),
 });
 
-async function page(agentId: string, wanted: LogFilter, place: LogPlace, limit: number): Promise<LogPage> {
-  const read = await readLogLines(target.database, agentId, { filter: wanted, place, limit });
+async function page(
+  agentId: string,
+  wanted: LogFilter,
+  place: LogPlace,
+  limit: number,
+  budgetMs = Infinity,
+): Promise<LogPage> {
+  const read = await readLogLines(target.database, agentId, { filter: wanted, place, limit }, budgetMs);
   if (read === null) throw new Error(`there is no agent ${agentId}`);
   return read;
 }
 
 /** All lines that pass, page by page, as a reader goes through them. */
-async function walk(agentId: string, wanted: LogFilter, way: 'older' | 'newer', limit: number): Promise<LogLine[]> {
+async function walk(
+  agentId: string,
+  wanted: LogFilter,
+  way: 'older' | 'newer',
+  limit: number,
+  budgetMs = Infinity,
+): Promise<LogLine[]> {
   const lines: LogLine[] = [];
   let place: LogPlace = way === 'older' ? { kind: 'newest' } : { kind: 'after', position: 0 };
   for (;;) {
-    const read = await page(agentId, wanted, place, limit);
+    const read = await page(agentId, wanted, place, limit, budgetMs);
     if (way === 'older') lines.unshift(...read.lines);
     else lines.push(...read.lines);
     if (!read.hasMore) return lines;
@@ -159,6 +171,9 @@ describe('an agent’s log', () => {
             const expected = all.filter((candidate) => matchesLine(one, candidate));
             expect(await walk(writer.agentId, one, 'older', limit)).toEqual(expected);
             expect(await walk(writer.agentId, one, 'newer', limit)).toEqual(expected);
+            // a search whose time is over at once goes on from where it came to
+            expect(await walk(writer.agentId, one, 'older', limit, 0)).toEqual(expected);
+            expect(await walk(writer.agentId, one, 'newer', limit, 0)).toEqual(expected);
             const middle = expected[expected.length >> 1];
             if (middle === undefined) continue;
             const place = { kind: 'around', position: positionToNumber(middle.position) } as const;

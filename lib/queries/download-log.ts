@@ -1,0 +1,58 @@
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import type { LogFilter } from '@/lib/projections/log-filter';
+import { positionToNumber } from '@/lib/protocol/position';
+import { COUNTER, counterOf } from './counter';
+import { textLine } from './log-text-line';
+import { scanLog } from './scan-log';
+
+/** Of one read: what is held in memory for one download. */
+const LINES_OF_A_CHUNK = 500;
+const BYTES_OF_A_CHUNK = 256 * 1024;
+/** Between two pulls nothing is read; within one, no longer than this before what was found goes out. */
+const BUDGET_MS = 200;
+
+/**
+ * The lines that pass a filter, oldest first, as the runner writes them to its file. Lines that come meanwhile are left
+ * out.
+ *
+ * Failure: what the database throws breaks the stream off, so that the download fails and does not merely end.
+ *
+ * @returns null when there is no such agent
+ */
+export async function downloadLog(
+  { reader }: Database,
+  agentId: string,
+  filter: LogFilter,
+): Promise<ReadableStream<Uint8Array> | null> {
+  const id = columnText(agentId);
+  const [counter, agent] = await reader.batch(
+    [COUNTER, { sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] }],
+    'read',
+  );
+  if (agent?.rows.length === 0) return null;
+  const newest = positionToNumber(counterOf(counter));
+  const encoder = new TextEncoder();
+  let edge = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      for (;;) {
+        const { lines, end, searchedTo } = await scanLog(reader, id, filter, {
+          direction: 'newer',
+          edge,
+          newest,
+          limit: LINES_OF_A_CHUNK,
+          bytes: BYTES_OF_A_CHUNK,
+          budgetMs: BUDGET_MS,
+        });
+        edge = searchedTo;
+        if (lines.length > 0) {
+          controller.enqueue(encoder.encode(lines.map((line) => `${textLine(line)}\n`).join('')));
+        }
+        if (end === 'log') controller.close();
+        // a pull that enqueues nothing is not repeated by itself
+        if (end === 'log' || lines.length > 0) return;
+      }
+    },
+  });
+}
