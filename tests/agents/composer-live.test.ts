@@ -1,0 +1,116 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { background, type Context, say, turn } from '../fixtures/recordings/make/model.mjs';
+import { claudeStage, quick } from '../support/claude-stage';
+import { messages, said, taskEnds } from '../support/operator';
+import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
+import { type Visit, visit } from '../support/visit';
+
+/** Somebody at the browser, the real runner, the real Claude Code. Only the model behind Claude Code is scripted. */
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+});
+afterAll(() => it.close());
+
+const exitOf = ({ notices }: Context) => /exit code (\d+)/.exec(notices[0]?.summary ?? '')?.[1];
+
+test('what is typed reaches the agent, and what it does by itself is on the page, though the server was killed in between', async () => {
+  let wake = () => {};
+  const woken = new Promise<void>((resolve) => {
+    wake = resolve;
+  });
+  const stage = await claudeStage(it.server, {
+    turns: [
+      turn(
+        /START/,
+        quick([say('Starting.'), background('until [ -e go ]; do sleep 0.1; done; exit 3', 'Poll')]),
+        quick([say('Started the poll.')]),
+      ),
+      turn(/"Poll" failed/, (context) => {
+        wake();
+        return quick([say(`Poll exited with code ${exitOf(context)}`)]);
+      }),
+      turn(/NEXT/, quick([say('Reply to the next.')])),
+    ],
+  });
+  const { operator, agentId, sessionId } = stage;
+  await stage.runner();
+  const page = await it.open(`/sessions/${sessionId}`);
+  await live(page);
+  const composer = page.getByRole('textbox', { name: `Message to ${agentId}` });
+  const ways = await watchDelivery(page);
+
+  await composer.fill('START');
+  await composer.press('Enter');
+  await page.getByRole('group', { name: /^Task Poll: running/ }).waitFor();
+  await transcriptOf(page).getByText('Started the poll.', { exact: true }).waitFor();
+  await transcriptOf(page).getByText('Seen', { exact: true }).waitFor();
+  expect(STEPS.filter((step) => ways.includes(step))).toEqual([...ways]);
+  expect(ways.at(-1)).toBe('Seen');
+  await operator.finished(1);
+
+  await it.server.kill9();
+  await badgeOf(page).getByText('Reconnecting').waitFor();
+  await writeFile(join(stage.cwd, 'go'), '');
+  await woken;
+  await it.server.restart();
+  await live(page);
+  const report = page.getByRole('article', { name: /^Between-run turn: woken by Poll \(failed, exit 3\)/ });
+  await report.getByText('Poll exited with code 3', { exact: true }).waitFor();
+  await page.getByRole('group', { name: /^Task Poll: failed/ }).waitFor();
+
+  await composer.fill('NEXT');
+  await composer.press('Enter');
+  await transcriptOf(page).getByText('Reply to the next.', { exact: true }).waitFor();
+
+  const turns = await operator.finished(3);
+  expect(turns.map(({ kind, state }) => `${kind} ${state}`)).toEqual([
+    ...['user finished', 'between-run finished', 'user finished'],
+  ]);
+  expect(turns.map((one) => messages([one], 'user').map(({ text }) => text))).toEqual([['START'], [], ['NEXT']]);
+  expect(turns.map(said)).toEqual(['Starting.\nStarted the poll.', 'Poll exited with code 3', 'Reply to the next.']);
+  const [task, ...more] = await operator.tasks();
+  expect(more).toEqual([]);
+  expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
+  expect(taskEnds(turns).map(({ id }) => id)).toEqual([task?.id]);
+  expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0, runningTaskCount: 0 });
+  expect(stage.problems()).toEqual([]);
+
+  // The page that stayed open through it all shows what one that comes now does.
+  const fresh = await it.open(`/sessions/${sessionId}`);
+  await live(fresh);
+  await expect.poll(() => shownTurns(fresh).then((shown) => shown.length)).toBe((await operator.turns()).length);
+  expect(await shownTurns(page)).toEqual(await shownTurns(fresh));
+  for (const text of [
+    'START',
+    'Starting.',
+    'Started the poll.',
+    'Poll exited with code 3',
+    'NEXT',
+    'Reply to the next.',
+  ]) {
+    expect(await transcriptOf(page).getByText(text, { exact: true }).count(), text).toBe(1);
+  }
+  expect(it.complaints.filter((one) => !one.includes('ERR_CONNECTION_REFUSED'))).toEqual([]);
+});
+
+const STEPS = ['Sending…', 'Queued', 'Delivered', 'Seen'];
+
+/** The words about a message’s way, as the page shows them one after the other. */
+async function watchDelivery(page: Page): Promise<string[]> {
+  const ways: string[] = [];
+  await page.exposeFunction('noteWay', (text: string) => {
+    if (STEPS.includes(text) && ways.at(-1) !== text) ways.push(text);
+  });
+  await transcriptOf(page).evaluate((log) => {
+    const { noteWay } = window as unknown as { noteWay: (text: string) => void };
+    new MutationObserver(() => {
+      for (const line of log.querySelectorAll('p')) noteWay(line.textContent ?? '');
+    }).observe(log, { subtree: true, childList: true, characterData: true });
+  });
+  return ways;
+}
