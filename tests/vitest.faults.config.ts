@@ -11,6 +11,7 @@ export default defineConfig({
     include: ['tests/faults/**/*.test.ts', 'tests/agents/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 90_000,
+    expect: { poll: { timeout: 15_000 } },
     maxWorkers: 2,
   },
 });

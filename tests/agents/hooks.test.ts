@@ -108,6 +108,60 @@ describe('a Claude Code with our hooks', () => {
     expect(stage.problems()).toEqual([]);
   });
 
+  test('reports on a task that ended while it talked in a turn behind that talk', async () => {
+    const long = 'Started the poll, and now I talk for a while without any tool call, slowly and at length.';
+    const stage = await terminalStage(server, {
+      turns: [
+        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say(long)], { pace: 9 })),
+        turn(/"Poll" failed/, report),
+      ],
+    });
+    const { operator } = stage;
+    stage.type('START');
+    const turns = await operator.finished(2);
+    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(prompts(turns)).toEqual([['START'], []]);
+    expect(talk(turns)).toEqual([[long], ['Poll exited with code 3']]);
+    const [task] = await operator.tasks();
+    expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
+    expect(turns[1]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
+    // It ended while the talk went on.
+    expect(task?.endedAt).toBeLessThanOrEqual(turns[0]?.endedAt ?? 0);
+    expect(stage.problems()).toEqual([]);
+  });
+
+  test('shows that it was interrupted where it runs, that its task goes on, and answers what comes next', async () => {
+    let begun = () => {};
+    const talking = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    const stage = await terminalStage(server, {
+      turns: [
+        turn(/START/, quick([say('Starting.'), background('sleep 600', 'Long poll')]), () => {
+          begun();
+          return quick([say('A long answer that never comes to its end')], { pace: 3 });
+        }),
+        turn(/NEXT/, quick([say('Reply to the next.')])),
+      ],
+    });
+    const { operator } = stage;
+    stage.type('START');
+    await talking;
+    await stage.interrupt();
+    const [cut] = await operator.finished(1);
+    expect(cut).toMatchObject({ kind: 'user', state: 'interrupted' });
+    expect((await operator.tasks()).map(({ description, status }) => [description, status])).toEqual([
+      ['Long poll', 'running'],
+    ]);
+    stage.type('NEXT');
+    await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));
+    const turns = await operator.finished(2);
+    expect(kinds(turns)).toEqual(['user interrupted', 'user finished']);
+    expect(prompts(turns)).toEqual([['START'], ['NEXT']]);
+    expect(talk(turns)[1]).toEqual(['Reply to the next.']);
+    expect(stage.problems()).toEqual([]);
+  });
+
   test('shows what it asks between turns, and how that was answered where it runs', async () => {
     const stage = await terminalStage(
       server,
