@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { pino, symbols } from 'pino';
 import type { LogLevel } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { cutLogMessage } from '@/lib/protocol/log-text';
 import { LevelSwitch } from './level-switch';
 import { LogFile, type LogFileOptions } from './log-file';
 import { type LogAbout, type LogEntry, logLine, oneLine } from './log-line';
@@ -81,8 +82,9 @@ export function createLogger(options: LoggerOptions): Logger {
   return loggerOn(root);
 
   function take(said: LogEntry): void {
-    const { text, redacted } = redactor.redact(said.component, said.message);
-    const entry = { ...said, message: text, ...(redacted > 0 ? { redacted } : {}) };
+    const { text, redacted, missing } = redactor.redact(said.component, said.message);
+    // Cut last: a line break takes more room as its sign.
+    const entry = { ...said, message: cutLogMessage(oneLine(text), missing), ...(redacted > 0 ? { redacted } : {}) };
     const line = logLine(entry);
     try {
       file.write(line);
@@ -92,7 +94,7 @@ export function createLogger(options: LoggerOptions): Logger {
       if (grave) stderr(`${line} (not in ${file.file}: ${reason})\n`);
     }
     try {
-      options.onRecord?.({ ...entry, message: oneLine(entry.message) });
+      options.onRecord?.(entry);
     } catch (error) {
       // An outbox that is stopped or full: the line stands in the file.
       if (entry.level === 'fatal') stderr(`${line} (not sent: ${String(error)})\n`);

@@ -1,5 +1,5 @@
 import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
-import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
+import { utf8Length } from '@/lib/protocol/log-text';
 import { findSecrets, type SecretSpan } from './find-secrets';
 import { plainText } from './log-line';
 
@@ -18,11 +18,12 @@ export interface RedactedText {
   text: string;
   /** How many secrets were taken out. */
   redacted: number;
+  /** Bytes at the end of a message beyond what a line may hold, which nobody looked at. */
+  missing: number;
 }
 
 /**
- * Takes the secrets out of log messages, and cuts messages to what a line may hold. What is taken out leaves its kind:
- * `[redacted: github-token]`.
+ * Takes the secrets out of log messages. What is taken out leaves its kind: `[redacted: github-token]`.
  *
  * Ordering: a private key that comes line by line is followed from one message of a component to its next.
  * Failure: nothing throws, and however long a message is, only its beginning is looked at and kept.
@@ -46,9 +47,8 @@ export class Redactor {
     const keep = wholeUpTo(plain, MAX_LOG_MESSAGE_BYTES);
     const spans = this.#keyLines(component, plain) ?? findSecrets(plain, this.#known);
     const { text, redacted, end } = withoutSpans(plain, spans, keep);
-    if (!isLong) return { text: cutLogMessage(text), redacted };
-    const unread = utf8Length(plain.slice(end)) + utf8Length(message.slice(window));
-    return { text: cutLogMessage(text, unread), redacted };
+    const missing = isLong ? utf8Length(plain.slice(end)) + utf8Length(message.slice(window)) : 0;
+    return { text, redacted, missing };
   }
 
   /** What is in this message of a key that an earlier one began; null when none is under way. */

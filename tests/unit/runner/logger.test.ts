@@ -2,6 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, 
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
+import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
 import { hookFailure } from '@/lib/runner/control-port/hook-failure';
 import { LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
 import { LogFile } from '@/lib/runner/logger/log-file';
@@ -30,7 +32,7 @@ describe('a line of the log', () => {
     } as const;
     expect(logLine(entry)).toBe('[1970-01-01T00:00:00.000Z] FATAL [a ⏎ b] red ⏎ two ⏎ three');
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (message) => {
+      fc.property(fc.string({ unit: fc.nat(0x10ffff).map((point) => String.fromCodePoint(point)) }), (message) => {
         // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be left
         expect(logLine({ at: 0, level: 'info', component: 'c', message })).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
       }),
@@ -121,6 +123,19 @@ describe('a logger', () => {
     expect([first?.redacted, second?.redacted]).toEqual([2, undefined]);
     expect(readFileSync(logger.file, 'utf8')).toContain(first?.message as string);
     expect(readFileSync(logger.file, 'utf8')).not.toMatch(/hunter2|the-token/);
+  });
+
+  test('cuts a line once, however its line breaks are shown, and says how much is gone', async () => {
+    const dir = await tempDir();
+    const records: LogEntry[] = [];
+    const logger = createLogger({ agentId: 'a', dir, onRecord: (entry) => records.push(entry) });
+    logger.info('abc\n'.repeat(30_000));
+    const message = records[0]?.message ?? '';
+    expect(utf8Length(message)).toBeLessThanOrEqual(MAX_LOG_MESSAGE_BYTES);
+    expect(cutLogMessage(message)).toBe(message);
+    expect(message).toMatch(/^abc ⏎ abc ⏎ .*… \[\d{2,3},\d{3} bytes cut\]$/s);
+    expect(message.match(/bytes cut/g)).toHaveLength(1);
+    expect(readFileSync(logger.file, 'utf8')).toContain(message);
   });
 
   test('lets what a line carries through to its record, at whatever level', async () => {

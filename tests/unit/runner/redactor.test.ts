@@ -2,12 +2,20 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
-import { utf8Length } from '@/lib/protocol/log-text';
+import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import { SECRET_SHAPES } from '@/lib/runner/logger/secret-shapes';
 import { placedSecret, SECRETS_BY_KIND } from '../../support/secrets';
 
-const redact = (message: string) => new Redactor().redact('test', message);
+const redact = (message: string) => {
+  const { text, redacted } = new Redactor().redact('test', message);
+  return { text, redacted };
+};
+/** As the logger has it in the end. */
+const cut = (message: string) => {
+  const { text, missing } = new Redactor().redact('test', message);
+  return cutLogMessage(text, missing);
+};
 const one = (arbitrary: fc.Arbitrary<string>) => fc.sample(arbitrary, { numRuns: 1, seed: 7 })[0] as string;
 
 describe('a secret that a service made', () => {
@@ -168,13 +176,13 @@ describe('a message beyond what a line may hold', () => {
     fc.assert(
       fc.property(fc.constantFrom('a', 'ä', '漢', '😀'), fc.integer({ min: 0, max: 5 }), (unit, shift) => {
         const message = 'x'.repeat(shift) + unit.repeat(90_000);
-        const { text } = redact(message);
+        const text = cut(message);
         expect(utf8Length(text)).toBeLessThanOrEqual(MAX_LOG_MESSAGE_BYTES);
-        const cut = /… \[([\d,]+) bytes cut\]$/.exec(text);
-        const kept = text.slice(0, cut?.index);
+        const mark = /… \[([\d,]+) bytes cut\]$/.exec(text);
+        const kept = text.slice(0, mark?.index);
         expect(message.startsWith(kept)).toBe(true);
         expect(kept).not.toMatch(/\p{Surrogate}/u);
-        expect(utf8Length(kept) + Number(cut?.[1]?.replaceAll(',', ''))).toBe(utf8Length(message));
+        expect(utf8Length(kept) + Number(mark?.[1]?.replaceAll(',', ''))).toBe(utf8Length(message));
       }),
       { numRuns: 20 },
     );
@@ -183,14 +191,14 @@ describe('a message beyond what a line may hold', () => {
   test('leaves no half of a secret where it is cut', () => {
     const secret = one(SECRETS_BY_KIND['github-token'] as fc.Arbitrary<string>);
     for (let before = MAX_LOG_MESSAGE_BYTES - 60; before <= MAX_LOG_MESSAGE_BYTES + 4; before += 4) {
-      const { text } = redact(`${'x '.repeat(before / 2)}${secret} ${'y'.repeat(20_000)}`);
+      const text = cut(`${'x '.repeat(before / 2)}${secret} ${'y'.repeat(20_000)}`);
       expect(text).not.toContain(secret.slice(0, 8));
     }
   });
 
   test('lets nothing through that stands behind it', () => {
     const secret = one(SECRETS_BY_KIND['npm-token'] as fc.Arbitrary<string>);
-    const { text } = redact(`${`${secret} `.repeat(2_000)}${'y'.repeat(500)}`);
+    const text = cut(`${`${secret} `.repeat(2_000)}${'y'.repeat(500)}`);
     expect(text).not.toContain(secret.slice(0, 10));
   });
 });
