@@ -4,7 +4,15 @@ import { writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { AgentDetail, LogPage, MessageItem, SessionSummary, Task, Turn } from '@/lib/protocol/read-models';
+import type {
+  AgentDetail,
+  AgentLogLevel,
+  LogPage,
+  MessageItem,
+  SessionSummary,
+  Task,
+  Turn,
+} from '@/lib/protocol/read-models';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Outbox } from '@/lib/runner/outbox/outbox';
@@ -262,6 +270,39 @@ test.each([
     expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('finished');
   },
 );
+
+test('the log level of a companion is turned while it runs, and is as it was after a restart', {
+  timeout: 60_000,
+}, async () => {
+  const agentId = randomUUID();
+  const one = await terminal(agentId);
+  const level = async () => (await read(`/agents/${agentId}/log-level`)) as AgentLogLevel;
+  const isWritten = async (wanted: string) => {
+    const { level: written, desired } = await level();
+    return written === wanted && desired?.state === 'confirmed';
+  };
+  const hookLines = async () =>
+    ((await read(`/agents/${agentId}/logs?level=debug`)) as LogPage).lines.filter(
+      ({ level: written, message }) => written === 'debug' && message.startsWith('SessionStart'),
+    ).length;
+  await eventually(async () => ((await read(`/agents/${agentId}`)) as Partial<AgentDetail>).agent);
+  const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
+  const put = { method: 'PUT', headers, body: JSON.stringify({ level: 'debug' }) };
+  expect((await server.send(`/api/v1/agents/${agentId}/log-level`, put)).status).toBe(202);
+  await eventually(() => isWritten('debug'));
+  const begin = async () => {
+    const sessionId = randomUUID();
+    const about = { session_id: sessionId, transcript_path: join(one.home, `${sessionId}.jsonl`) };
+    await one.hook('SessionStart', { ...about, hook_event_name: 'SessionStart', source: 'startup' });
+  };
+  await begin();
+  await eventually(async () => (await hookLines()) === 1);
+  await one.disconnect();
+  await one.connect();
+  await begin();
+  await eventually(async () => (await hookLines()) === 2);
+  await eventually(() => isWritten('debug'));
+});
 
 test('a hook that died is told in the session it belongs to, and in the log', async () => {
   const { sessionId, home } = await atWork();
