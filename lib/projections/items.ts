@@ -268,8 +268,10 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.commandDone]: foldCommand('done'),
   [CUSTOM.commandFailed]: foldCommand('failed'),
   [CUSTOM.obligationWaived]: (draft, entry) => {
-    const reason = pickText(customValue(entry.event), 'reason');
-    const text = `The reply to a message is owed no more${reason === null ? '' : `: ${reason}`}.`;
+    const value = customValue(entry.event);
+    const [reason, about, by] = [pickText(value, 'reason'), pickText(value, 'about'), pickText(value, 'by')];
+    const what = about === null ? 'a message' : `“${about}”`;
+    const text = `The reply to ${what} is owed no more${by === null ? '' : `, says ${by}`}${reason === null ? '' : `: ${reason}`}.`;
     notice(draft, entry, { text, tone: 'info', code: 'waived' });
   },
   [CUSTOM.runnerAway]: (draft, entry) => {

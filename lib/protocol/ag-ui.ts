@@ -159,6 +159,8 @@ export interface RunnerAwayValue {
 export interface ObligationWaivedValue {
   message_id: string;
   reason?: string;
+  /** The beginning of the message. */
+  about?: string;
   /** Who said so, where it was a person at the dashboard, and the name their browser gave the request. */
   by?: string;
   client_id?: string;

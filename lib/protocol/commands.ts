@@ -132,6 +132,9 @@ export const setLogLevelSchema = z.strictObject({
   ttlSeconds: z.number().int().min(1).max(604_800).nullable().optional(),
 });
 
+/** `POST /sessions/:id/obligations/:messageId/waive`. The body may be empty. */
+export const waiveSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
+
 /** `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused. */
 export const ackSchema = z.strictObject({
   state: z.enum(['delivered', 'done', 'failed']),
@@ -155,6 +158,11 @@ export interface CommandAnswer {
 /** 202 of `PUT /agents/:id/log-level` */
 export interface LogLevelAnswer extends CommandAnswer {
   desired: DesiredLogLevel;
+}
+
+export interface WaiveAnswer {
+  messageId: string;
+  state: 'waived';
 }
 
 export type MessageDelivery = 'queued' | 'delivered' | 'seen' | 'failed';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { ObligationList } from '@/lib/protocol/read-models';
-import { ingest, record } from '../support/ingest-target';
+import type { ObligationList, TranscriptPage } from '@/lib/protocol/read-models';
+import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
 /** What the server must know of the replies its agents owe, and of whose a record is. */
@@ -64,6 +64,52 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       await send(custom('obligation:waived', { message_id: 'u2', reason: 'settled in person' }));
       expect(await idsOwed()).toEqual([]);
       expect(await counts()).toEqual([0, 0]);
+    });
+
+    const waive = (messageId: string, body?: object, headers?: Record<string, string>) =>
+      target.send(`/api/v1/sessions/${id}/obligations/${encodeURIComponent(messageId)}/waive`, {
+        method: 'POST',
+        headers: headers ?? { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+
+    test('drops what a person says needs no reply, once, and tells it in the transcript', async () => {
+      await send(...asks('u1', 'First?\nAnd more'), ...asks('u2', 'Second?'), ...turn('r0'));
+      const taken = await waive('u1', { reason: 'settled in person', clientId: 'c1' });
+      expect([taken.status, await taken.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
+      const again = await waive('u1', { reason: 'settled in person', clientId: 'c1' });
+      expect([again.status, await again.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
+      expect(await idsOwed()).toEqual(['u2']);
+      expect(await counts()).toEqual([1, 1]);
+      const { turns } = (await read(`/sessions/${id}/transcript`)) as TranscriptPage;
+      const notices = turns.flatMap(({ items }) => items).filter((item) => item.kind === 'notice');
+      expect(notices).toMatchObject([
+        { code: 'waived', text: 'The reply to “First?” is owed no more, says operator: settled in person.' },
+      ]);
+      for (const other of [{ clientId: 'c2' }, {}]) {
+        const late = await waive('u1', other);
+        expect([late.status, await errorOf(late)]).toMatchObject([
+          409,
+          { code: 'conflict', reason: 'obligation_settled', state: 'waived' },
+        ]);
+      }
+    });
+
+    test('drops it also where a turn that failed left it owed, and where the agent has ended', async () => {
+      const failed = { type: 'RUN_ERROR', message: 'No credit' };
+      await send(...asks('u1', 'Well?'), ...turn('r1', 'u1').slice(0, 1), failed);
+      await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
+      expect(await idsOwed()).toEqual(['u1']);
+      expect((await waive('u1')).status).toBe(200);
+      expect(await idsOwed()).toEqual([]);
+    });
+
+    test('drops no reply that was given or never owed, and for nobody who is not signed in', async () => {
+      await send(...asks('u1', 'Well?'), ...turn('r1', 'u1'));
+      expect(await errorOf(await waive('u1'))).toMatchObject({ code: 'conflict', state: 'answered' });
+      expect((await waive('u9')).status).toBe(404);
+      expect((await waive('u1', { because: 'x' })).status).toBe(400);
+      expect((await waive('u1', {}, {})).status).toBe(401);
     });
 
     test('is empty for an agent nobody has heard of: its runner asks before its first word', async () => {

@@ -17,6 +17,7 @@ import { controlPath, readControlFile } from '@/lib/runner/control-port/control-
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Outbox } from '@/lib/runner/outbox/outbox';
 import { Companion } from '@/lib/runner/sources/hooks/companion';
+import { ingest, record } from '../support/ingest-target';
 import { overHttp } from '../support/over-http';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { tempDir } from '../support/temp-dir';
@@ -42,6 +43,8 @@ interface Terminal {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   hook(event: string, input: Record<string, unknown>): Promise<string>;
+  /** What the companion itself says is owed. */
+  owed(): Promise<unknown>;
 }
 
 async function terminal(agentId: string = randomUUID()): Promise<Terminal> {
@@ -85,6 +88,11 @@ async function terminal(agentId: string = randomUUID()): Promise<Terminal> {
       expect(response.status).toBe(200);
       return await response.text();
     },
+    async owed() {
+      const control = await readControlFile(controlFile);
+      const headers = { authorization: `Bearer ${control?.secret}` };
+      return await (await fetch(`${control?.url}/reply-obligations`, { headers })).json();
+    },
   };
   onTestFinished(() => one.disconnect());
   await one.connect();
@@ -99,10 +107,10 @@ const texts = (turns: Turn[]) =>
     items.filter((item): item is MessageItem => item.kind === 'message').map(({ text }) => text),
   );
 
-async function post(path: string, body: object): Promise<Record<string, string>> {
+async function post(path: string, body: object, status = 202): Promise<Record<string, string>> {
   const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
   const response = await server.send(`/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-  expect(response.status).toBe(202);
+  expect(response.status).toBe(status);
   return (await response.json()) as Record<string, string>;
 }
 
@@ -210,6 +218,26 @@ describe('a message from the dashboard', () => {
     expect(await hook('Stop', { stop_hook_active: false })).toContain('Well?');
     expect(await hook('SubagentStop', { stop_hook_active: false, agent_id: 'a' })).toBe('');
   });
+
+  test('holds the agent for a reply that is owed, and not for one that a person has waived', async () => {
+    const agentId = randomUUID();
+    const { sessionId, hook, owed } = await atWork(agentId);
+    const asks = (messageId: string, delta: string) => [
+      { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
+      { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
+      { type: 'TEXT_MESSAGE_END', messageId },
+    ];
+    const events = [...asks('m1', 'Is it waived?'), ...asks('m2', 'Is it owed?')];
+    const records = events.map((event, at) => record(at + 1, { agentId, sessionId, event }));
+    await ingest(server, records, 1, `peer of ${agentId}`);
+    await post(`/sessions/${sessionId}/obligations/m1/waive`, {}, 200);
+    // What comes for the agent has its runner ask anew what is owed.
+    await post(`/sessions/${sessionId}/messages`, { text: 'Well?', clientId: 'c1' });
+    await eventually(async () => JSON.stringify(await owed()).includes('Is it owed?'));
+    const held = await hook('Stop', { stop_hook_active: false });
+    expect(held).toContain('Is it owed?');
+    expect(held).not.toContain('Is it waived?');
+  }, 60_000);
 
   test('is refused with the reason when the terminal is idle, and when its turn ends without taking it', async () => {
     const { sessionId, hook, say, prompt } = await atWork();

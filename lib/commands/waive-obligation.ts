@@ -1,0 +1,93 @@
+import { columnText } from '@/db/column-text';
+import { obligationFromRow } from '@/db/fleet-rows';
+import type { WriteTransaction } from '@/db/write-queue';
+import { authenticate } from '@/lib/access/authenticate';
+import type { ServerContext } from '@/lib/access/server-context';
+import { appendServerEvents } from '@/lib/ingest/append-server-events';
+import { CUSTOM, type ObligationWaivedValue } from '@/lib/protocol/ag-ui';
+import { OPERATOR, type WaiveAnswer, waiveSchema } from '@/lib/protocol/commands';
+import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
+import { AppError } from '@/lib/protocol/errors';
+import type { Obligation } from '@/lib/protocol/read-models';
+import { readInput } from './read-input';
+
+/** How much of the message its waiver quotes. */
+const QUOTE_LENGTH = 80;
+
+/**
+ * `POST /sessions/:id/obligations/:messageId/waive`: a person says that a message needs no reply any more. It asks
+ * nothing of the runner, so it also holds where the agent has ended.
+ *
+ * @returns 200 with a WaiveAnswer once it is on disk; the same `clientId` again is answered the same
+ * @throws AppError `invalid_argument`, `not_found`, `conflict` with the reason `obligation_settled`
+ */
+export async function postWaive(
+  request: Request,
+  server: ServerContext,
+  { sessionId = '', messageId = '' }: Record<string, string>,
+): Promise<Response> {
+  await authenticate(request, server);
+  const { reason, clientId } = await readInput(request, waiveSchema);
+  const now = server.now();
+  const answer = await server.database.writes.run(async (transaction): Promise<WaiveAnswer> => {
+    const obligation = await findObligation(transaction, sessionId, messageId);
+    const { state } = obligation;
+    if (state !== 'owed') {
+      const isRepeat = clientId !== undefined && (await wasWaivedBy(transaction, obligation, clientId));
+      if (isRepeat) return { messageId, state: 'waived' };
+      const how = state === 'answered' ? 'The message was answered' : 'The reply was waived before';
+      throw new AppError('conflict', `${how}: nothing is owed any more.`, {
+        details: { reason: 'obligation_settled', state },
+      });
+    }
+    const value: ObligationWaivedValue = {
+      message_id: messageId,
+      about: quoteOf(obligation.text),
+      by: OPERATOR.id,
+      ...(reason?.trim() ? { reason: reason.trim() } : {}),
+      ...(clientId === undefined ? {} : { client_id: clientId }),
+    };
+    const event = { type: 'CUSTOM', name: CUSTOM.obligationWaived, value };
+    await appendServerEvents(transaction, now, [
+      { agentId: obligation.agentId, sessionId: obligation.sessionId, event },
+    ]);
+    return { messageId, state: 'waived' };
+  });
+  return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
+}
+
+async function findObligation(
+  transaction: WriteTransaction,
+  sessionId: string,
+  messageId: string,
+): Promise<Obligation> {
+  const { rows } = await transaction.execute({
+    sql: 'SELECT * FROM obligations WHERE session_id = ? AND message_id = ?',
+    args: [columnText(sessionId), columnText(messageId)],
+  });
+  if (rows[0] !== undefined) return obligationFromRow(rows[0]);
+  throw new AppError(
+    'not_found',
+    `No reply was ever owed to ${JSON.stringify(messageId)} in the session ${JSON.stringify(sessionId)}. GET /api/v1/agents/:id/reply-obligations lists what is owed.`,
+  );
+}
+
+/** A walk through the session's events, which only a request that comes too late has to pay for. */
+async function wasWaivedBy(
+  transaction: WriteTransaction,
+  { sessionId, messageId }: Obligation,
+  clientId: string,
+): Promise<boolean> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT 1 FROM events WHERE session_id = ? AND producer_id = ? AND type = 'CUSTOM'
+          AND payload->>'$.name' = ? AND payload->>'$.value.message_id' = ? AND payload->>'$.value.client_id' = ? LIMIT 1`,
+    args: [sessionId, SERVER_PRODUCER_ID, CUSTOM.obligationWaived, columnText(messageId), columnText(clientId)],
+  });
+  return rows.length > 0;
+}
+
+function quoteOf(text: string): string {
+  const line = text.trim().split('\n', 1)[0] ?? '';
+  const characters = [...line];
+  return characters.length > QUOTE_LENGTH ? `${characters.slice(0, QUOTE_LENGTH).join('')}…` : line;
+}
