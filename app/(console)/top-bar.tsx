@@ -40,7 +40,7 @@ function FleetSummary({ sessions }: { sessions: SessionSummary[] }) {
   const count = (matches: (session: SessionSummary) => boolean) => sessions.filter(matches).length;
   const needing = count(({ state }) => state === 'failed' || state === 'waiting');
   const working = count(({ state }) => state === 'working');
-  const tasks = sessions.reduce((sum, session) => sum + session.runningTaskCount, 0);
+  const tasks = sessions.reduce((sum, { away, runningTaskCount }) => sum + (away === null ? runningTaskCount : 0), 0);
   const parts = [
     needing > 0 && `${needing} ${needing === 1 ? 'needs' : 'need'} you`,
     working > 0 && `${working} working`,

@@ -3,6 +3,7 @@
 import { Square } from 'lucide-react';
 import { useActionState, useActions } from '@/components/live/actions';
 import { plural } from '@/components/ui/duration';
+import { useLiveness } from '@/components/ui/liveness';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
 export const interruptKey = (turnId: string) => `interrupt:${turnId}`;
@@ -22,7 +23,9 @@ export function useInterrupt(
 ): { isAsked: boolean; failure: string | null; ask: () => void } | null {
   const actions = useActions();
   const state = useActionState(interruptKey(turnId ?? ''));
-  if (actions === null || turnId === null) return null;
+  const { stopped } = useLiveness();
+  // What waited for a runner that has gone would interrupt what its successor begins.
+  if (actions === null || turnId === null || stopped !== null) return null;
   return {
     isAsked: state?.kind === 'sending' || state?.kind === 'asked',
     failure: state?.kind === 'failed' ? state.reason : null,
@@ -32,6 +35,7 @@ export function useInterrupt(
 
 export function InterruptButton(props: { isAsked: boolean; describedBy: string; effect: string; onPress: () => void }) {
   const { isAsked, describedBy, effect, onPress } = props;
+  const { isAway } = useLiveness();
   return (
     <button
       type="button"
@@ -42,7 +46,7 @@ export function InterruptButton(props: { isAsked: boolean; describedBy: string; 
       className="flex h-7 shrink-0 items-center gap-1.5 rounded px-2 text-ink-2 text-xs hover:bg-raised hover:text-ink disabled:cursor-default disabled:text-ink-3 disabled:hover:bg-transparent"
     >
       <Square size={10} fill="currentColor" aria-hidden="true" />
-      {isAsked ? 'Interrupting…' : 'Interrupt'}
+      {isAway ? (isAsked ? 'Interrupt queued' : 'Queue interrupt') : isAsked ? 'Interrupting…' : 'Interrupt'}
     </button>
   );
 }

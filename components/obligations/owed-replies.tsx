@@ -7,6 +7,7 @@ import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { useObligations } from './use-obligations';
+import { Waive } from './waive';
 
 /** How many replies a session's agent owes, and on asking whom, since when and to what. */
 export function OwedReplies({ session }: { session: SessionSummary }) {
@@ -41,7 +42,7 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
   return (
     <ul>
       {owed.map(({ messageId, from, text, sentAt }) => (
-        <li key={messageId} className="border-line border-b last:border-0">
+        <li key={messageId} className="flex flex-col border-line border-b pb-1 last:border-0">
           <a
             href={`#${encodeURIComponent(`message-${messageId}`)}`}
             onClick={onLeave}
@@ -56,6 +57,9 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
             </span>
             <span className="block truncate text-xs">{plainText(text.split('\n', 1)[0] ?? '')}</span>
           </a>
+          <span className="px-3">
+            <Waive sessionId={session.id} messageId={messageId} />
+          </span>
         </li>
       ))}
     </ul>

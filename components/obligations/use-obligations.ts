@@ -1,10 +1,11 @@
 'use client';
 
+import { useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { RowFrame } from '@/components/live/row-frame';
 import { useLiveQuery } from '@/components/live/use-live-query';
 import { comparePositions } from '@/lib/protocol/position';
-import type { Obligation, ObligationList } from '@/lib/protocol/read-models';
+import type { Obligation, ObligationList, SessionSummary } from '@/lib/protocol/read-models';
 
 type Owed = ObligationList['obligations'][number];
 
@@ -23,6 +24,18 @@ export function useObligations(agentId: string, enabled: boolean) {
       ),
     }),
   });
+}
+
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** The session's messages that wait for a reply nobody is at: while a turn is open, it may be on its way. */
+export function useOwedMessages(session: SessionSummary): ReadonlySet<string> {
+  const isLookedFor = session.owedCount > 0 && (session.openTurnId === null || session.away !== null);
+  const { data } = useObligations(session.agentId, isLookedFor);
+  const ids = isLookedFor
+    ? JSON.stringify(data?.obligations.flatMap((one) => (one.sessionId === session.id ? [one.messageId] : [])) ?? [])
+    : '[]';
+  return useMemo(() => (ids === '[]' ? NOTHING : new Set(JSON.parse(ids) as string[])), [ids]);
 }
 
 /** What is settled leaves the list, what is new stands at its end: a message is owed from its end on. */

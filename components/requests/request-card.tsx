@@ -7,6 +7,7 @@ import { plainText } from '@/components/ui/ansi';
 import { RunningClock } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { isTyping } from '@/components/ui/is-typing';
+import { useLiveness } from '@/components/ui/liveness';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
@@ -31,6 +32,7 @@ export const RequestCard = memo(function RequestCard({ item, input, tool, pinned
   const asked = useActionState(requestKey(item));
   const box = useRef<HTMLElement>(null);
   const watch = useWatchedRequests();
+  const { stopped } = useLiveness();
   const open = item.outcome === null;
   useEffect(() => {
     if (pinned || !open || box.current === null) return;
@@ -39,8 +41,9 @@ export const RequestCard = memo(function RequestCard({ item, input, tool, pinned
 
   if (!open) return <RequestOutcome item={item} tool={tool} />;
   const isBusy = isUnderWay(item, asked);
+  const canAnswer = actions !== null && !isBusy && stopped === null;
   const answer = (body: object) => {
-    if (!isBusy) actions?.ask(requestKey(item), `/requests/${encodeURIComponent(item.id)}`, body);
+    if (canAnswer) actions.ask(requestKey(item), `/requests/${encodeURIComponent(item.id)}`, body);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (item.requestKind !== 'permission' || isTyping(event.nativeEvent)) return;
@@ -73,12 +76,15 @@ export const RequestCard = memo(function RequestCard({ item, input, tool, pinned
           <span>
             waiting <RunningClock since={item.at} />
           </span>
-          {item.expiresAt !== null && <TimeLimit at={item.expiresAt} />}
+          {item.expiresAt !== null && stopped === null && <TimeLimit at={item.expiresAt} />}
         </span>
       </p>
       {!isQuestion && input !== null && <div className="mt-1.5 max-h-60 overflow-y-auto">{input}</div>}
-      {actions !== null && !isBusy && isQuestion && <QuestionAnswer item={item} onAnswer={answer} />}
-      {actions !== null && !isBusy && !isQuestion && <PermissionAnswer onAnswer={answer} />}
+      {stopped !== null && (
+        <p className="mt-1.5 text-ink-2 text-xs">{stopped.why}: nobody waits for the answer here.</p>
+      )}
+      {canAnswer && isQuestion && <QuestionAnswer item={item} onAnswer={answer} />}
+      {canAnswer && !isQuestion && <PermissionAnswer onAnswer={answer} />}
       {isBusy && <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerWords(item)}, on its way to the agent…</p>}
       <p aria-live="polite" className="pl-5 text-failed text-xs empty:hidden">
         {failure !== null && !isBusy ? `The answer did not reach the agent: ${failure}` : null}

@@ -1,8 +1,8 @@
-import { SESSION_STATES, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
-import { sessionTitle } from './session-words';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import { STANDINGS, type Standing, sessionTitle, standingOf } from './session-words';
 
 export interface SessionGroup {
-  state: SessionState;
+  standing: Standing;
   sessions: SessionSummary[];
 }
 
@@ -13,9 +13,9 @@ export interface SessionGroup {
 export function groupSessions(sessions: readonly SessionSummary[], search: string): SessionGroup[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const found = sessions.filter((session) => matches(session, words));
-  return SESSION_STATES.map((state) => ({
-    state,
-    sessions: found.filter((session) => session.state === state).sort((a, b) => rank(b) - rank(a)),
+  return STANDINGS.map((standing) => ({
+    standing,
+    sessions: found.filter((session) => standingOf(session) === standing).sort((a, b) => rank(b) - rank(a)),
   })).filter((group) => group.sessions.length > 0);
 }
 

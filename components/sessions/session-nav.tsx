@@ -7,7 +7,7 @@ import { Boundary } from '@/components/ui/boundary';
 import type { SessionList } from '@/lib/protocol/read-models';
 import { groupSessions, type SessionGroup } from './session-groups';
 import { SessionRow } from './session-row';
-import { STATE_WORD } from './session-words';
+import { STANDING_WORD } from './session-words';
 import { useListKeys } from './use-list-keys';
 
 /** More finished sessions than this start out folded: what is done needs no look. */
@@ -43,7 +43,7 @@ export function SessionNav(props: {
         {sessions?.length === 0 && empty}
         {groups.map((group) => (
           <Group
-            key={group.state}
+            key={group.standing}
             group={group}
             currentId={currentId}
             // What was searched for is shown, and so is what is all there is.
@@ -60,10 +60,10 @@ export function SessionNav(props: {
 }
 
 function Group({ group, currentId, unfolds }: { group: SessionGroup; currentId: string | null; unfolds: boolean }) {
-  const foldable = group.state === 'done' && group.sessions.length > DONE_SHOWN && !unfolds;
+  const foldable = group.standing === 'done' && group.sessions.length > DONE_SHOWN && !unfolds;
   const [unfolded, setUnfolded] = useState(false);
   const open = !foldable || unfolded;
-  const id = `sessions-${group.state}`;
+  const id = `sessions-${group.standing}`;
   return (
     <section aria-labelledby={id} className="pt-3">
       <h2 id={id} className="flex items-center px-4 pb-1 text-2xs text-ink-3">
@@ -98,10 +98,10 @@ function Group({ group, currentId, unfolds }: { group: SessionGroup; currentId: 
 }
 
 function GroupTitle({ group }: { group: SessionGroup }) {
-  const urgent = group.state === 'failed' || group.state === 'waiting';
+  const urgent = group.standing === 'failed' || group.standing === 'away' || group.standing === 'waiting';
   return (
     <span className="flex items-baseline gap-1.5">
-      <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>{STATE_WORD[group.state]}</span>
+      <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>{STANDING_WORD[group.standing]}</span>
       <span className="tabular">{group.sessions.length}</span>
     </span>
   );

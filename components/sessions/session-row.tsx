@@ -7,8 +7,9 @@ import { plainText } from '@/components/ui/ansi';
 import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
+import { LastHeard } from '@/components/ui/last-heard';
 import type { SessionSummary } from '@/lib/protocol/read-models';
-import { describeState, failuresInWords, sessionTitle } from './session-words';
+import { describeState, failuresInWords, glyphOf, sessionTitle, standingOf } from './session-words';
 
 /**
  * One session in the list: what it is, whose, in what state, and what was said last. Narrow it takes three lines, in a
@@ -34,7 +35,7 @@ export const SessionRow = memo(function SessionRow({
       )}
     >
       <Glyph
-        name={session.state}
+        name={glyphOf(standingOf(session))}
         className={clsx('relative top-[1.5px] row-start-1', needsLook(session) && 'scale-110')}
       />
       <span className="col-start-2 row-start-1 flex min-w-0 items-baseline gap-2">
@@ -43,7 +44,9 @@ export const SessionRow = memo(function SessionRow({
         </span>
       </span>
       <span className="tabular col-start-3 row-start-1 text-2xs text-ink-3 @3xl:col-start-5 @3xl:text-right">
-        {session.state === 'working' || session.state === 'waiting' ? (
+        {session.away !== null ? (
+          <Ago at={session.away.lastHeardAt} />
+        ) : session.state === 'working' || session.state === 'waiting' ? (
           <RunningClock since={session.stateSince} />
         ) : (
           <Ago at={session.lastEventAt} />
@@ -52,6 +55,7 @@ export const SessionRow = memo(function SessionRow({
       <span className="col-start-2 col-end-4 row-start-2 flex min-w-0 items-baseline gap-2 text-xs text-ink-3 @3xl:col-start-4 @3xl:col-end-5 @3xl:row-start-1">
         <span className="truncate">{session.agentId}</span>
         <StateWord session={session} />
+        {session.state === 'working' && <LastHeard at={session.lastHeardAt} className="shrink-0" />}
         <Marks session={session} />
       </span>
       <span className="col-start-2 col-end-4 row-start-3 truncate text-xs text-ink-2 empty:hidden @3xl:col-end-4 @3xl:col-start-3 @3xl:row-start-1">
@@ -66,7 +70,7 @@ function StateWord({ session }: { session: SessionSummary }) {
   return (
     <>
       <span className="sr-only">, {said}</span>
-      {session.runningTaskCount > 0 && (
+      {session.runningTaskCount > 0 && session.away === null && (
         <span aria-hidden="true" className="flex shrink-0 items-baseline gap-1 text-ink-2">
           <Glyph name="running" className="relative top-[1.5px] scale-90" />
           {plural(session.runningTaskCount, 'task')}

@@ -1,9 +1,19 @@
 import { plainText } from '@/components/ui/ansi';
 import { plural } from '@/components/ui/duration';
-import type { SessionState, SessionSummary } from '@/lib/protocol/read-models';
+import type { GlyphName } from '@/components/ui/glyph';
+import { SESSION_STATES, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
 
-export const STATE_WORD: Record<SessionState, string> = {
+/** What a session is listed under: its state, or that nobody tells of it any more. */
+export const STANDINGS = ['failed', 'away', ...SESSION_STATES.slice(1)] as const;
+export type Standing = SessionState | 'away';
+
+export function standingOf({ state, away }: Pick<SessionSummary, 'state' | 'away'>): Standing {
+  return away === null ? state : 'away';
+}
+
+export const STANDING_WORD: Record<Standing, string> = {
   failed: 'Failed',
+  away: 'Runner gone',
   waiting: 'Waiting',
   working: 'Working',
   idle: 'Idle',
@@ -22,13 +32,20 @@ export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'>): str
   return isCut ? `${title}…` : title;
 }
 
+/** The sign for it. */
+export function glyphOf(standing: Standing): GlyphName {
+  return standing === 'away' ? 'lost' : standing;
+}
+
 /**
  * The state as a person would say it. Idle with tasks running is not idle: the agent will wake up by itself.
  * @returns `Idle, 2 tasks running`
  */
-export function describeState(session: Pick<SessionSummary, 'state' | 'runningTaskCount'>): string {
-  const tasks = session.runningTaskCount;
-  return tasks > 0 ? `${STATE_WORD[session.state]}, ${plural(tasks, 'task')} running` : STATE_WORD[session.state];
+export function describeState(session: Pick<SessionSummary, 'state' | 'away' | 'runningTaskCount'>): string {
+  const { away, runningTaskCount: tasks } = session;
+  if (away !== null) return away.agentGoesOn ? 'Not watched' : STANDING_WORD.away;
+  const word = STANDING_WORD[session.state];
+  return tasks > 0 ? `${word}, ${plural(tasks, 'task')} running` : word;
 }
 
 /** What failed around a session and nobody has looked at: so far, hooks. */

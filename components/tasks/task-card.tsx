@@ -6,6 +6,7 @@ import { memo, type ReactNode, useId, useState } from 'react';
 import { stripAnsi } from '@/components/ui/ansi';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
+import { useLiveness } from '@/components/ui/liveness';
 import { longRunClass } from '@/components/ui/long-run';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
@@ -37,14 +38,20 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
   const [open, setOpen] = useState(false);
   const stepsId = useId();
   const held = useIsHeld(taskAnchor(task));
+  const { stopped } = useLiveness();
+  const isUnheard = stopped !== null && task.status === 'running';
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
     <div
       role="group"
       id={taskAnchor(task)}
       tabIndex={-1}
-      aria-label={`Task ${task.description}: ${TASK_WORD[task.status]}`}
-      className={clsx('group/task my-2.5 border-l-2 pl-3 outline-none', RULE[task.status], held && 'bg-raised/60')}
+      aria-label={`Task ${task.description}: ${isUnheard ? 'not heard of' : TASK_WORD[task.status]}`}
+      className={clsx(
+        'group/task my-2.5 border-l-2 pl-3 outline-none',
+        RULE[isUnheard ? 'lost' : task.status],
+        held && 'bg-raised/60',
+      )}
     >
       <div className="flex items-center gap-2">
         <Glyph name={task.status} />

@@ -3,6 +3,7 @@
 import { useMemo, useState } from 'react';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
+import { useLiveness } from '@/components/ui/liveness';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
 import { TaskOutcome } from './task-status';
@@ -15,12 +16,17 @@ const SHOWN = 60;
 export function TaskPanel({ tasks }: { tasks: readonly Task[] }) {
   const ordered = useMemo(() => orderTasks(tasks), [tasks]);
   const [most, setMost] = useState(SHOWN);
+  const { stopped } = useLiveness();
   const running = ordered.filter((task) => task.status === 'running').length;
   return (
     <aside aria-label="Tasks" className="flex min-h-0 flex-col">
       <h2 className="flex items-baseline gap-1.5 px-5 pt-4 pb-1.5 text-2xs text-ink-3">
         <span className="font-medium text-ink-2">Tasks</span>
-        <span className="tabular">{running > 0 ? `${running} of ${ordered.length} running` : ordered.length}</span>
+        <span className="tabular">
+          {running > 0
+            ? `${running} of ${ordered.length} ${stopped === null ? 'running' : 'not heard of'}`
+            : ordered.length}
+        </span>
       </h2>
       <ul className="min-h-0 flex-1 overflow-y-auto pb-6">
         {ordered.slice(0, most).map((task) => (

@@ -1,17 +1,18 @@
 import { clsx } from 'clsx';
 import { RunningClock } from '@/components/ui/clock';
 import { formatDuration } from '@/components/ui/duration';
+import { useLiveness } from '@/components/ui/liveness';
 import type { Task } from '@/lib/protocol/read-models';
 import { taskOutcome } from './task-words';
 
 /** How it stands with a task and how long it took: `failed, exit 3 · 3.0 s`. */
 export function TaskOutcome({ task, className }: { task: Task; className?: string }) {
+  const { stopped } = useLiveness();
+  const isLost = task.status === 'lost' || (stopped !== null && task.status === 'running');
   return (
     <span className={clsx('tabular flex shrink-0 items-baseline gap-2 text-2xs', className)}>
-      <span
-        className={task.status === 'failed' ? 'text-failed' : task.status === 'lost' ? 'text-waiting' : 'text-ink-2'}
-      >
-        {taskOutcome(task)}
+      <span className={task.status === 'failed' ? 'text-failed' : isLost ? 'text-waiting' : 'text-ink-2'}>
+        {stopped !== null && task.status === 'running' ? 'not heard of' : taskOutcome(task)}
       </span>
       <span className="ml-auto text-ink-3">
         {task.endedAt === null ? (

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
+import { useLiveness } from '@/components/ui/liveness';
 import type { Task } from '@/lib/protocol/read-models';
 
 /** How long a first press waits for the second. */
@@ -12,6 +13,7 @@ export const stopKey = (task: Pick<Task, 'position'>) => `stop:${task.position}`
 /** Stops a running task: pressed twice, because what it has done so far may be lost. */
 export function TaskStop({ task }: { task: Task }) {
   const actions = useActions();
+  const { stopped, isAway } = useLiveness();
   const key = stopKey(task);
   const state = useActionState(key);
   const [pressed, setPressed] = useState(false);
@@ -20,8 +22,10 @@ export function TaskStop({ task }: { task: Task }) {
     const timer = setTimeout(() => setPressed(false), CONFIRM_MS);
     return () => clearTimeout(timer);
   }, [pressed]);
-  if (actions === null || task.status !== 'running') return null;
-  if (state?.kind === 'sending' || state?.kind === 'asked') return <span data-action={key}>Stopping…</span>;
+  // One that nobody runs any more may not be there when its runner is: what waited would stop something else.
+  if (actions === null || task.status !== 'running' || stopped !== null) return null;
+  if (state?.kind === 'sending' || state?.kind === 'asked')
+    return <span data-action={key}>{isAway ? 'Stop queued, its runner is away' : 'Stopping…'}</span>;
 
   const ask = () => {
     if (!pressed) return setPressed(true);
@@ -39,7 +43,7 @@ export function TaskStop({ task }: { task: Task }) {
         aria-label={pressed ? `Press again to stop ${task.description}` : `Stop ${task.description}`}
         className={pressed ? 'font-medium text-failed underline' : 'underline hover:text-ink'}
       >
-        {pressed ? 'Press again to stop it' : state?.kind === 'failed' ? 'Try again' : 'Stop'}
+        {pressed ? 'Press again to stop it' : state?.kind === 'failed' ? 'Try again' : isAway ? 'Queue stop' : 'Stop'}
       </button>
     </span>
   );

@@ -38,6 +38,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
           {stripAnsi(item.text)}
         </p>
         {item.delivery !== null && slots.renderDelivery(item)}
+        {slots.renderOwed(item)}
         {queued && item.delivery === null && (
           <p className="mt-1 flex items-center gap-1.5 text-2xs text-waiting">
             <Glyph name="waiting" />

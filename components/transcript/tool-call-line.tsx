@@ -4,6 +4,7 @@ import { memo, useId, useState } from 'react';
 import { RunningClock } from '@/components/ui/clock';
 import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
+import { useLiveness } from '@/components/ui/liveness';
 import { TerminalText } from '@/components/ui/terminal-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { useHoldTail } from './hold-tail';
@@ -66,6 +67,7 @@ function Argument({ text }: { text: string }) {
 }
 
 function CallStatus({ call }: { call: ToolCallItem }) {
+  const { stopped } = useLiveness();
   const took = call.endedAt === null ? null : call.endedAt - call.at;
   return (
     <span className="tabular flex shrink-0 items-center gap-1.5 text-2xs text-ink-3">
@@ -73,7 +75,7 @@ function CallStatus({ call }: { call: ToolCallItem }) {
         <>
           <RunningClock since={call.at} />
           <Glyph name="running" />
-          <span className="sr-only">running</span>
+          <span className="sr-only">{stopped === null ? 'running' : stopped.why}</span>
         </>
       )}
       {call.status !== 'running' && took !== null && took >= NOTABLE_MS && <span>{formatDuration(took)}</span>}

@@ -19,6 +19,8 @@ export interface TranscriptSlots {
   renderRequest(item: RequestItem): ReactNode;
   /** How far a message has come that was sent from here. */
   renderDelivery(item: MessageItem): ReactNode;
+  /** That somebody still waits for the reply to it. */
+  renderOwed(item: MessageItem): ReactNode;
   /** The beginning of a message, null where it is not loaded. */
   quoteOf(messageId: string): string | null;
   /** Begins a message that answers this one; null where nobody can be written to. */
@@ -34,6 +36,7 @@ const SlotsContext = createContext<TranscriptSlots>({
   renderTask: () => null,
   renderRequest: () => null,
   renderDelivery: () => null,
+  renderOwed: () => null,
   quoteOf: () => null,
   replyTo: null,
 });

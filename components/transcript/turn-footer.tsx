@@ -1,11 +1,14 @@
 'use client';
 
 import { clsx } from 'clsx';
+import type { ReactNode } from 'react';
 import { stripAnsi } from '@/components/ui/ansi';
 import { RunningClock, TimeOfDay } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
+import { LastHeard } from '@/components/ui/last-heard';
+import { useHeardAt, useLiveness } from '@/components/ui/liveness';
 import { longRunClass } from '@/components/ui/long-run';
 import { ShowInLog } from '@/components/ui/time-lock';
 import type { Turn } from '@/lib/protocol/read-models';
@@ -18,16 +21,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
   if (turn.kind === 'none') return null;
   // Where there is room it stands beside the turn's time.
   const inLog = <ShowInLog anchor={`turn-${turn.id}`} name={turnTitle(turn, slots)} className="sm:hidden" />;
-  if (turn.state === 'open') {
-    const asked = turn.items.find((item) => item.kind === 'request' && item.outcome === null);
-    return (
-      <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
-        <Glyph name={asked === undefined ? 'working' : 'waiting'} />
-        {asked === undefined ? 'Working' : 'Waiting for an answer'} <RunningClock since={asked?.at ?? turn.startedAt} />
-        {inLog}
-      </p>
-    );
-  }
+  if (turn.state === 'open') return <OpenFooter turn={turn} inLog={inLog} />;
   const answer = answerOf(turn);
   return (
     <footer className="mt-1 text-2xs text-ink-3">
@@ -57,6 +51,30 @@ export function TurnFooter({ turn }: { turn: Turn }) {
         </span>
       </p>
     </footer>
+  );
+}
+
+function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
+  const { stopped } = useLiveness();
+  const heardAt = useHeardAt();
+  const asked = turn.items.find((item) => item.kind === 'request' && item.outcome === null);
+  const since = asked?.at ?? turn.startedAt;
+  if (stopped !== null) {
+    return (
+      <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-waiting">
+        <Glyph name="lost" />
+        {stopped.why}, {asked === undefined ? 'worked' : 'waited'} <RunningClock since={since} /> until last heard
+        {inLog}
+      </p>
+    );
+  }
+  return (
+    <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
+      <Glyph name={asked === undefined ? 'working' : 'waiting'} />
+      {asked === undefined ? 'Working' : 'Waiting for an answer'} <RunningClock since={since} />
+      {asked === undefined && heardAt !== null && <LastHeard at={heardAt} />}
+      {inLog}
+    </p>
   );
 }
 

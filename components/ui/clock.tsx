@@ -1,13 +1,15 @@
 'use client';
 
 import { formatAgo, formatClock } from './duration';
+import { useLiveness } from './liveness';
 import { useHydrated, useNow } from './now';
 
-/** Time since `since`, running. */
+/** Time since `since`, running; where nobody tells any more whether it goes on, up to when it was last known to. */
 export function RunningClock({ since, className }: { since: number; className?: string }) {
-  const text = useNow((now) => formatClock(now - since));
+  const { stopped } = useLiveness();
+  const text = useNow((now) => formatClock(Math.min(now, stopped?.at ?? now) - since));
   return (
-    <time className={className} dateTime={isoTime(since)}>
+    <time className={className} dateTime={isoTime(since)} title={stopped?.why}>
       {text}
     </time>
   );
@@ -24,19 +26,20 @@ export function Ago({ at, className }: { at: number; className?: string }) {
   );
 }
 
-/** The reader's own wall clock: `14:03`, with the day before it when it is another one. */
-export function TimeOfDay({ at, className }: { at: number; className?: string }) {
+/** The reader's own wall clock: `14:03`, or `14:03:21`. */
+export function TimeOfDay({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
   const hydrated = useHydrated();
   return (
     <time className={className} dateTime={isoTime(at)} title={hydrated ? new Date(at).toLocaleString() : undefined}>
-      {hydrated ? timeOfDay(at) : '\u2007\u2007:\u2007\u2007'}
+      {hydrated ? timeOfDay(at, seconds) : `\u2007\u2007:\u2007\u2007${seconds ? ':\u2007\u2007' : ''}`}
     </time>
   );
 }
 
-function timeOfDay(at: number): string {
+function timeOfDay(at: number, seconds: boolean): string {
   const date = new Date(at);
-  return `${String(date.getHours()).padStart(2, '0')}:${String(date.getMinutes()).padStart(2, '0')}`;
+  const parts = [date.getHours(), date.getMinutes(), ...(seconds ? [date.getSeconds()] : [])];
+  return parts.map((part) => String(part).padStart(2, '0')).join(':');
 }
 
 /** A runner's clock may say anything; a date outside what a browser knows must not break the page. */

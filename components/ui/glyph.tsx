@@ -1,4 +1,7 @@
+'use client';
+
 import { clsx } from 'clsx';
+import { useLiveness } from './liveness';
 
 export type GlyphName =
   | 'failed'
@@ -29,7 +32,10 @@ const COLOUR: Record<GlyphName, string> = {
  * A state's sign, 12 px. Each has a shape of its own, so that it is told without colour; the word beside it is what a
  * screen reader says.
  */
-export function Glyph({ name, className }: { name: GlyphName; className?: string }) {
+export function Glyph({ name: given, className }: { name: GlyphName; className?: string }) {
+  const { stopped } = useLiveness();
+  // What moves says that something goes on.
+  const name = stopped !== null && (given === 'working' || given === 'running') ? 'lost' : given;
   return (
     <svg
       viewBox="0 0 12 12"

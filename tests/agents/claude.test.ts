@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import type { Turn } from '@/lib/protocol/read-models';
 import { agent, background, bash, type Context, say, tool, turn } from '../fixtures/recordings/make/model.mjs';
 import { claudeStage, quick } from '../support/claude-stage';
@@ -303,6 +304,40 @@ describe('what breaks off', () => {
     expect(notices(await operator.turns())).toContain('The runner was started again; the session goes on.');
     expect(await operator.session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0, lostCount: 0 });
   });
+
+  test('the runner and the dashboard, killed at once: within 30 s nothing says working, and it goes on with its successor', async () => {
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(/START/, quick([say('A long answer that never comes to its end')], { pace: 3 })),
+        turn(/NEXT/, quick([say('Reply to the next.')])),
+      ],
+    });
+    const { operator } = stage;
+    await stage.runner();
+    const id = await operator.send('START');
+    await operator.until('the answer to begin', (turns) => said(answering(turns, id)).includes('A long'));
+    expect(await operator.session()).toMatchObject({ state: 'working', away: null });
+    const killedAt = Date.now();
+    stage.run.process.kill('SIGKILL');
+    await Promise.all([stage.run.ended, server.kill9()]);
+    await server.restart();
+    // While it was down it said nothing; the time a slow machine takes to start it counts for neither.
+    const downMs = Math.max(0, Date.now() - killedAt - RUNNER_AWAY_MS);
+    await expect.poll(async () => (await operator.session())?.state, { timeout: 40_000 }).toBe('failed');
+    expect(Date.now() - killedAt - downMs).toBeLessThan(30_000);
+    const missed = await operator.session();
+    expect(missed).toMatchObject({
+      stateReason: 'its runner has gone in the middle of a turn',
+      away: { agentGoesOn: false },
+    });
+    expect(missed?.away?.lastHeardAt).toBeLessThanOrEqual(killedAt + 1_000);
+    await stage.runner();
+    const next = await operator.send('NEXT');
+    const turns = await operator.finished(2);
+    expect(turns[0]).toMatchObject({ state: 'failed', error: { code: 'runner_exited' } });
+    expectAnswered(turns, next, 'Reply to the next.');
+    expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0 });
+  }, 150_000);
 
   test('the runner, fenced by a newer one of its agent: its session was taken over, not stopped', async () => {
     const stage = await claudeStage(server, { turns: [] });

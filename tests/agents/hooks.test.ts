@@ -308,3 +308,21 @@ test('a companion killed in mid-run goes on where it was: what happened meanwhil
   expect((await operator.tasks()).map(({ status, exitCode }) => [status, exitCode])).toEqual([['failed', 3]]);
   expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0, runningTaskCount: 0 });
 });
+
+test('a companion that is killed leaves its session unseen and not working; watched again, all of it is told', async () => {
+  const stage = await terminalStage(server, {
+    turns: [turn(/START/, quick([say('Looking.'), bash('sleep 25', 'Look')]), quick([say('Seen it.')]))],
+  });
+  const { operator } = stage;
+  stage.type('START');
+  await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+  const killedAt = Date.now();
+  await stage.killCompanion();
+  await expect.poll(async () => (await operator.session())?.state, { timeout: 40_000 }).toBe('waiting');
+  expect(Date.now() - killedAt).toBeLessThan(30_000);
+  expect(await operator.session()).toMatchObject({ away: { agentGoesOn: true }, pendingRequestCount: 0 });
+  await stage.companion();
+  const turns = await operator.finished(1);
+  expect(talk(turns)).toEqual([['Looking.', 'Seen it.']]);
+  expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0 });
+}, 120_000);

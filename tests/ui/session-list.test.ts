@@ -12,8 +12,25 @@ describe('the session list', () => {
       states.map((state) => aSession({ id: state, state })),
       '',
     );
-    expect(groups.map((group) => group.state)).toEqual(['failed', 'waiting', 'working', 'idle', 'done']);
+    expect(groups.map((group) => group.standing)).toEqual(['failed', 'waiting', 'working', 'idle', 'done']);
     expect(groupSessions([aSession({ state: 'idle' })], '')).toHaveLength(1);
+  });
+
+  it('lists apart whose runner has gone, and says of no task of theirs that it runs', () => {
+    const away = { since: 5, lastHeardAt: 4, agentGoesOn: false };
+    const sessions = [
+      aSession({ id: 'a', state: 'failed' }),
+      aSession({ id: 'b', state: 'failed', away, runningTaskCount: 2 }),
+      aSession({ id: 'c', state: 'waiting', away: { ...away, agentGoesOn: true } }),
+      aSession({ id: 'd', state: 'waiting' }),
+    ];
+    const groups = groupSessions(sessions, '').map((group) => [group.standing, ...group.sessions.map(({ id }) => id)]);
+    expect(groups).toEqual([
+      ['failed', 'a'],
+      ['away', 'b', 'c'],
+      ['waiting', 'd'],
+    ]);
+    expect(sessions.map(describeState)).toEqual(['Failed', 'Runner gone', 'Not watched', 'Waiting']);
   });
 
   it('keeps working sessions in place while they work', () => {

@@ -5,23 +5,33 @@ import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slot
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TurnArticle } from '@/components/transcript/turn-article';
 import { countItemsAfter } from '@/components/transcript/use-tail';
+import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { aCall, aMessage, aTask, aTaskMoment, aTurn } from './rows';
 
-function Page({ turns, tasks }: { turns: Turn[]; tasks: Task[] }): ReactElement {
+interface Seen {
+  stoppedAt?: number;
+  heardAt?: number;
+}
+
+function Page({ turns, tasks, seen }: { turns: Turn[]; tasks: Task[]; seen: Seen }): ReactElement {
+  const { stoppedAt = null, heardAt = null } = seen;
   return (
     <NowProvider renderedAt={63_000}>
-      <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
-        {turns.map((turn) => (
-          <TurnArticle key={turn.id} turn={turn} flash={false} />
-        ))}
-      </TranscriptSlotsProvider>
+      <LivenessProvider stoppedAt={stoppedAt} heardAt={heardAt} why="Runner gone" isAway={stoppedAt !== null}>
+        <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
+          {turns.map((turn) => (
+            <TurnArticle key={turn.id} turn={turn} flash={false} />
+          ))}
+        </TranscriptSlotsProvider>
+      </LivenessProvider>
     </NowProvider>
   );
 }
 
-const render = (turns: Turn[], tasks: Task[] = []) => renderToStaticMarkup(<Page turns={turns} tasks={tasks} />);
+const render = (turns: Turn[], tasks: Task[] = [], seen: Seen = {}) =>
+  renderToStaticMarkup(<Page turns={turns} tasks={tasks} seen={seen} />);
 const names = (markup: string, role: 'article' | 'group') =>
   [
     ...markup.matchAll(
@@ -111,6 +121,26 @@ describe('a turn', () => {
     const queued = aTurn({ id: 'none:1', kind: 'none', items: [aMessage({ role: 'user', text: 'And now?' })] });
     expect(render([queued])).toContain('Queued');
     expect(render([aTurn({ items: [aMessage({ role: 'user' })] })])).not.toContain('Queued');
+  });
+});
+
+describe('an open turn', () => {
+  const open = aTurn({ state: 'open', startedAt: 1_000, endedAt: null, items: [aTaskMoment()] });
+
+  it('works, with its clock running', () => {
+    expect(render([open])).toMatch(/Working <time[^>]*>1:02</);
+  });
+
+  it('says how old its last word is, once that is a minute', () => {
+    expect(render([open], [], { heardAt: 2_000 })).toContain('last heard 1m ago');
+    expect(render([open], [], { heardAt: 4_000 })).not.toContain('last heard');
+  });
+
+  it('does not say that it works where nobody tells of it, and its clocks stand where it was last heard of', () => {
+    const markup = render([open], [aTask({ startedAt: 1_000 })], { stoppedAt: 21_000 });
+    expect(markup).toMatch(/Runner gone, worked <time[^>]*>0:20</);
+    expect(markup).toContain('not heard of');
+    expect(markup).not.toMatch(/Working|animate-|>running</);
   });
 });
 

@@ -6,6 +6,7 @@ import { useOutgoing } from '@/components/composer/outgoing-provider';
 import { sentTexts } from '@/components/composer/sent-texts';
 import { openRequests } from '@/components/requests/open-requests';
 import { PinnedRequests } from '@/components/requests/pinned-requests';
+import { AwayNote } from '@/components/sessions/away-note';
 import { Toast } from '@/components/ui/toast';
 import type { AgentSummary, SessionSummary, Turn } from '@/lib/protocol/read-models';
 import { renderRequest } from './render-request';
@@ -31,6 +32,7 @@ export function SessionFoot(props: {
   return (
     <>
       <Toast text={toast} onClose={onCloseToast} />
+      <AwayNote session={session} agent={agent} />
       <PinnedRequests requests={requests} renderRequest={(item) => renderRequest(item, true)} />
       <Composer
         handle={composer}

@@ -5,10 +5,12 @@ import { ChevronLeft, Logs } from 'lucide-react';
 import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { OwedReplies } from '@/components/obligations/owed-replies';
-import { describeState, failuresInWords, sessionTitle } from '@/components/sessions/session-words';
+import { Evidence } from '@/components/sessions/away-note';
+import { describeState, failuresInWords, glyphOf, sessionTitle, standingOf } from '@/components/sessions/session-words';
 import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
+import { LastHeard } from '@/components/ui/last-heard';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 
 /** What session this is, whose, and how it stands since when. */
@@ -31,14 +33,22 @@ export function SessionHeader(props: {
         </h1>
         <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
           <span className="flex items-center gap-1.5 text-ink-2">
-            <Glyph name={session.state} />
+            <Glyph name={glyphOf(standingOf(session))} />
             {describeState(session)}
-            {session.stateReason !== null && <span className="truncate text-ink-3">{session.stateReason}</span>}
-            {session.state === 'working' || session.state === 'waiting' ? (
+            {session.away === null && session.stateReason !== null && (
+              <span className="truncate text-ink-3">{session.stateReason}</span>
+            )}
+            {session.away !== null ? (
+              // On a phone there is no room for it twice: the note above the composer has it.
+              <span className="max-sm:hidden">
+                <Evidence away={session.away} />
+              </span>
+            ) : session.state === 'working' || session.state === 'waiting' ? (
               <RunningClock since={session.stateSince} className="text-ink-3" />
             ) : (
               <Ago at={session.stateSince} className="text-ink-3" />
             )}
+            {session.state === 'working' && <LastHeard at={session.lastHeardAt} className="text-ink-3" />}
           </span>
           <Link
             href={`/agents/${encodeURIComponent(session.agentId)}`}

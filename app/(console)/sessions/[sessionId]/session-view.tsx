@@ -7,6 +7,7 @@ import type { ComposerHandle } from '@/components/composer/composer';
 import { useOutgoing } from '@/components/composer/outgoing-provider';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
 import { ActionsProvider } from '@/components/live/actions';
+import { useOwedMessages } from '@/components/obligations/use-obligations';
 import { RequestBoardProvider } from '@/components/requests/request-board';
 import { useSession } from '@/components/sessions/use-sessions';
 import { TaskPanel } from '@/components/tasks/task-panel';
@@ -21,6 +22,7 @@ import type { SessionDetail, TaskList, TranscriptPage } from '@/lib/protocol/rea
 import { LogPanel } from './log-panel';
 import { endOf, SessionFoot } from './session-foot';
 import { SessionHeader } from './session-header';
+import { SessionLiveness } from './session-liveness';
 import { useSessionActions } from './use-session-actions';
 import { useSessionLog } from './use-session-log';
 import { useSessionSlots } from './use-session-slots';
@@ -44,12 +46,14 @@ export function SessionView({ sessionId, initial, nonce }: SessionViewProps) {
   const composer = useRef<ComposerHandle>(null);
   const transcriptHandle = useRef<TranscriptHandle>(null);
   const ended = endOf(session, agent, state?.turns);
+  const owed = useOwedMessages(session);
   const slots = useSessionSlots({
     sessionId,
     tasks,
     turns: shown?.turns,
     away: agent?.connection === 'away',
     canWrite: ended === null,
+    owed,
     composer,
   });
   const actions = useSessionActions(sessionId, state?.turns, messages);
@@ -78,91 +82,93 @@ export function SessionView({ sessionId, initial, nonce }: SessionViewProps) {
 
   return (
     <ActionsProvider store={actions.store}>
-      <RequestBoardProvider>
-        <TimeLockProvider value={log.lock}>
-          <main className="relative flex h-full min-h-0 flex-col">
-            <div inert={panel.open && panel.covers} className="flex min-h-0 flex-1">
-              <div className={clsx('flex min-h-0 min-w-0 flex-1 flex-col', showsTasks && 'max-lg:hidden')}>
-                <SessionHeader
-                  session={session}
-                  taskCount={tasks.length}
-                  onTasks={() => setShowsTasks(!showsTasks)}
-                  log={panel}
-                />
-                {transcript.isError && (
-                  <p className="flex gap-3 px-5 py-2 text-failed text-xs">
-                    {transcript.error.message}
-                    <button type="button" onClick={() => transcript.refetch()} className="underline">
-                      Try again
-                    </button>
-                  </p>
-                )}
-                {shown && (
-                  <TranscriptSlotsProvider value={slots}>
-                    <Transcript
-                      state={shown}
-                      nonce={nonce}
-                      sentCount={sentCount}
-                      loadOlder={transcript.loadOlder}
-                      loadingOlder={transcript.loadingOlder}
-                      olderError={transcript.olderError}
-                      seek={transcript.seek}
-                      handle={transcriptHandle}
-                    />
-                  </TranscriptSlotsProvider>
-                )}
-                <JumpProvider jump={jump}>
-                  <SessionFoot
+      <SessionLiveness session={session} agent={agent}>
+        <RequestBoardProvider>
+          <TimeLockProvider value={log.lock}>
+            <main className="relative flex h-full min-h-0 flex-col">
+              <div inert={panel.open && panel.covers} className="flex min-h-0 flex-1">
+                <div className={clsx('flex min-h-0 min-w-0 flex-1 flex-col', showsTasks && 'max-lg:hidden')}>
+                  <SessionHeader
                     session={session}
-                    agent={agent}
-                    turns={turns}
-                    ended={ended}
-                    composer={composer}
-                    toast={actions.toast}
-                    onCloseToast={actions.closeToast}
-                    onSend={(text, replyTo) => {
-                      queue?.post(text, replyTo);
-                      setSentCount((count) => count + 1);
-                    }}
+                    taskCount={tasks.length}
+                    onTasks={() => setShowsTasks(!showsTasks)}
+                    log={panel}
                   />
-                </JumpProvider>
-              </div>
-              {tasks.length > 0 && (
-                <div
-                  className={clsx(
-                    'min-h-0 flex-col border-l 2xl:flex 2xl:w-[320px] 2xl:shrink-0',
-                    showsTasks ? 'flex w-full lg:w-[280px] lg:shrink-0' : 'hidden',
+                  {transcript.isError && (
+                    <p className="flex gap-3 px-5 py-2 text-failed text-xs">
+                      {transcript.error.message}
+                      <button type="button" onClick={() => transcript.refetch()} className="underline">
+                        Try again
+                      </button>
+                    </p>
                   )}
-                >
-                  {showsTasks && (
-                    <button
-                      type="button"
-                      onClick={() => setShowsTasks(false)}
-                      className="px-5 pt-3 text-left text-ink-3 text-xs underline hover:text-ink lg:hidden"
-                    >
-                      Back to the transcript
-                    </button>
+                  {shown && (
+                    <TranscriptSlotsProvider value={slots}>
+                      <Transcript
+                        state={shown}
+                        nonce={nonce}
+                        sentCount={sentCount}
+                        loadOlder={transcript.loadOlder}
+                        loadingOlder={transcript.loadingOlder}
+                        olderError={transcript.olderError}
+                        seek={transcript.seek}
+                        handle={transcriptHandle}
+                      />
+                    </TranscriptSlotsProvider>
                   )}
                   <JumpProvider jump={jump}>
-                    <TaskPanel tasks={tasks} />
+                    <SessionFoot
+                      session={session}
+                      agent={agent}
+                      turns={turns}
+                      ended={ended}
+                      composer={composer}
+                      toast={actions.toast}
+                      onCloseToast={actions.closeToast}
+                      onSend={(text, replyTo) => {
+                        queue?.post(text, replyTo);
+                        setSentCount((count) => count + 1);
+                      }}
+                    />
                   </JumpProvider>
                 </div>
+                {tasks.length > 0 && (
+                  <div
+                    className={clsx(
+                      'min-h-0 flex-col border-l 2xl:flex 2xl:w-[320px] 2xl:shrink-0',
+                      showsTasks ? 'flex w-full lg:w-[280px] lg:shrink-0' : 'hidden',
+                    )}
+                  >
+                    {showsTasks && (
+                      <button
+                        type="button"
+                        onClick={() => setShowsTasks(false)}
+                        className="px-5 pt-3 text-left text-ink-3 text-xs underline hover:text-ink lg:hidden"
+                      >
+                        Back to the transcript
+                      </button>
+                    )}
+                    <JumpProvider jump={jump}>
+                      <TaskPanel tasks={tasks} />
+                    </JumpProvider>
+                  </div>
+                )}
+              </div>
+              {panel.open && (
+                <LogPanel
+                  panel={panel}
+                  agentId={session.agentId}
+                  agent={agent}
+                  span={log.span}
+                  onLineClick={log.onLineClick}
+                >
+                  {log.context}
+                </LogPanel>
               )}
-            </div>
-            {panel.open && (
-              <LogPanel
-                panel={panel}
-                agentId={session.agentId}
-                agent={agent}
-                span={log.span}
-                onLineClick={log.onLineClick}
-              >
-                {log.context}
-              </LogPanel>
-            )}
-          </main>
-        </TimeLockProvider>
-      </RequestBoardProvider>
+            </main>
+          </TimeLockProvider>
+        </RequestBoardProvider>
+      </SessionLiveness>
     </ActionsProvider>
   );
 }

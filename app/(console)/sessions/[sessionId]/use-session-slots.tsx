@@ -4,6 +4,7 @@ import { type RefObject, useMemo, useRef } from 'react';
 import type { ComposerHandle } from '@/components/composer/composer';
 import { DeliveryLine } from '@/components/composer/delivery-line';
 import { useOutgoing } from '@/components/composer/outgoing-provider';
+import { Waive } from '@/components/obligations/waive';
 import { quote } from '@/components/transcript/reply-link';
 import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
 import type { MessageItem, Task, Turn } from '@/lib/protocol/read-models';
@@ -16,9 +17,11 @@ export function useSessionSlots(options: {
   turns: readonly Turn[] | undefined;
   away: boolean;
   canWrite: boolean;
+  /** Messages whose reply is owed, while the agent is at none. */
+  owed: ReadonlySet<string>;
   composer: RefObject<ComposerHandle | null>;
 }): TranscriptSlots {
-  const { sessionId, tasks, turns, away, canWrite, composer } = options;
+  const { sessionId, tasks, turns, away, canWrite, owed, composer } = options;
   const slots = useTaskSlots(tasks, turns);
   // Quotes are looked up when they are shown. Were the slots new with every word that streams, every turn would be.
   const newest = useRef(turns);
@@ -27,10 +30,16 @@ export function useSessionSlots(options: {
     (): TranscriptSlots => ({
       ...slots,
       renderDelivery: (item) => <Delivery sessionId={sessionId} item={item} away={away} canWrite={canWrite} />,
+      renderOwed: (item) =>
+        owed.has(item.id) && (
+          <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-2xs text-ink-3">
+            Owed a reply <Waive sessionId={sessionId} messageId={item.id} />
+          </p>
+        ),
       quoteOf: (id) => quoteOf(newest.current ?? [], id),
       replyTo: canWrite ? (id) => composer.current?.replyTo(id) : null,
     }),
-    [slots, sessionId, away, canWrite, composer],
+    [slots, sessionId, away, canWrite, owed, composer],
   );
 }
 

@@ -33,6 +33,7 @@ export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | un
       },
       renderRequest: (item) => renderRequest(item),
       renderDelivery: () => null,
+      renderOwed: () => null,
       quoteOf: () => null,
       replyTo: null,
     };

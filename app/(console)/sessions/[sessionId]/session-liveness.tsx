@@ -1,0 +1,21 @@
+'use client';
+
+import type { ReactNode } from 'react';
+import { describeState } from '@/components/sessions/session-words';
+import { LivenessProvider } from '@/components/ui/liveness';
+import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
+
+/** Tells everything on a session's page whether what it shows still goes on. */
+export function SessionLiveness(props: { session: SessionSummary; agent: AgentSummary | null; children: ReactNode }) {
+  const { session, agent, children } = props;
+  return (
+    <LivenessProvider
+      stoppedAt={session.away?.lastHeardAt ?? null}
+      why={describeState(session)}
+      isAway={agent?.connection === 'away' && agent.connectedSince !== null}
+      heardAt={session.lastHeardAt}
+    >
+      {children}
+    </LivenessProvider>
+  );
+}

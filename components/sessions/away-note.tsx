@@ -1,0 +1,57 @@
+'use client';
+
+import { Ago, TimeOfDay } from '@/components/ui/clock';
+import { CopyButton } from '@/components/ui/copy-button';
+import { Glyph } from '@/components/ui/glyph';
+import type { AgentSummary, SessionAway, SessionSummary } from '@/lib/protocol/read-models';
+
+/** What it means that a session's runner has gone, on what evidence, and what to do about it. */
+export function AwayNote({ session, agent }: { session: SessionSummary; agent: AgentSummary | null }) {
+  const { away } = session;
+  if (away === null) return null;
+  const command = commandOf(session, away, agent);
+  return (
+    <div role="status" className="shrink-0 border-waiting border-t bg-waiting-soft">
+      <div className="mx-auto max-w-[960px] px-4 py-2 text-xs sm:pr-6 sm:pl-[86px]">
+        <p className="flex items-baseline gap-2">
+          <Glyph name="lost" className="relative top-[1.5px]" />
+          <span className="min-w-0">
+            <span className="font-medium text-ink">
+              {away.agentGoesOn ? 'Nobody watches its terminal' : 'Its runner has gone'}
+            </span>{' '}
+            <Evidence away={away} />.{' '}
+            <span className="text-ink-2">
+              {away.agentGoesOn
+                ? 'The agent goes on there; what it does is told here once it is watched again.'
+                : 'The agent most likely ended with it. What is shown as under way may be over.'}
+            </span>
+          </span>
+        </p>
+        {command !== null && (
+          <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2 pl-5 text-ink-2">
+            {away.agentGoesOn ? 'To watch it again, on its machine:' : 'To go on, on its machine:'}
+            <code className="min-w-0 break-all font-mono text-2xs text-ink">{command}</code>
+            <CopyButton label="Copy command" text={() => command} className="self-center" />
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** `since 12:03 (4m), last heard 12:02:58` */
+export function Evidence({ away }: { away: SessionAway }) {
+  return (
+    <span className="tabular text-ink-2">
+      since <TimeOfDay at={away.since} /> (<Ago at={away.since} />
+      ), last heard <TimeOfDay at={away.lastHeardAt} seconds />
+    </span>
+  );
+}
+
+/** How our own runners are started again; of others only their people know. */
+function commandOf(session: SessionSummary, away: SessionAway, agent: AgentSummary | null): string | null {
+  const program = 'npm run -s interlude --';
+  if (away.agentGoesOn) return `${program} runner hooks`;
+  return agent?.kind === 'claude' ? `${program} runner claude --resume ${session.id}` : null;
+}

@@ -1,0 +1,143 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EventWriter } from '../support/event-writer';
+import { live, transcriptOf } from '../support/transcript-page';
+import { message, taskStarted, userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+import { WireRunner } from '../support/wire-runner';
+
+/** What an operator sees of a session whose runner is gone. */
+
+/** Pictures are kept only where somebody asks for them. */
+const PICTURES = process.env.INTERLUDE_TEST_PICTURES;
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+});
+afterAll(async () => {
+  expect(it.complaints).toEqual([]);
+  await it.close();
+});
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (PICTURES === undefined) return;
+  await mkdir(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+}
+
+test('a session whose runner went in mid-turn says so everywhere it said working, and works again with it', async () => {
+  const agent = new EventWriter(it.server, 'gone');
+  const runner = await WireRunner.connect(it.server, 'gone');
+  await agent.write('gone-session', [
+    ...userTurn('first', 'Build it and watch the deploy', [
+      ...message('a1', 'Building.'),
+      taskStarted('t1', 'Watch the deploy'),
+    ]),
+    ...message('u2', 'And run the tests', 'user'),
+    {
+      type: 'RUN_STARTED',
+      threadId: 's',
+      runId: 'second',
+      metadata: { interlude: { turn: 'user', userMessageIds: ['u2'] } },
+    },
+    ...message('a2', 'Running them now.'),
+    { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' },
+    { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{"command":"npm test"}' },
+    { type: 'TOOL_CALL_END', toolCallId: 'c1' },
+  ]);
+  const page = await it.open('/sessions/gone-session');
+  await page.setViewportSize({ width: 1680, height: 900 });
+  await live(page);
+  const footer = transcriptOf(page).getByText('Working');
+  await footer.waitFor();
+  await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Stop Watch the deploy' }).waitFor();
+
+  runner.leave();
+  // Asked of nobody, it would wait: that is said before the runner is missed.
+  await page.getByRole('button', { name: 'Queue interrupt' }).waitFor();
+  const note = page.getByRole('status').filter({ hasText: 'Its runner has gone' });
+  await note.waitFor({ timeout: 30_000 });
+  expect(await note.textContent()).toMatch(/since \d\d:\d\d \(.*\), last heard \d\d:\d\d:\d\d/);
+  await transcriptOf(page).getByText('Runner gone, worked').waitFor();
+  expect(await footer.count()).toBe(0);
+  expect(await page.getByRole('button', { name: /nterrupt/ }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Stop Watch the deploy' }).count()).toBe(0);
+  await page
+    .getByRole('group', { name: /Task Watch the deploy/ })
+    .getByText('not heard of')
+    .waitFor();
+  const listed = page.getByRole('navigation', { name: 'Sessions' });
+  await listed
+    .getByRole('region', { name: /Runner gone/ })
+    .getByText('Build it and watch the deploy')
+    .waitFor();
+  const clock = transcriptOf(page).locator('p', { hasText: 'Runner gone, worked' }).locator('time');
+  const stoodAt = await clock.textContent();
+
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)).toEqual([]);
+  for (const width of [360, 1024, 1680]) {
+    await page.setViewportSize({ width, height: width === 360 ? 740 : 900 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    await picture(page, `session-${width}`);
+  }
+  const home = await it.open('/');
+  for (const width of [360, 1680]) {
+    await home.setViewportSize({ width, height: 740 });
+    await home.getByText('Build it and watch the deploy').waitFor();
+    await picture(home, `list-${width}`);
+  }
+  await home.close();
+  await page.reload();
+  await note.waitFor();
+  expect(await clock.textContent()).toBe(stoodAt);
+
+  await agent.write('gone-session', message('a3', 'Still at it.'));
+  await footer.waitFor();
+  await note.waitFor({ state: 'hidden' });
+  await page.close();
+}, 90_000);
+
+test('a reply that a broken turn left owed is dropped where the message stands, or in the list, and the transcript says so', async () => {
+  const agent = new EventWriter(it.server, 'debtor');
+  const asks = (id: string, text: string, runId: string) => [
+    ...message(id, text, 'user'),
+    {
+      type: 'RUN_STARTED',
+      threadId: 's',
+      runId,
+      metadata: { interlude: { turn: 'user' as const, userMessageIds: [id] } },
+    },
+    { type: 'RUN_ERROR', message: 'No credit' },
+  ];
+  await agent.write('debtor-session', [...asks('u1', 'First?', 'r1'), ...asks('u2', 'Second?', 'r2')]);
+  const page = await it.open('/sessions/debtor-session');
+  await live(page);
+  const stood = transcriptOf(page).locator('[id="message-u1"]');
+  const drop = stood.getByRole('button', { name: 'No reply needed', exact: true });
+  await drop.focus();
+  await page.keyboard.press('Enter');
+  const sure = stood.getByRole('button', { name: 'Press again: no reply needed' });
+  await sure.waitFor();
+  await picture(page, 'waive-message');
+  await page.keyboard.press('Enter');
+  await sure.waitFor({ state: 'hidden' });
+  await transcriptOf(page).getByText('The reply to “First?” is owed no more, says operator.').waitFor();
+
+  await page.getByRole('button', { name: 'owes 1 reply' }).click();
+  const owed = page.getByRole('dialog', { name: 'Replies owed' });
+  await owed.getByRole('button', { name: 'No reply needed', exact: true }).click();
+  await picture(page, 'waive-list');
+  await owed.getByRole('button', { name: 'Press again: no reply needed' }).click();
+  await transcriptOf(page).getByText('The reply to “Second?” is owed no more, says operator.').waitFor();
+  await page.getByRole('button', { name: /owes/ }).waitFor({ state: 'hidden' });
+  await page.reload();
+  await transcriptOf(page).getByText('The reply to “Second?” is owed no more, says operator.').waitFor();
+  expect(await page.getByRole('button', { name: 'No reply needed' }).count()).toBe(0);
+  await page.close();
+});
