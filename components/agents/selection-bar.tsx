@@ -13,8 +13,8 @@ export function SelectionBar(props: {
   const { agents, total, onAll, onNone } = props;
   return (
     <section aria-label="Selected agents" className="sticky bottom-0 z-10 border-line-strong border-t bg-ground py-3">
-      <div className="flex flex-wrap items-start gap-x-6 gap-y-2">
-        <div className="flex h-6 items-center gap-x-3 text-xs">
+      <div className="flex flex-col gap-x-6 gap-y-2 sm:flex-row">
+        <div className="flex h-6 shrink-0 items-center gap-x-3 text-xs">
           <span className="tabular font-medium">{agents.length} selected</span>
           {agents.length < total && (
             <button type="button" onClick={onAll} className="text-ink-3 underline hover:text-ink">

@@ -17,7 +17,7 @@ export function LevelOfMany({ agents }: { agents: readonly AgentSummary[] }) {
   const failed = agents.filter(({ id }) => typeof asked.get(id) === 'object');
   const told = agents.filter(({ id }) => asked.has(id));
   return (
-    <div className="min-w-0 flex-1">
+    <div className="min-w-0 sm:flex-1">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-xs">
         <LevelRadios
           asked={sameOf(agents.map(({ logLevel }) => logLevel.desired?.level ?? logLevel.level))}
@@ -45,8 +45,8 @@ export function LevelOfMany({ agents }: { agents: readonly AgentSummary[] }) {
       {told.length > 0 && (
         <ul aria-label="What came of it" className="mt-1.5 max-h-40 overflow-y-auto text-xs">
           {told.map((agent) => (
-            <li key={agent.id} className="flex gap-x-3 py-0.5">
-              <span className="w-40 shrink-0 truncate font-medium">{agent.id}</span>
+            <li key={agent.id} className="flex flex-col gap-x-3 py-0.5 sm:flex-row">
+              <span className="truncate font-medium sm:w-40 sm:shrink-0">{agent.id}</span>
               <Outcome agent={agent} asked={asked.get(agent.id)} />
             </li>
           ))}
