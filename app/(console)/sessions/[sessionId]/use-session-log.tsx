@@ -27,7 +27,6 @@ export function useSessionLog(options: {
   const { sessionId, turns = NO_TURNS, tasks, slots, transcript } = options;
   const panel = useLogPanel();
   const { covers, close, show } = panel;
-  const { lock, held, span, release } = useTimeLock({ turns, tasks, onHold: show });
 
   // While the log is read, the focus stays in it; where it covers the transcript, a link in it leads there.
   const showTurn = useCallback(
@@ -36,7 +35,13 @@ export function useSessionLog(options: {
     },
     [transcript],
   );
-  const { ran, ask } = useRanThen(sessionId, showTurn);
+  const { ran, ask, forget } = useRanThen(sessionId, showTurn);
+  // What ran when a line was written that is out of sight now is of no more use.
+  const onHold = useCallback(() => {
+    forget();
+    show();
+  }, [forget, show]);
+  const { lock, held, span, release } = useTimeLock({ turns, tasks, onHold });
   const jump = useCallback<Jump>(
     (anchor) => {
       // What is covered can take the focus only when it no longer is.
