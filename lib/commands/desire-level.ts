@@ -64,22 +64,26 @@ export async function renewLevel(
   await request(transaction, agentId, desired, ids, now);
 }
 
+/** The wish that follows one whose time ran out unheard. */
+const BACK = { level: null, ttlSeconds: null, by: 'time-limit' } as const;
+
 /** Most of one transaction. */
 const MAX_EXPIRED = 100;
 
 /**
- * What was asked for a time that is over is not asked any more. The runner goes back by its own clock.
+ * What was asked for a time that is over is not asked any more. A runner that has taken it up goes back by its own clock;
+ * one that has not may still write at a level that was asked before, without end, and is asked for its default.
  * @returns how many; call again while it is not 0
  */
 export async function expireLevels(transaction: WriteTransaction, now: number): Promise<number> {
   const { rows } = await transaction.execute({
-    sql: `SELECT agent_id FROM log_levels WHERE expires_at <= ? ORDER BY expires_at LIMIT ${MAX_EXPIRED}`,
+    sql: `SELECT agent_id, state FROM log_levels WHERE expires_at <= ? ORDER BY expires_at LIMIT ${MAX_EXPIRED}`,
     args: [now],
   });
   for (const row of rows) {
     const agentId = String(row.agent_id);
-    await clearDesired(transaction, agentId, now);
-    await settleOpen(transaction, agentId, 'expired', 'its time ran out before a runner took it', now);
+    if (row.state === 'requested') await desireLevel(transaction, { agentId, ...BACK }, now);
+    else await clearDesired(transaction, agentId, now);
   }
   return rows.length;
 }
@@ -93,24 +97,18 @@ async function request(
 ): Promise<void> {
   const { level, expiresAt, requestedBy } = desired;
   await writeDesired(transaction, agentId, desired, commandId, now);
-  await settleOpen(transaction, agentId, 'failed', `superseded: ${level ?? 'the default'} was asked for since`, now);
+  await settleOpen(transaction, agentId, `superseded: ${level ?? 'the default'} was asked for since`, now);
   const time = expiresAt === null ? {} : { ttlSeconds: Math.ceil((expiresAt - now) / 1_000), expiresAt };
   const body: CommandBodies['log-level.set'] = { level, by: requestedBy, requestId, ...time };
   const fields = { id: commandId, agentId, sessionId: null, clientId: null, now, expiresAt };
   await queueCommand(transaction, { ...fields, type: 'log-level.set', body });
 }
 
-async function settleOpen(
-  transaction: WriteTransaction,
-  agentId: string,
-  state: 'failed' | 'expired',
-  reason: string,
-  now: number,
-): Promise<void> {
+async function settleOpen(transaction: WriteTransaction, agentId: string, reason: string, now: number): Promise<void> {
   const { rows } = await transaction.execute({
     sql: `SELECT * FROM commands INDEXED BY commands_open_by_agent
           WHERE agent_id = ? AND state IN ('queued', 'delivered') AND type = 'log-level.set'`,
     args: [agentId],
   });
-  for (const stored of rows.map(commandFromRow)) await settle(transaction, stored, state, reason, undefined, now);
+  for (const stored of rows.map(commandFromRow)) await settle(transaction, stored, 'failed', reason, undefined, now);
 }

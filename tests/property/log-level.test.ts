@@ -49,6 +49,8 @@ class World {
   #reader: FrameReader | null = null;
   #read = 0;
   losesAcks = false;
+  /** Its disk is full: it does nothing it could not remember, and is sent it again later. */
+  isFull = false;
 
   static async open(): Promise<World> {
     const clock = { now: 1_000_000 };
@@ -132,7 +134,7 @@ class World {
     while (this.#read < frames.length) {
       const frame = frames[this.#read] as CommandFrame;
       this.#read += 1;
-      if (frame.event !== 'command') continue;
+      if (frame.event !== 'command' || this.isFull) continue;
       this.#position = frame.id ?? null;
       await this.#take(frame.data as Extract<Command, { type: 'log-level.set' }>);
     }
@@ -141,6 +143,7 @@ class World {
   /** Everything works again, for as long as it takes. */
   async heal(): Promise<void> {
     this.losesAcks = false;
+    this.isFull = false;
     await this.drop();
     await this.pass(COMMAND_LEASE_MS + 1);
     await this.connect();
@@ -248,6 +251,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
         name: `acks are ${loses ? 'lost' : 'taken'}`,
         run: async (w) => {
           w.losesAcks = loses;
+        },
+      }),
+    ),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.boolean().map(
+      (full): Step => ({
+        name: `its disk ${full ? 'is full' : 'has room'}`,
+        run: async (w) => {
+          w.isFull = full;
         },
       }),
     ),

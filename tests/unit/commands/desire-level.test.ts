@@ -66,13 +66,17 @@ describe('a level that is asked of an agent that is away', () => {
     expect(command?.body).not.toHaveProperty('ttlSeconds');
   });
 
-  it('is sent to nobody once its time has run out, and is not asked any more', async () => {
-    const { commandId } = await wish('debug', 60);
+  it('is sent to nobody once its time has run out: what was asked before it may still stand, so the default is', async () => {
+    const standing = await wish('warn');
+    await connect('r1');
+    await done(standing.commandId);
+    await wish('debug', 60);
     await pass(60_000);
-    expect(await desired()).toBeNull();
-    expect(await connect('r1')).toEqual([]);
-    // a runner that was cut off may have done it all the same: that asks nothing of anybody
-    expect(await done(commandId)).toEqual({ commandId, state: 'done' });
+    expect(await desired()).toMatchObject({ level: null, requestedBy: 'time-limit', state: 'requested' });
+    const [command, ...others] = await connect('r1');
+    expect(others).toEqual([]);
+    expect(command?.body).toMatchObject({ level: null, by: 'time-limit' });
+    await done(command?.id ?? '');
     expect(await desired()).toBeNull();
   });
 
