@@ -25,45 +25,53 @@ export const SLICE_BYTES = 1024 * 1024;
  * `SLICE_BYTES` hold.
  */
 export function selectSpan(slice: Slice, span: number): InStatement[] {
-  const { agentId, edge, low, high, condition, limit } = slice;
+  const { agentId, condition, limit } = slice;
   const isOlder = slice.direction === 'older';
   const order = isOlder ? 'DESC' : 'ASC';
-  const range = `agent_id = ? AND position ${isOlder ? '<' : '>'} ? AND position BETWEEN ? AND ?`;
+  const [low, high] = boundsOf(slice);
+  const range = 'agent_id = ? AND position BETWEEN ? AND ?';
   const looked = `SELECT position FROM log_lines WHERE ${range} ORDER BY position ${order} LIMIT ?`;
-  const lookedArgs = [agentId, edge, low, high, span];
+  const lookedArgs = [agentId, low, high, span];
   const reach = `SELECT ${isOlder ? 'min' : 'max'}(position) AS edge, count(*) AS seen FROM (${looked})`;
+  const edge = `(SELECT edge FROM (${reach}))`;
+  const reached = isOlder ? `${edge} AND ?` : `? AND ${edge}`;
+  const reachedArgs = isOlder ? [...lookedArgs, high] : [low, ...lookedArgs];
   return [
     { sql: reach, args: lookedArgs },
     {
       sql: `SELECT * FROM (
           SELECT *, SUM(size) OVER (ORDER BY position ${order} ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (
             SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines
-            WHERE ${range} AND position ${isOlder ? '>=' : '<='} (SELECT edge FROM (${reach})) AND ${condition.sql}
+            WHERE agent_id = ? AND position BETWEEN ${reached} AND ${condition.sql}
             ORDER BY position ${order} LIMIT ?)
         ) WHERE size_so_far - size < ${SLICE_BYTES}`,
-      args: [agentId, edge, low, high, ...lookedArgs, ...condition.args, limit],
+      args: [agentId, ...reachedArgs, ...condition.args, limit],
     },
   ];
 }
 
-/** Lines of some chunks that may match. What is sorted are the numbers of their rows. */
+/** Lines of some chunks that may match. What is sorted are the numbers of their rows; `+` keeps it to the chunks. */
 export function selectInChunks(slice: Slice, chunks: readonly LogChunk[]): InStatement {
-  const { agentId, edge, low, high, condition, limit } = slice;
-  const isOlder = slice.direction === 'older';
+  const { agentId, condition, limit } = slice;
+  const [low, high] = boundsOf(slice);
   return {
     sql: `SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines WHERE position IN (
         SELECT position FROM json_each(?) AS chunk CROSS JOIN log_lines INDEXED BY log_lines_by_agent
           ON agent_id = ? AND position BETWEEN chunk.value->>0 AND chunk.value->>1
-        WHERE position ${isOlder ? '<' : '>'} ? AND position BETWEEN ? AND ? AND ${condition.sql})
-      ORDER BY position ${isOlder ? 'DESC' : 'ASC'} LIMIT ?`,
+        WHERE +position BETWEEN ? AND ? AND ${condition.sql})
+      ORDER BY position ${slice.direction === 'older' ? 'DESC' : 'ASC'} LIMIT ?`,
     args: [
       JSON.stringify(chunks.map(({ firstPosition, lastPosition }) => [firstPosition, lastPosition])),
       agentId,
-      edge,
       low,
       high,
       ...condition.args,
       limit,
     ],
   };
+}
+
+/** One lower and one upper bound: of two, SQLite seeks by one and goes through everything up to the other. */
+function boundsOf({ direction, edge, low, high }: Slice): [low: number, high: number] {
+  return direction === 'older' ? [low, Math.min(high, edge - 1)] : [Math.max(low, edge + 1), high];
 }

@@ -95,7 +95,8 @@ class Scan {
 
   /** Every line between two positions. */
   async readSpans(low: number, high: number): Promise<LogScan['end']> {
-    let span = FIRST_SPAN;
+    // where every line is wanted, what is looked at is what is found
+    let span = this.#slice.condition.sql === 'true' ? Math.min(this.#range.limit, LARGEST_SPAN) : FIRST_SPAN;
     for (;;) {
       const beganAt = performance.now();
       const limit = this.#mostRows(span);

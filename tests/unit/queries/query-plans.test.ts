@@ -1,7 +1,11 @@
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { chunkId } from '@/db/log-chunks';
 import { readAfter } from '@/lib/event-log/read-after';
 import { EVERY_LINE } from '@/lib/projections/log-filter';
+import { readChunkWindow } from '@/lib/queries/log-chunks';
+import { conditionOf } from '@/lib/queries/log-condition';
+import { selectInChunks, selectSpan } from '@/lib/queries/log-slices';
 import { readAgent } from '@/lib/queries/read-agents';
 import { readLogLines } from '@/lib/queries/read-log-lines';
 import { readSessions } from '@/lib/queries/read-sessions';
@@ -26,12 +30,14 @@ async function plansOf(read: () => Promise<unknown>): Promise<string[]> {
   const statements = batch.mock.calls.flatMap(([all]) => all as InStatement[]);
   batch.mockRestore();
   const plans: string[] = [];
-  for (const statement of statements) {
-    const { sql, args } = typeof statement === 'string' ? { sql: statement, args: [] } : statement;
-    const { rows } = await database.reader.execute({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });
-    plans.push(...rows.map((row) => String(row.detail)));
-  }
+  for (const statement of statements) plans.push(...(await planOf(statement)));
   return plans;
+}
+
+async function planOf(statement: InStatement): Promise<string[]> {
+  const { sql, args } = typeof statement === 'string' ? { sql: statement, args: [] } : statement;
+  const { rows } = await database.reader.execute({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });
+  return rows.map((row) => String(row.detail));
 }
 
 const TABLES = /^SCAN (events|turns|tasks|sessions|agents|log_lines|producer_sessions|quarantine)\b/;
@@ -74,6 +80,47 @@ describe('by index, in the order of an index', () => {
     expect(plans.filter(isWasteful)).toEqual([]);
     expect(plans).toContain('SEARCH turns USING INDEX turns_by_start (session_id=? AND started_at<?)');
     expect(plans).toContain('SEARCH tasks USING INDEX tasks_by_start (session_id=? AND <expr><?)');
+  });
+
+  describe('of a log', () => {
+    const region = {
+      agentNumber: 1,
+      first: { id: chunkId(1, 1), firstPosition: 1, lastPosition: 100 },
+      last: { id: chunkId(1, 6401), firstPosition: 6401, lastPosition: 6500 },
+    };
+    const slice = { agentId: 'a1', edge: 5000, low: 0, high: 9000, condition: conditionOf(filter), limit: 200 };
+
+    for (const direction of ['older', 'newer'] as const) {
+      test(`${direction} lines are a range of its index, bound at both ends`, async () => {
+        for (const statement of selectSpan({ ...slice, direction }, 128)) {
+          const plans = await planOf(statement);
+          const searches = plans.filter((detail) => detail.includes(' log_lines '));
+          expect(searches.length).toBeGreaterThan(0);
+          for (const detail of searches) expect(detail).toContain('(agent_id=? AND position>? AND position<?)');
+          // what is sorted there is what was found: a page at most
+          expect(plans.filter((detail) => TABLES.test(detail))).toEqual([]);
+        }
+      });
+
+      test(`${direction} lines of some chunks are a range each`, async () => {
+        const plans = await planOf(selectInChunks({ ...slice, direction }, [region.first]));
+        const searches = plans.filter((detail) => detail.includes(' log_lines '));
+        expect(searches).toEqual([
+          'SEARCH log_lines USING INTEGER PRIMARY KEY (rowid=?)',
+          'SEARCH log_lines USING INDEX log_lines_by_agent (agent_id=? AND position>? AND position<?)',
+        ]);
+      });
+
+      test(`${direction} chunks come from the full-text table in its order, or are a range of the table`, async () => {
+        const search = await plansOf(() => readChunkWindow(database.reader, region, filter, direction, region.last.id));
+        expect(search.filter((detail) => /VIRTUAL TABLE INDEX \d+:.*M/.test(detail))).toHaveLength(1);
+        expect(search.filter((detail) => isWasteful(detail) || /SCAN (c|log_chunks)\b/.test(detail))).toEqual([]);
+        const plain = { ...filter, terms: [] };
+        const range = await plansOf(() => readChunkWindow(database.reader, region, plain, direction, region.last.id));
+        expect(range).toContain('SEARCH c USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)');
+        expect(range.filter(isWasteful)).toEqual([]);
+      });
+    }
   });
 
   test('an agent', async () => {
