@@ -45,7 +45,7 @@ export function AgentLog({ agentId, span = null, onLineClick, compact = false, t
     nextPlace.current = null;
     if (asked !== null) return asked;
     if (span !== null && list.current === null) return { kind: 'time', at: span.from };
-    const seen = follows ? null : (list.current?.seen() ?? null);
+    const seen = follows ? null : (list.current?.seen(target) ?? null);
     return seen === null ? { kind: 'newest' } : { kind: 'line', position: seen };
   };
 

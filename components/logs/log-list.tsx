@@ -6,6 +6,7 @@ import type { LogFilter } from '@/lib/projections/log-filter';
 import { matchesText } from '@/lib/projections/log-filter';
 import type { Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
+import { copyLines } from './copy-lines';
 import { GapRow } from './gap-row';
 import { LogEnd, LogTop } from './log-edges';
 import { LogRow } from './log-row';
@@ -54,7 +55,7 @@ export function LogList(props: LogListProps) {
   const { buffer } = store;
   const virtualizer = useLogRows(store, version, scroller, follows);
   const fill = useLogFill({ store, version, virtualizer, scroller, follows });
-  const reveal = useReveal({ store, version, virtualizer, onFollow });
+  const reveal = useReveal({ store, version, virtualizer, scroller, onFollow });
   useFollow(scroller, onFollow);
 
   const rows = virtualizer.getVirtualItems();
@@ -90,6 +91,7 @@ export function LogList(props: LogListProps) {
         aria-label="Agent log"
         // A log that runs is not read aloud; who reads it moves through it.
         aria-live="off"
+        onCopy={(event) => copyLines(event, buffer)}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
         tabIndex={0}
         className="@container min-h-0 flex-1 overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none]"

@@ -72,6 +72,7 @@ export class LogStore {
           place.kind === 'line' ? { around: place.position } : place.kind === 'time' ? { at: String(place.at) } : {},
           FIRST_PAGE,
         );
+        if (place.kind === 'line') this.anchor = place.position;
         this.#take(page, runOf(page));
         this.error = null;
       } catch (error) {

@@ -30,10 +30,13 @@ export function useLogRows(
     overscan: 12,
     paddingStart: TOP_PX,
     paddingEnd: BOTTOM_PX,
+    // going to the first line brings what stands above it into view too
+    scrollPaddingStart: TOP_PX,
     anchorTo: 'end',
     directDomUpdates: true,
     useFlushSync: false,
-    initialOffset: () => LINE_PX * (follows ? buffer.rowCount : Math.max(0, rowOf(store))),
+    // Near where the reading begins, and never further down than the box can be scrolled.
+    initialOffset: () => Math.max(0, LINE_PX * (follows ? buffer.rowCount : rowOf(store)) - innerHeight),
   });
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came

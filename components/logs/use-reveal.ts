@@ -1,7 +1,7 @@
 'use client';
 
 import type { Virtualizer } from '@tanstack/react-virtual';
-import { useCallback, useLayoutEffect, useMemo, useRef } from 'react';
+import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from 'react';
 import type { Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
 import type { LogStore } from './log-store';
@@ -19,8 +19,8 @@ export interface LogReveal {
   time(at: number): void;
   first(): void;
   end(): void;
-  /** The line the reader is at: the first that is whole in view. */
-  seen(): Position | null;
+  /** The line the reader is at: this one if it is in view, else the first that is whole in view. */
+  seen(chosen?: Position | null): Position | null;
   /** The line below or above this one, or near what is seen, brought into view. */
   beside(position: Position | null, way: 1 | -1): LogLine | null;
 }
@@ -29,9 +29,10 @@ export function useReveal(options: {
   store: LogStore;
   version: number;
   virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>;
+  scroller: RefObject<HTMLDivElement | null>;
   onFollow: (follows: boolean) => void;
 }): LogReveal {
-  const { store, version, virtualizer } = options;
+  const { store, version, virtualizer, scroller } = options;
   const onFollow = useRef(options.onFollow);
   onFollow.current = options.onFollow;
   const wanted = useRef<{ row: () => number; align: Align } | null>(null);
@@ -106,10 +107,15 @@ export function useReveal(options: {
         virtualizer.scrollToEnd();
         if (buffer.newer !== null) void store.open();
       },
-      seen() {
-        const from = virtualizer.scrollOffset ?? 0;
-        const row = virtualizer.getVirtualItems().find(({ index, start }) => start >= from && buffer.lineAt(index));
-        return row ? (buffer.lineAt(row.index)?.position ?? null) : null;
+      seen(chosen = null) {
+        // by the box itself: of one that has nothing to scroll the virtualizer is never told where it stands
+        const from = scroller.current?.scrollTop ?? 0;
+        const to = from + (scroller.current?.clientHeight ?? 0);
+        const lines = virtualizer
+          .getVirtualItems()
+          .filter(({ start, end }) => start >= from && end <= to)
+          .flatMap(({ index }) => buffer.lineAt(index)?.position ?? []);
+        return chosen !== null && lines.includes(chosen) ? chosen : (lines[0] ?? null);
       },
       beside(position, way) {
         const held = position === null ? -1 : buffer.indexFrom(position);
@@ -125,7 +131,7 @@ export function useReveal(options: {
         return line;
       },
     };
-  }, [store, virtualizer, tryReveal]);
+  }, [store, virtualizer, scroller, tryReveal]);
 
   return reveal;
 }

@@ -1,0 +1,122 @@
+import type { Page } from 'playwright-core';
+import { LogWriter } from '../support/log-writer';
+import { live } from '../support/transcript-page';
+import { type Visit, visit } from '../support/visit';
+import { type MainThread, traceMainThread } from './main-thread';
+import { note, report } from './report';
+
+/** A log of a million lines in Chromium, against a dashboard as a user starts it. Each figure is a median of runs. */
+const LINES = 1_000_000;
+const RUNS = 3;
+const OPEN_RUNS = 5;
+const LINES_PER_SECOND = 2_000;
+const TAILED_MS = 8_000;
+
+const it: Visit = await visit();
+try {
+  // tsx marks functions with a helper that pages do not have
+  await it.context.addInitScript('globalThis.__name ??= (value) => value');
+  const agent = new LogWriter(it.server, 'writer');
+  await agent.numbered(LINES);
+
+  const openings: number[] = [];
+  for (let run = 0; run < OPEN_RUNS; run += 1) openings.push(await paintLog(`line ${LINES}`));
+  report(`log viewer: a log of ${LINES} lines: from the click to its newest lines painted`, median(openings), 'ms', {
+    atMost: 1_000,
+  });
+
+  const tails: Tail[] = [];
+  for (let run = 0; run < RUNS; run += 1) tails.push(await tail(agent));
+  note('log viewer: lines that came into the open page', median(tails.map(({ rate }) => rate)), 'lines/s');
+  note('log viewer: rows laid out meanwhile, at most', median(tails.map(({ rows }) => rows)), '');
+  note(`log viewer: tasks over 50 ms at ${LINES_PER_SECOND} lines/s`, median(tails.map((one) => one.longTasks)), '');
+  const cpu = median(tails.map(({ longestCpuMs }) => longestCpuMs));
+  note(`log viewer: longest task at ${LINES_PER_SECOND} lines/s, of the processor`, cpu, 'ms');
+  report(
+    `log viewer: longest task at ${LINES_PER_SECOND} lines/s`,
+    median(tails.map(({ longestMs }) => longestMs)),
+    'ms',
+    {
+      atMost: 50,
+    },
+  );
+  if (it.complaints.length > 0) throw new Error(it.complaints.join('\n'));
+} finally {
+  await it.close();
+}
+
+interface Tail extends MainThread {
+  rate: number;
+  rows: number;
+}
+
+/** @returns ms from the start of the navigation until the line stands on the screen */
+async function paintLog(text: string): Promise<number> {
+  const page = await it.context.newPage();
+  await page.addInitScript((newest) => {
+    const isThere = () => {
+      const rows = [...document.querySelectorAll('[role=log] [data-line]')];
+      const row = rows.find((one) => one.textContent?.endsWith(newest))?.getBoundingClientRect();
+      return row !== undefined && row.bottom > 0 && row.top < innerHeight;
+    };
+    const look = () => {
+      if (!isThere()) {
+        requestAnimationFrame(look);
+        return;
+      }
+      // what comes after a frame's callbacks and its paint
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => Object.assign(window, { paintedAt: performance.now() });
+      port2.postMessage(null);
+    };
+    requestAnimationFrame(look);
+  }, text);
+  await page.goto(`${it.server.url}/agents/writer/logs`);
+  const painted = await page.waitForFunction(() => (window as { paintedAt?: number }).paintedAt);
+  const ms = (await painted.jsonValue()) as number;
+  await page.close();
+  return ms;
+}
+
+async function tail(agent: LogWriter): Promise<Tail> {
+  const page = await it.context.newPage();
+  await page.goto(`${it.server.url}/agents/writer/logs`);
+  await live(page);
+  // what belongs to the start of the page is not what is measured
+  await page.evaluate(() => new Promise<void>((resolve) => requestIdleCallback(() => resolve())));
+  let [rate, rows] = [0, 0];
+  const thread = await traceMainThread(page, async () => {
+    rate = await write(agent, async () => {
+      rows = Math.max(rows, await rowsOf(page));
+    });
+  });
+  await page.close();
+  return { ...thread, rate, rows };
+}
+
+/** @returns lines per second that were written */
+async function write(agent: LogWriter, look: () => Promise<void>): Promise<number> {
+  const startedAt = performance.now();
+  const elapsed = () => performance.now() - startedAt;
+  let written = 0;
+  let looked = 0;
+  while (elapsed() < TAILED_MS) {
+    const due = Math.ceil((elapsed() * LINES_PER_SECOND) / 1_000) - written;
+    if (due > 0) await agent.numbered(due, written);
+    written += Math.max(0, due);
+    if (elapsed() - looked > 1_000) {
+      looked = elapsed();
+      await look();
+    }
+    await new Promise((resolve) => setTimeout(resolve, 15));
+  }
+  return (written * 1_000) / elapsed();
+}
+
+function rowsOf(page: Page): Promise<number> {
+  return page.evaluate(() => document.querySelectorAll('[role=log] [data-line]').length);
+}
+
+function median(values: number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
