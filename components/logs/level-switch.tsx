@@ -17,6 +17,10 @@ export function LevelSwitch({ agent }: { agent: AgentSummary }) {
   const isSet = desired === null ? by !== null : desired.level !== null;
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-xs">
+      {/* the same five words also choose what is shown: whose they are must be seen */}
+      <span aria-hidden="true" className="-mr-1 text-ink-3">
+        Runner writes
+      </span>
       <LevelRadios
         asked={wish === null ? level : (wish.level ?? base)}
         written={level}
