@@ -23,6 +23,10 @@ const COOKIE = new RegExp(
   'gi',
 );
 
+/** What a sentence about the header says behind its scheme. Any other word may be what somebody chose for a secret. */
+const SAID_OF_IT =
+  /^(?:auth|authentication|authorization|credentials?|expected|header|invalid|is|missing|not|or|required|scheme|tokens?|was)[.,:;!?)]*$/i;
+
 /** The headers that carry credentials. */
 export function credentialHeaders(text: string, lower: string, spans: SecretSpan[]): void {
   if (lower.includes('authorization')) {
@@ -36,7 +40,8 @@ export function credentialHeaders(text: string, lower: string, spans: SecretSpan
       const values = (name === undefined ? undefined : MANY_VALUES[name]) ?? ONE_VALUE;
       values.lastIndex = start + (scheme?.[0].length ?? 0);
       const value = values.exec(text);
-      if (value === null || isPlaceholder(value[0]) || isWord(value[0])) continue;
+      if (value === null || isPlaceholder(value[0])) continue;
+      if (name === undefined ? isWord(value[0]) : SAID_OF_IT.test(value[0])) continue;
       upTo = value.index + value[0].length;
       spans.push(span(value.index, value[0], name === 'bearer' ? 'bearer-token' : 'authorization'));
     }

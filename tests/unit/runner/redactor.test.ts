@@ -55,6 +55,10 @@ describe('a secret that only its place gives away', () => {
   test('leaves what stands around it', () => {
     const text = (message: string) => redact(message).text;
     expect(text('Authorization: Bearer 8f2k3l4m5n6b7v8c')).toBe('Authorization: Bearer [redacted: bearer-token]');
+    // behind a header's name and scheme stands no prose, so that one that looks like a word goes too
+    expect(text('Authorization: Bearer supersecret')).toBe('Authorization: Bearer [redacted: bearer-token]');
+    expect(text('authorization: Bearer ABCDEFGH')).toBe('authorization: Bearer [redacted: bearer-token]');
+    expect(text('Authorization: Bearer token is missing')).toBe('Authorization: Bearer token is missing');
     expect(text('postgres://app:hunter2@db:5432/app')).toBe('postgres://app:[redacted: url-password]@db:5432/app');
     expect(text('postgres://app:p@ss:w0rd@db/app')).toBe('postgres://app:[redacted: url-password]@db/app');
     expect(text('{"user":"mara","password":"correct horse battery"}')).toBe(
