@@ -228,7 +228,7 @@ test('a task is stopped with two presses, a turn with Esc Esc, and what fails ca
   await card.getByRole('button', { name: 'Press again to stop Nightly build' }).click();
   await card.getByText('Stopping…').waitFor();
   const stop = await runner.next('task.stop');
-  expect(stop.body).toEqual({ taskId: 't1' });
+  expect(stop.body).toEqual({ taskId: 't1', description: 'Nightly build' });
   await runner.acknowledge(stop, 'failed', 'no such task here');
   await card.getByText(/Not stopped: .*no such task here/).waitFor();
   await card.getByRole('button', { name: 'Stop Nightly build' }).click();
