@@ -303,6 +303,8 @@ export const runners = sqliteTable('runners', {
   lostAt: integer('lost_at'),
   /** When its sessions are told of that. Null when they have been, and while there is nothing to tell. */
   tellAt: integer('tell_at'),
+  /** When its process first connected. What was missed before is another's. */
+  cameAt: integer('came_at'),
 });
 
 /** Replies owed, and those that were. */

@@ -21,13 +21,21 @@ const UNDER_WAY = `agent_id = ?1 AND state <> 'done' AND memory->>'$.fold.ended'
   AND (body->>'$.openTurnId' IS NOT NULL OR body->>'$.runningTaskCount' > 0 OR body->>'$.pendingRequestCount' > 0)`;
 const SEEN_AT = `ifnull(memory->>'$.fold.seenAt', last_event_at)`;
 
+interface Missed {
+  /** Nobody is there now. */
+  isAway: boolean;
+  lostAt: number;
+  /** When the process that is there, or was there last, first connected. */
+  cameAt: number;
+}
+
 /**
  * Tells the sessions of one runner that has been missed for long enough: those nobody has spoken of since.
  * @returns whether there was something to do: then call again
  */
 export async function tellAbsence(transaction: WriteTransaction, now: number): Promise<boolean> {
   const { rows } = await transaction.execute({
-    sql: `SELECT r.agent_id, r.alive_until, r.lost_at, a.body->>'$.status.agentGoesOn' AS goes_on
+    sql: `SELECT r.agent_id, r.alive_until, r.lost_at, r.came_at, a.body->>'$.status.agentGoesOn' AS goes_on
           FROM runners AS r LEFT JOIN agents AS a ON a.id = r.agent_id
           WHERE r.tell_at <= ? ORDER BY r.tell_at LIMIT 1`,
     args: [now],
@@ -42,7 +50,8 @@ export async function tellAbsence(transaction: WriteTransaction, now: number): P
     args: [agentId, lostAt + LAST_BREATH_MS],
   });
   if (missed.rows.length === 0) {
-    await settle(transaction, agentId, runner.alive_until === null, now);
+    const cameAt = Number(runner.came_at ?? 0);
+    await settle(transaction, agentId, { isAway: runner.alive_until === null, lostAt, cameAt }, now);
     return true;
   }
   await appendServerEvents(
@@ -60,25 +69,41 @@ export async function tellAbsence(transaction: WriteTransaction, now: number): P
   return true;
 }
 
-/** All are told. Sessions that were spoken of since, while nobody listened for them, are looked at once more. */
-async function settle(transaction: WriteTransaction, agentId: string, isAway: boolean, now: number): Promise<void> {
+/**
+ * All are told. Sessions that were spoken of since, while nobody listened for them, are looked at once more; so are
+ * those of a runner that came and went while there was still to be told of the one before it.
+ */
+async function settle(transaction: WriteTransaction, agentId: string, runner: Missed, now: number): Promise<void> {
+  const { isAway, lostAt, cameAt } = runner;
+  const since = isAway ? now : cameAt - 1;
   const { rows } = await transaction.execute({
-    sql: `SELECT 1 FROM sessions WHERE ${UNDER_WAY} AND memory->>'$.fold.away' IS NULL LIMIT 1`,
-    args: [agentId],
+    sql: `SELECT 1 FROM sessions WHERE ${UNDER_WAY} AND memory->>'$.fold.away' IS NULL
+          AND (?2 OR (?3 > ?4 AND ${SEEN_AT} < ?3)) LIMIT 1`,
+    args: [agentId, isAway ? 1 : 0, cameAt, lostAt],
   });
-  const [lostAt, tellAt] = isAway && rows.length > 0 ? [now, now + RUNNER_GRACE_MS] : [null, null];
+  const isOwed = rows.length > 0;
   await transaction.execute({
     sql: 'UPDATE runners SET lost_at = ifnull(?, lost_at), tell_at = ? WHERE agent_id = ?',
-    args: [lostAt, tellAt, agentId],
+    args: [isOwed ? since : null, isOwed ? since + RUNNER_GRACE_MS : null, agentId],
   });
 }
 
-/** The very process that was missed is there again: it goes on with all it had. */
-export async function tellReturn(transaction: WriteTransaction, agentId: string, now: number): Promise<void> {
+/**
+ * The very process that was missed is there again: it goes on with all it had.
+ *
+ * @param cameAt when it first connected: what was missed until then it never had, and takes up by speaking of it
+ */
+export async function tellReturn(
+  transaction: WriteTransaction,
+  agentId: string,
+  cameAt: number | null,
+  now: number,
+): Promise<void> {
   const { rows } = await transaction.execute({
     sql: `SELECT id, body->>'$.away.since' AS since FROM sessions
-          WHERE agent_id = ? AND state IN ('failed', 'waiting') AND memory->>'$.fold.away' IS NOT NULL`,
-    args: [agentId],
+          WHERE agent_id = ?1 AND state IN ('failed', 'waiting') AND memory->>'$.fold.away' IS NOT NULL
+            AND ifnull(body->>'$.away.since', ?2) >= ifnull(?3, 0)`,
+    args: [agentId, now, cameAt],
   });
   const events = rows.map((row) => {
     const value = { away_since: Number(row.since ?? now) };

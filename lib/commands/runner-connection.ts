@@ -32,6 +32,8 @@ interface RunnerRow extends RunnerRef {
   aliveUntil: number | null;
   lostAt: number | null;
   tellAt: number | null;
+  /** When its process first connected. Null for one that did before that was noted. */
+  cameAt: number | null;
 }
 
 export async function readRunner(transaction: WriteTransaction, agentId: string): Promise<RunnerRow | null> {
@@ -45,6 +47,7 @@ export async function readRunner(transaction: WriteTransaction, agentId: string)
     aliveUntil: numberOrNull(row.alive_until),
     lostAt: numberOrNull(row.lost_at),
     tellAt: numberOrNull(row.tell_at),
+    cameAt: numberOrNull(row.came_at),
   };
 }
 
@@ -67,15 +70,16 @@ export async function connectRunner(
   if (stored !== null && isAlive && isOlder(runner, stored)) return { kind: 'fenced', by: stored };
   const isSame = stored === null || stored.id === runner.id || (isUnnamed(stored) && isUnnamed(runner));
   const { lostAt, tellAt } = absenceOf(stored, isSame, now);
+  const cameAt = (isSame ? stored?.cameAt : null) ?? now;
   await transaction.execute({
-    sql: `INSERT INTO runners (agent_id, runner_id, started_at, stream_id, alive_until, lost_at, tell_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?)
+    sql: `INSERT INTO runners (agent_id, runner_id, started_at, stream_id, alive_until, lost_at, tell_at, came_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
           ON CONFLICT (agent_id) DO UPDATE SET runner_id = excluded.runner_id, started_at = excluded.started_at,
             stream_id = excluded.stream_id, alive_until = excluded.alive_until, lost_at = excluded.lost_at,
-            tell_at = excluded.tell_at`,
-    args: [agentId, columnText(runner.id), runner.startedAt, streamId, now + RUNNER_AWAY_MS, lostAt, tellAt],
+            tell_at = excluded.tell_at, came_at = excluded.came_at`,
+    args: [agentId, columnText(runner.id), runner.startedAt, streamId, now + RUNNER_AWAY_MS, lostAt, tellAt, cameAt],
   });
-  if (isSame) await tellReturn(transaction, agentId, now);
+  if (isSame) await tellReturn(transaction, agentId, stored?.cameAt ?? null, now);
   await changeAgent(transaction, agentId, now, (agent) => ({
     ...agent,
     lastSeenAt: now,
@@ -88,10 +92,18 @@ export async function connectRunner(
 
 /** What is still to be told of who was there before. */
 function absenceOf(before: RunnerRow | null, isSame: boolean, now: number): Pick<RunnerRow, 'lostAt' | 'tellAt'> {
-  if (before === null || (isSame && before.aliveUntil === null)) return { lostAt: null, tellAt: null };
+  if (before === null) return { lostAt: null, tellAt: null };
+  // Back within the grace, it has not gone. Who was there before it has, whatever becomes of its streams.
+  if (isSame && before.aliveUntil === null && !isOfEarlier(before)) return { lostAt: null, tellAt: null };
   if (isSame || (before.aliveUntil === null && before.lostAt !== null)) return before;
   // Another process has come: which sessions it takes up it says by speaking of them. The others are missed.
-  return { lostAt: now, tellAt: now + RUNNER_GRACE_MS };
+  // That was so before it came: what it is missed for itself comes later.
+  return { lostAt: now - 1, tellAt: now + RUNNER_GRACE_MS };
+}
+
+/** What is still to be told is of a process before this one. */
+function isOfEarlier({ lostAt, tellAt, cameAt }: RunnerRow): boolean {
+  return tellAt !== null && lostAt !== null && cameAt !== null && lostAt < cameAt;
 }
 
 /** One that does not say who it is has another id each time it connects. */

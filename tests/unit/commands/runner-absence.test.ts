@@ -182,6 +182,62 @@ describe('a runner that comes back', () => {
     expect(await session('s1')).toMatchObject({ state: 'working', away: null });
   });
 
+  it('as another process whose stream breaks within the grace leaves nothing untold that it does not carry', async () => {
+    await connect();
+    await turnStarts('s1');
+    await turnStarts('s2');
+    await leave();
+    now += 5_000;
+    await connect(AFTER, 'two');
+    await reports({ kind: 'claude' }, 's2');
+    now += 2_000;
+    await leave('two');
+    now += 1_000;
+    await connect(AFTER, 'three');
+    await sweepAt(T0 + RUNNER_GRACE_MS);
+    expect(await session('s1')).toMatchObject({ state: 'failed', away: { since: T0 } });
+    await sweepAt(now + 10 * RUNNER_GRACE_MS);
+    expect(await session('s2')).toMatchObject({ state: 'working', away: null });
+  });
+
+  it('as another process whose stream breaks has only its own sessions back', async () => {
+    await connect();
+    await turnStarts('s1');
+    await turnStarts('s2');
+    await leave();
+    now += 5_000;
+    await connect(AFTER, 'two');
+    await reports({ kind: 'claude' }, 's2');
+    await sweepAt(T0 + RUNNER_GRACE_MS);
+    await leave('two');
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session('s2')).toMatchObject({ state: 'failed' });
+    await connect(AFTER, 'three');
+    expect(await session('s1')).toMatchObject({ state: 'failed', away: { since: T0 } });
+    expect(await session('s2')).toMatchObject({ state: 'working', away: null });
+  });
+
+  it('is missed all the same where each of its successors dies within the grace', async () => {
+    await connect();
+    await turnStarts('s1');
+    await leave();
+    now += 5_000;
+    await connect(AFTER, 'two');
+    await turnStarts('s2');
+    now += 2_000;
+    await leave('two');
+    const diedAt = now;
+    now += 1_000;
+    await connect({ id: 'r3', startedAt: 3_000 }, 'three');
+    for (; now <= diedAt + MOST_MS; now += 1_000) {
+      await write((transaction) => renewRunners(transaction, ['three'], now));
+      await sweep();
+    }
+    expect(await session('s1')).toMatchObject({ state: 'failed' });
+    expect(await session('s2')).toMatchObject({ state: 'failed' });
+    expect(await notices()).toEqual(['runner-away']);
+  });
+
   it('never undoes what the agent said of its own end', async () => {
     await connect();
     await turnStarts();
