@@ -439,19 +439,15 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await message(messageId)).toMatchObject({ delivery: 'queued' });
     });
 
-    test('brings a message from the browser to the runner within 50 ms', async () => {
+    test('brings each message to the runner before the next is typed, in their order, each once', async () => {
       await begun();
       const reader = await runner();
       await upToDate(reader);
-      const took: number[] = [];
+      const typed: string[] = [];
       for (let count = 1; count <= 15; count += 1) {
-        const startedAt = performance.now();
-        const arrived = commands(reader, count).then(() => performance.now() - startedAt);
-        await say(`message ${count}`);
-        took.push(await arrived);
+        typed.push(await say(`message ${count}`));
+        expect((await commands(reader, count)).map((command) => command.id)).toEqual(typed);
       }
-      took.sort((a, b) => a - b);
-      expect(took[7]).toBeLessThan(50);
     });
   });
 }

@@ -8,7 +8,10 @@ import { MemoryLog } from '../support/memory-log';
 
 const visible = (state: Pick<TranscriptState, 'turns'>) => state.turns;
 
-describe('the transcript', () => {
+/** A thousand runs take what they take; on a busy machine several times what they take alone. */
+const LIMIT_MS = 180_000;
+
+describe('the transcript', { timeout: LIMIT_MS }, () => {
   it('folded live equals the one reloaded at the same position, wherever the client came in', () => {
     fc.assert(
       fc.property(arbitraryBatches, fc.nat(12), (batches, cameIn) => {
