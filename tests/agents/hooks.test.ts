@@ -309,6 +309,50 @@ test('a companion killed in mid-run goes on where it was: what happened meanwhil
   expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0, runningTaskCount: 0 });
 });
 
+test('a companion that was dead when the turn ended has its session idle when it is back, nobody typing', async () => {
+  const stage = await terminalStage(server, {
+    turns: [
+      turn(/START/, quick([say('Looking.'), bash('sleep 1', 'Look')]), quick([say('All is well.')])),
+      turn(/NEXT/, quick([say('Reply to the next.')])),
+    ],
+  });
+  const { operator } = stage;
+  stage.type('START');
+  await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+  await stage.killCompanion();
+  await stage.turnsEnded(1);
+  await stage.companion();
+  const [only] = await operator.finished(1);
+  expect(only).toMatchObject({ kind: 'user', state: 'finished' });
+  expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0, owedCount: 0 });
+  stage.type('NEXT');
+  const turns = await operator.finished(2);
+  expect(kinds(turns)).toEqual(['user finished', 'user finished']);
+  expect(talk(turns)).toEqual([['Looking.', 'All is well.'], ['Reply to the next.']]);
+});
+
+test.each([
+  ['finished', 'done', 'had ended its turn', [say('All is well.')]],
+  ['failed', 'failed', 'was in the middle of it', [bash('tail -f /dev/null', 'Look on')]],
+])(
+  'a turn is %s and its session %s, where the agent %s and was killed while its companion was dead',
+  async (turnState, state, _, more) => {
+    const stage = await terminalStage(server, {
+      turns: [turn(/START/, quick([say('Looking.'), bash('sleep 1', 'Look')]), quick(more))],
+    });
+    const { operator } = stage;
+    stage.type('START');
+    await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+    await stage.killCompanion();
+    if (turnState === 'finished') await stage.turnsEnded(1);
+    await stage.killClaude();
+    await stage.companion();
+    const [only] = await operator.finished(1);
+    expect(only).toMatchObject({ kind: 'user', state: turnState });
+    await expect.poll(async () => (await operator.session())?.state).toBe(state);
+  },
+);
+
 test('a companion that is killed leaves its session unseen and not working; watched again, all of it is told', async () => {
   const found =
     'What was found takes the agent longer to say than it takes us to miss its companion, so here it goes on.';

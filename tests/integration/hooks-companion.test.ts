@@ -42,7 +42,8 @@ interface Terminal {
   /** Starts a companion, where none runs. */
   connect(): Promise<void>;
   disconnect(): Promise<void>;
-  hook(event: string, input: Record<string, unknown>): Promise<string>;
+  /** @param pid whose process runs the hook; this one's without it */
+  hook(event: string, input: Record<string, unknown>, pid?: number): Promise<string>;
   /** What the companion itself says is owed. */
   owed(): Promise<unknown>;
 }
@@ -77,10 +78,10 @@ async function terminal(agentId: string = randomUUID()): Promise<Terminal> {
       close = null;
       await closing?.();
     },
-    async hook(event, input) {
+    async hook(event, input, pid = process.pid) {
       const control = await readControlFile(controlFile);
       const headers = { authorization: `Bearer ${control?.secret}` };
-      const response = await fetch(`${control?.url}/hooks/${event}?pid=${process.pid}`, {
+      const response = await fetch(`${control?.url}/hooks/${event}?pid=${pid}`, {
         method: 'POST',
         headers,
         body: JSON.stringify(input),
@@ -124,15 +125,15 @@ async function eventually<Found>(look: () => Promise<Found | null | undefined | 
 }
 
 /** A terminal session in the middle of a turn. */
-async function atWork(agentId?: string) {
+async function atWork(agentId?: string, pid?: number) {
   const one = await terminal(agentId);
   const sessionId = randomUUID();
   const file = join(one.home, `${sessionId}.jsonl`);
   const say = (line: object) => writeLine({ file, text: JSON.stringify({ uuid: randomUUID(), ...line }) });
   const hook = (event: string, more: object = {}) =>
-    one.hook(event, { session_id: sessionId, transcript_path: file, hook_event_name: event, ...more });
-  const assistant = (text: string) =>
-    say({ type: 'assistant', message: { id: `msg_${randomUUID()}`, content: [{ type: 'text', text }] } });
+    one.hook(event, { session_id: sessionId, transcript_path: file, hook_event_name: event, ...more }, pid);
+  const assistant = (text: string, stop_reason: string | null = null) =>
+    say({ type: 'assistant', message: { id: `msg_${randomUUID()}`, stop_reason, content: [{ type: 'text', text }] } });
   const prompt = (text: string) =>
     say({ type: 'user', message: { role: 'user', content: text }, origin: { kind: 'human' } });
   await hook('SessionStart', { source: 'startup' });
@@ -272,6 +273,48 @@ describe('a message from the dashboard', () => {
     });
     expect(said).toContain('runs in a terminal');
     expect(commandId).toBeTruthy();
+  });
+});
+
+describe('a companion that was not there when the turn ended', () => {
+  const session = async (id: string) => ((await read(`/sessions/${id}`)) as { session: SessionSummary }).session;
+  /** A process like the terminal's. */
+  async function process() {
+    const child = spawn('sleep', ['600'], { stdio: 'ignore' });
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    const kill = async () => {
+      child.kill('SIGKILL');
+      await ended;
+    };
+    onTestFinished(kill);
+    return { pid: child.pid as number, kill };
+  }
+
+  test('has its session idle when it is back, without anybody typing', async () => {
+    const { sessionId, assistant, disconnect, connect } = await atWork();
+    await disconnect();
+    assistant('It is built.', 'end_turn');
+    await connect();
+    await eventually(async () => (await session(sessionId)).state === 'idle');
+    const turns = await turnsOf(sessionId);
+    expect(turns.filter(({ kind }) => kind === 'user').map(({ state }) => state)).toEqual(['finished']);
+    expect(texts(turns)).toEqual(['Build it', 'It is built.']);
+  });
+
+  test.each([
+    ['finished', 'done', 'had said its last word', 'end_turn'],
+    ['failed', 'failed', 'was in the middle of something', 'tool_use'],
+  ])('has its turn %s and its session %s, where the agent %s and is gone', async (turnState, state, _, reason) => {
+    const { pid, kill } = await process();
+    const { sessionId, assistant, disconnect, connect } = await atWork(undefined, pid);
+    await disconnect();
+    assistant('It is built.', reason);
+    await kill();
+    await connect();
+    await eventually(async () => (await session(sessionId)).state === state);
+    const turns = await turnsOf(sessionId);
+    expect(turns.filter(({ kind }) => kind === 'user').map((turn) => turn.state)).toEqual([turnState]);
+    expect(texts(turns)).toEqual(['Build it', 'It is built.']);
   });
 });
 

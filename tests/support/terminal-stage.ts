@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { fieldsOf } from '@/lib/adapters/claude/fields';
 import {
   type ClaudeQuery,
   loadClaudeSdk,
@@ -31,6 +32,10 @@ export interface TerminalStage {
   companion(): Promise<void>;
   /** Power off for the companion: no signal handler runs. */
   killCompanion(): Promise<void>;
+  /** Resolves when Claude Code has ended so many turns, whoever else may know of it. */
+  turnsEnded(count: number): Promise<void>;
+  /** Power off for Claude Code and all it runs. */
+  killClaude(): Promise<void>;
   /** Leaves Claude Code. */
   leave(): Promise<void>;
   problems(): string[];
@@ -61,6 +66,11 @@ export async function terminalStage(server: LiveServer, script: ModelScript, per
     await beside?.ended;
   }
 
+  async function killClaude() {
+    for (const { pid } of (await markedProcesses(sessionId)) ?? []) process.kill(pid, 'SIGKILL');
+    await left;
+  }
+
   async function leave() {
     typed.close();
     query?.close();
@@ -70,7 +80,7 @@ export async function terminalStage(server: LiveServer, script: ModelScript, per
   onTestFinished(async () => {
     await leave();
     await killCompanion();
-    for (const { pid } of (await markedProcesses(sessionId)) ?? []) process.kill(pid, 'SIGKILL');
+    await killClaude();
     await remove();
   });
 
@@ -96,7 +106,8 @@ export async function terminalStage(server: LiveServer, script: ModelScript, per
   // The SDK starts the process itself where nobody else does.
   const running = sdk.query({ prompt: typed.messages(), options: options as QueryOptions });
   query = running;
-  left = drain(running);
+  const ended = new Count();
+  left = drain(running, ended);
 
   return {
     cwd,
@@ -106,19 +117,37 @@ export async function terminalStage(server: LiveServer, script: ModelScript, per
     stopTask: (taskId) => running.stopTask(taskId),
     companion,
     killCompanion,
+    turnsEnded: (count) => ended.reach(count),
+    killClaude,
     leave,
     problems,
   };
 }
 
 /** A query ends with an error when it is closed in mid-turn. What went wrong before shows in the transcript. */
-async function drain(query: ClaudeQuery): Promise<void> {
+async function drain(query: ClaudeQuery, ended: Count): Promise<void> {
   try {
-    for await (const _ of query) {
-      // nobody listens here: the dashboard has the hooks only
-    }
+    // Nobody else listens here: the dashboard has the hooks only.
+    for await (const message of query) if (fieldsOf(message).type === 'result') ended.add();
   } catch {
     // closed
+  }
+}
+
+class Count {
+  #count = 0;
+  #waiting: { count: number; resolve: () => void }[] = [];
+
+  add(): void {
+    this.#count += 1;
+    for (const { count, resolve } of this.#waiting) if (count <= this.#count) resolve();
+  }
+
+  reach(count: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#count >= count) resolve();
+      else this.#waiting.push({ count, resolve });
+    });
   }
 }
 

@@ -2,6 +2,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type AdapterOutput, ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
 import { contentText } from './stand-in';
+import { isStopFeedback } from './stop-feedback';
 import { notificationsIn, TranscriptTasks } from './transcript-tasks';
 
 /**
@@ -43,6 +44,11 @@ export class TranscriptAdapter {
 
   get openRunId(): string | null {
     return this.#openRunId;
+  }
+
+  /** The agent has ended its turn in its own words, or the model API has: what is to come is its stop hook. */
+  get hasSaidLastWord(): boolean {
+    return this.#openRunId !== null && this.#saidLastWord;
   }
 
   /** Subagents in the background, whose own transcripts are worth reading: those that run, and those that have run. */
@@ -118,6 +124,7 @@ export class TranscriptAdapter {
       .filter((block) => block.type === 'tool_result');
     if (results.length > 0) return this.#toolResults(line, results, agentId, at);
     if (agentId !== null) return this.#readAs(line, at);
+    if (isStopFeedback(line)) this.#saidLastWord = false;
     const text = contentText(content);
     if (text.startsWith('[Request interrupted')) {
       const stopped = { subtype: 'error_during_execution', is_error: true, terminal_reason: 'aborted_streaming' };
@@ -139,7 +146,7 @@ export class TranscriptAdapter {
     }
     if (contentText(content) === '' && listOf(content).length === 0) return [];
     if (textOf(line.agentId) === null) {
-      this.#saidLastWord = fieldsOf(line.message).stop_reason === 'end_turn';
+      this.#saidLastWord = fieldsOf(line.message).stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
     }
     if (line.isApiErrorMessage === true) this.#apiError = contentText(content);

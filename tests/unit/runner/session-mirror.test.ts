@@ -5,6 +5,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type MirrorState, newMirrorState, parseMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
 import { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
 import { readOn } from '@/lib/runner/sources/hooks/tail-file';
+import { birthOf } from '@/lib/runner/sources/hooks/terminal-process';
 import { tempDir } from '../../support/temp-dir';
 import { readTerminalRecording, type TerminalStep, writeLine } from '../../support/terminal-recording';
 
@@ -238,17 +239,109 @@ describe('what no line says', () => {
     expect(mirror.openRunId).toBe('run-u2');
   });
 
-  describe('a session that is left while its stop hook is on its way', () => {
-    const answer = (text: string, uuid: string, stop_reason: string | null = 'end_turn') => ({
-      type: 'assistant',
-      uuid,
-      message: { id: `m-${uuid}`, stop_reason, content: [{ type: 'text', text }] },
-    });
-    const write = (line: object) => writeLine({ file: mainFile(firstSession()), text: JSON.stringify(line) });
-    const said = (events: AgUiEvent[]) => events.flatMap(({ delta }) => (delta === undefined ? [] : [delta]));
-    const ends = (events: AgUiEvent[]) =>
-      events.flatMap(({ type, name }) => (type.startsWith('RUN_') ? [type] : name === 'session:ended' ? [name] : []));
+  const answer = (text: string, uuid: string, stop_reason: string | null = 'end_turn') => ({
+    type: 'assistant',
+    uuid,
+    message: { id: `m-${uuid}`, stop_reason, content: [{ type: 'text', text }] },
+  });
+  const write = (line: object) => writeLine({ file: mainFile(firstSession()), text: JSON.stringify(line) });
+  const said = (events: AgUiEvent[]) => events.flatMap(({ delta }) => (delta === undefined ? [] : [delta]));
+  const ends = (events: AgUiEvent[]) =>
+    events.flatMap(({ type, name }) => (type.startsWith('RUN_') ? [type] : name === 'session:ended' ? [name] : []));
 
+  describe('a turn whose stop hook nobody heard', () => {
+    /** A mirror that is killed in mid-turn; `line` is written while nobody looks, or just before. */
+    async function recalled(line: object, isRead: boolean): Promise<Followed> {
+      const { mirror, events, state } = follow(firstSession());
+      write(prompt);
+      if (isRead) write(line);
+      await mirror.step();
+      if (!isRead) write(line);
+      now += 3_600_000;
+      const after = follow(firstSession(), state(), events);
+      await after.mirror.step();
+      return after;
+    }
+
+    test.each([
+      ['while nobody looked', false],
+      ['before the mirror was killed', true],
+    ])('is over once the transcript stands still, where the last word was said %s', async (_when, isRead) => {
+      const { mirror, events } = await recalled(answer('Done.', 'a1'), isRead);
+      // The hook may be on its way, and hold the agent.
+      now += 4_900;
+      await mirror.step();
+      expect(mirror.isBusy).toBe(true);
+      now += 200;
+      await mirror.step();
+      expect(said(events)).toEqual(['Go', 'Done.']);
+      expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
+      expect(mirror.isBusy).toBe(false);
+      now += 60_000;
+      await mirror.step();
+      expect(ends(events)).toHaveLength(2);
+    });
+
+    test('has failed, where the model API failed it', async () => {
+      const failure = { ...answer('API Error: 529', 'a1', 'stop_sequence'), isApiErrorMessage: true };
+      const { mirror, events } = await recalled(failure, false);
+      now += 5_100;
+      await mirror.step();
+      expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_ERROR']);
+      expect(events.at(-1)).toMatchObject({ code: 'api_error' });
+    });
+
+    test.each([
+      ['the agent is in the middle of something', answer('I look.', 'a1', 'tool_use')],
+      ['a word is no last one', answer('I look', 'a1', null)],
+    ])('goes on, where %s', async (_what, line) => {
+      const { mirror, events } = await recalled(line, false);
+      now += 600_000;
+      await mirror.step();
+      expect(ends(events)).toEqual(['RUN_STARTED']);
+      expect(mirror.isBusy).toBe(true);
+    });
+
+    test('goes on, where a stop hook holds the agent', async () => {
+      const { mirror, events } = await recalled(answer('Done.', 'a1'), false);
+      const held = { role: 'user', content: 'Stop hook feedback:\nRun the tests first.' };
+      write({ type: 'user', uuid: 'f1', isMeta: true, message: held });
+      await mirror.step();
+      now += 600_000;
+      await mirror.step();
+      expect(ends(events)).toEqual(['RUN_STARTED']);
+      write(answer('They pass.', 'a2'));
+      await mirror.step();
+      now += 5_100;
+      await mirror.step();
+      expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
+    });
+
+    test('goes on, where ours is about to hold the agent and the transcript does not say so yet', async () => {
+      const { mirror, events } = await recalled(answer('Done.', 'a1'), false);
+      mirror.offer(['m1']);
+      now += 60_000;
+      await mirror.step();
+      expect(ends(events)).toEqual(['RUN_STARTED']);
+      // It was killed with its answer.
+      now += 11_000;
+      await mirror.step();
+      expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
+    });
+  });
+
+  test('whose process it is survives the mirror', async () => {
+    const { mirror, state } = follow(firstSession());
+    write(prompt);
+    mirror.heard(process.pid, null);
+    await mirror.step();
+    expect(follow(firstSession(), state()).mirror.process).toEqual({
+      pid: process.pid,
+      birth: await birthOf(process.pid),
+    });
+  });
+
+  describe('a session that is left while its stop hook is on its way', () => {
     test('has finished its turn, when the hook comes behind the end', async () => {
       const { mirror, events } = follow(firstSession());
       write(prompt);

@@ -23,6 +23,7 @@ import { routeHook } from './hook-router';
 import { MessageInbox } from './message-inbox';
 import { type MirrorState, parseMirrorState } from './mirror-state';
 import { SessionMirror } from './session-mirror';
+import { isGone } from './terminal-process';
 
 /**
  * The process beside interactive sessions of Claude Code: their hooks call it, it follows their transcripts.
@@ -127,7 +128,8 @@ export class Companion {
     });
     this.#owed.start();
     this.#commands.start();
-    this.#timers = [setInterval(() => this.#look(), LOOK_MS), setInterval(() => this.#lookForDead(), ALIVE_MS)];
+    this.#timers = [setInterval(() => this.#look(), LOOK_MS), setInterval(() => void this.#lookForDead(), ALIVE_MS)];
+    void this.#lookForDead();
     logger.redactor.learn(this.#control.secret);
     this.#log.info(`hooks find this companion at ${this.#control.url}`);
   }
@@ -250,10 +252,12 @@ export class Companion {
     for (const mirror of this.#mirrors.values()) if (!mirror.isStill) void mirror.step();
   }
 
-  #lookForDead(): void {
-    for (const mirror of this.#mirrors.values()) {
-      if (mirror.hasEnded || mirror.pid === null || isAlive(mirror.pid)) continue;
-      mirror.end('the terminal’s process is gone');
+  async #lookForDead(): Promise<void> {
+    for (const mirror of [...this.#mirrors.values()]) {
+      const { process, hasEnded } = mirror;
+      if (hasEnded || process === null || !(await isGone(process))) continue;
+      // A hook may have told of another process in the meantime.
+      if (mirror.process === process) mirror.end('the terminal’s process is gone');
     }
   }
 
@@ -274,8 +278,8 @@ export class Companion {
       sessions: followed.length,
     };
     const records = followed.map((mirror): OutgoingRecord => {
-      const { sessionId, selfReport, openRunId, pid, tasks, requests } = mirror;
-      const agent = { state: 'running', pid, exitCode: null };
+      const { sessionId, selfReport, openRunId, tasks, requests } = mirror;
+      const agent = { state: 'running', pid: mirror.process?.pid ?? null, exitCode: null };
       const status = { ...common, process: agent, state: selfReport, openTurnId: openRunId, tasks, requests };
       return { kind: 'status', agentId, sessionId, occurredAt: Date.now(), status };
     });
@@ -297,12 +301,3 @@ const ELSEWHERE: Record<Exclude<Command['type'], 'message' | 'log-level.set'>, s
   'permission.decision': 'it asks for permission there, and only there can it be answered',
   'question.answer': 'its questions are answered there',
 };
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}

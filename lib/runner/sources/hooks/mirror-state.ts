@@ -1,5 +1,6 @@
 import { fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/adapters/claude/fields';
 import type { TailPlace } from './tail-file';
+import type { TerminalProcess } from './terminal-process';
 
 /** How far a session has been mirrored: the cursor that is stored with the events it gave. JSON. */
 export interface MirrorState {
@@ -19,10 +20,24 @@ export interface MirrorState {
   asks: { tool: string; input: unknown }[];
   /** Messages put before the agent in the open turn. */
   handed: string[];
+  /** Whose hooks have called. Null before the first, and where it is not known. */
+  process: TerminalProcess | null;
 }
 
 export function newMirrorState(file: string): MirrorState {
-  return { file, main: null, subagents: {}, last: null, open: false, ending: null, ended: false, asks: [], handed: [] };
+  const [open, ended] = [false, false];
+  return {
+    file,
+    main: null,
+    subagents: {},
+    last: null,
+    open,
+    ending: null,
+    ended,
+    asks: [],
+    handed: [],
+    process: null,
+  };
 }
 
 /** @returns null for what no mirror has written */
@@ -53,7 +68,14 @@ export function parseMirrorState(text: string): MirrorState | null {
     ended: fields.ended === true,
     asks,
     handed: textsOf(fields.handed),
+    process: processOf(fields.process),
   };
+}
+
+function processOf(value: unknown): TerminalProcess | null {
+  const { pid, birth } = fieldsOf(value);
+  const known = numberOf(pid);
+  return known === null ? null : { pid: known, birth: textOf(birth) };
 }
 
 function placeOf(value: unknown): TailPlace | null {

@@ -1,11 +1,13 @@
-import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
 import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
+import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { lineKey } from './line-key';
 import { type MirrorState, newMirrorState } from './mirror-state';
 import { readOn, type TailPlace } from './tail-file';
+import { birthOf, type TerminalProcess } from './terminal-process';
 
 /**
  * One session of an interactive Claude Code, mirrored from its transcript.
@@ -33,8 +35,13 @@ const STILL_MS = 1_500;
 const LAST_WORDS_MS = { still: 500, most: 3_000 };
 /** What a session writes this long after it has ended is nobody's any more. */
 const LATE_MS = 10_000;
-/** `busy` without an open turn, for this long: the hook that would have said idle was killed. */
+/**
+ * For this long `busy` without an open turn, or nothing behind a turn's last word: the hook that would have said idle
+ * was killed, or nobody was there to hear it. Ours takes 2 s at most.
+ */
 const STUCK_MS = 5_000;
+/** How long what a stop hook answered may take to reach the transcript: other people's hooks run beside it. */
+const HELD_MS = 70_000;
 
 export type SelfReport = 'starting' | 'busy' | 'idle' | 'compacting';
 
@@ -55,7 +62,6 @@ export class SessionMirror {
   #offered: string[] = [];
   /** Answered by a turn that finished: owed no more, whatever the snapshot still says. */
   readonly #answered = new Set<string>();
-  #pid: number | null = null;
   #work: Promise<void>;
 
   constructor(options: SessionMirrorOptions) {
@@ -87,8 +93,9 @@ export class SessionMirror {
     return this.#state.ended && (this.#ended === null || this.#now() - this.#ended.at >= LATE_MS);
   }
 
-  get pid(): number | null {
-    return this.#pid;
+  /** Of the agent, as the last hook told. */
+  get process(): TerminalProcess | null {
+    return this.#state.process;
   }
 
   get selfReport(): SelfReport {
@@ -125,11 +132,21 @@ export class SessionMirror {
 
   /** A hook of this session ran. */
   heard(pid: number | null, file: string | null): void {
-    if (pid !== null) this.#pid = pid;
+    if (pid !== null && pid !== this.#state.process?.pid) this.#state.process = { pid, birth: null };
+    if (pid !== null) this.#do(() => this.#isOf(pid));
     if (file !== null && file !== this.#state.file) {
       this.#options.log('info', `the transcript of ${this.sessionId} is ${file} now`);
       this.#state.file = file;
     }
+  }
+
+  /** Looked up while the hook waits, so it is there. The same pid may be another process than it was. */
+  async #isOf(pid: number): Promise<void> {
+    const birth = await birthOf(pid);
+    const { process } = this.#state;
+    if (process?.pid !== pid || process.birth === birth) return;
+    this.#state.process = { pid, birth };
+    this.#tell([], true);
   }
 
   began(): void {
@@ -198,8 +215,14 @@ export class SessionMirror {
       this.#failure = null;
       this.#tell(failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(failure, now));
     }
+    const stillFor = now - Math.max(this.#selfReportAt, this.#lastLineAt);
+    if (this.#adapter.hasSaidLastWord && stillFor >= (this.#offered.length > 0 ? HELD_MS : STUCK_MS)) {
+      this.#options.log('info', `session ${this.sessionId} has said its last word, and its stop hook was not heard`);
+      this.report('idle');
+      this.#tell(this.#adapter.stopped(now));
+    }
     const stuck = this.#selfReport === 'busy' && this.#adapter.openRunId === null;
-    if (stuck && now - Math.max(this.#selfReportAt, this.#lastLineAt) >= STUCK_MS) {
+    if (stuck && stillFor >= STUCK_MS) {
       this.#options.log('warn', `session ${this.sessionId} said busy and does nothing: it is held to be idle`);
       this.report('idle');
       this.#dropOffer();
@@ -263,14 +286,14 @@ export class SessionMirror {
       return [];
     }
     const fields = fieldsOf(line);
-    const key = textOf(fields.uuid) ?? hashOf(text);
+    const key = lineKey(fields, text);
     if (this.#seen.has(key)) return [];
     this.#seen.add(key);
     // The id of what was typed while a turn ran is that of its place in the queue.
     const source = textOf(fieldsOf(fields.attachment).source_uuid);
     if (source !== null) this.#seen.add(source);
     this.#state.last = key;
-    if (this.#offered.length > 0 && isFeedback(fields)) this.#handOver();
+    if (this.#offered.length > 0 && isStopFeedback(fields)) this.#handOver();
     return this.#adapter.read(line, key, this.#now());
   }
 
@@ -368,18 +391,8 @@ export class SessionMirror {
 
 function keyOf(text: string): string {
   try {
-    return textOf(fieldsOf(JSON.parse(text)).uuid) ?? hashOf(text);
+    return lineKey(JSON.parse(text), text);
   } catch {
     return '';
   }
-}
-
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
-}
-
-/** What a stop hook that holds the agent leaves in the transcript. */
-function isFeedback(line: Record<string, unknown>): boolean {
-  const { content } = fieldsOf(line.message);
-  return line.type === 'user' && line.isMeta === true && `${content}`.startsWith('Stop hook feedback:');
 }

@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+/**
+ * The process of an interactive agent, as it is known beyond the companion's own life.
+ *
+ * Failure: a pid is given to another process sooner or later, and in a container that starts anew at once. So a process
+ * is known by its birth as well, where the system tells; where it does not, one that has its pid counts as the same.
+ */
+export interface TerminalProcess {
+  pid: number;
+  /** When it was started, in the system's own words. Null where it does not say. */
+  birth: string | null;
+}
+
+const run = promisify(execFile);
+
+/** @returns null for a process that is not there, and where the system does not tell */
+export async function birthOf(pid: number): Promise<string | null> {
+  try {
+    if (process.platform === 'linux') {
+      const [boot, stat] = await Promise.all([
+        readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+        readFile(`/proc/${pid}/stat`, 'utf8'),
+      ]);
+      // the name in parentheses may hold anything, also parentheses
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      // Dead, and nobody has asked what became of it: it is not the one that was born.
+      return fields[0] === 'Z' ? 'dead' : `${boot.trim()}/${fields[19]}`;
+    }
+    if (process.platform === 'win32') return null;
+    const { stdout } = await run('ps', ['-o', 'lstart=', '-p', `${pid}`], { env: { ...process.env, LC_ALL: 'C' } });
+    return stdout.trim() || null;
+  } catch {
+    return null;
+  }
+}
+
+export async function isGone({ pid, birth }: TerminalProcess): Promise<boolean> {
+  if (!isAlive(pid)) return true;
+  const now = birth === null ? null : await birthOf(pid);
+  return now !== null && now !== birth;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
