@@ -130,14 +130,16 @@ export class TurnPlacer {
     }
     const { entry } = placement;
     const waiting = this.#places.userMessages.find((message) => message.id === id);
-    if (this.#places.awaitsMessage && waiting === undefined) {
+    const isQueued = interludeOf(entry.event).delivery === 'queued';
+    // What is still on its way to the agent is not what its turn began with.
+    if (this.#places.awaitsMessage && waiting === undefined && !isQueued) {
       this.#takeIn(placement, id);
       return;
     }
     const turnId = waiting?.turnId ?? this.#standAlone(placement);
     placement.turnId = turnId;
     const places = this.#change();
-    const queued = interludeOf(entry.event).delivery === 'queued' ? { queued: true as const } : {};
+    const queued = isQueued ? { queued: true as const } : {};
     if (waiting === undefined)
       places.userMessages = remember(places.userMessages, {
         id,
@@ -146,7 +148,7 @@ export class TurnPlacer {
         position: entry.position,
         ...queued,
       });
-    else if (waiting.queued && !queued.queued) this.#arrived(waiting);
+    else if (waiting.queued && !isQueued) this.#arrived(waiting);
     this.#setHome('text', id, { turnId, position: entry.position, role: 'user', streaming: null });
   }
 

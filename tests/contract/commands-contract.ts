@@ -193,6 +193,15 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await agent()).toMatchObject({ connection: 'connected', runnerId: 'r1' });
     });
 
+    test('delivers what is asked in a turn that has said nothing yet', async () => {
+      await send({ type: 'RUN_STARTED', threadId: id, runId: 'r' });
+      const sent = [await say('one'), await say('two'), await say('three')];
+      expect(await message(sent[0] as string)).toMatchObject({ delivery: 'queued' });
+      const reader = await runner('?runner=r1&startedAt=1');
+      await upToDate(reader);
+      expect(commandsOf(reader).map((command) => command.id)).toEqual(sent);
+    });
+
     test('resumes behind the last command the runner has, and holds nothing back for a new runner', async () => {
       await begun();
       await say('one');

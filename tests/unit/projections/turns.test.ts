@@ -237,6 +237,12 @@ describe('an agent that speaks plain AG-UI', () => {
     expect(log.page().turns.map((turn) => turn.userMessageIds)).toEqual([['u1'], ['u2']]);
   });
 
+  it('leaves a message that waits to be delivered to the run that reads it, though nobody has been answered yet', () => {
+    const typed = says('u1', 'Hello?', 'user', { metadata: { interlude: { delivery: 'queued' } } });
+    const log = told(runStarts('r1'), typed, says('m1', 'Busy'), runEnds('r1'));
+    expect(turnsOf(log)).toEqual({ 'user r1 finished': ['assistant: Busy'], 'none none:5 finished': ['user: Hello?'] });
+  });
+
   it('leaves a message that comes after the answer began to the next run', () => {
     const log = told(
       [{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }],
