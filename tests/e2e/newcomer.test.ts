@@ -1,13 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startCli } from '../support/cli';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import { type CliRun, startCli } from '../support/cli';
 import { isFocused, live } from '../support/transcript-page';
 import { type Visit, visit } from '../support/visit';
 
 let it: Visit;
+let demo: CliRun | null = null;
 beforeAll(async () => {
   it = await visit({ signedIn: false });
 });
-afterAll(() => it.close());
+afterAll(async () => {
+  demo?.process.kill('SIGINT');
+  await demo?.ended;
+  await it.close();
+});
 
 test('a visitor without a sign-in is told how to get one, and a pasted token leads to where they wanted to go', async () => {
   const page = await it.open('/agents');
@@ -46,33 +52,70 @@ test('in the demo sessions appear by themselves, and within ten seconds a task e
   const page = await it.open(`/sign-in?token=${it.server.token}`);
   const nav = page.getByRole('navigation', { name: 'Sessions' });
   await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
-  const demo = startCli(['demo'], {
+  demo = startCli(['demo'], {
     INTERLUDE_DATA_DIR: it.server.dataDir,
     INTERLUDE_TOKEN: it.server.token,
     INTERLUDE_URL: it.server.url,
   });
-  try {
-    await nav.getByRole('link').first().waitFor();
-    const appearedAt = performance.now();
-    await expect.poll(() => nav.getByRole('link').count()).toBeGreaterThanOrEqual(6);
+  await nav.getByRole('link').first().waitFor();
+  const appearedAt = performance.now();
+  await expect.poll(() => nav.getByRole('link').count()).toBeGreaterThanOrEqual(6);
 
-    const woken = nav.getByRole('link').filter({ hasText: 'Woke by itself' }).first();
-    await woken.click({ timeout: 10_000 });
-    const turn = page.getByRole('article', { name: /^Between-run turn: woken by .+ \(\w+(, exit \d+)?\)/ }).last();
-    await turn.waitFor();
-    expect(performance.now() - appearedAt).toBeLessThan(10_000);
+  const woken = nav.getByRole('link').filter({ hasText: 'Woke by itself' }).first();
+  await woken.click({ timeout: 10_000 });
+  const turn = page.getByRole('article', { name: /^Between-run turn: woken by .+ \(\w+(, exit \d+)?\)/ }).last();
+  await turn.waitFor();
+  expect(performance.now() - appearedAt).toBeLessThan(10_000);
 
-    const toCard = turn.locator('header').getByRole('link').first();
-    const description = (await toCard.textContent()) ?? '';
-    await toCard.click();
-    const card = page.getByRole('group', { name: new RegExp(`^Task ${escaped(description)}: `) }).first();
-    await expect.poll(() => isFocused(card)).toBe(true);
-    await card.getByRole('link', { name: 'Woke the agent' }).click();
-    await expect.poll(() => isFocused(turn)).toBe(true);
-  } finally {
-    demo.process.kill('SIGINT');
-    await demo.ended;
-  }
+  const toCard = turn.locator('header').getByRole('link').first();
+  const description = (await toCard.textContent()) ?? '';
+  await toCard.click();
+  const card = page.getByRole('group', { name: new RegExp(`^Task ${escaped(description)}: `) }).first();
+  await expect.poll(() => isFocused(card)).toBe(true);
+  await card.getByRole('link', { name: 'Woke the agent' }).click();
+  await expect.poll(() => isFocused(turn)).toBe(true);
+  await page.close();
+});
+
+test('an agent of the demo has a log, and turned to debug it says more', async () => {
+  const page = await it.open('/agents/checkout-service/logs');
+  const log = page.getByRole('log', { name: 'Agent log' });
+  await log.getByText(/plays the recording test-run as session checkout-service-/).waitFor();
+  await log
+    .getByText(/turn began: answers a message$/)
+    .first()
+    .waitFor();
+  await log
+    .getByText(/task \w+ “.+” \w+, exit \d+ after [\d.]+ s$/)
+    .first()
+    .waitFor();
+  expect(await log.getByText(/tells of/).count()).toBe(0);
+  await page.getByRole('radiogroup', { name: 'Runner log level' }).getByRole('radio', { name: 'debug' }).click();
+  await log.getByText(/info → debug/).waitFor();
+  // what it hands over, or how it is, should it rest just then
+  await log
+    .getByText(/tells of|status: /)
+    .first()
+    .waitFor();
+  await page.close();
+});
+
+test('what a recording can not do it refuses with the reason, and when the demo is stopped nothing says that it works', async () => {
+  const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
+  const working = async () => (await sessions()).filter(({ state }) => state === 'working' || state === 'waiting');
+  const [one] = await working();
+  const page = await it.open(`/sessions/${one?.id}`);
+  await live(page);
+  await page.getByRole('textbox', { name: /message/i }).fill('are you there?');
+  await page.keyboard.press('Enter');
+  await page
+    .getByText(/this agent replays a recording: nobody reads what it is sent/)
+    .first()
+    .waitFor();
+  demo?.process.kill('SIGINT');
+  expect((await demo?.ended)?.exitCode).toBe(130);
+  await expect.poll(working, { timeout: 30_000 }).toEqual([]);
+  await page.close();
 });
 
 test('no page had anything to complain about', () => {

@@ -31,6 +31,17 @@ function eventsOf(sessionId: string): EventRecord[] {
   );
 }
 
+/** Every session that was written to. */
+function sessionsOf(): Set<string> {
+  return new Set(server.ledger.records.flatMap(({ sessionId }) => (typeof sessionId === 'string' ? [sessionId] : [])));
+}
+
+function linesOf(agentId: string): string[] {
+  return server.ledger.records.flatMap((record) =>
+    record.kind === 'log' && record.agentId === agentId ? [String(record.log.message)] : [],
+  );
+}
+
 /** The events without what a second run may well have otherwise: times, and the session they stand in. */
 function contentOf(sessionId: string): string[] {
   return eventsOf(sessionId).map(({ event }) => {
@@ -61,16 +72,32 @@ describe('replay', () => {
   test('without a name each finished replay is a session of its own and leaves no file behind', async () => {
     await replay();
     await replay();
-    const sessions = new Set(server.ledger.records.map((record) => record.sessionId));
+    const sessions = sessionsOf();
     expect(sessions.size).toBe(2);
     expect([...sessions].every((id) => String(id).startsWith('test-run-'))).toBe(true);
     expect(readdirSync(join(dataDir, 'outboxes'))).toEqual([]);
   });
 
+  test('its agent has a log: what is played, each turn and each task, once, also when it is gone on with', async () => {
+    server.behaviour = () => ({ kind: 'answer', ...refusal(401, 'unauthenticated', {}) });
+    await replay('--session', 's1', '--agent', 'a1');
+    server.behaviour = () => ({ kind: 'none' });
+    expect((await replay('--session', 's1', '--agent', 'a1')).exitCode).toBe(0);
+    const lines = linesOf('a1');
+    expect(lines[0]).toBe('plays the recording test-run as session s1');
+    const count = (beginning: string) => lines.filter((line) => line.startsWith(beginning)).length;
+    expect([count('turn began: answers'), count('turn began: woken by the end of task'), count('turn ended')]).toEqual([
+      1, 2, 3,
+    ]);
+    expect(lines.some((line) => /^task \w+ “.+” (completed|failed), exit \d+ after \d/.test(line))).toBe(true);
+    const turn = server.ledger.records.find((record) => record.kind === 'log' && record.log.component === 'turns');
+    expect(turn?.occurredAt).toBe(eventsOf('s1').find(({ event }) => event.type === 'RUN_STARTED')?.occurredAt);
+  });
+
   test('two at once are two sessions', async () => {
     const ends = await Promise.all([replay(), replay()]);
     expect(ends.map((end) => end.exitCode)).toEqual([0, 0]);
-    const [one, other] = [...new Set(server.ledger.records.map((record) => String(record.sessionId)))];
+    const [one, other] = [...sessionsOf()];
     expect(eventsOf(one ?? '')).toHaveLength(eventsOf(other ?? '').length);
   });
 
@@ -111,7 +138,7 @@ describe('replay', () => {
     run.process.kill('SIGINT');
     expect(await run.ended).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('goes on from here') });
     expect((await replay()).exitCode).toBe(0);
-    expect(new Set(server.ledger.records.map((record) => record.sessionId)).size).toBe(1);
+    expect(sessionsOf().size).toBe(1);
   });
 
   test('finds a local server and its token by itself', async () => {

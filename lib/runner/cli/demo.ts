@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { runDemoAgent } from '@/lib/runner/demo/demo-agent';
 import { FLEET } from '@/lib/runner/demo/fleet';
 import { Rota } from '@/lib/runner/demo/rota';
+import { Redactor } from '@/lib/runner/logger/redactor';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { readRecording } from '@/lib/runner/replay/recording';
@@ -34,7 +35,8 @@ export async function demo(argv: string[], env: Record<string, string | undefine
   // It may have died before we listened.
   if (process.connected === false) stop.abort();
   const ends = AbortSignal.any([signal, stop.signal]);
-  const endpoint = serverEndpoint(server, env);
+  const redactor = new Redactor();
+  const endpoint = serverEndpoint(server, env, (token) => redactor.learn(token));
   const telling = new TroubleLine();
   try {
     const agents = await Promise.all(
@@ -46,18 +48,23 @@ export async function demo(argv: string[], env: Record<string, string | undefine
       })),
     );
     const outboxDir = join(dataDir(env), 'outboxes');
+    const logDir = join(dataDir(env), 'logs');
     const rota = new Rota(agents.length, LEAST_AT_WORK);
     const playing = agents.map(async (one) => {
       try {
-        await runDemoAgent({
+        const trouble = await runDemoAgent({
           ...one,
           rota,
           outboxDir,
+          logDir,
+          logLevel: env.INTERLUDE_LOG_LEVEL,
+          redactor,
           endpoint,
           speed,
           signal: ends,
           onStatus: (it) => telling.status(one.agent.agentId, it),
         });
+        if (trouble !== null) throw new CliError(EXIT.failed, `${one.agent.agentId}: ${trouble}`);
       } catch (error) {
         stop.abort();
         throw error;

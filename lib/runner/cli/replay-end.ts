@@ -8,6 +8,8 @@ export interface ReplayOutcome {
   waiting: number;
   /** Records that were acknowledged in this run, quarantined ones included. */
   acknowledged: number;
+  /** How many of them are lines of the log: they are the agent's, and taken whatever becomes of the session. */
+  logLines: number;
   quarantined: number;
   /** Why the first of them was quarantined. */
   quarantineReason: string | null;
@@ -15,7 +17,7 @@ export interface ReplayOutcome {
 
 /** @returns the one line to fail with, or null when the session is there to be looked at */
 export function replayFailure(outcome: ReplayOutcome): string | null {
-  const { url, trouble, waiting, acknowledged, quarantined, quarantineReason } = outcome;
+  const { url, trouble, waiting, acknowledged, logLines, quarantined, quarantineReason } = outcome;
   if (waiting > 0 || trouble !== null) {
     const kept = `${waiting} records are kept in the outbox, and the same command sends them`;
     if (trouble === null) return `${url} did not acknowledge everything (${kept})`;
@@ -23,7 +25,7 @@ export function replayFailure(outcome: ReplayOutcome): string | null {
     return `${url}: ${trouble.message} (${kept})`;
   }
   // The agent's arrival is taken whatever becomes of its events.
-  if (quarantined > 0 && quarantined >= acknowledged - 1) {
+  if (quarantined > 0 && quarantined >= acknowledged - logLines - 1) {
     return `${url} put every record into quarantine: ${quarantineReason}; name another --session or --agent`;
   }
   return null;

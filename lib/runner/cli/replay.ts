@@ -2,7 +2,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { EventJournal } from '@/lib/runner/logger/event-journal';
+import type { Logger } from '@/lib/runner/logger/logger';
+import { createOutboxLogger } from '@/lib/runner/logger/outbox-logger';
+import { Redactor } from '@/lib/runner/logger/redactor';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import type { Outbox } from '@/lib/runner/outbox/outbox';
 import { play } from '@/lib/runner/replay/player';
 import { readRecording } from '@/lib/runner/replay/recording';
 import { openReplayOutbox, type ReplayOutbox, replayCursor } from '@/lib/runner/replay/replay-outbox';
@@ -43,7 +48,8 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
   const agentId = options.agent ?? `replay-${recording.name}`.slice(0, MAX_ID_LENGTH);
   const giveUp = new AbortController();
   const { signal, release } = interruptSignal();
-  const endpoint = serverEndpoint(options, env);
+  const redactor = new Redactor();
+  const endpoint = serverEndpoint(options, env, (token) => redactor.learn(token));
   const progress = new ReplayProgress(recording.lines.length, endpoint);
   const place = {
     recording,
@@ -54,6 +60,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
   };
   const rejected: IngestAnswer['rejected'] = [];
   let opened: ReplayOutbox;
+  let logger: Logger | null = null;
   try {
     opened = await openReplayOutbox(place, {
       endpoint,
@@ -65,7 +72,10 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
       onNotice: (notice) => {
         // said once, at the end, with how many they were
         if (notice.kind === 'quarantined') rejected.push(...notice.rejected);
-        else progress.notice(notice);
+        else {
+          progress.notice(notice);
+          logger?.child('outbox').log(notice.level, notice.message);
+        }
       },
     });
   } catch (error) {
@@ -75,6 +85,16 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
     throw error;
   }
   const { outbox, sessionId, line, forget } = opened;
+  const dir = join(dataDir(env), 'logs');
+  let logLines = 0;
+  const counting: Pick<Outbox, 'enqueue'> = {
+    enqueue: (records) => {
+      logLines += 1;
+      return outbox.enqueue(records);
+    },
+  };
+  logger = createOutboxLogger({ agentId, dir, level: env.INTERLUDE_LOG_LEVEL, redactor }, counting);
+  const log = logger.child('replay');
   const acknowledgedBefore = outbox.status.lastSeq - outbox.status.waiting;
   const ends = AbortSignal.any([signal, giveUp.signal]);
   try {
@@ -83,6 +103,8 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
       return EXIT.done;
     }
     outbox.kick();
+    const begins = line === 0 ? 'plays' : `goes on at line ${line + 1} of`;
+    if (line < recording.lines.length) log.info(`${begins} the recording ${recording.name} as session ${sessionId}`);
     if (line === 0) await outbox.enqueue(arrival(agentId, sessionId), replayCursor(sessionId, 0));
     await play({
       recording,
@@ -94,13 +116,16 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
       signal: ends,
       cursor: (next) => replayCursor(sessionId, next),
       onLine: (next) => progress.line(next),
+      journal: new EventJournal(logger, 'recording'),
     });
+    log.info(ends.aborted ? 'stopped; the same command goes on from here' : 'the recording is at its end');
     if (!ends.aborted) await outbox.settled(AbortSignal.any([ends, progress.unreachableFor(PATIENCE_MS)]));
     return await finish();
   } finally {
     progress.end();
     release();
     await outbox.stop();
+    logger.close();
   }
 
   async function finish(): Promise<ExitCode> {
@@ -115,7 +140,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
     const acknowledged = lastSeq - waiting - acknowledgedBefore;
     const quarantineReason = rejected[0]?.message ?? null;
     const quarantined = rejected.length;
-    const failure = replayFailure({ url, trouble, waiting, acknowledged, quarantined, quarantineReason });
+    const failure = replayFailure({ url, trouble, waiting, acknowledged, logLines, quarantined, quarantineReason });
     if (waiting === 0 && trouble === null) await forget();
     if (failure !== null) throw new CliError(EXIT.failed, failure);
     if (quarantined > 0) {

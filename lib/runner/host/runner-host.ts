@@ -5,6 +5,7 @@ import { controlPath } from '@/lib/runner/control-port/control-file';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
 import { hookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
+import { EventJournal } from '@/lib/runner/logger/event-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import type { Logger } from '@/lib/runner/logger/logger';
@@ -75,10 +76,11 @@ export class RunnerHost {
       onError: (message) => logger.child('obligations').debug(message),
     });
     const said = logger.child(options.kind);
+    const journal = new EventJournal(logger, options.kind);
     this.#source = options.openSource({
       sessionId,
       emit: (events, cursors) => {
-        said.debug(`tells of ${counted(events.map(({ event }) => event.type))}`);
+        journal.tell(events);
         void this.#sink.accept(
           events.map(
             ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
@@ -230,11 +232,4 @@ export class RunnerHost {
     this.#log.error(reason);
     this.#options.onOver(reason);
   }
-}
-
-/** `2 TEXT_MESSAGE_CONTENT, RUN_FINISHED` */
-function counted(names: readonly string[]): string {
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return [...counts].map(([name, count]) => (count === 1 ? name : `${count} ${name}`)).join(', ');
 }

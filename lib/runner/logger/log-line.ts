@@ -2,7 +2,10 @@ import { stripVTControlCharacters } from 'node:util';
 import type { LogLevel, LogRecord } from '@/lib/protocol/envelope';
 
 /** What a line may carry besides its text. */
-export type LogAbout = Pick<LogRecord['log'], 'insight' | 'marker'>;
+export interface LogAbout extends Pick<LogRecord['log'], 'insight' | 'marker'> {
+  /** When it was (epoch milliseconds), where that is not now. */
+  at?: number;
+}
 
 export interface LogEntry extends LogAbout {
   /** Epoch milliseconds. */

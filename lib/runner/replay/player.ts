@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
 import { feedRecordingLine } from '@/lib/adapters/claude/recording';
+import type { EventJournal } from '@/lib/runner/logger/event-journal';
 import type { Outbox, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Recording } from './recording';
 
@@ -27,6 +28,8 @@ export interface Playback {
   /** The cursor to store once everything before `line` is handed over. */
   cursor: (line: number) => { name: string; value: string };
   onLine?: (line: number) => void;
+  /** Told of what is handed over, in the tick in which it is. */
+  journal?: EventJournal;
 }
 
 /** @returns whether it came to the end, rather than to the signal */
@@ -45,7 +48,11 @@ export async function play(playback: Playback): Promise<boolean> {
     // A recording that was cut off ends with its process, or the session would look alive for ever.
     const isLast = at === lines.length - 1;
     if (isLast) outputs.push(...adapter.ended(now, { reason: 'the recording ends here' }));
-    if (at < fromLine) continue;
+    if (at < fromLine) {
+      playback.journal?.learn(outputs);
+      continue;
+    }
+    playback.journal?.tell(outputs);
     const records = outputs.map(
       ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
     );

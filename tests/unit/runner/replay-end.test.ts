@@ -7,6 +7,7 @@ const fine: ReplayOutcome = {
   trouble: null,
   waiting: 0,
   acknowledged: 40,
+  logLines: 0,
   quarantined: 0,
   quarantineReason: null,
 };
@@ -35,6 +36,9 @@ describe('what a replay fails with', () => {
       expect(replayFailure({ ...fine, quarantined, quarantineReason: 'why' })).toContain('every record');
     }
     expect(replayFailure({ ...fine, quarantined: 38, quarantineReason: 'why' })).toBeNull();
+    expect(replayFailure({ ...fine, quarantined: 29, logLines: 10, quarantineReason: 'why' })).toContain(
+      'every record',
+    );
     expect(replayFailure(fine)).toBeNull();
   });
 });
