@@ -67,7 +67,8 @@ describe('hook entries', () => {
     expect(withoutHooks(text)).toBe(text);
   });
 
-  test('leave every byte as it was, whatever a file holds', () => {
+  // Hundreds of files, each parsed dozens of times: a machine that is busy takes several times what it takes alone.
+  test('leave every byte as it was, whatever a file holds', { timeout: 120_000 }, () => {
     const key = fc.oneof(fc.constantFrom('hooks', 'model', 'Stop', '__proto__', 'a "b"'), fc.string());
     const settings = fc
       .tuple(
