@@ -35,7 +35,8 @@ export function compileLogRegex(source: string): RegexOutcome {
     compiled = RE2JS.compile(source, RE2JS.MULTILINE);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    return refused(text.replace(/^error parsing regexp: /, ''));
+    // quoted without the flag that was set for it
+    return refused(text.replace(/^error parsing regexp: /, '').replace('`(?m)', '`'));
   }
   const size = compiled.programSize();
   if (size > MAX_REGEX_PROGRAM) {
