@@ -155,6 +155,8 @@ function describeRemoved(
 ): string {
   const number = (value: number) => value.toLocaleString('en', { maximumFractionDigits: 1 });
   const size = bytes < MIB ? `${number(bytes / 1024)} KiB` : `${number(bytes / MIB)} MiB`;
-  const kept = `${number(maxAgeMs / DAY_MS)} days and ${number(maxBytes / MIB)} MiB`;
+  const limit = (value: number) =>
+    value < 1 ? value.toLocaleString('en', { maximumSignificantDigits: 2 }) : number(value);
+  const kept = `${limit(maxAgeMs / DAY_MS)} days and ${limit(maxBytes / MIB)} MiB`;
   return `${number(lines)} older ${lines === 1 ? 'line' : 'lines'} (${size}) removed: this log keeps ${kept}`;
 }

@@ -60,6 +60,17 @@ describe('the keeper of the logs', () => {
     ]);
   });
 
+  test('says what is kept, however little that is', async () => {
+    const retention = { maxAgeMs: DAY_MS / 100, maxBytes: 1024 };
+    const small = new LogKeeper({ database: target.database, now: () => now }, retention);
+    await new LineWriter(target, 'a').write([{ message: 'x'.repeat(1000) }, { message: 'y'.repeat(1000) }]);
+    vi.useRealTimers();
+    await small.removeOld();
+    const { rows } = await target.database.reader.execute('SELECT message FROM log_lines WHERE marker IS NOT NULL');
+    expect(rows[0]?.message).toBe('1 older line (1 KiB) removed: this log keeps 0.01 days and 0.00098 MiB');
+    small.close();
+  });
+
   test('stops with its server, and leaves no timer behind', async () => {
     keeper.keep();
     await new LineWriter(target, 'a').write(lines(100));
