@@ -44,7 +44,9 @@ export function paramsFromQuery({ level, components, text, isRegex, from, to }: 
   const params = new URLSearchParams();
   if (level !== null && level !== LOG_LEVELS[0]) params.set('level', level);
   for (const component of components) params.append('component', component);
-  if (text !== '') params.set(isRegex ? 'regex' : 'q', text);
+  // that it is to be a regex is said before there is one
+  if (isRegex) params.set('regex', text);
+  else if (text !== '') params.set('q', text);
   if (from !== null) params.set('from', String(from));
   if (to !== null) params.set('to', String(to));
   return params;
@@ -64,7 +66,7 @@ export function withoutText(query: LogQuery): LogQuery {
 
 /** Whether lines may be left out. */
 export function narrows(query: LogQuery): boolean {
-  return paramsFromQuery(query).size > 0;
+  return paramsFromQuery(query.text === '' ? withoutText(query) : query).size > 0;
 }
 
 export function filterOf(query: LogQuery, regex: LogRegex | null): LogFilter {

@@ -171,6 +171,7 @@ describe('a query', () => {
     EVERYTHING,
     { ...EVERYTHING, level: 'warn', components: ['a b', 'ü&c'], text: 'x "y z"' },
     { ...EVERYTHING, text: '^a+(b|c)$', isRegex: true, from: 5, to: 1_795_170_167_743 },
+    { ...EVERYTHING, isRegex: true },
   ])('is the same after a way through an address: %j', (query) => {
     expect(queryFromParams(new URLSearchParams(paramsFromQuery(query).toString()))).toEqual(query);
   });
