@@ -66,7 +66,10 @@ export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): 
     if (sessionId !== null) sessionIds.add(sessionId);
     if (!judgement.taken) continue;
     const { record } = judgement;
-    if (record.kind === 'lost' && sessionId === null) allProducerSessions = true;
+    if (record.kind === 'lost' && sessionId === null) {
+      allProducerSessions = true;
+      openSessionsOf.add(record.agentId);
+    }
     if (record.kind === 'log') {
       const { insight } = record.log;
       logAgentIds.add(record.agentId);

@@ -281,12 +281,16 @@ class BatchDraft {
     return session;
   }
 
-  /** Where a loss without a session may have been: everywhere this outbox has written for the agent. */
+  /**
+   * Where a loss without a session may have been: everywhere this outbox has written for the agent. One that has written
+   * nowhere speaks for another, which could not be read any more: then wherever the agent is not done.
+   */
   #sessionsOf(agentId: string): SessionBatch[] {
     const ids = new Set([...this.#state.producerSessionIds, ...this.#sessions.keys()]);
-    return [...ids]
+    const own = [...ids]
       .map((id) => this.#session(id))
-      .filter((session) => session !== null && session.agentId === agentId) as SessionBatch[];
+      .filter((session): session is SessionBatch => session?.agentId === agentId);
+    return own.length > 0 ? own : this.#openSessionsOf(agentId);
   }
 
   /**

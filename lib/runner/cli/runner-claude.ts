@@ -8,6 +8,7 @@ import { claimOutbox, type RunnerOutbox } from '@/lib/runner/host/claim-outbox';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { type ClaudeMemory, readInHand, readMemories, recall } from '@/lib/runner/sources/claude/claude-memory';
 import {
@@ -64,6 +65,8 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
   const redactor = new Redactor();
   const endpoint = serverEndpoint(options, env, (token) => redactor.learn(token));
   let host: RunnerHost | null = null;
+  // An outbox that is found damaged says so before there is a log to write it to.
+  const early: OutboxNotice[] = [];
   const trouble = new TroubleLine();
   const claimed = await claimOutbox({
     folder: join(home, 'outboxes'),
@@ -79,7 +82,7 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
       trouble.status(status);
       host?.outboxChanged(status);
     },
-    onNotice: (notice) => host?.outboxNotice(notice),
+    onNotice: (notice) => (host === null ? early.push(notice) : host.outboxNotice(notice)),
   });
   const { outbox, agentId } = claimed;
   const logger = createLogger({
@@ -125,6 +128,7 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
     });
     outbox.kick();
     await host.start();
+    for (const notice of early) host.outboxNotice(notice);
     // Whoever follows the address finds the session, unless there is nobody to show it.
     await withDeadline(ARRIVAL_MS, ends, (until) => outbox.settled(until));
     const { url } = await endpoint();

@@ -6,6 +6,7 @@ import { controlPath, readControlFile } from '@/lib/runner/control-port/control-
 import { fileNameOf } from '@/lib/runner/logger/log-name';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { Companion } from '@/lib/runner/sources/hooks/companion';
@@ -43,6 +44,8 @@ export async function runnerHooks(argv: string[], env: Environment): Promise<Exi
   const agentId = options.agent ?? `terminals@${hostname().split('.')[0]}`;
   const controlFile = controlPath(home, env.INTERLUDE_CONTROL_NAME ?? HOOKS_CONTROL);
   let companion: Companion | null = null;
+  // An outbox that is found damaged says so before there is a log to write it to.
+  const early: OutboxNotice[] = [];
   let troubled = false;
   const onStatus = ({ trouble, state }: OutboxStatus) => {
     if (state === 'stopped' || (trouble !== null) === troubled) return;
@@ -57,7 +60,7 @@ export async function runnerHooks(argv: string[], env: Environment): Promise<Exi
     agentId,
     endpoint,
     onStatus,
-    onNotice: (notice) => companion?.outboxNotice(notice),
+    onNotice: (notice) => (companion === null ? early.push(notice) : companion.outboxNotice(notice)),
   }).catch((error) => {
     if (!(error instanceof OutboxLockedError)) throw error;
     throw new CliError(EXIT.failed, `${agentId} is at work already, as process ${error.pid}; stop that one first`);
@@ -95,6 +98,7 @@ export async function runnerHooks(argv: string[], env: Environment): Promise<Exi
       },
     });
     await companion.start();
+    for (const notice of early) companion.outboxNotice(notice);
     say(`${agentId} follows the terminals of this machine; Ctrl-C ends it`);
     await fired(AbortSignal.any([signal, over.signal]));
     const { waiting } = await companion.close(FLUSH_MS);

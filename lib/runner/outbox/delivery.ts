@@ -22,7 +22,7 @@ export type HeldCause = 'unavailable' | 'unauthorized' | 'refused' | 'storage';
 /** What a person should know of. */
 export type OutboxNotice =
   | { level: 'fatal'; kind: 'poisoned'; seq: number; message: string }
-  | { level: 'error'; kind: 'corrupt'; file: string; message: string }
+  | { level: 'error'; kind: 'corrupt'; file: string; count: number; message: string }
   | { level: 'error'; kind: 'lost-by-server'; count: number; message: string }
   | { level: 'error'; kind: 'rewound'; message: string }
   | { level: 'error'; kind: 'dropped'; count: number; message: string }

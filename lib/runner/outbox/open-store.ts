@@ -20,6 +20,9 @@ export interface StorePlace {
   onNotice?: (notice: OutboxNotice) => void;
 }
 
+/** Nobody can tell how many records a damaged file held: at least one is declared. */
+const UNKNOWN_COUNT = 1;
+
 const CORRUPT = ['SQLITE_CORRUPT', 'SQLITE_NOTADB'];
 
 export async function openStore(place: StorePlace): Promise<OutboxStore> {
@@ -41,7 +44,7 @@ export async function replaceCorrupt(
   const now = clock.now();
   const aside = await setAside(file, now);
   const store = await OutboxStore.open(file, { producerId: was.id, epoch: Math.max(now, was.epoch + 1) }, bound);
-  const body = lostBody({ agentId, occurredAt: now }, 1, 'outbox-corrupt');
+  const body = lostBody({ agentId, occurredAt: now }, UNKNOWN_COUNT, 'outbox-corrupt');
   const bytes = Buffer.byteLength(body);
   await store.append(
     [{ candidates: [{ kind: 'lost', agentId, sessionId: undefined, occurredAt: now, body, bytes }] }],
@@ -52,6 +55,7 @@ export async function replaceCorrupt(
     level: 'error',
     kind: 'corrupt',
     file: aside,
+    count: UNKNOWN_COUNT,
     message: `the outbox was damaged (${reason}); it is kept as ${aside}`,
   });
   return store;

@@ -160,6 +160,16 @@ describe('a loss', () => {
     expect(await agent()).toMatchObject({ lostCount: 3 });
   });
 
+  it('that an outbox without a past declares stands in every session of its agent that is not done', async () => {
+    await ingest(target, [marker(1), marker(2, { sessionId: 's2' })]);
+    const done = { type: 'CUSTOM', name: 'session:ended', value: { exitCode: 0 } };
+    await ingest(target, [record(3, { sessionId: 's2', event: done })]);
+    await ingest(target, [lost(1, { sessionId: undefined }), marker(2, { sessionId: 's3' })], 1, 'in-its-place');
+    expect(await session()).toMatchObject({ lostCount: 3 });
+    expect(await session('s2')).toMatchObject({ lostCount: 0 });
+    expect(await agent()).toMatchObject({ lostCount: 3 });
+  });
+
   it('in a session that nobody has written to makes it known', async () => {
     await ingest(target, [lost(1)]);
     expect(await session()).toMatchObject({ agentId: 'a1', lostCount: 3 });
