@@ -5,6 +5,8 @@ import { searchesText } from '@/lib/projections/log-filter';
 import { LOG_LEVELS } from '@/lib/protocol/envelope';
 import { isPosition, type Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
+import { FirstLines } from './first-lines';
+import type { FirstLog } from './first-log';
 import { LogEmpty } from './log-empty';
 import { LogList, type LogListHandle, type LogSpan } from './log-list';
 import { EVERYTHING, narrows, withoutText } from './log-query';
@@ -22,6 +24,8 @@ export interface AgentLogProps {
   span?: LogSpan | null;
   /** A line was chosen, by click or by key. */
   onLineClick?: (line: LogLine) => void;
+  /** The newest page, where the server sent it along. */
+  first?: FirstLog | null;
   /** Beside something else: its query is not in the address, its keys work only while it has the focus. */
   compact?: boolean;
   /** Whether whoever opened it goes on in it: the focus, if it is on what is around it, goes to the lines. */
@@ -29,7 +33,8 @@ export interface AgentLogProps {
 }
 
 /** An agent's log: live, searched, filtered. */
-export function AgentLog({ agentId, span = null, onLineClick, compact = false, takesFocus = false }: AgentLogProps) {
+export function AgentLog(props: AgentLogProps) {
+  const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false } = props;
   const settings = useLogSettings();
   const [query, setQuery] = useLogQuery(!compact);
   const [follows, setFollows] = useState(span === null);
@@ -70,7 +75,7 @@ export function AgentLog({ agentId, span = null, onLineClick, compact = false, t
 
   const isSearched = query.text.trim() !== '';
   const dims = isSearched && settings.dims;
-  const shown = useReading(agentId, isPlaced ? (dims ? withoutText(query) : query) : null, place);
+  const shown = useReading(agentId, isPlaced ? (dims ? withoutText(query) : query) : null, place, first);
   const found = useReading(agentId, isPlaced && dims ? query : null, () => ({ kind: 'newest' }));
   const matches = dims ? found.store : isSearched ? shown.store : null;
   const hits = useHits(matches, target, (position) => {
@@ -151,7 +156,7 @@ export function AgentLog({ agentId, span = null, onLineClick, compact = false, t
         onFollow={follow}
         compact={compact}
       />
-      {isThere && (
+      {isThere ? (
         <LogList
           key={store.id}
           ref={list}
@@ -167,8 +172,10 @@ export function AgentLog({ agentId, span = null, onLineClick, compact = false, t
           onContext={narrows(store.query) ? onContext : null}
           hasLinks={!compact}
         />
+      ) : (
+        first !== null && <FirstLines first={first} />
       )}
-      <LogEmpty store={store} query={query} onQuery={setQuery} />
+      {(first === null || store !== null) && <LogEmpty store={store} query={query} onQuery={setQuery} />}
     </div>
   );
 }

@@ -45,12 +45,10 @@ export interface BufferLimits {
   tail: number;
 }
 
-export const BUFFER_LIMITS: BufferLimits = { lines: 20_000, chars: 32 * 1024 * 1024, margin: 2_000, tail: 1_000 };
+export const BUFFER_LIMITS: BufferLimits = { lines: 1_000_000, chars: 256 * 1024 * 1024, margin: 2_000, tail: 1_000 };
 
-/** When it is over its limits, this much of them stays. */
-const KEPT_SHARE = 0.8;
-/** Let go at once. */
-const SLICE = 1_000;
+/** When it is over its limits, this much of them stays: cuts are few, and each is short. */
+const KEPT_SHARE = 0.97;
 
 /**
  * The lines of a log that a page holds: segments in order, gaps between them.
@@ -219,20 +217,20 @@ export class LogBuffer {
    */
   trim(anchor: Position | null): void {
     const { lines, chars } = this.#limits;
-    if (!this.#isOver(lines, chars)) return;
-    while (this.#isOver(lines * KEPT_SHARE, chars * KEPT_SHARE)) {
+    if (this.lineCount <= lines && this.#chars <= chars) return;
+    const surplus = { lines: this.lineCount - lines * KEPT_SHARE, chars: this.#chars - chars * KEPT_SHARE };
+    while (surplus.lines > 0 || surplus.chars > 0) {
       const victim = this.#victim(anchor);
       if (victim === null) return;
-      this.#drop(...victim);
+      this.#drop(victim, surplus);
     }
   }
 
-  #isOver(lines: number, chars: number): boolean {
-    return this.lineCount > lines || this.#segments.reduce((sum, segment) => sum + segment.chars, 0) > chars;
+  get #chars(): number {
+    return this.#segments.reduce((sum, segment) => sum + segment.chars, 0);
   }
 
-  /** @returns segment, first line and the one after the last */
-  #victim(anchor: Position | null): [number, number, number] | null {
+  #victim(anchor: Position | null): Victim | null {
     const { margin, tail } = this.#limits;
     const lastNumber = this.#segments.length - 1;
     const keptOf = (number: number) => (number === lastNumber ? tail : 0);
@@ -240,14 +238,14 @@ export class LogBuffer {
     for (let number = lastNumber; number >= place.number; number--) {
       const length = (this.#segments[number] as Segment).lines.length;
       const end = length - keptOf(number);
-      const begin = Math.max(number === place.number ? place.at + margin : 0, end - SLICE);
-      if (begin < end) return [number, begin, end];
+      const begin = number === place.number ? place.at + margin : 0;
+      if (begin < end) return { number, begin, end, newestFirst: true };
     }
     for (let number = 0; number <= place.number; number++) {
       const length = (this.#segments[number] as Segment).lines.length;
       const kept = number === place.number ? place.at - margin : length;
-      const end = Math.min(SLICE, kept, length - keptOf(number));
-      if (end > 0) return [number, 0, end];
+      const end = Math.min(kept, length - keptOf(number));
+      if (end > 0) return { number, begin: 0, end, newestFirst: false };
     }
     return null;
   }
@@ -261,16 +259,37 @@ export class LogBuffer {
     return { number: this.#segments.length - 1, at: Number.MAX_SAFE_INTEGER };
   }
 
-  #drop(number: number, begin: number, end: number): void {
-    const { from, to, open, lines, skipped } = this.#segments[number] as Segment;
-    const [head, rest] = [lines.slice(0, begin), lines.slice(end)];
-    const kept: Segment[] = [];
-    const [headEnd, restBegin] = [head.at(-1), rest[0]];
-    if (headEnd) kept.push({ ...segmentOf({ from, to: headEnd.position, open, lines: head }), skipped: true });
-    if (restBegin) kept.push({ ...segmentOf({ from: restBegin.position, to, lines: rest }), skipped });
-    this.#segments.splice(number, 1, ...kept);
+  /** Cuts as much of the victim as there is too much, at once: each cut moves what is after it. */
+  #drop({ number, begin, end, newestFirst }: Victim, surplus: { lines: number; chars: number }): void {
+    const segment = this.#segments[number] as Segment;
+    const { lines, to, skipped } = segment;
+    let dropped = 0;
+    let chars = 0;
+    while (dropped < end - begin && (surplus.lines > 0 || surplus.chars > 0)) {
+      const { message } = lines[newestFirst ? end - 1 - dropped : begin + dropped] as LogLine;
+      dropped += 1;
+      chars += message.length;
+      surplus.lines -= 1;
+      surplus.chars -= message.length;
+    }
+    const [from, until] = newestFirst ? [end - dropped, end] : [begin, begin + dropped];
+    const rest = from === 0 ? null : lines.splice(until);
+    lines.splice(from, dropped);
+    segment.chars -= chars;
     const above = this.#segments[number - 1];
-    if (!headEnd && above) above.skipped = true;
+    if (rest === null) {
+      const first = lines[0];
+      if (first === undefined) this.#segments.splice(number, 1);
+      else Object.assign(segment, { from: first.position, open: false });
+      if (above) above.skipped = true;
+      return;
+    }
+    const restChars = charsOf(rest);
+    Object.assign(segment, { to: lines.at(-1)?.position, chars: segment.chars - restChars, skipped: true });
+    const first = rest[0];
+    if (first === undefined) return;
+    const below = { from: first.position, to, open: false, lines: rest, chars: restChars, skipped };
+    this.#segments.splice(number + 1, 0, below);
   }
 
   #gapAfter(number: number): Gap {
@@ -285,34 +304,73 @@ export class LogBuffer {
   }
 }
 
+/** A stretch of a segment's lines that may go, up to `end`. */
+interface Victim {
+  number: number;
+  begin: number;
+  end: number;
+  /** Which end of it is the farther from the reader. */
+  newestFirst: boolean;
+}
+
 /** What `before` has to say to get what is older. */
 function beginOf({ from, to, open, lines }: Segment): Position {
   return open ? (lines[0]?.position ?? to) : from;
 }
 
 function segmentOf({ from, to, open = false, lines }: Run): Segment {
-  const chars = lines.reduce((sum, { message }) => sum + message.length, 0);
-  return { from, to, open, lines, chars, skipped: false };
+  return { from, to, open, lines, chars: charsOf(lines), skipped: false };
 }
 
-/** One segment of all that touch. `touched` is in order. */
+function charsOf(lines: readonly LogLine[]): number {
+  return lines.reduce((sum, { message }) => sum + message.length, 0);
+}
+
+/** One segment of all that touch. `touched` is in order; what is held may be long, a page is not. */
 function joined(run: Segment, touched: readonly Segment[]): Segment {
   const [first, last] = [touched[0], touched.at(-1)];
   if (!first || !last) return run;
   const earliest = comparePositions(first.from, run.from) < 0 ? first : run;
   const latest = comparePositions(last.to, run.to) > 0 ? last : run;
+  const { from, open } = earliest;
+  let { lines, chars } = first;
+  for (const segment of touched.slice(1)) ({ lines, chars } = merged({ lines, chars }, segment));
+  ({ lines, chars } = merged({ lines, chars }, run));
+  return { from, to: latest.to, open, lines, chars, skipped: latest === last && last.skipped };
+}
+
+type Lines = Pick<Segment, 'lines' | 'chars'>;
+
+/** Both in order, each line once. Where they overlap, only those of the long one that are in the way are looked at. */
+function merged(one: Lines, other: Lines): Lines {
+  const [long, short] = one.lines.length >= other.lines.length ? [one, other] : [other, one];
+  const [head, tail] = [short.lines[0], short.lines.at(-1)];
+  if (!head || !tail) return long;
+  const begin = firstWhere(long.lines, ({ position }) => comparePositions(position, head.position) >= 0);
+  const end = firstWhere(long.lines, ({ position }) => comparePositions(position, tail.position) > 0);
+  const overlap = long.lines.slice(begin, end);
+  const between = overlap.length === 0 ? short.lines : zipped(overlap, short.lines);
+  const chars = long.chars + charsOf(between) - charsOf(overlap);
+  if (end === long.lines.length) {
+    long.lines.length = begin;
+    for (const line of between) long.lines.push(line);
+    return { lines: long.lines, chars };
+  }
+  const lines = long.lines.slice(0, begin).concat(between, end === 0 ? long.lines : long.lines.slice(end));
+  return { lines, chars };
+}
+
+function zipped(held: readonly LogLine[], others: readonly LogLine[]): LogLine[] {
   const lines: LogLine[] = [];
   let [left, right] = [0, 0];
-  const held = touched.length === 1 ? first.lines : touched.flatMap((segment) => segment.lines);
-  while (left < held.length || right < run.lines.length) {
-    const [mine, theirs] = [held[left], run.lines[right]];
+  while (left < held.length || right < others.length) {
+    const [mine, theirs] = [held[left], others[right]];
     const order = !mine ? 1 : !theirs ? -1 : comparePositions(mine.position, theirs.position);
     lines.push((order <= 0 ? mine : theirs) as LogLine);
     if (order <= 0) left += 1;
     if (order >= 0) right += 1;
   }
-  const { from, open } = earliest;
-  return { ...segmentOf({ from, to: latest.to, open, lines }), skipped: latest === last && last.skipped };
+  return lines;
 }
 
 function firstWhere(lines: readonly LogLine[], reached: (line: LogLine) => boolean): number {

@@ -1,6 +1,5 @@
 'use client';
 
-import { clsx } from 'clsx';
 import { type Ref, useEffect, useImperativeHandle, useRef, useState, useSyncExternalStore } from 'react';
 import type { LogFilter } from '@/lib/projections/log-filter';
 import { matchesText } from '@/lib/projections/log-filter';
@@ -44,6 +43,9 @@ export interface LogListProps {
   hasLinks: boolean;
 }
 
+export const SCROLLER =
+  '@container min-h-0 flex-1 overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none]';
+
 const NONE: ReadonlySet<Position> = new Set();
 
 /** The lines: only those near the reader are laid out, and nothing moves under their eyes. */
@@ -53,16 +55,16 @@ export function LogList(props: LogListProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [unfolded, setUnfolded] = useState(NONE);
   const { buffer } = store;
-  const virtualizer = useLogRows(store, version, scroller, follows);
-  const fill = useLogFill({ store, version, virtualizer, scroller, follows });
-  const reveal = useReveal({ store, version, virtualizer, scroller, onFollow });
+  const { items, begin, heightPx, measure, places } = useLogRows(store, version, scroller, follows);
+  const [firstRow, lastRow] = [begin + (items[0]?.index ?? 0), begin + (items.at(-1)?.index ?? 0)];
+  const fill = useLogFill({ store, version, places, firstRow, lastRow, scroller, follows });
+  const reveal = useReveal({ store, version, places, scroller, onFollow });
   useFollow(scroller, onFollow);
 
-  const rows = virtualizer.getVirtualItems();
   // What must be let go of is far from what is seen.
-  const firstSeen = rows.find(({ index }) => buffer.lineAt(index) !== null);
   useEffect(() => {
-    store.anchor = follows || !firstSeen ? null : (buffer.lineAt(firstSeen.index)?.position ?? null);
+    const line = buffer.lineAt(firstRow) ?? buffer.lineAt(firstRow + 1);
+    store.anchor = follows ? null : (line?.position ?? null);
   });
 
   const [unfold] = useState(() => (line: LogLine) => {
@@ -94,52 +96,49 @@ export function LogList(props: LogListProps) {
         onCopy={(event) => copyLines(event, buffer)}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
         tabIndex={0}
-        className="@container min-h-0 flex-1 overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none]"
+        className={SCROLLER}
       >
-        <div ref={virtualizer.containerRef} className="relative">
+        <div style={{ height: heightPx }} className="relative">
           <LogTop store={store} />
-          {rows.map(({ key, index }) => {
-            const row = buffer.rowAt(index);
-            if (row === null) return null;
-            return (
-              <div
-                key={key}
-                data-index={index}
-                ref={virtualizer.measureElement}
-                className={clsx('absolute inset-x-0 top-0')}
-              >
-                {row.kind === 'gap' ? (
-                  <GapRow
-                    gap={row.gap}
-                    isLoading={store.isLoading(row.gap)}
-                    error={store.errorOf(row.gap)}
-                    onFill={(button) => fill(row.gap, button)}
-                  />
-                ) : row.line.marker ? (
-                  <MarkerRow
-                    line={{ ...row.line, marker: row.line.marker }}
-                    style={settings}
-                    isTarget={row.line.position === target}
-                  />
-                ) : (
-                  <LogRow
-                    line={row.line}
-                    settings={settings}
-                    search={search}
-                    isDim={search !== null && settings.dims && !matchesText(search, row.line.message)}
-                    isCursor={row.line.position === cursor}
-                    isTarget={row.line.position === target}
-                    isInSpan={span !== null && row.line.occurredAt >= span.from && row.line.occurredAt <= span.to}
-                    isUnfolded={unfolded.has(row.line.position)}
-                    onLine={onLine}
-                    onUnfold={unfold}
-                    onContext={onContext}
-                    hasLinks={hasLinks}
-                  />
-                )}
-              </div>
-            );
-          })}
+          <div style={{ top: items[0]?.start }} className="absolute inset-x-0">
+            {items.map(({ key, index }) => {
+              const row = buffer.rowAt(begin + index);
+              if (row === null) return null;
+              return (
+                <div key={key} ref={measure} data-index={index} data-row={begin + index}>
+                  {row.kind === 'gap' ? (
+                    <GapRow
+                      gap={row.gap}
+                      isLoading={store.isLoading(row.gap)}
+                      error={store.errorOf(row.gap)}
+                      onFill={(button) => fill(row.gap, button)}
+                    />
+                  ) : row.line.marker ? (
+                    <MarkerRow
+                      line={{ ...row.line, marker: row.line.marker }}
+                      style={settings}
+                      isTarget={row.line.position === target}
+                    />
+                  ) : (
+                    <LogRow
+                      line={row.line}
+                      settings={settings}
+                      search={search}
+                      isDim={search !== null && settings.dims && !matchesText(search, row.line.message)}
+                      isCursor={row.line.position === cursor}
+                      isTarget={row.line.position === target}
+                      isInSpan={span !== null && row.line.occurredAt >= span.from && row.line.occurredAt <= span.to}
+                      isUnfolded={unfolded.has(row.line.position)}
+                      onLine={onLine}
+                      onUnfold={unfold}
+                      onContext={onContext}
+                      hasLinks={hasLinks}
+                    />
+                  )}
+                </div>
+              );
+            })}
+          </div>
         </div>
         <LogEnd store={store} />
       </div>

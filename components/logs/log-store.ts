@@ -3,14 +3,15 @@ import type { RowFrame } from '@/components/live/row-frame';
 import { type LogFilter, matchesLine } from '@/lib/projections/log-filter';
 import { ORIGIN, type Position } from '@/lib/protocol/position';
 import type { LogExtent, LogLine, LogPage } from '@/lib/protocol/read-models';
+import { limitsOfDevice } from './buffer-limits';
+import { FIRST_LINES, type FirstLog } from './first-log';
 import { type Gap, LogBuffer, type Run } from './log-buffer';
-import { type LogQuery, narrows, paramsFromQuery } from './log-query';
+import { filterOf, type LogQuery, narrows, paramsFromQuery } from './log-query';
 
 /** Where a reading begins. */
 export type LogPlace = { kind: 'newest' } | { kind: 'line'; position: Position } | { kind: 'time'; at: number };
 
 const NEWEST: LogPlace = { kind: 'newest' };
-const FIRST_PAGE = 200;
 const NEXT_PAGE = 500;
 /** However fast lines come, the page is drawn at most this often: nobody reads faster. */
 const DRAW_EVERY_MS = 80;
@@ -44,6 +45,9 @@ export class LogStore {
   readonly #loading = new Map<string, Promise<void>>();
   readonly #errors = new Map<string, Error>();
   readonly #listeners = new Set<() => void>();
+  /** What came live since the last drawing. The buffer changes only when it is drawn, so that rows are what they were. */
+  #arrived: LogLine[] = [];
+  #arrivedTo: Position | null = null;
   #version = 0;
   #drawnAt = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
@@ -52,7 +56,14 @@ export class LogStore {
     this.agentId = agentId;
     this.query = query;
     this.filter = filter;
-    this.buffer = new LogBuffer(!narrows(query));
+    this.buffer = new LogBuffer(!narrows(query), limitsOfDevice());
+  }
+
+  /** One that begins with what the server sent along with the page. */
+  static of(agentId: string, { query, page }: FirstLog): LogStore {
+    const store = new LogStore(agentId, query, filterOf(query, null));
+    store.#take(page, runOf({ ...page, lines: [...page.lines] }));
+    return store;
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -70,7 +81,7 @@ export class LogStore {
       try {
         const page = await this.#read(
           place.kind === 'line' ? { around: place.position } : place.kind === 'time' ? { at: String(place.at) } : {},
-          FIRST_PAGE,
+          FIRST_LINES,
         );
         if (place.kind === 'line') this.anchor = place.position;
         this.#take(page, runOf(page));
@@ -113,19 +124,18 @@ export class LogStore {
 
   /** What the stream tells. It is matched here as the server matches what is stored. */
   takeFrames(frames: readonly RowFrame[]): void {
-    const lines: LogLine[] = [];
+    const before = this.#arrived.length;
     for (const frame of frames) {
       if (frame.event !== 'log') continue;
       const { agentId: _, ...line } = frame.data;
       this.#extend(line.line);
       const whole = { ...line, position: frame.id };
-      if (matchesLine(this.filter, whole)) lines.push(whole);
+      if (matchesLine(this.filter, whole)) this.#arrived.push(whole);
     }
     const last = frames.at(-1);
     if (!last) return;
-    this.buffer.append(lines, last.id);
-    this.buffer.trim(this.anchor);
-    this.liveCount += lines.length;
+    this.#arrivedTo = last.id;
+    this.liveCount += this.#arrived.length - before;
     this.#drawSoon();
   }
 
@@ -153,7 +163,16 @@ export class LogStore {
     return fetchJson<LogPage>(`/agents/${encodeURIComponent(this.agentId)}/logs?${params}`);
   }
 
+  #settle(): void {
+    if (this.#arrivedTo === null) return;
+    this.buffer.append(this.#arrived, this.#arrivedTo);
+    this.#arrived = [];
+    this.#arrivedTo = null;
+    this.buffer.trim(this.anchor);
+  }
+
   #take(page: LogPage, run: Run): void {
+    this.#settle();
     this.extent = page.log;
     this.buffer.extend(page.log.firstLine, page.log.lastLine);
     if (this.position === null) {
@@ -180,6 +199,7 @@ export class LogStore {
   #draw(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
+    this.#settle();
     this.#drawnAt = performance.now();
     this.#version += 1;
     for (const listener of this.#listeners) listener();

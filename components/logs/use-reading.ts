@@ -1,8 +1,10 @@
 'use client';
 
-import { useEffect, useEffectEvent, useState, useSyncExternalStore } from 'react';
+import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react';
 import { useLiveClient } from '@/components/live/live-provider';
+import { useHydrated } from '@/components/ui/now';
 import { formatTopic } from '@/lib/protocol/frames';
+import { type FirstLog, isFresh } from './first-log';
 import { filterOf, type LogQuery, paramsFromQuery } from './log-query';
 import { type LogPlace, LogStore } from './log-store';
 
@@ -14,9 +16,19 @@ const NOTHING = { source: '', required: null, test: () => false, hits: () => [] 
  *
  * @param query null while none is wanted
  * @param place where it is to begin; asked when it does
+ * @param first what the server sent along of it, if it did
  */
-export function useReading(agentId: string, query: LogQuery | null, place: () => LogPlace) {
-  const [store, setStore] = useState<LogStore | null>(null);
+export function useReading(
+  agentId: string,
+  query: LogQuery | null,
+  place: () => LogPlace,
+  first: FirstLog | null = null,
+) {
+  const [sent] = useState(() =>
+    first === null || typeof window === 'undefined' || !isFresh(first) ? null : LogStore.of(agentId, first),
+  );
+  const [store, setStore] = useState<LogStore | null>(sent);
+  const isSent = useRef(sent !== null);
   const [resets, setResets] = useState(0);
   const live = useLiveClient();
   const begin = useEffectEvent(place);
@@ -26,17 +38,21 @@ export function useReading(agentId: string, query: LogQuery | null, place: () =>
   useEffect(() => {
     const asked = wanted();
     if (key === null || asked === null) {
-      setStore(null);
+      if (!isSent.current) setStore(null);
       return;
     }
     let isOver = false;
-    openStore(agentId, asked, begin()).then((next) => {
+    const at = begin();
+    const isReady = isSent.current && at.kind === 'newest' && sent !== null && sameQuery(sent.query, asked);
+    isSent.current = false;
+    if (isReady) return;
+    openStore(agentId, asked, at).then((next) => {
       if (!isOver) setStore(next);
     });
     return () => {
       isOver = true;
     };
-  }, [agentId, key]);
+  }, [agentId, key, sent]);
 
   const position = useSyncExternalStore(
     store?.subscribe ?? never,
@@ -51,8 +67,10 @@ export function useReading(agentId: string, query: LogQuery | null, place: () =>
     });
   }, [live, agentId, store, position]);
 
+  // the server's markup is made without one
+  const isHydrated = useHydrated();
   const isCurrent = store !== null && query !== null && sameQuery(store.query, query);
-  return { store, isLoading: query !== null && !isCurrent };
+  return { store: isHydrated ? store : null, isLoading: query !== null && !isCurrent };
 }
 
 const never = () => () => {};

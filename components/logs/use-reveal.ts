@@ -1,11 +1,10 @@
 'use client';
 
-import type { Virtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from 'react';
 import type { Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
 import type { LogStore } from './log-store';
-import { rowOf } from './use-log-rows';
+import { type LogPlaces, rowOf } from './use-log-rows';
 
 /** What comes first is more plainly the first with something before it. */
 const LINES_BEFORE = 2;
@@ -28,11 +27,11 @@ export interface LogReveal {
 export function useReveal(options: {
   store: LogStore;
   version: number;
-  virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>;
+  places: LogPlaces;
   scroller: RefObject<HTMLDivElement | null>;
   onFollow: (follows: boolean) => void;
 }): LogReveal {
-  const { store, version, virtualizer, scroller } = options;
+  const { store, version, places, scroller } = options;
   const onFollow = useRef(options.onFollow);
   onFollow.current = options.onFollow;
   const wanted = useRef<{ row: () => number; align: Align } | null>(null);
@@ -43,8 +42,8 @@ export function useReveal(options: {
     const index = row();
     if (index < 0) return;
     wanted.current = null;
-    virtualizer.scrollToIndex(align === 'start' ? Math.max(0, index - LINES_BEFORE) : index, { align });
-  }, [virtualizer]);
+    places.scrollToRow(align === 'start' ? Math.max(0, index - LINES_BEFORE) : index, align);
+  }, [places]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
   useLayoutEffect(tryReveal, [version, tryReveal]);
@@ -104,17 +103,19 @@ export function useReveal(options: {
       end() {
         wanted.current = null;
         onFollow.current(true);
-        virtualizer.scrollToEnd();
+        places.scrollToEnd();
         if (buffer.newer !== null) void store.open();
       },
       seen(chosen = null) {
-        // by the box itself: of one that has nothing to scroll the virtualizer is never told where it stands
+        // by the box itself: of one that has nothing to scroll the places is never told where it stands
         const from = scroller.current?.scrollTop ?? 0;
         const to = from + (scroller.current?.clientHeight ?? 0);
-        const lines = virtualizer
-          .getVirtualItems()
-          .filter(({ start, end }) => start >= from && end <= to)
-          .flatMap(({ index }) => buffer.lineAt(index)?.position ?? []);
+        const lines: Position[] = [];
+        for (let row = places.rowNear(from); places.startOf(row) < to && row < buffer.rowCount; row++) {
+          const isWhole = places.startOf(row) >= from && places.startOf(row + 1) <= to;
+          const line = isWhole ? buffer.lineAt(row) : null;
+          if (line !== null) lines.push(line.position);
+        }
         return chosen !== null && lines.includes(chosen) ? chosen : (lines[0] ?? null);
       },
       beside(position, way) {
@@ -126,12 +127,12 @@ export function useReveal(options: {
         const line = buffer.lineAt(index);
         if (line !== null) {
           onFollow.current(false);
-          virtualizer.scrollToIndex(index, { align: 'auto' });
+          places.scrollToRow(index, 'auto');
         }
         return line;
       },
     };
-  }, [store, virtualizer, scroller, tryReveal]);
+  }, [store, places, scroller, tryReveal]);
 
   return reveal;
 }

@@ -75,7 +75,8 @@ test('the log follows its end, and stops for a reader who scrolls up: nothing mo
 test('what a page can’t hold is a row that says how much, and loads it where it was', async () => {
   const writer = new LogWriter(it.server, 'flood');
   await writer.numbered(300);
-  const page = await open('flood');
+  // a phone with little memory holds 20,000 lines
+  const page = await open('flood', '', () => Object.defineProperty(navigator, 'deviceMemory', { value: 0.5 }));
   await line(page, 'line 300').waitFor();
   await logOf(page).hover();
   await page.mouse.wheel(0, -600);
@@ -254,9 +255,11 @@ test('an agent that has written nothing says what to do', async () => {
   await line(page, 'line 1').waitFor();
 });
 
-async function open(agentId: string, rest = ''): Promise<Page> {
-  const page = await it.open(`/agents/${agentId}/logs${rest}`);
+async function open(agentId: string, rest = '', before?: () => void): Promise<Page> {
+  const page = await it.context.newPage();
   onTestFinished(() => page.close());
+  if (before) await page.addInitScript(before);
+  await page.goto(`${it.server.url}/agents/${agentId}/logs${rest}`);
   await live(page);
   return page;
 }
@@ -294,7 +297,7 @@ function numberIn(text: string | null): number {
 /** The numbers of the `line <number>` rows that are laid out between the gaps, by their order on the screen. */
 async function shownNumbers(page: Page): Promise<number[]> {
   const rows = await logOf(page)
-    .locator('[data-index]')
+    .locator('[data-row]')
     .evaluateAll((elements) =>
       elements
         .map((element) => ({ top: element.getBoundingClientRect().top, text: element.textContent ?? '' }))
@@ -326,7 +329,7 @@ async function scrollToGap(page: Page): Promise<void> {
     logOf(page).evaluate(async (log) => {
       await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
       const row = log.querySelector<HTMLElement>('[data-line]');
-      const index = Number(row?.closest<HTMLElement>('[data-index]')?.dataset.index);
+      const index = Number(row?.closest<HTMLElement>('[data-row]')?.dataset.row);
       return Number(/line (\d+)$/.exec(row?.textContent ?? '')?.[1]) - index;
     });
   const scrollTo = (px: number) => logOf(page).evaluate((log, top) => log.scrollTo({ top }), px);

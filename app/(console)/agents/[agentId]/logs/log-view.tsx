@@ -6,11 +6,12 @@ import { useAgent } from '@/components/agents/use-agents';
 import { useSeenWhileShown } from '@/components/agents/use-seen-while-shown';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { AgentLog } from '@/components/logs/agent-log';
+import type { FirstLog } from '@/components/logs/first-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import type { AgentDetail } from '@/lib/protocol/read-models';
 
 /** An agent's log on a page of its own. */
-export function LogView({ initial }: { initial: AgentDetail }) {
+export function LogView({ initial, first }: { initial: AgentDetail; first: FirstLog | null }) {
   const detail = useAgent(initial.agent.id, initial).data ?? initial;
   const { agent } = detail;
   useSeenWhileShown(detail);
@@ -32,7 +33,7 @@ export function LogView({ initial }: { initial: AgentDetail }) {
           <ConnectionBadge />
         </div>
       </header>
-      <AgentLog agentId={agent.id} />
+      <AgentLog agentId={agent.id} first={first} />
     </main>
   );
 }

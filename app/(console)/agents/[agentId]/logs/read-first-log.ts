@@ -1,0 +1,35 @@
+import { FIRST_LINES, type FirstLog } from '@/components/logs/first-log';
+import { filterOf, queryFromParams } from '@/components/logs/log-query';
+import { MAX_LOG_SEARCH_LENGTH } from '@/lib/protocol/limits';
+import { readLogLines } from '@/lib/queries/read-log-lines';
+
+type Database = Parameters<typeof readLogLines>[0];
+type SearchParams = Record<string, string | string[] | undefined>;
+
+/** A search takes its time, which the page does not wait for: the browser goes on where this ends. */
+const SEARCH_BUDGET_MS = 50;
+
+/**
+ * The newest page of the log by what the address asks for.
+ *
+ * @returns null where that is the browser's to read: it says what is wrong with a regex
+ */
+export async function readFirstLog(
+  database: Database,
+  agentId: string,
+  search: SearchParams,
+): Promise<FirstLog | null> {
+  const query = queryFromParams(paramsOf(search));
+  if (query.isRegex || query.text.length > MAX_LOG_SEARCH_LENGTH) return null;
+  const request = { filter: filterOf(query, null), place: { kind: 'newest' }, limit: FIRST_LINES } as const;
+  const page = await readLogLines(database, agentId, request, SEARCH_BUDGET_MS);
+  return page === null ? null : { query, page, readAt: Date.now() };
+}
+
+function paramsOf(search: SearchParams): URLSearchParams {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(search)) {
+    for (const one of [value].flat()) if (one !== undefined) params.append(name, one);
+  }
+  return params;
+}

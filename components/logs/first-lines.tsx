@@ -1,0 +1,45 @@
+import { searchesText } from '@/lib/projections/log-filter';
+import type { LogLine } from '@/lib/protocol/read-models';
+import { type FirstLog, LINES_IN_MARKUP } from './first-log';
+import { SCROLLER } from './log-list';
+import { filterOf } from './log-query';
+import { LogRow } from './log-row';
+import { MarkerRow } from './marker-row';
+
+/** As far as the server knows: the browser has the reader's own. */
+const SETTINGS = { isRelative: false, isUtc: false, wraps: false, dims: false };
+const nothing = (_line: LogLine) => {};
+
+/** The newest lines as the server's markup has them, at the end of their box: there before any script is. */
+export function FirstLines({ first: { query, page } }: { first: FirstLog }) {
+  const filter = filterOf(query, null);
+  const search = searchesText(filter) ? filter : null;
+  return (
+    <div role="log" aria-label="Agent log" aria-live="off" aria-busy="true" className={SCROLLER}>
+      <div className="flex min-h-full max-h-full flex-col justify-end overflow-hidden pt-8 pb-2">
+        {page.lines.slice(-LINES_IN_MARKUP).map((line) => (
+          <div key={line.position} className="shrink-0">
+            {line.marker ? (
+              <MarkerRow line={{ ...line, marker: line.marker }} style={SETTINGS} isTarget={false} />
+            ) : (
+              <LogRow
+                line={line}
+                settings={SETTINGS}
+                search={search}
+                isDim={false}
+                isCursor={false}
+                isTarget={false}
+                isInSpan={false}
+                isUnfolded={false}
+                onLine={nothing}
+                onUnfold={nothing}
+                onContext={null}
+                hasLinks
+              />
+            )}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
