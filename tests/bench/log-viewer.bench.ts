@@ -120,7 +120,10 @@ function keyTo(page: Page, key: string, end: 'first' | 'last'): Promise<number> 
       const isThere = () =>
         end === 'first'
           ? box.scrollTop === 0 && numbers()[0] === 0
-          : box.scrollHeight - box.scrollTop - box.clientHeight < 2 && numbers().length > 0;
+          : [...box.querySelectorAll('[data-row]')].some((row) => {
+              const fromEnd = box.getBoundingClientRect().bottom - row.getBoundingClientRect().bottom;
+              return Math.abs(fromEnd) < 20 && box.scrollHeight - box.scrollTop - box.clientHeight < 2;
+            });
       const startedAt = performance.now();
       document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
       while (!isThere()) await new Promise((resolve) => requestAnimationFrame(resolve));
