@@ -121,6 +121,7 @@ test('a search shows its hits, tells which is which, and leads from one to the n
   await page.getByRole('button', { name: 'Show the other lines, dimmed' }).click();
   await line(page, 'step 901 of the story').waitFor();
   await line(page, 'the Needle, the second').waitFor();
+  await page.getByText('2 of 3', { exact: true }).waitFor();
   await page.keyboard.press('N');
   await line(page, 'needle number one').waitFor();
   await line(page, 'step 41 of the story').waitFor();
@@ -134,6 +135,11 @@ test('a search shows its hits, tells which is which, and leads from one to the n
   it.complaints.splice(0, Number.POSITIVE_INFINITY, ...it.complaints.filter((text) => !/status of 400/.test(text)));
   await field.fill('^(a third|the) [Nn]eedle');
   await page.getByText('2 hits', { exact: true }).waitFor();
+
+  // that it is one is said before it is typed, and still when another is
+  await page.getByRole('button', { name: 'Clear the search' }).click();
+  await field.fill('^a third n.edle');
+  await page.getByText('1 hit', { exact: true }).waitFor();
 });
 
 test('a line that was found is shown among its neighbours, and Back leads to what was found', async () => {
@@ -174,6 +180,12 @@ test('keys choose the level, wrap, walk and unfold, and keep out of fields', asy
   await line(page, 'level info → debug, by ada').waitFor();
   await line(page, 'Hook stop failed: exit status 2: no such file').waitFor();
   expect(new URL(page.url()).searchParams.get('level')).toBe('error');
+  await level('error').focus();
+  await page.keyboard.press('ArrowRight');
+  await expect.poll(() => level('fatal').getAttribute('aria-checked')).toBe('true');
+  await page.keyboard.press('ArrowLeft');
+  await expect.poll(() => level('error').getAttribute('aria-checked')).toBe('true');
+  await logOf(page).focus();
   await page.keyboard.press('1');
   await line(page, 'step 1499 of the story').waitFor();
   expect(new URL(page.url()).search).toBe('');
