@@ -118,6 +118,13 @@ test('a turn and a task lead to their stretch of the log, which is shaded, until
   await expectShaded(page, watch.startedAt, watch.endedAt ?? 0);
   await panelOf(page).getByRole('button', { name: 'Let go of Task Watch the rollout' }).click();
   await expect.poll(async () => (await lines(page)).some(({ shaded }) => shaded)).toBe(false);
+
+  // with the log beside it, a click on the turn itself does the same, and another one lets it be
+  await transcriptOf(page).press('End');
+  await turn.getByRole('paragraph').first().click();
+  await expectShaded(page, woken.startedAt, woken.endedAt ?? 0);
+  await turn.getByRole('paragraph').first().click();
+  expect(await showInLog(turn).getAttribute('aria-pressed')).toBe('true');
   await page.close();
 });
 

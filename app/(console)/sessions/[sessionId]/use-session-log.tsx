@@ -51,6 +51,7 @@ export function useSessionLog(options: {
     [covers, close, transcript],
   );
   useShowFocused(lock.toggle);
+  useShowClicked(panel.open && !covers, held, lock.toggle);
 
   const turnNamed = useCallback(
     (id: string): Named => {
@@ -91,6 +92,28 @@ function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Na
     const task = tasks.find((one) => one.id === id && one.startedAt <= at && (one.endedAt ?? at) >= at);
     return task === undefined ? [] : [{ anchor: taskAnchor(task), title: task.description }];
   });
+}
+
+/** What a click means something else on. */
+const CONTROLS = 'a, button, input, select, textarea, summary, label, [role="button"], [contenteditable]';
+
+/** While the log stands beside it, a click on a turn or a task brings the log there. */
+function useShowClicked(isBeside: boolean, held: string | null, toggle: (anchor: string) => void): void {
+  const handle = useEffectEvent((anchor: string) => {
+    if (anchor !== held) toggle(anchor);
+  });
+  useEffect(() => {
+    if (!isBeside) return;
+    const listen = ({ target, defaultPrevented }: MouseEvent) => {
+      if (defaultPrevented || !(target instanceof Element) || target.closest(CONTROLS)) return;
+      // who selects text is reading
+      if (document.getSelection()?.isCollapsed === false) return;
+      const anchor = target.closest('[id^="task-"], [data-turn]')?.id;
+      if (anchor) handle(anchor);
+    };
+    document.addEventListener('click', listen);
+    return () => document.removeEventListener('click', listen);
+  }, [isBeside]);
 }
 
 /** "L" shows the turn or the task in the log that has the focus. */
