@@ -42,5 +42,5 @@ export function failedHook({ level, component }: LogLine): string | null {
 export function plainLine({ occurredAt, level, component, message }: LogLine): string {
   const date = new Date(occurredAt);
   const time = Number.isNaN(date.getTime()) ? String(occurredAt) : date.toISOString();
-  return `[${time}] ${level.toUpperCase()} [${component}] ${message}`;
+  return `[${time}] ${level.toUpperCase().padEnd(5)} [${component}] ${message}`;
 }

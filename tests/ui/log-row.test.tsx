@@ -162,7 +162,7 @@ describe('words and times', () => {
   });
 
   it('copy a line as it stands in the runner’s file', () => {
-    expect(plainLine(aLine({ level: 'warn' }))).toBe('[1970-01-01T00:00:01.000Z] WARN [mirror] ready');
+    expect(plainLine(aLine({ level: 'warn' }))).toBe('[1970-01-01T00:00:01.000Z] WARN  [mirror] ready');
   });
 });
 
