@@ -101,7 +101,10 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
       >
         {component !== '' && <span className="text-ink-3 @2xl:hidden">{component} </span>}
         {hook !== null && <strong className="font-semibold">Hook {hook} failed: </strong>}
-        <MessageText message={shown.text} hits={hits} />
+        {/* an element of its own: what looks for the message alone finds it without the component */}
+        <span>
+          <MessageText message={shown.text} hits={hits} />
+        </span>
         {shown.rest !== null && (
           <button
             type="button"
