@@ -4,7 +4,7 @@ import { type RefObject, useEffect, useEffectEvent } from 'react';
 
 /** Nearer to the end than this counts as at the end. Less than a turn of a mouse wheel, so that one leaves it. */
 const END_PX = 32;
-/** A scroll so soon after a wheel, a finger or a key was theirs; any other was the page's own. */
+/** A scroll so soon after a wheel, a finger or a key was theirs; of any other it must be told from where it led. */
 const OWN_SCROLL_MS = 400;
 const KEYS_UP = new Set(['ArrowUp', 'PageUp', 'Home']);
 const KEYS = new Set([...KEYS_UP, 'ArrowDown', 'PageDown', 'End', ' ']);
@@ -13,7 +13,8 @@ const KEYS = new Set([...KEYS_UP, 'ArrowDown', 'PageDown', 'End', ' ']);
  * Tells whether the reader leaves the end of the log or comes back to it.
  *
  * What they do is told by the wheel, the finger, the bar or the key, not by the scroll that comes of it: while two
- * thousand lines a second push the end away, a scroll alone says nothing.
+ * thousand lines a second push the end away, a scroll alone says little. Up, and by more than has gone, leads only what
+ * acts for them without any of these: the browser's own search, a screen reader.
  */
 export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (follows: boolean) => void): void {
   const tell = useEffectEvent(onFollow);
@@ -48,11 +49,23 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
     const onUp = () => {
       isHeld = false;
     };
-    let before = box.scrollTop;
+    // where lines go and others come at once, the page itself stands away from the end, but never for two frames
+    let look = 0;
+    const leaveIfStill = ({ top, height }: { top: number; height: number }) => {
+      if (box.scrollTop === top && box.scrollHeight === height) tell(false);
+    };
+    let before = { top: box.scrollTop, height: box.scrollHeight };
     const onScroll = () => {
-      const isUp = box.scrollTop < before;
-      before = box.scrollTop;
-      if (!isHeld && performance.now() - actedAt > OWN_SCROLL_MS) return;
+      const now = { top: box.scrollTop, height: box.scrollHeight };
+      const isUp = now.top < before.top;
+      const gone = Math.max(0, before.height - now.height);
+      const isTaken = before.top - now.top - gone > END_PX && distance() > END_PX;
+      before = now;
+      if (!isHeld && performance.now() - actedAt > OWN_SCROLL_MS) {
+        cancelAnimationFrame(look);
+        if (isTaken) look = requestAnimationFrame(() => (look = requestAnimationFrame(() => leaveIfStill(now))));
+        return;
+      }
       if (distance() <= END_PX) tell(true);
       else if (isUp || isHeld) tell(false);
     };
@@ -65,6 +78,7 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
     box.addEventListener('scroll', onScroll, passive);
     addEventListener('pointerup', onUp);
     return () => {
+      cancelAnimationFrame(look);
       box.removeEventListener('wheel', onWheel);
       box.removeEventListener('keydown', onKey);
       box.removeEventListener('touchstart', onTouchStart);

@@ -72,6 +72,26 @@ test('the log follows its end, and stops for a reader who scrolls up: nothing mo
   await line(page, 'line 395').waitFor();
 });
 
+test('who is led up by something else than their hand stays there too, and a flood leads nobody away', async () => {
+  const writer = new LogWriter(it.server, 'led');
+  await writer.numbered(900);
+  const page = await open('led');
+  await line(page, 'line 900').waitFor();
+  await writer.numbered(24_000, 901);
+  await line(page, 'line 24900').waitFor();
+  await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
+  expect(await followSwitch(page).getAttribute('aria-checked')).toBe('true');
+
+  await logOf(page).evaluate((log) => {
+    log.scrollTop -= 800;
+  });
+  await expect.poll(() => followSwitch(page).getAttribute('aria-checked')).toBe('false');
+  const read = await firstSeen(page);
+  await writer.numbered(10, 24_901);
+  await page.getByRole('button', { name: '10 new lines' }).waitFor();
+  expect(await firstSeen(page)).toEqual(read);
+});
+
 test('what a page can’t hold is a row that says how much, and loads it where it was', async () => {
   const writer = new LogWriter(it.server, 'flood');
   await writer.numbered(300);
