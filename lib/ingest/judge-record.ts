@@ -45,8 +45,18 @@ export function judgeRecord(raw: RawRecord, mayBeLarge: boolean): Judgement {
     return rejection(raw, 'unknown_kind', `A record's kind is one of ${Object.keys(SCHEMAS).join(', ')}.`);
   }
   const parsed = schema.safeParse(raw);
-  if (parsed.success) return { taken: true, record: parsed.data as IngestRecord };
+  if (parsed.success) return { taken: true, record: withInsight(parsed.data as IngestRecord) };
   return rejection(raw, 'invalid_record', describeIssue(parsed.error));
+}
+
+const FAILED_HOOK = /^hook:(.+)$/s;
+
+/** A hook's FATAL line wants a person's look also where its runner knows nothing of insights. */
+function withInsight(record: IngestRecord): IngestRecord {
+  if (record.kind !== 'log' || record.log.level !== 'fatal' || record.log.insight !== undefined) return record;
+  const subject = FAILED_HOOK.exec(record.log.component)?.[1];
+  if (subject === undefined) return record;
+  return { ...record, log: { ...record.log, insight: { kind: 'hook_fatal', subject } } };
 }
 
 export function rejection(raw: RawRecord, code: RejectionCode, message: string): Judgement & { taken: false } {

@@ -49,6 +49,15 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         body: JSON.stringify(body),
       });
 
+    test('are also those of a runner that only writes that its hook died', async () => {
+      await says(`${id}/1`);
+      await fails({}, { insight: undefined });
+      await fails({}, { insight: undefined, level: 'error' });
+      const { insights } = await agent();
+      expect(insights.map(({ subject, detail }) => [subject, detail])).toEqual([['Stop', 'exit 3: read the input']]);
+      expect(await marks(`${id}/1`)).toBe(1);
+    });
+
     test('are listed with the agent, and mark the session they say', async () => {
       await says(`${id}/1`);
       await says(`${id}/2`);
