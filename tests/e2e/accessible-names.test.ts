@@ -44,8 +44,9 @@ test('a stopped task and a task that a subagent did say how they ended', async (
   const stopped = await it.open(`/sessions/${await playRecording(it.server, 'stoptask')}`);
   await stopped.getByRole('group', { name: /^Task .+: stopped$/ }).waitFor();
   const agents = await it.open(`/sessions/${await playRecording(it.server, 'agents')}`);
+  await live(agents);
   const card = agents.getByRole('group', { name: /^Task .+: completed$/ }).first();
   const unfold = card.getByRole('button', { name: 'What it did' });
   await unfold.click();
-  expect(await unfold.getAttribute('aria-expanded')).toBe('true');
+  await expect.poll(() => unfold.getAttribute('aria-expanded')).toBe('true');
 });

@@ -161,6 +161,8 @@ test('the stretch of a turn that still runs grows with it and ends with it', asy
 
 test('by keys alone a line leads to the turn that ran then, loaded or not, and a turn to its lines', async () => {
   const page = await open('/sessions/long');
+  // a page that is not alive yet hears no key
+  await live(page);
   await page.keyboard.press('l');
   await expect.poll(() => isFocused(logOf(page))).toBe(true);
   await page.keyboard.press('g');
