@@ -15,7 +15,7 @@ import { ensureAgentSdk } from './support/agent-sdk.mjs';
 import { ensureChromium } from './support/chromium-path.mjs';
 
 /** A stage that hangs must not hang the run. */
-const STAGE_LIMIT_MS = 480_000;
+const STAGE_LIMIT_MS = 900_000;
 
 const reports = mkdtempSync(join(tmpdir(), 'interlude-tests-'));
 
