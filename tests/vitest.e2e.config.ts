@@ -9,6 +9,7 @@ export default defineConfig({
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
   test: {
     include: ['tests/e2e/**/*.test.ts'],
+    isolate: false,
     testTimeout: 60_000,
     hookTimeout: 90_000,
     expect: { poll: { timeout: 15_000 } },

@@ -1,7 +1,7 @@
-import { AxeBuilder } from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgentDetail } from '@/lib/protocol/read-models';
+import { barriers } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
@@ -36,8 +36,7 @@ test('a hook that failed is marked on its session as it happens, and until someb
   await page.getByRole('link', { name: 'hook failed', exact: true }).click();
   await page.getByRole('heading', { name: /^Failures/ }).waitFor();
   await page.getByText('exit 3: read the input').waitFor();
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  expect(await barriers(page)).toEqual([]);
   await expect.poll(() => unseen('agent-hooks'), { timeout: 10_000 }).toBe(0);
   await page.getByRole('button', { name: 'Mark as seen' }).waitFor({ state: 'detached' });
   expect(await page.getByText('exit 3: read the input').count()).toBe(1);

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { EventWriter } from '../support/event-writer';
 import { playRecording } from '../support/play-recording';
-import { live, shownTurns } from '../support/transcript-page';
+import { live, shownTurns, transcriptOf } from '../support/transcript-page';
+import { userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 
 const recordings = ['', 'demo/'].flatMap((folder) =>
@@ -37,15 +38,20 @@ test.each(groups.map((group) => [group.join(', '), group]))(
 
 async function watch(recording: string): Promise<void> {
   const session = recording.replaceAll('/', '-');
-  await new EventWriter(it.server, `agent-${session}`).arrive(session);
-  const watched = await it.open(`/sessions/${session}`);
-  await live(watched);
+  const agent = new EventWriter(it.server, `agent-${session}`);
+  await agent.arrive(session);
+  const page = await it.open(`/sessions/${session}`);
+  await live(page);
   await playRecording(it.server, recording, session);
+  // the last word: once it is shown, so is everything before it
+  await agent.write(session, userTurn('last-word', 'Was that all?', `That was all of ${session}`));
+  await transcriptOf(page).getByText(`That was all of ${session}`).waitFor();
   const stored = await it.read<TranscriptPage>(`/sessions/${session}/transcript?limit=200`);
   expect(stored.hasMore).toBe(false);
-  const reloaded = await it.open(`/sessions/${session}`);
-  await live(reloaded);
-  expect(await shownTurns(reloaded)).toHaveLength(stored.turns.length);
-  await expect.poll(() => shownTurns(watched)).toEqual(await shownTurns(reloaded));
-  await Promise.all([watched.close(), reloaded.close()]);
+  const watched = await shownTurns(page);
+  expect(watched).toHaveLength(stored.turns.length);
+  await page.reload();
+  await live(page);
+  await expect.poll(() => shownTurns(page)).toEqual(watched);
+  await page.close();
 }

@@ -1,7 +1,7 @@
-import AxeBuilder from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgentLogLevel, AgentSummary } from '@/lib/protocol/read-models';
+import { barriersInBothThemes } from '../support/barriers';
 import { startQuietRunner } from '../support/quiet-runner';
 import { tempDir } from '../support/temp-dir';
 import { live } from '../support/transcript-page';
@@ -28,13 +28,6 @@ const connectionOf = async (agentId: string) =>
   (await it.read<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent.connection;
 const group = (page: Page) => page.getByRole('radiogroup', { name: 'Runner log level' });
 const level = (page: Page, name: string) => group(page).getByRole('radio', { name, exact: true });
-async function withoutBarriers(page: Page): Promise<void> {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    const { violations } = await new AxeBuilder({ page }).analyze();
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)).toEqual([]);
-  }
-}
 
 test('turns a running runner, shows when it goes back, and gives it back', async () => {
   const { logger } = await runner('turned');
@@ -45,7 +38,7 @@ test('turns a running runner, shows when it goes back, and gives it back', async
   await page.getByText(/^debug since \d\d:\d\d:\d\d, back to info in 14:\d\d$/).waitFor();
   expect(logger.level.get()).toBe('debug');
   expect(await level(page, 'debug').getAttribute('aria-checked')).toBe('true');
-  await withoutBarriers(page);
+  expect(await barriersInBothThemes(page)).toEqual([]);
 
   await page.getByLabel('Time limit').selectOption('1 h');
   await page.getByText(/^debug since \d\d:\d\d:\d\d, back to info in 59:\d\d$/).waitFor();
@@ -98,7 +91,7 @@ test('of all agents that are selected, each with what came of it: one waits unti
   await outcome.getByText(/^debug since .*, back to info in 1[45]:\d\d$/).waitFor();
   await outcome.getByText(/^debug requested .*; waits: the agent is away since .*; over in 14:\d\d$/).waitFor();
   expect(here.logger.level.get()).toBe('debug');
-  await withoutBarriers(page);
+  expect(await barriersInBothThemes(page)).toEqual([]);
   const back = await runner('gone', folder);
   await page.getByText('2 of 2 confirmed').waitFor();
   expect(back.logger.level.get()).toBe('debug');

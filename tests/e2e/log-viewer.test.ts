@@ -1,7 +1,7 @@
-import AxeBuilder from '@axe-core/playwright';
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { LogPage } from '@/lib/protocol/read-models';
+import { barriersInBothThemes } from '../support/barriers';
 import { LogWriter, type WrittenLine } from '../support/log-writer';
 import { isFocused, live } from '../support/transcript-page';
 import { type Visit, visit } from '../support/visit';
@@ -261,22 +261,22 @@ test('components and times narrow it down, and an address says all of it', async
   expect(href.search).toBe(`?component=outbox&from=${from}&to=${from + 60_000}`);
 });
 
-describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-  test.each([360, 1280])('at %i px it has no barrier axe knows of, and does not scroll sideways', async (width) => {
+test.each([360, 1280])(
+  'at %i px it has no barrier axe knows of in light or dark, and does not scroll sideways',
+  async (width) => {
     const page = await it.context.newPage();
     onTestFinished(() => page.close());
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
     await page.setViewportSize({ width, height: 740 });
     await page.goto(`${it.server.url}/agents/storyteller/logs?q=e`);
     await live(page);
     await logOf(page).locator('mark').first().waitFor();
-    const { violations } = await new AxeBuilder({ page }).analyze();
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
     expect(await logOf(page).evaluate((log) => log.scrollWidth - log.clientWidth)).toBe(0);
     expect(await logOf(page).evaluate((log) => log.clientHeight)).toBeGreaterThan(width < 640 ? 400 : 500);
-  });
-});
+    expect(await barriersInBothThemes(page)).toEqual([]);
+  },
+);
 
 test('an agent that has written nothing says what to do', async () => {
   const quiet = new LogWriter(it.server, 'quiet');
