@@ -1,13 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Fault, FaultServer } from '../support/fault-server';
 import { refusal } from '../support/ledger';
 import { tempDir } from '../support/temp-dir';
+import { startTypescript } from '../support/typescript-process';
 
-const writer = fileURLToPath(new URL('../support/outbox-writer.mts', import.meta.url));
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const RECORDS = 3_000;
 
 /** `refused` is a server that does not listen. */
@@ -62,9 +59,11 @@ describe.each(Object.keys(FAULTS))('a server that is %s', (name) => {
 });
 
 function start(file: string, url: string) {
-  const args = ['--import', 'tsx', writer, file, url, String(RECORDS)];
   const env = { ...process.env, WRITER_TIMEOUT_MS: '250' };
-  const child: ChildProcess = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = startTypescript('tests/support/outbox-writer.ts', [file, url, String(RECORDS)], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const opened = new Promise<void>((resolve) => child.stdout?.once('data', () => resolve()));
   const ended = new Promise<number | string | null>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ?? code));

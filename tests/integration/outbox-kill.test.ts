@@ -1,12 +1,8 @@
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { FaultServer } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
-
-const writer = fileURLToPath(new URL('../support/outbox-writer.mts', import.meta.url));
-const root = fileURLToPath(new URL('../..', import.meta.url));
+import { startTypescript } from '../support/typescript-process';
 
 const KILLS = 20;
 const RECORDS = 40_000;
@@ -32,8 +28,9 @@ test('a runner killed twenty times in mid-work loses nothing and doubles nothing
 
 /** One life of the runner, cut off at some moment after its records have begun to arrive. */
 function life(file: string, server: FaultServer, toBeKilled: boolean): Promise<number | string | null> {
-  const args = ['--import', 'tsx', writer, file, server.url, String(RECORDS)];
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = startTypescript('tests/support/outbox-writer.ts', [file, server.url, String(RECORDS)], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const ended = new Promise<number | string | null>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ?? code));
   });

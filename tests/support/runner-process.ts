@@ -1,10 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { withinPatience } from './patience';
-
-const program = fileURLToPath(new URL('./work-runner.mts', import.meta.url));
-const root = fileURLToPath(new URL('../..', import.meta.url));
+import { startTypescript } from './typescript-process';
 
 /** A runner of numbered work as a process of its own, which is started again as often as it is killed. */
 export class WorkRunner {
@@ -21,10 +18,10 @@ export class WorkRunner {
 
   constructor(agentId: string, folder: string, server: { url: string; token: string }) {
     this.agentId = agentId;
-    const args = ['--import', 'tsx', program, agentId, join(folder, `${agentId}.db`), server.url];
+    const args = [agentId, join(folder, `${agentId}.db`), server.url];
     const env = { ...process.env, RUNNER_TOKEN: server.token };
     this.#start = () =>
-      spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+      startTypescript('tests/support/work-runner.ts', args, { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     this.#child = this.#launch();
   }
 

@@ -1,0 +1,31 @@
+import { Outbox } from '@/lib/runner/outbox/outbox';
+
+/**
+ * A runner to be killed: hands over the numbers 1 to N, in groups, each with a cursor that says how far it came, and
+ * goes on from the cursor when it is started again. Ends when everything is acknowledged.
+ */
+async function write(): Promise<void> {
+  const [file, url, last] = [process.argv[2] ?? '', process.argv[3] ?? '', Number(process.argv[4])];
+
+  const outbox = await Outbox.open(file, {
+    producerId: 'writer',
+    agentId: 'writer',
+    endpoint: async () => ({ url, token: process.env.WRITER_TOKEN }),
+    requestTimeoutMs: Number(process.env.WRITER_TIMEOUT_MS ?? 30_000),
+  });
+  process.stdout.write('open\n');
+  let next = Number((await outbox.cursor('next')) ?? 1);
+  while (next <= last) {
+    const group: Promise<void>[] = [];
+    for (let at = 0; at < 20 && next <= last; at += 1, next += 1) {
+      const log = { level: 'info', component: 'writer', message: String(next) } as const;
+      const cursor = { name: 'next', value: String(next + 1) };
+      group.push(outbox.enqueue({ kind: 'log', agentId: 'writer', occurredAt: Date.now(), log }, cursor));
+    }
+    await Promise.all(group);
+  }
+  await outbox.settled();
+  await outbox.stop();
+}
+
+void write();

@@ -1,0 +1,47 @@
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import { stepOf } from './numbered-work';
+
+/**
+ * A runner to be killed: does numbered work (numbered-work.ts) through an outbox file, in small pieces, each stored
+ * together with how far it came, and goes on from there when it is started again.
+ *
+ * It works until its parent says `finish`; then it ends its step, waits until everything is acknowledged, tells how
+ * many steps there were and exits with 0.
+ */
+async function work(): Promise<void> {
+  const [agentId, file, url] = process.argv.slice(2) as [string, string, string];
+
+  const outbox = await Outbox.open(file, {
+    producerId: agentId,
+    agentId,
+    endpoint: async () => ({ url, token: process.env.RUNNER_TOKEN }),
+    onStatus: ({ lastSeq, waiting, state, trouble }) =>
+      process.send?.({ acknowledged: lastSeq - waiting, outbox: JSON.stringify({ state, trouble, waiting }) }),
+    onNotice: (notice) => process.stderr.write(`${agentId}: ${notice.message}\n`),
+  });
+
+  let finishing = false;
+  process.on('message', (word) => {
+    if (word === 'finish') finishing = true;
+    // after a restart of the server nobody wants to sit out the backoff
+    outbox.kick();
+  });
+  process.once('disconnect', () => process.exit(1));
+
+  let [step, done] = JSON.parse((await outbox.cursor('work')) ?? '[1,0]') as [number, number];
+  while (!finishing || done > 0) {
+    const { records } = stepOf(agentId, step);
+    // 1 to 7 at once: a kill must be able to fall into the middle of a message
+    const next = Math.min(done + 1 + ((step * 31 + done) % 7), records.length);
+    const piece = records.slice(done, next);
+    [step, done] = next === records.length ? [step + 1, 0] : [step, next];
+    await outbox.enqueue(piece, { name: 'work', value: JSON.stringify([step, done]) });
+    // about as fast as a dozen agents that stream; unbounded, the file would outgrow what a test can read back
+    await new Promise((resolve) => setTimeout(resolve, 15));
+  }
+  await outbox.settled();
+  await outbox.stop();
+  process.send?.({ steps: step - 1 }, () => process.exit(0));
+}
+
+void work();
