@@ -1,12 +1,14 @@
 /**
- * `npm test`: installs what is missing and runs everything, in the order in which a failure is cheapest to find.
- * `npm test -- unit e2e` runs those stages only. Every stage runs, whatever became of those before it; the last line
- * is the sum.
+ * `npm test`: installs what is missing and runs everything, what fails cheapest first. `npm test -- unit e2e` runs
+ * those stages only, one after the other. Every stage runs, whatever became of those before it; what failed is told
+ * once more at the end, and the last line is the sum.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
 import { buildWhatIsOld } from '../lib/launch/build.mjs';
 import { installWhatIsMissing } from '../lib/launch/install.mjs';
 import { root } from '../lib/launch/root.mjs';
@@ -19,6 +21,9 @@ const STAGE_LIMIT_MS = 900_000;
 
 const reports = mkdtempSync(join(tmpdir(), 'interlude-tests-'));
 
+/** Tests of pure code need no modules of their own, and take a third less without. */
+const SHARED = ['--no-isolate'];
+
 /** @type {Record<string, () => Promise<Tally>>} */
 const STAGES = {
   lint: () => check(bin('@biomejs/biome', 'bin/biome'), ['check', '.']),
@@ -28,8 +33,8 @@ const STAGES = {
       existsSync(join(root, 'next-env.d.ts')) || (await passes(bin('next', 'dist/bin/next'), ['typegen']));
     return generated ? check(bin('typescript', 'bin/tsc'), ['--noEmit']) : FAILED;
   },
-  unit: () => vitest('unit'),
-  property: () => vitest('property'),
+  unit: () => vitest('unit', ...SHARED),
+  property: () => vitest('property', ...SHARED),
   build: () =>
     buildWhatIsOld().then(
       () => PASSED,
@@ -40,20 +45,38 @@ const STAGES = {
   ui: () => vitest('ui'),
   e2e: async () => {
     const missing = ensureChromium();
-    return missing ? failed(missing) : vitest('e2e', 'tests/vitest.e2e.config.ts');
+    return missing ? failed(missing) : vitest('e2e', '--config', 'tests/vitest.e2e.config.ts');
   },
-  faults: () => vitest('faults', 'tests/vitest.faults.config.ts'),
+  faults: () => vitest('faults', '--config', 'tests/vitest.faults.config.ts'),
   agents: async () => {
     const sdk = ensureAgentSdk();
     if ('missing' in sdk) return failed(sdk.missing);
     process.env.INTERLUDE_CLAUDE_SDK_DIR = sdk.folder;
-    return vitest('agents', 'tests/vitest.faults.config.ts');
+    return vitest('agents', '--config', 'tests/vitest.faults.config.ts');
   },
 };
 
-/** @typedef {{ passed: number, failed: number }} Tally */
+/**
+ * What runs beside what. Browsers keep one processor busy and a half; what waits for agents and timers fills the rest.
+ * The faults want the machine for themselves.
+ */
+const LANES = [
+  [['lint', 'types', 'unit', 'build']],
+  [['e2e'], ['contract', 'property', 'ui', 'integration', 'agents']],
+  [['faults']],
+];
+
+/**
+ * @typedef {object} Tally
+ * @property {number} passed
+ * @property {number} failed
+ * @property {string[]} [notes] what failed and how; what passed only when it was tried again
+ */
 const PASSED = { passed: 1, failed: 0 };
 const FAILED = { passed: 0, failed: 1 };
+
+/** Which stage the code that runs belongs to, where several run at once. */
+const lane = new AsyncLocalStorage();
 
 async function run() {
   const asked = process.argv.slice(2);
@@ -63,23 +86,46 @@ async function run() {
   }
   process.chdir(root);
   await installWhatIsMissing();
+  const startedAt = Date.now();
   const rows = [];
-  for (const name of asked.length > 0 ? asked : Object.keys(STAGES)) {
-    say(`\n── ${name} ${'─'.repeat(Math.max(2, 76 - name.length))}`);
-    const startedAt = Date.now();
-    const tally = await STAGES[name]().catch((error) => failed(String(error?.stack ?? error)));
-    rows.push({ name, ...tally, seconds: (Date.now() - startedAt) / 1_000 });
+  for (const lanes of asked.length > 0 ? [[asked]] : LANES) {
+    const ended = await Promise.all(lanes.map((names) => runInOrder(names, lanes.length > 1)));
+    rows.push(...ended.flat());
   }
-  report(rows);
+  report(rows, (Date.now() - startedAt) / 1_000);
 }
 
-/** @param {(Tally & { name: string, seconds: number })[]} rows */
-function report(rows) {
-  say('');
-  for (const { name, passed, failed, seconds } of rows) {
-    const result = failed > 0 ? `${failed} failed, ${passed} passed` : `${passed} passed`;
-    say(`  ${name.padEnd(12)} ${result.padEnd(28)} ${seconds.toFixed(1).padStart(6)} s`);
+/**
+ * @param {string[]} names
+ * @param {boolean} beside whether others run at the same time: each line then says whose it is
+ */
+async function runInOrder(names, beside) {
+  const rows = [];
+  for (const name of names) {
+    if (!beside) say(`\n── ${name} ${'─'.repeat(Math.max(2, 76 - name.length))}`);
+    const startedAt = Date.now();
+    const work = () => STAGES[name]().catch((error) => failed(String(error?.stack ?? error)));
+    const tally = await (beside ? lane.run(name, work) : work());
+    const seconds = (Date.now() - startedAt) / 1_000;
+    if (beside) say(`── ${name}: ${tally.passed} passed, ${tally.failed} failed, ${seconds.toFixed(0)} s`);
+    rows.push({ name, ...tally, seconds });
   }
+  return rows;
+}
+
+/**
+ * @param {(Tally & { name: string, seconds: number })[]} rows
+ * @param {number} seconds
+ */
+function report(rows, seconds) {
+  for (const { name, notes = [] } of rows) for (const note of notes) say(`\n── ${name}: ${note}`);
+  say('');
+  const line = (name, result, took) =>
+    say(`  ${name.padEnd(12)} ${result.padEnd(28)} ${took.toFixed(1).padStart(6)} s`);
+  for (const { name, passed, failed, seconds: took } of rows) {
+    line(name, failed > 0 ? `${failed} failed, ${passed} passed` : `${passed} passed`, took);
+  }
+  line('', '', seconds);
   const sum = rows.reduce((all, row) => ({ passed: all.passed + row.passed, failed: all.failed + row.failed }), {
     passed: 0,
     failed: 0,
@@ -93,16 +139,36 @@ function report(rows) {
  * unhandled rejection) counts as one failure.
  *
  * @param {string} folder
- * @param {string} [config]
+ * @param {...string} options of vitest
+ * @returns {Promise<Tally>}
  */
-async function vitest(folder, config = 'tests/vitest.config.ts') {
+async function vitest(folder, ...options) {
   if (!existsSync(join(root, 'tests', folder))) return failed(`there is no tests/${folder}`);
   const output = join(reports, `${folder}.json`);
-  const args = ['run', '--config', config, `tests/${folder}/`, '--reporter=default', '--reporter=json'];
-  const ok = await passes(bin('vitest', 'vitest.mjs'), [...args, `--outputFile.json=${output}`]);
+  const config = options.includes('--config') ? [] : ['--config', 'tests/vitest.config.ts'];
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${output}`];
+  const ok = await passes(bin('vitest', 'vitest.mjs'), [
+    'run',
+    `tests/${folder}/`,
+    ...config,
+    ...options,
+    ...reporters,
+  ]);
   if (!existsSync(output)) return failed(`vitest wrote no report for tests/${folder}`);
-  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(output, 'utf8'));
-  return { passed: numPassedTests, failed: ok ? numFailedTests : Math.max(numFailedTests, 1) };
+  const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(output, 'utf8'));
+  const notes = testResults.flatMap(notesOf);
+  return { passed: numPassedTests, failed: ok ? numFailedTests : Math.max(numFailedTests, 1), notes };
+}
+
+/** @returns {string[]} */
+function notesOf({ name, status, message, assertionResults }) {
+  const file = relative(root, name);
+  const troubled = assertionResults.filter(({ failureMessages }) => failureMessages?.length > 0);
+  if (troubled.length === 0 && status === 'failed') return [`${file} failed\n${message}`];
+  return troubled.map((test) => {
+    const what = test.status === 'failed' ? 'failed' : 'passed only when it was tried again';
+    return `${file} > ${test.fullName} ${what}\n${test.failureMessages.join('\n')}`;
+  });
 }
 
 /**
@@ -115,8 +181,7 @@ async function check(script, args) {
 
 /** @param {string} why */
 function failed(why) {
-  process.stderr.write(`${why}\n`);
-  return FAILED;
+  return { ...FAILED, notes: [`failed\n${why}`] };
 }
 
 /**
@@ -136,31 +201,43 @@ function bin(name, file) {
  */
 function passes(script, args) {
   return new Promise((resolve) => {
+    const name = lane.getStore();
     // A group of its own: what the stage has started ends with it.
-    const child = spawn(process.execPath, [script, ...args], { cwd: root, stdio: 'inherit', detached: true });
-    const end = (signal) => {
-      try {
-        process.kill(-child.pid, signal);
-      } catch {
-        // all of it is gone already
-      }
-    };
+    const stdio = name === undefined ? 'inherit' : ['ignore', 'pipe', 'pipe'];
+    const child = spawn(process.execPath, [script, ...args], { cwd: root, stdio, detached: true });
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream) createInterface({ input: stream }).on('line', (line) => say(`${name.padEnd(11)} │ ${line}`));
+    }
+    running.add(child);
     const limit = setTimeout(() => {
       process.stderr.write(`ended after ${STAGE_LIMIT_MS / 1_000} s\n`);
-      end('SIGKILL');
+      kill(child);
     }, STAGE_LIMIT_MS);
-    const interrupt = () => {
-      end('SIGKILL');
-      process.exit(130);
-    };
-    process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
     child.once('exit', (code) => {
       clearTimeout(limit);
-      process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-      end('SIGKILL');
+      running.delete(child);
+      kill(child);
       resolve(code === 0);
     });
     child.once('error', () => resolve(false));
+  });
+}
+
+/** What is under way, each the head of a process group. */
+const running = new Set();
+
+function kill(child) {
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // all of it is gone already
+  }
+}
+
+for (const name of ['SIGINT', 'SIGTERM']) {
+  process.once(name, () => {
+    for (const child of running) kill(child);
+    process.exit(130);
   });
 }
 

@@ -155,13 +155,19 @@ describe('a session whose id is', () => {
     '__proto__',
     'constructor',
   ];
+  // one tab goes from one to the next
+  let page: Page;
+  beforeAll(async () => {
+    page = await openArmed('/');
+    await live(page);
+  });
+  afterAll(() => page.close());
+
   test.each(ids.map((id, at) => [id, at] as const))(
     '%s has a page of its own, live, that its row leads to',
     async (id, at) => {
       const agent = new EventWriter(it.server, `agent of ${id}`);
       await agent.write(id, userTurn('r/1', `Question ${at}`, `Answer ${at} of its own`));
-      const page = await openArmed('/');
-      await live(page);
       await page.getByRole('navigation', { name: 'Sessions' }).getByPlaceholder('Search').fill(`agent of ${id}`);
       await page
         .getByRole('navigation', { name: 'Sessions' })
@@ -181,7 +187,6 @@ describe('a session whose id is', () => {
       await page.getByRole('link', { name: `agent of ${id}`, exact: true }).click();
       await page.getByRole('heading', { name: `agent of ${id}`, level: 1 }).waitFor();
       await nothingActed(page);
-      await page.close();
     },
   );
 });

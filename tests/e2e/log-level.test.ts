@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgentLogLevel, AgentSummary } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
-import { startQuietRunner } from '../support/quiet-runner';
+import { type QuietRunner, startQuietRunner } from '../support/quiet-runner';
 import { tempDir } from '../support/temp-dir';
 import { live } from '../support/transcript-page';
 import { type Visit, visit } from '../support/visit';
@@ -17,12 +17,16 @@ afterAll(async () => {
   await it.close();
 });
 
-const runner = async (agentId: string, folder?: string) =>
-  startQuietRunner({
+/** A runner the dashboard has heard of, so that its agent has a page. */
+async function runner(agentId: string, folder?: string): Promise<QuietRunner> {
+  const started = await startQuietRunner({
     agentId,
     folder: folder ?? (await tempDir()),
     endpoint: async () => ({ url: it.server.url, token: it.server.token }),
   });
+  await expect.poll(() => connectionOf(agentId).catch(String)).toBe('connected');
+  return started;
+}
 const levelOf = (agentId: string) => it.read<AgentLogLevel>(`/agents/${agentId}/log-level`);
 const connectionOf = async (agentId: string) =>
   (await it.read<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent.connection;
@@ -77,7 +81,6 @@ test('of all agents that are selected, each with what came of it: one waits unti
   const here = await runner('here');
   const folder = await tempDir();
   const gone = await runner('gone', folder);
-  await expect.poll(() => connectionOf('gone')).toBe('connected');
   await gone.close();
   await expect.poll(() => connectionOf('gone')).toBe('away');
   const page = await it.open('/agents');
@@ -100,7 +103,6 @@ test('of all agents that are selected, each with what came of it: one waits unti
 
 test('a time limit ends, also when the server is killed in between, at the server and at the runner', async () => {
   const { logger } = await runner('limited');
-  await expect.poll(() => connectionOf('limited')).toBe('connected');
   const put = await fetch(`${it.server.url}/api/v1/agents/limited/log-level`, {
     method: 'PUT',
     headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },

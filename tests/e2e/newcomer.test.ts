@@ -103,8 +103,10 @@ test('an agent of the demo has a log, and turned to debug it says more', async (
 test('what a recording can not do it refuses with the reason, and when the demo is stopped nothing says that it works', async () => {
   const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
   const working = async () => (await sessions()).filter(({ state }) => state === 'working' || state === 'waiting');
-  const [one] = await working();
-  const page = await it.open(`/sessions/${one?.id}`);
+  await expect.poll(async () => (await working()).length).toBeGreaterThan(0);
+  // the one that goes on longest
+  const one = (await working()).reduce((newest, session) => (session.startedAt > newest.startedAt ? session : newest));
+  const page = await it.open(`/sessions/${one.id}`);
   await live(page);
   await page.getByRole('textbox', { name: /message/i }).fill('are you there?');
   await page.keyboard.press('Enter');

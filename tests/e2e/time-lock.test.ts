@@ -198,6 +198,30 @@ test('by keys alone a line leads to the turn that ran then, loaded or not, and a
   await page.close();
 });
 
+test('asked for while it still loads, the log has the focus once it is there', async () => {
+  const page = await open('/sessions/long');
+  await page.getByRole('button', { name: 'Log', exact: true }).click();
+  await logOf(page).waitFor();
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route(/\/logs\?/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.reload();
+  await live(page);
+  await panelOf(page).waitFor();
+  expect(await logOf(page).count()).toBe(0);
+  await page.keyboard.press('l');
+  answer();
+  await expect.poll(() => isFocused(logOf(page))).toBe(true);
+  await page.keyboard.press('l');
+  await logOf(page).waitFor({ state: 'hidden' });
+  await page.close();
+});
+
 test('a click on a line says which tasks ran then, and leads to their cards', async () => {
   const { tasks } = await it.read<{ tasks: Task[] }>('/sessions/recorded/tasks');
   const watch = tasks.find(({ description }) => description === 'Watch the rollout') as Task;

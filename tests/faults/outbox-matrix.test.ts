@@ -5,7 +5,7 @@ import { refusal } from '../support/ledger';
 import { tempDir } from '../support/temp-dir';
 import { startTypescript } from '../support/typescript-process';
 
-const RECORDS = 3_000;
+const RECORDS = 1_500;
 
 /** `refused` is a server that does not listen. */
 const FAULTS: Record<string, Fault | 'refused'> = {

@@ -57,7 +57,9 @@ export function useLogPanel() {
     else if (panel?.contains(document.activeElement)) close();
     else {
       cameFrom.current = document.activeElement;
-      logIn(panel)?.focus();
+      // While it loads there is none: then it is given the focus once it is there.
+      setTakesFocus(true);
+      (logIn(panel) ?? panel)?.focus();
     }
     event.preventDefault();
   });
@@ -71,7 +73,8 @@ export function useLogPanel() {
   }, []);
 
   useEffect(() => {
-    if (open && takesFocus) document.getElementById(id)?.focus();
+    const panel = document.getElementById(id);
+    if (open && takesFocus && !panel?.contains(document.activeElement)) panel?.focus();
   }, [open, takesFocus, id]);
 
   return { id, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
