@@ -13,6 +13,8 @@ export interface ClaudeAdapterOptions {
   /** The session the events belong to: AG-UI's threadId. */
   sessionId: string;
   newRunId: () => string;
+  /** The source says with `told` which turn is told of which task's end. Else that is concluded. */
+  saysWhatIsTold?: boolean;
 }
 
 export interface AdapterOutput {
@@ -43,7 +45,7 @@ export interface ProcessExit {
 export class ClaudeAdapter {
   readonly #turns: Turns;
   readonly #tasks: Tasks;
-  readonly #ends = new TaskEnds();
+  readonly #ends: TaskEnds;
   readonly #lanes: Lanes;
   readonly #requests: Requests;
   readonly #seen = new SeenMessages();
@@ -59,6 +61,7 @@ export class ClaudeAdapter {
   constructor(options: ClaudeAdapterOptions) {
     const emit = (event: AgUiEvent) => this.#emit(event);
     const currentRun = () => this.#turns.runId;
+    this.#ends = new TaskEnds(options.saysWhatIsTold);
     this.#tasks = new Tasks(emit, currentRun);
     this.#lanes = new Lanes(emit, this.#tasks, currentRun);
     this.#requests = new Requests(emit);
@@ -100,6 +103,14 @@ export class ClaudeAdapter {
   /** A user message that stands in the log already is in the agent's hands: its turn can be told, it is not said again. */
   delivered(messageId: string): void {
     if (!this.#seen.has({ uuid: messageId })) this.#turns.sent(messageId);
+  }
+
+  /**
+   * A prompt tells the agent that these tasks have ended; null is every one it has not been told of.
+   * @param how it opens a turn, or is taken up by the one that is open
+   */
+  told(taskIds: readonly string[] | null, how: 'wakes' | 'heard'): void {
+    this.#ends.told(taskIds, how);
   }
 
   /**

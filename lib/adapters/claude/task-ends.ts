@@ -15,6 +15,8 @@ interface Waiting extends TaskEnd {
   swallowed: boolean;
   /** The open turn has been told of it. */
   heard: boolean;
+  /** The turn that is open, or about to, was woken with it: said, not guessed. */
+  wakes: boolean;
 }
 
 /** What the result of a turn says of its cause. */
@@ -36,18 +38,36 @@ export interface ResultCause {
  * - in the middle of a running turn, after a round of tools: no result names it then;
  * - with the next user turn, when it wakes nobody (a shell that was stopped) or its own turn failed at the API.
  *
+ * A source that shows what each prompt tells of (a transcript does) says so with `told`, and nothing is guessed: what
+ * ended while a turn was being opened waits for the next one.
+ *
  * Measured with Agent SDK 0.3.329.
  */
 export class TaskEnds {
+  readonly #isSaid: boolean;
   #waiting: Waiting[] = [];
+
+  /** @param isSaid the source says with `told` which turn is told of what */
+  constructor(isSaid = false) {
+    this.#isSaid = isSaid;
+  }
 
   add(end: TaskEnd): void {
     this.#waiting = this.#waiting.filter((other) => other.taskId !== end.taskId || other.runId !== end.runId);
-    this.#waiting.push({ ...end, swallowed: false, heard: false });
+    this.#waiting.push({ ...end, swallowed: false, heard: false, wakes: false });
+  }
+
+  /**
+   * A prompt tells of these ends; null is all that wait.
+   * @param how it opens a turn, or is taken up by the one that is open
+   */
+  told(taskIds: readonly string[] | null, how: 'wakes' | 'heard'): void {
+    for (const end of this.#waiting) if (taskIds === null || taskIds.includes(end.taskId)) end[how] = true;
   }
 
   /** Those that may wake the agent. */
   waking(): TaskEnd[] {
+    if (this.#isSaid) return this.#waiting.filter((end) => end.wakes);
     return this.#waiting.filter((end) => !end.quiet || end.swallowed);
   }
 
@@ -63,17 +83,18 @@ export class TaskEnds {
 
   /** The open turn goes on after a tool result: it is told of everything that waits. */
   boundary(): void {
+    if (this.#isSaid) return;
     for (const end of this.#waiting) end.heard = true;
   }
 
   /** The open turn closes. @returns what woke it, and what else it was told of */
   settle(cause: ResultCause): { causes: TaskEnd[]; folded: TaskEnd[] } {
     const causes = cause.kind === 'user' ? [] : this.#waiting.filter((end) => isCause(end, cause));
-    const folded = this.#waiting.filter((end) => end.heard && !causes.includes(end));
-    this.#waiting = this.#waiting.filter((end) => !end.heard && !causes.includes(end));
+    const folded = this.#waiting.filter((end) => (end.heard || end.wakes) && !causes.includes(end));
+    this.#waiting = this.#waiting.filter((end) => !causes.includes(end) && !folded.includes(end));
     if (cause.unanswered)
       for (const end of [...causes, ...folded])
-        this.#waiting.push({ ...end, quiet: true, swallowed: false, heard: false });
+        this.#waiting.push({ ...end, quiet: true, swallowed: false, heard: false, wakes: false });
     return { causes, folded };
   }
 
@@ -84,7 +105,7 @@ export class TaskEnds {
 }
 
 function isCause(end: Waiting, cause: ResultCause): boolean {
-  if (end.swallowed) return true;
+  if (end.swallowed || end.wakes) return true;
   if (cause.runId !== null) return end.runId === cause.runId;
   return cause.guess.some((guess) => guess.taskId === end.taskId && guess.runId === end.runId);
 }

@@ -39,7 +39,7 @@ export class TranscriptAdapter {
   #key = '';
 
   constructor({ sessionId }: { sessionId: string }) {
-    this.#adapter = new ClaudeAdapter({ sessionId, newRunId: () => `run-${this.#key}` });
+    this.#adapter = new ClaudeAdapter({ sessionId, newRunId: () => `run-${this.#key}`, saysWhatIsTold: true });
   }
 
   get openRunId(): string | null {
@@ -188,7 +188,7 @@ export class TranscriptAdapter {
     const { type, prompt, commandMode, source_uuid } = fieldsOf(line.attachment);
     if (type !== 'queued_command') return [];
     const text = contentText(prompt);
-    if (commandMode === 'task-notification') return this.#notified(text, at);
+    if (commandMode === 'task-notification') return this.#told(text, 'heard', at);
     if (textOf(line.agentId) !== null || text === '' || line.isMeta === true) return [];
     const id = textOf(source_uuid) ?? this.#key;
     if (this.#openRunId === null) return this.#asked({ ...line, message: { role: 'user', content: prompt } }, id, at);
@@ -210,15 +210,23 @@ export class TranscriptAdapter {
 
   #woken(line: Fields, text: string, at: number): AdapterOutput[] {
     // Several that wait are told together, a line each: one turn answers them all.
-    if (this.#openRunId !== null && this.#byTask && !this.#hasActed) return this.#notified(text, at);
+    if (this.#openRunId !== null && this.#byTask && !this.#hasActed) return this.#told(text, 'wakes', at);
     const before = this.#closeBefore(at);
     this.#byTask = true;
     this.#hasActed = false;
-    const told = this.#notified(text, at);
+    const told = this.#told(text, 'wakes', at);
     // Both, as the SDK says them: the second one opens the turn before the model has answered.
     const init = this.#adapter.read({ type: 'system', subtype: 'init', uuid: `${line.uuid}/init` }, at);
     const asks = { type: 'system', subtype: 'status', status: 'requesting', uuid: `${line.uuid}/status` };
     return [...before, ...told, ...init, ...this.#adapter.read(asks, at)];
+  }
+
+  /** The agent reads of it here, which may be long after it happened, and behind others that happened later. */
+  #told(text: string, how: 'wakes' | 'heard', at: number): AdapterOutput[] {
+    const out = this.#notified(text, at);
+    const ids = notificationsIn(text).map(({ fields }) => `${fields.task_id}`);
+    this.#adapter.told(ids.length > 0 ? ids : null, how);
+    return out;
   }
 
   #notified(text: string, at: number): AdapterOutput[] {

@@ -100,7 +100,40 @@ describe('a transcript', () => {
     read(over);
     const runs = events.filter(({ type }) => type.startsWith('RUN_'));
     expect(runs.map(({ type }) => type)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
-    expect(runs[0]?.metadata?.interlude).toMatchObject({ trigger: { kind: 'task', taskIds: ['t1', 't2'] } });
+    const taskIds = runs.map(({ metadata }) => metadata?.interlude?.trigger?.taskIds);
+    // when it begins, nobody can know of the second line
+    expect(taskIds).toEqual([['t1'], ['t1', 't2']]);
+  });
+
+  test('leaves what ended while a turn was being opened to the turn that is told of it', () => {
+    const { events, read } = reader();
+    const text = (id: string) => notification(id, `Background command "${id}" completed (exit code 0)`);
+    const queue = (operation: string, content?: string) =>
+      read({ type: 'queue-operation', uuid: undefined, operation, content });
+    const told = (id: string) => read(prompt(text(id), { origin: { kind: 'task-notification' } }));
+    const says = (
+      words: string,
+      more: object = { stop_reason: 'end_turn', content: [{ type: 'text', text: words }] },
+    ) => read({ type: 'assistant', message: { id: `m ${words}`, ...more } });
+    queue('enqueue', text('t1'));
+    queue('dequeue');
+    for (const id of ['t2', 't3', 't4']) queue('enqueue', text(id));
+    told('t1');
+    // it works on, and is told of one more on the way
+    says('looks', { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'c1', name: 'Read', input: {} }] });
+    read({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: 'c1', content: 'so' }] } });
+    const attachment = { type: 'queued_command', commandMode: 'task-notification', prompt: text('t2') };
+    read({ type: 'attachment', attachment });
+    says('Of one and two');
+    told('t3');
+    told('t4');
+    says('Of three and four');
+    read(over);
+    const ends = events.filter(({ type }) => type === 'RUN_FINISHED').map(({ metadata }) => metadata?.interlude);
+    expect(ends.map((end) => [end?.trigger?.taskIds, end?.foldedTaskIds])).toEqual([
+      [['t1'], ['t2']],
+      [['t3', 't4'], undefined],
+    ]);
   });
 
   test('gives a subagent that ends a second time a second run', () => {
