@@ -12,8 +12,6 @@ export default defineConfig({
     isolate: false,
     testTimeout: 60_000,
     hookTimeout: 90_000,
-    // A browser on a busy machine. What needed it is told at the end of the run: it passed, but wants looking at.
-    retry: 1,
     expect: { poll: { timeout: 15_000 } },
     fileParallelism: false,
     maxWorkers: 1,

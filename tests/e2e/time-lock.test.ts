@@ -198,24 +198,39 @@ test('by keys alone a line leads to the turn that ran then, loaded or not, and a
   await page.close();
 });
 
-test('asked for while it still loads, the log has the focus once it is there', async () => {
+test('asked for while it still loads, the log has the focus once it is there, unless that is elsewhere by then', async () => {
   const page = await open('/sessions/long');
   await page.getByRole('button', { name: 'Log', exact: true }).click();
   await logOf(page).waitFor();
   let answer = () => {};
-  const held = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
+  let held = Promise.resolve();
   await page.route(/\/logs\?/, async (route) => {
     await held;
     await route.continue();
   });
-  await page.reload();
-  await live(page);
-  await panelOf(page).waitFor();
-  expect(await logOf(page).count()).toBe(0);
-  await page.keyboard.press('l');
+  const reloadedAndAsked = async () => {
+    held = new Promise((resolve) => {
+      answer = resolve;
+    });
+    await page.reload();
+    await live(page);
+    await panelOf(page).waitFor();
+    expect(await logOf(page).count()).toBe(0);
+    await page.keyboard.press('l');
+    await expect.poll(() => isFocused(panelOf(page))).toBe(true);
+  };
+  await reloadedAndAsked();
   answer();
+  await expect.poll(() => isFocused(logOf(page))).toBe(true);
+
+  await reloadedAndAsked();
+  const composer = page.getByRole('textbox', { name: 'Message to patient' });
+  await composer.focus();
+  answer();
+  await logOf(page).waitFor();
+  expect(await isFocused(composer)).toBe(true);
+  await composer.evaluate((field) => (field as HTMLElement).blur());
+  await page.keyboard.press('l');
   await expect.poll(() => isFocused(logOf(page))).toBe(true);
   await page.keyboard.press('l');
   await logOf(page).waitFor({ state: 'hidden' });

@@ -6,7 +6,8 @@ import type { Page } from 'playwright-core';
  * `contrast` only what depends on the theme is looked at, which is far quicker.
  */
 export async function barriers(page: Page, what: 'all' | 'contrast' = 'all'): Promise<string[]> {
-  const rules = what === 'contrast' ? { runOnly: { type: 'rule' as const, values: ['color-contrast'] } } : {};
+  const rules =
+    what === 'contrast' ? { runOnly: { type: 'rule' as const, values: ['color-contrast', 'link-in-text-block'] } } : {};
   // "legacy" tests the page within itself; the other way needs one more page for each look, for frames we have not
   const axe = new AxeBuilder({ page }).setLegacyMode().options({ ...rules, resultTypes: ['violations'] });
   const { violations } = await axe.analyze();

@@ -5,6 +5,8 @@ import { Outbox } from '@/lib/runner/outbox/outbox';
  * goes on from the cursor when it is started again. Ends when everything is acknowledged.
  */
 async function write(): Promise<void> {
+  // should anything never come about, the process ends by itself: that is no success
+  process.exitCode = 13;
   const [file, url, last] = [process.argv[2] ?? '', process.argv[3] ?? '', Number(process.argv[4])];
 
   const outbox = await Outbox.open(file, {
@@ -26,6 +28,7 @@ async function write(): Promise<void> {
   }
   await outbox.settled();
   await outbox.stop();
+  process.exitCode = 0;
 }
 
 void write();

@@ -5,7 +5,7 @@ import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } fro
 import { Lanes, type ToolResult } from './lanes';
 import { Requests } from './requests';
 import { SeenMessages } from './seen-messages';
-import { TaskEnds } from './task-ends';
+import { TaskEnds, type TaskRef } from './task-ends';
 import { Tasks } from './tasks';
 import { Turns } from './turns';
 
@@ -109,8 +109,8 @@ export class ClaudeAdapter {
    * A prompt tells the agent that these tasks have ended; null is every one it has not been told of.
    * @param how it opens a turn, or is taken up by the one that is open
    */
-  told(taskIds: readonly string[] | null, how: 'wakes' | 'heard'): void {
-    this.#ends.told(taskIds, how);
+  told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
+    this.#ends.told(ends, how);
   }
 
   /**

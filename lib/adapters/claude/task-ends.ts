@@ -1,9 +1,13 @@
 import type { TurnTrigger } from '@/lib/protocol/ag-ui';
 
-/** A task's end that the agent has been, or will be, told of. */
-export interface TaskEnd {
+/** A run of a task. One whose source knows of one run only has none. */
+export interface TaskRef {
   taskId: string;
   runId: string | null;
+}
+
+/** A task's end that the agent has been, or will be, told of. */
+export interface TaskEnd extends TaskRef {
   /** The run that started the task. */
   startedInRun: string | null;
   /** Wakes nobody: the next turn, whatever opens it, is told of it. */
@@ -53,7 +57,7 @@ export class TaskEnds {
   }
 
   add(end: TaskEnd): void {
-    this.#waiting = this.#waiting.filter((other) => other.taskId !== end.taskId || other.runId !== end.runId);
+    this.#waiting = this.#waiting.filter((other) => !isSame(other, end));
     this.#waiting.push({ ...end, swallowed: false, heard: false, wakes: false });
   }
 
@@ -61,8 +65,8 @@ export class TaskEnds {
    * A prompt tells of these ends; null is all that wait.
    * @param how it opens a turn, or is taken up by the one that is open
    */
-  told(taskIds: readonly string[] | null, how: 'wakes' | 'heard'): void {
-    for (const end of this.#waiting) if (taskIds === null || taskIds.includes(end.taskId)) end[how] = true;
+  told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
+    for (const end of this.#waiting) if (ends === null || ends.some((told) => isSame(told, end))) end[how] = true;
   }
 
   /** Those that may wake the agent. */
@@ -107,7 +111,11 @@ export class TaskEnds {
 function isCause(end: Waiting, cause: ResultCause): boolean {
   if (end.swallowed || end.wakes) return true;
   if (cause.runId !== null) return end.runId === cause.runId;
-  return cause.guess.some((guess) => guess.taskId === end.taskId && guess.runId === end.runId);
+  return cause.guess.some((guess) => isSame(guess, end));
+}
+
+function isSame(one: TaskRef, other: TaskRef): boolean {
+  return one.taskId === other.taskId && one.runId === other.runId;
 }
 
 export function taskTrigger(ends: readonly TaskEnd[]): TurnTrigger {

@@ -1,7 +1,10 @@
 import { compact, type Fields, fieldsOf, numberOf, textOf } from './fields';
+import type { TaskRef } from './task-ends';
 
 /** Most tool calls whose input is remembered until their result says that they run on as a task. */
 const MAX_CALLS = 512;
+/** Most notifications that are remembered, to be known when they are read again. */
+const MAX_TOLD = 1_024;
 
 /**
  * Background tasks as a transcript tells them: the result of a tool call says that it runs on, and a notification that
@@ -13,7 +16,8 @@ export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
   readonly #running = new Map<string, { description: string; runId: string | undefined }>();
   readonly #runs = new Map<string, number>();
-  readonly #told = new Set<string>();
+  /** Notifications that were read, and which end each tells of. */
+  readonly #told = new Map<string, TaskRef>();
   readonly #subagents = new Set<string>();
 
   get running(): { id: string; description: string }[] {
@@ -62,18 +66,23 @@ export class TranscriptTasks {
   ended({ text, fields }: Notification): Fields[] {
     const id = textOf(fields.task_id);
     if (id === null || this.#told.has(text)) return [];
-    this.#told.add(text);
-    if (this.#told.size > 1_024) this.#told.delete(this.#told.values().next().value as string);
     const running = this.#running.get(id);
     const isAgain = running === undefined && this.#runs.has(id);
     const runId = running === undefined ? this.#nextRun(id) : running.runId;
     this.#running.delete(id);
+    this.#told.set(text, { taskId: id, runId: runId ?? null });
+    if (this.#told.size > MAX_TOLD) this.#told.delete(this.#told.keys().next().value as string);
     const started = { type: 'system', subtype: 'task_started', is_backgrounded: true, task_type: 'local_agent' };
     const summary = textOf(fields.summary) ?? '';
     return [
       ...(isAgain ? [compact({ ...started, task_id: id, run_id: runId, description: summary })] : []),
       compact({ type: 'system', subtype: 'task_notification', run_id: runId, ...fields }),
     ];
+  }
+
+  /** Of which end a notification that was read tells. */
+  endOf({ text }: Notification): TaskRef | null {
+    return this.#told.get(text) ?? null;
   }
 
   /** Undefined for the first run: until there is a second, nothing need tell them apart. */

@@ -188,7 +188,12 @@ export class TranscriptAdapter {
     const { type, prompt, commandMode, source_uuid } = fieldsOf(line.attachment);
     if (type !== 'queued_command') return [];
     const text = contentText(prompt);
-    if (commandMode === 'task-notification') return this.#told(text, 'heard', at);
+    if (commandMode === 'task-notification') {
+      const out = this.#notified(text, at);
+      // what a subagent is told is not told to the main thread
+      if (textOf(line.agentId) === null) this.#told(text, 'heard');
+      return out;
+    }
     if (textOf(line.agentId) !== null || text === '' || line.isMeta === true) return [];
     const id = textOf(source_uuid) ?? this.#key;
     if (this.#openRunId === null) return this.#asked({ ...line, message: { role: 'user', content: prompt } }, id, at);
@@ -210,23 +215,27 @@ export class TranscriptAdapter {
 
   #woken(line: Fields, text: string, at: number): AdapterOutput[] {
     // Several that wait are told together, a line each: one turn answers them all.
-    if (this.#openRunId !== null && this.#byTask && !this.#hasActed) return this.#told(text, 'wakes', at);
+    if (this.#openRunId !== null && this.#byTask && !this.#hasActed) {
+      const more = this.#notified(text, at);
+      this.#told(text, 'wakes');
+      return more;
+    }
     const before = this.#closeBefore(at);
     this.#byTask = true;
     this.#hasActed = false;
-    const told = this.#told(text, 'wakes', at);
+    const told = this.#notified(text, at);
     // Both, as the SDK says them: the second one opens the turn before the model has answered.
     const init = this.#adapter.read({ type: 'system', subtype: 'init', uuid: `${line.uuid}/init` }, at);
+    // a turn that was broken off has been closed by now, and is not the one that is told
+    this.#told(text, 'wakes');
     const asks = { type: 'system', subtype: 'status', status: 'requesting', uuid: `${line.uuid}/status` };
     return [...before, ...told, ...init, ...this.#adapter.read(asks, at)];
   }
 
   /** The agent reads of it here, which may be long after it happened, and behind others that happened later. */
-  #told(text: string, how: 'wakes' | 'heard', at: number): AdapterOutput[] {
-    const out = this.#notified(text, at);
-    const ids = notificationsIn(text).map(({ fields }) => `${fields.task_id}`);
-    this.#adapter.told(ids.length > 0 ? ids : null, how);
-    return out;
+  #told(text: string, how: 'wakes' | 'heard'): void {
+    const ends = notificationsIn(text).flatMap((notification) => this.#tasks.endOf(notification) ?? []);
+    this.#adapter.told(ends.length > 0 ? ends : null, how);
   }
 
   #notified(text: string, at: number): AdapterOutput[] {

@@ -136,6 +136,42 @@ describe('a transcript', () => {
     ]);
   });
 
+  test('that breaks off, and goes on with a notification, gives the new turn its cause, and the old one none', () => {
+    const { events, read } = reader();
+    read(prompt('First'));
+    const content = [{ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} }];
+    read({ type: 'assistant', message: { id: 'm1', stop_reason: 'tool_use', content } });
+    const text = notification('t1', 'Background command "Poll" completed (exit code 0)');
+    read({ type: 'queue-operation', uuid: undefined, operation: 'enqueue', content: text });
+    read(prompt(text, { origin: { kind: 'task-notification' } }));
+    read({
+      type: 'assistant',
+      message: { id: 'm2', stop_reason: 'end_turn', content: [{ type: 'text', text: 'So.' }] },
+    });
+    read(over);
+    const ends = events.filter(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR');
+    expect(ends.map(({ type, metadata }) => [type, metadata?.interlude?.trigger?.taskIds])).toEqual([
+      ['RUN_ERROR', undefined],
+      ['RUN_FINISHED', ['t1']],
+    ]);
+    expect(ends[0]?.metadata?.interlude).not.toHaveProperty('foldedTaskIds');
+  });
+
+  test('that a subagent is told of something in does not tell the agent of it', () => {
+    const { events, read } = reader();
+    const text = notification('t1', 'Background command "Poll" completed (exit code 0)');
+    read(prompt('First'));
+    const attachment = { type: 'queued_command', commandMode: 'task-notification', prompt: text };
+    read({ type: 'attachment', agentId: 'a1', attachment });
+    read({
+      type: 'assistant',
+      message: { id: 'm1', stop_reason: 'end_turn', content: [{ type: 'text', text: 'So.' }] },
+    });
+    read(over);
+    expect(customs(events, 'task:completed')).toMatchObject([{ task_id: 't1' }]);
+    expect(events.at(-1)?.metadata?.interlude).not.toHaveProperty('foldedTaskIds');
+  });
+
   test('gives a subagent that ends a second time a second run', () => {
     const { adapter, events, read } = reader();
     read(prompt('Go'));

@@ -77,6 +77,19 @@ export function useLogPanel() {
     if (open && takesFocus && !panel?.contains(document.activeElement)) panel?.focus();
   }, [open, takesFocus, id]);
 
+  // Who goes elsewhere while it loads, or later, is not called back.
+  useEffect(() => {
+    if (!takesFocus) return;
+    const left = ({ target, relatedTarget }: FocusEvent) => {
+      const panel = document.getElementById(id);
+      if (!panel?.contains(target as Node) || panel.contains(relatedTarget as Node | null)) return;
+      // another window in front is no leaving
+      if (document.hasFocus()) setTakesFocus(false);
+    };
+    document.addEventListener('focusout', left);
+    return () => document.removeEventListener('focusout', left);
+  }, [takesFocus, id]);
+
   return { id, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
 }
 
