@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import { markedProcesses } from '@/lib/runner/sources/claude/marked-processes';
 import { type ModelScript, type Step, step } from '../fixtures/recordings/make/model.mjs';
 import { claudeHome } from './claude-home';
 import { type CliRun, startCli } from './cli';
+import { killMarked } from './kill-marked';
 import type { LiveServer } from './live-server';
 import { Operator } from './operator';
 
@@ -44,7 +44,7 @@ export async function claudeStage(server: LiveServer, script: ModelScript): Prom
       await run.ended;
     }
     // What outlived a Claude Code that was killed is ours to end.
-    for (const { pid } of (await markedProcesses(sessionId)) ?? []) process.kill(pid, 'SIGKILL');
+    await killMarked(sessionId);
     await remove();
   });
 

@@ -9,10 +9,11 @@ import {
   type QueryOptions,
   type UserMessage,
 } from '@/lib/runner/sources/claude/claude-sdk';
-import { MARK, markedProcesses } from '@/lib/runner/sources/claude/marked-processes';
+import { MARK } from '@/lib/runner/sources/claude/marked-processes';
 import type { ModelScript } from '../fixtures/recordings/make/model.mjs';
 import { claudeHome } from './claude-home';
 import { type CliRun, runCli, startCli } from './cli';
+import { killMarked } from './kill-marked';
 import type { LiveServer } from './live-server';
 import { Operator } from './operator';
 
@@ -67,7 +68,7 @@ export async function terminalStage(server: LiveServer, script: ModelScript, per
   }
 
   async function killClaude() {
-    for (const { pid } of (await markedProcesses(sessionId)) ?? []) process.kill(pid, 'SIGKILL');
+    await killMarked(sessionId);
     await left;
   }
 

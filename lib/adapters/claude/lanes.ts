@@ -2,7 +2,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Emit } from './emit';
 import { type Fields, fieldsOf, listOf, textOf } from './fields';
 import { Lane } from './lane';
-import { type Verdict, verdictIn } from './requests';
+import { type CallResult, verdictIn } from './requests';
 import { contentText, hasStandIns, rawIfSmall, resultText } from './stand-in';
 import type { Tasks } from './tasks';
 
@@ -15,12 +15,8 @@ interface Speaker {
 }
 
 /** A tool result, as whoever waits for it wants to know it. */
-export interface ToolResult {
+export interface ToolResult extends CallResult {
   toolUseId: string;
-  isError: boolean;
-  text: string;
-  /** Whether the tool was let run, where the agent says so. */
-  verdict: Verdict | null;
 }
 
 /**

@@ -7,6 +7,17 @@ type Outcome = RequestResolvedValue['outcome'];
 /** What the agent says of a tool call that waited, where it says anything. */
 export type Verdict = Extract<Outcome, 'allowed' | 'denied' | 'cancelled'>;
 
+/** What came of a tool call. */
+export interface CallResult {
+  isError: boolean;
+  text: string;
+  /** Whether the tool was let run, where the agent says so. */
+  verdict: Verdict | null;
+}
+
+/** Most results that are kept for a request that is heard of behind them. */
+const MAX_RESULTS = 64;
+
 interface OpenRequest {
   id: string;
   question: boolean;
@@ -27,6 +38,8 @@ interface OpenRequest {
 export class Requests {
   readonly #emit: Emit;
   readonly #open = new Map<string, OpenRequest>();
+  /** Of calls nobody was known to be asked about. */
+  readonly #results = new Map<string, CallResult>();
 
   constructor(emit: Emit) {
     this.#emit = emit;
@@ -48,6 +61,8 @@ export class Requests {
       expires_at: numberOf(request.expiresAt) ?? undefined,
     });
     this.#emit(custom(CUSTOM.requestOpened, value));
+    const result = this.#results.get(id);
+    if (result !== undefined) this.toolResult(id, result);
   }
 
   /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; the outcome where nobody answered */
@@ -70,12 +85,15 @@ export class Requests {
    * The tool that waited has a result. One that ran without a fault was allowed; of one that failed its words say
    * nothing: only the verdict tells whether it ran.
    */
-  toolResult(
-    toolUseId: string,
-    { verdict, isError, text }: { verdict: Verdict | null; isError: boolean; text: string },
-  ): void {
+  toolResult(toolUseId: string, result: CallResult): void {
+    const { verdict, isError, text } = result;
     const request = this.#open.get(toolUseId);
-    if (request === undefined) return;
+    if (request === undefined) {
+      this.#results.set(toolUseId, result);
+      if (this.#results.size > MAX_RESULTS) this.#results.delete(this.#results.keys().next().value as string);
+      return;
+    }
+    this.#results.delete(toolUseId);
     if (verdict === null && isError) {
       request.failedWith = text;
       this.#goOn(request);

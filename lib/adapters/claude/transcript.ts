@@ -5,6 +5,11 @@ import { contentText } from './stand-in';
 import { isStopFeedback } from './stop-feedback';
 import { notificationsIn, TranscriptTasks } from './transcript-tasks';
 
+/** A hook that tells of a question may be heard this long after its answer. Ours takes 2 s at most. */
+const LATE_MS = 3_000;
+/** A question whose call is not in the transcript by then is about none of it. */
+const STALE_MS = 60_000;
+
 /**
  * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
  * one ClaudeAdapter reads both. So an interactive session looks like one that is driven.
@@ -24,7 +29,11 @@ export class TranscriptAdapter {
   readonly #tasks = new TranscriptTasks();
   /** Tool calls without a result: id → name and input. */
   readonly #calls = new Map<string, { name: string; input: string }>();
-  readonly #asks: { tool: string; input: unknown; about: Fields }[] = [];
+  /** Those of them that a request was told for. */
+  readonly #askedFor = new Set<string>();
+  /** Calls of the open turn that have a result, and no request was told for. */
+  readonly #returned = new Map<string, { name: string; input: string; at: number }>();
+  #asks: { tool: string; input: unknown; about: Fields; at: number }[] = [];
   /** User messages the next result names. */
   #answers: string[] = [];
   /** Those the assistant's next words are a reply to. */
@@ -76,7 +85,7 @@ export class TranscriptAdapter {
 
   /** A request stands in the terminal. It is told as soon as the transcript names the tool call it is about. */
   permissionAsked(tool: string, input: unknown, about: Fields, now: number): AdapterOutput[] {
-    this.#asks.push({ tool, input, about });
+    this.#asks.push({ tool, input, about, at: now });
     if (this.#asks.length > 64) this.#asks.shift();
     return this.#tell(this.#matchAsks(now));
   }
@@ -103,6 +112,8 @@ export class TranscriptAdapter {
     // A turn that had said its last word was over, though no hook came to say so.
     const last = this.#saidLastWord ? this.stopped(now) : [];
     this.#calls.clear();
+    this.#askedFor.clear();
+    this.#returned.clear();
     this.#answers = [];
     return [...last, ...this.#tell(this.#adapter.ended(now, exit))];
   }
@@ -246,8 +257,14 @@ export class TranscriptAdapter {
 
   #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): AdapterOutput[] {
     const started = agentId === null ? this.#tasks.launched(line, results) : null;
-    for (const result of results) this.#calls.delete(`${result.tool_use_id}`);
+    for (const result of results) this.#return(`${result.tool_use_id}`, at);
     return [...(started === null ? [] : this.#adapter.read(started, at)), ...this.#readAs(line, at)];
+  }
+
+  #return(id: string, at: number): void {
+    const call = this.#calls.get(id);
+    this.#calls.delete(id);
+    if (!this.#askedFor.delete(id) && call !== undefined) this.#returned.set(id, { ...call, at });
   }
 
   #readAs({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields, at: number): AdapterOutput[] {
@@ -275,6 +292,7 @@ export class TranscriptAdapter {
     const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;
     const answers = this.#answers;
     this.#answers = [];
+    this.#returned.clear();
     this.#apiError = null;
     this.#saidLastWord = false;
     const result = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, ...how, ...error };
@@ -283,15 +301,29 @@ export class TranscriptAdapter {
 
   #matchAsks(at: number): AdapterOutput[] {
     const out: AdapterOutput[] = [];
+    // One that names no call of this transcript must not be taken for the same call made much later.
+    this.#asks = this.#asks.filter((ask) => at - ask.at <= STALE_MS);
     for (const ask of [...this.#asks]) {
-      const input = JSON.stringify(ask.input);
-      const call = [...this.#calls].find(([, { name, input: called }]) => name === ask.tool && called === input);
-      if (call === undefined) continue;
+      const id = this.#callOf(ask.tool, JSON.stringify(ask.input), at);
+      if (id === null) continue;
       this.#asks.splice(this.#asks.indexOf(ask), 1);
-      const request = { ...ask.about, tool: ask.tool, input: ask.input, toolUseID: call[0] };
+      const request = { ...ask.about, tool: ask.tool, input: ask.input, toolUseID: id };
       out.push(...this.#adapter.permissionAsked(request, at));
     }
     return out;
+  }
+
+  /** The call that is asked about. It may have its result before the hook that told of the question was heard. */
+  #callOf(tool: string, input: string, at: number): string | null {
+    const isIt = (call: { name: string; input: string }) => call.name === tool && call.input === input;
+    const open = [...this.#calls].find(([id, call]) => isIt(call) && !this.#askedFor.has(id))?.[0] ?? null;
+    if (open !== null) {
+      this.#askedFor.add(open);
+      return open;
+    }
+    const late = [...this.#returned].findLast(([, call]) => isIt(call) && at - call.at <= LATE_MS)?.[0] ?? null;
+    if (late !== null) this.#returned.delete(late);
+    return late;
   }
 
   #tell(outputs: AdapterOutput[]): AdapterOutput[] {

@@ -172,6 +172,43 @@ describe('a transcript', () => {
     expect(events.at(-1)?.metadata?.interlude).not.toHaveProperty('foldedTaskIds');
   });
 
+  test('has a question that was answered before it was heard of, with its answer, and only once', () => {
+    const { adapter, events, read } = reader();
+    const ask = (command: string, now: number) =>
+      events.push(...adapter.permissionAsked('Bash', { command }, {}, now).map(({ event }) => event));
+    const call = (id: string, command: string) => {
+      const content = [{ type: 'tool_use', id, name: 'Bash', input: { command } }];
+      read({ type: 'assistant', message: { id: `m ${id}`, stop_reason: 'tool_use', content } });
+    };
+    const result = (id: string, more: object = {}) =>
+      read({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: id, content: 'No.' }] }, ...more });
+    read(prompt('First'));
+    call('c1', 'rm a');
+    result('c1', { toolDenialKind: 'permission-denied' });
+    ask('rm a', 10);
+    expect(customs(events, 'request:opened')).toMatchObject([{ request_id: 'c1' }]);
+    expect(customs(events, 'request:resolved')).toMatchObject([
+      { request_id: 'c1', outcome: 'denied', message: 'No.' },
+    ]);
+    // asked of another call with the same words: that one is not there yet
+    ask('rm a', 11);
+    expect(customs(events, 'request:opened')).toHaveLength(1);
+    call('c2', 'rm a');
+    result('c2');
+    expect(customs(events, 'request:resolved')).toMatchObject([{}, { request_id: 'c2', outcome: 'allowed' }]);
+  });
+
+  test('does not take an old question for one about the same call made much later', () => {
+    const { adapter, events } = reader();
+    const at = (seconds: number) => new Date(seconds * 1_000).toISOString();
+    adapter.read({ ...prompt('First'), uuid: 'u1', timestamp: at(1) }, 'k1', 0);
+    adapter.permissionAsked('Bash', { command: 'ls' }, {}, 2_000);
+    const content = [{ type: 'tool_use', id: 'c1', name: 'Bash', input: { command: 'ls' } }];
+    const line = { type: 'assistant', uuid: 'u2', timestamp: at(90), message: { id: 'm1', content } };
+    events.push(...adapter.read(line, 'k2', 0).map(({ event }) => event));
+    expect(customs(events, 'request:opened')).toEqual([]);
+  });
+
   test('gives a subagent that ends a second time a second run', () => {
     const { adapter, events, read } = reader();
     read(prompt('Go'));
