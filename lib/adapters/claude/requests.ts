@@ -1,6 +1,7 @@
 import { CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { custom, type Emit } from './emit';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
+import { remember } from './remember';
 
 type Outcome = RequestResolvedValue['outcome'];
 
@@ -89,8 +90,7 @@ export class Requests {
     const { verdict, isError, text } = result;
     const request = this.#open.get(toolUseId);
     if (request === undefined) {
-      this.#results.set(toolUseId, result);
-      if (this.#results.size > MAX_RESULTS) this.#results.delete(this.#results.keys().next().value as string);
+      remember(this.#results, toolUseId, result, MAX_RESULTS);
       return;
     }
     this.#results.delete(toolUseId);

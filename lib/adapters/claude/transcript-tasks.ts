@@ -1,4 +1,5 @@
 import { compact, type Fields, fieldsOf, numberOf, textOf } from './fields';
+import { remember } from './remember';
 import type { TaskRef } from './task-ends';
 
 /** Most tool calls whose input is remembered until their result says that they run on as a task. */
@@ -30,8 +31,7 @@ export class TranscriptTasks {
 
   called(toolUseId: string, input: Fields): void {
     const { description, subagent_type, prompt } = input;
-    this.#calls.set(toolUseId, compact({ description, subagent_type, prompt }));
-    if (this.#calls.size > MAX_CALLS) this.#calls.delete(this.#calls.keys().next().value as string);
+    remember(this.#calls, toolUseId, compact({ description, subagent_type, prompt }), MAX_CALLS);
   }
 
   /** @returns `task_started` where the result is that of a call that runs on */
@@ -70,8 +70,7 @@ export class TranscriptTasks {
     const isAgain = running === undefined && this.#runs.has(id);
     const runId = running === undefined ? this.#nextRun(id) : running.runId;
     this.#running.delete(id);
-    this.#told.set(text, { taskId: id, runId: runId ?? null });
-    if (this.#told.size > MAX_TOLD) this.#told.delete(this.#told.keys().next().value as string);
+    remember(this.#told, text, { taskId: id, runId: runId ?? null }, MAX_TOLD);
     const started = { type: 'system', subtype: 'task_started', is_backgrounded: true, task_type: 'local_agent' };
     const summary = textOf(fields.summary) ?? '';
     return [

@@ -1,12 +1,15 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type AdapterOutput, ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
+import { remember } from './remember';
 import { contentText } from './stand-in';
 import { isStopFeedback } from './stop-feedback';
 import { notificationsIn, TranscriptTasks } from './transcript-tasks';
 
 /** A hook that tells of a question may be heard this long after its answer. Ours takes 2 s at most. */
 const LATE_MS = 3_000;
+/** Most calls that are kept for that long. */
+const MAX_RETURNED = 64;
 /** A question whose call is not in the transcript by then is about none of it. */
 const STALE_MS = 60_000;
 
@@ -264,7 +267,7 @@ export class TranscriptAdapter {
   #return(id: string, at: number): void {
     const call = this.#calls.get(id);
     this.#calls.delete(id);
-    if (!this.#askedFor.delete(id) && call !== undefined) this.#returned.set(id, { ...call, at });
+    if (!this.#askedFor.delete(id) && call !== undefined) remember(this.#returned, id, { ...call, at }, MAX_RETURNED);
   }
 
   #readAs({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields, at: number): AdapterOutput[] {

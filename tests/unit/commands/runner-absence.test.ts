@@ -38,6 +38,16 @@ const reports = (status: object, sessionId: string | undefined = 's1') =>
   ingest(target, [record(++seq, { kind: 'status', sessionId, status, event: undefined })]);
 const turnStarts = (sessionId = 's1') =>
   says({ type: 'RUN_STARTED', threadId: sessionId, runId: `t${seq}` }, sessionId);
+/** A runner with two sessions in mid-turn goes, and another process takes up the second of them 5 s later. */
+async function succeeds(): Promise<void> {
+  await connect();
+  await turnStarts('s1');
+  await turnStarts('s2');
+  await leave();
+  now += 5_000;
+  await connect(AFTER, 'two');
+  await reports({ kind: 'claude' }, 's2');
+}
 const session = async (id = 's1') => (await readSession(target.database, id))?.session;
 const notices = async () => {
   const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
@@ -168,13 +178,7 @@ describe('a runner that comes back', () => {
   });
 
   it('as another process takes up only what it speaks of', async () => {
-    await connect();
-    await turnStarts('s1');
-    await turnStarts('s2');
-    await leave();
-    now += 5_000;
-    await connect(AFTER, 'two');
-    await reports({ kind: 'claude' }, 's2');
+    await succeeds();
     await sweepAt(now + RUNNER_GRACE_MS);
     expect(await session('s1')).toMatchObject({ state: 'failed', away: { since: T0 } });
     expect(await session('s2')).toMatchObject({ state: 'working', away: null });
@@ -183,13 +187,7 @@ describe('a runner that comes back', () => {
   });
 
   it('as another process whose stream breaks within the grace leaves nothing untold that it does not carry', async () => {
-    await connect();
-    await turnStarts('s1');
-    await turnStarts('s2');
-    await leave();
-    now += 5_000;
-    await connect(AFTER, 'two');
-    await reports({ kind: 'claude' }, 's2');
+    await succeeds();
     now += 2_000;
     await leave('two');
     now += 1_000;
@@ -201,13 +199,7 @@ describe('a runner that comes back', () => {
   });
 
   it('as another process whose stream breaks has only its own sessions back', async () => {
-    await connect();
-    await turnStarts('s1');
-    await turnStarts('s2');
-    await leave();
-    now += 5_000;
-    await connect(AFTER, 'two');
-    await reports({ kind: 'claude' }, 's2');
+    await succeeds();
     await sweepAt(T0 + RUNNER_GRACE_MS);
     await leave('two');
     await sweepAt(now + RUNNER_GRACE_MS);
