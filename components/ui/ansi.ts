@@ -1,4 +1,5 @@
 import { LONE_SURROGATES } from '@/lib/projections/lone-surrogates';
+import { findEscapes } from './ansi-escapes';
 
 /**
  * What a terminal would have shown of some output, as text with a few colours.
@@ -25,11 +26,7 @@ interface Style {
 const PLAIN: Style = { colour: null, bold: false, dim: false, italic: false, underline: false };
 const COLOURS = ['grey', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', null] as const;
 
-// CSI … final byte, OSC/DCS/SOS/PM/APC … ST or BEL (or unfinished, to the end), then any other escape of two bytes.
-const ESCAPE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: escapes are what this is about
-  /(?:\x1b\[|\x9b)([0-?]*)[ -/]*([@-~])|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)|\x1b[ -/]*[0-~]?/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: see above
+// biome-ignore lint/suspicious/noControlCharactersInRegex: controls are what this is about
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 // Marks that turn the direction of text around can make one command look like another.
 const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g;
@@ -54,21 +51,24 @@ export function ansiPieces(output: string): AnsiPiece[] {
     if (to > from) pieces.push({ from, to, className: classOf(style), isEscape });
     from = to;
   };
-  for (const match of output.matchAll(ESCAPE)) {
-    push(match.index, false);
-    const end = match.index + match[0].length;
-    if (match[2] === 'm' && !/[<-?]/.test(match[1] ?? '')) {
-      style = applySgr(style, match[1] ?? '');
-      from = end;
+  for (const found of findEscapes(output)) {
+    push(found.from, false);
+    if (found.colour === null) {
+      push(found.to, true);
     } else {
-      push(end, true);
+      style = applySgr(style, found.colour);
+      from = found.to;
     }
   }
   push(output.length, false);
   return pieces;
 }
 
-export function parseAnsi(output: string): AnsiSpan[] {
+/**
+ * @param mostSpans what follows so many changes of colour is one more span without any: a page that has to lay out a
+ *   hundred thousand of them stands still
+ */
+export function parseAnsi(output: string, mostSpans = 2_000): AnsiSpan[] {
   const spans: AnsiSpan[] = [];
   let style = PLAIN;
   let from = 0;
@@ -81,10 +81,10 @@ export function parseAnsi(output: string): AnsiSpan[] {
     else spans.push({ text, className });
   };
   const settled = overwriteLines(output);
-  for (const match of settled.matchAll(ESCAPE)) {
-    push(settled.slice(from, match.index));
-    from = match.index + match[0].length;
-    if (match[2] === 'm') style = applySgr(style, match[1] ?? '');
+  for (const found of findEscapes(settled)) {
+    push(settled.slice(from, found.from));
+    from = found.to;
+    if (found.colour !== null) style = spans.length < mostSpans ? applySgr(style, found.colour) : PLAIN;
   }
   push(settled.slice(from));
   return spans;
@@ -92,7 +92,17 @@ export function parseAnsi(output: string): AnsiSpan[] {
 
 /** The same without colours. */
 export function stripAnsi(output: string): string {
-  return readable(overwriteLines(output).replace(ESCAPE, ''));
+  return readable(withoutEscapes(overwriteLines(output)));
+}
+
+function withoutEscapes(output: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (const found of findEscapes(output)) {
+    if (found.from > from) parts.push(output.slice(from, found.from));
+    from = found.to;
+  }
+  return parts.length === 0 && from === 0 ? output : parts.join('') + output.slice(from);
 }
 
 function readable(text: string): string {
@@ -108,14 +118,14 @@ export function plainText(text: string): string {
 /** A progress bar writes its line again and again; what counts is what stood there at the end. */
 function overwriteLines(output: string): string {
   if (!output.includes('\r')) return output;
-  return output
-    .replace(/\r+\n/g, '\n')
-    .split('\n')
-    .map((line) => {
-      const parts = line.split('\r').filter((part) => part !== '');
-      return parts.at(-1) ?? '';
-    })
-    .join('\n');
+  return output.split('\n').map(lastWritten).join('\n');
+}
+
+/** What stands in a line behind its last return of the carriage; one at its very end overwrites nothing. */
+function lastWritten(line: string): string {
+  let end = line.length;
+  while (line[end - 1] === '\r') end -= 1;
+  return line.slice(line.lastIndexOf('\r', end - 1) + 1, end);
 }
 
 function applySgr(style: Style, parameters: string): Style {

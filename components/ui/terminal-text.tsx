@@ -4,9 +4,14 @@ import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { parseAnsi, stripAnsi } from './ansi';
 import { CopyButton } from './copy-button';
+import { countLines, lastPart } from './last-part';
+import { longRunClass } from './long-run';
 
+/** What is shown until all of it is asked for. */
+const FOLDED_CHARACTERS = 4_000;
 /** Beyond this even "show all" shows only the end: a browser lays out no ten megabytes. Copy still has everything. */
-const MOST_CHARACTERS = 400_000;
+const MOST_CHARACTERS = 100_000;
+const MOST_LINES = 5_000;
 
 /**
  * Output as a terminal would have shown it. Long output shows its end, where the result stands, until all is asked for.
@@ -14,27 +19,36 @@ const MOST_CHARACTERS = 400_000;
  * @param label what it is, for the copy button: "output", "input"
  */
 export function TerminalText(props: { text: string; label: string; clampLines?: number; className?: string }) {
-  const { text, label, clampLines = 16, className } = props;
+  const { label, clampLines = 16, className } = props;
   const [all, setAll] = useState(false);
-  const lines = useMemo(() => text.replace(/\s+$/, '').split('\n'), [text]);
-  const clamped = !all && lines.length > clampLines + 2;
-  const spans = useMemo(() => {
-    const shown = (clamped ? lines.slice(-clampLines) : lines).join('\n');
-    return parseAnsi(shown.length > MOST_CHARACTERS ? shown.slice(-MOST_CHARACTERS) : shown);
-  }, [lines, clamped, clampLines]);
+  const text = useMemo(() => props.text.trimEnd(), [props.text]);
+  const folded = useMemo(() => foldedPart(text, clampLines), [text, clampLines]);
+  const isFolded = folded.isCut && !all;
+  const shown = useMemo(
+    () => (isFolded ? folded : lastPart(text, { lines: MOST_LINES, characters: MOST_CHARACTERS })),
+    [folded, isFolded, text],
+  );
+  const spans = useMemo(() => parseAnsi(shown.text), [shown]);
 
   return (
     <div className={clsx('group/code relative', className)}>
-      {clamped && (
+      {isFolded && (
         <button
           type="button"
           onClick={() => setAll(true)}
           className="mb-1 block text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >
-          Show all {lines.length.toLocaleString('en')} lines
+          Show all {wordsOf(text, clampLines)}
         </button>
       )}
-      <pre className="overflow-x-auto whitespace-pre-wrap break-words text-xs text-ink-2">
+      {!isFolded && shown.isCut && (
+        <p className="mb-1 text-2xs text-ink-3">
+          The end of {wordsOf(text, clampLines)}. Copying takes all of {label}.
+        </p>
+      )}
+      <pre
+        className={clsx('overflow-x-auto whitespace-pre-wrap break-words text-xs text-ink-2', longRunClass(shown.text))}
+      >
         {/* An element between: browsers swallow a line break that follows <pre> at once. */}
         <span>
           {spans.map((span, at) =>
@@ -51,9 +65,22 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
       </pre>
       <CopyButton
         label={`Copy ${label}`}
-        text={() => stripAnsi(text)}
+        text={() => stripAnsi(props.text)}
         className="absolute top-0.5 right-0 bg-inherit pointer-coarse:opacity-100 opacity-0 group-focus-within/code:opacity-100 group-hover/code:opacity-100"
       />
     </div>
   );
+}
+
+/** Two lines too many are no reason to fold. */
+function foldedPart(text: string, lines: number) {
+  const whole = lastPart(text, { lines: lines + 2, characters: FOLDED_CHARACTERS });
+  return whole.isCut ? lastPart(text, { lines, characters: FOLDED_CHARACTERS }) : whole;
+}
+
+function wordsOf(text: string, clampLines: number): string {
+  const lines = countLines(text);
+  return lines > clampLines + 2
+    ? `${lines.toLocaleString('en')} lines`
+    : `${text.length.toLocaleString('en')} characters`;
 }

@@ -1,0 +1,134 @@
+/** A text that costs a careless scanner, parser or layout far more than its length. */
+export interface HostileText {
+  name: string;
+  text: string;
+}
+
+const ESC = '\u001b';
+
+/** Each is repeated until the text is as long as asked for. */
+const REPEATED: Record<string, string> = {
+  // carriage returns, escapes: what a terminal's reader walks
+  'carriage returns': '\r',
+  'carriage returns and signs': 'a\r',
+  'lines of Windows': 'a\r\r\n',
+  'escapes that end at once': `${ESC}[31m`,
+  'escapes that never end': `${ESC}[3`,
+  'colours, each for one sign': `${ESC}[31ma${ESC}[42;1mb`,
+  'titles that never end': `${ESC}]0;t`,
+  'strings of eight-bit controls': '\u009d',
+  'eight-bit controls with parameters': '\u009b3',
+  'bare escapes': ESC,
+  'nothing but nulls': '\u0000',
+  'bidi marks': 'a\u202e',
+  'zero-width signs': '\u200b',
+  // white space and lines
+  spaces: ' ',
+  'empty lines': '\n',
+  'tabs and spaces': '\t ',
+  words: 'lorem ipsum ',
+  'one sign': 'a',
+  'letters with marks': 'e\u0301\u0302',
+  'emoji families': '👩‍👩‍👧‍👦',
+  // inline markdown
+  'stars and backticks with tildes': '*`~',
+  'emphasis that opens and closes': '*~` ',
+  stars: '*',
+  'stars apart': '*a ',
+  'strong that never ends': '**a ',
+  underscores: '_a ',
+  tildes: '~~a',
+  'emphasis within emphasis': '*a **b ',
+  backticks: '`',
+  'backtick runs of two lengths': '`a``',
+  brackets: '[',
+  'links that never end': '[a](',
+  'links within links': '[a](b',
+  'images that never end': '![a',
+  references: '[a][b]',
+  'autolinks that never end': '<http://a',
+  addresses: 'www.a.b ',
+  'mail addresses': 'a@b.',
+  'mail addresses that never end': 'a.',
+  'tags that never end': '<a ',
+  'attributes that never end': '<a b="',
+  'comments that never end': '<!--',
+  'instructions that never end': '<?',
+  'angle brackets': '<',
+  backslashes: '\\',
+  'entities that never end': '&#1',
+  ampersands: '&',
+  'hard breaks': 'a  \n',
+  maths: '$$a ',
+  // blocks
+  'quotes within quotes': '>',
+  'quotes apart': '> ',
+  'lists within lists': '- ',
+  'numbered lists within lists': '1. ',
+  'quoted lists': '> - ',
+  'list items': '- a\n',
+  'loose list items': '- a\n\n',
+  'list items that turn': '- a\n* b\n',
+  headings: '# a\n',
+  'underlined headings': 'a\n=\n',
+  rules: '***\n',
+  'fences that never end': '```\n',
+  'tilde fences': '~~~\na\n',
+  definitions: '[a]: b\n',
+  'definitions that never end': '[a]:\n',
+  footnotes: '[^a]: b\n',
+  cells: '|a',
+  rows: '|a|b|\n',
+  'dashes and pipes': '|-',
+  paragraphs: 'a\n\n',
+  'html blocks': '<div>\n',
+  // JSON
+  braces: '{',
+  'closing brackets': ']',
+  'objects within objects': '{"a":',
+  'quotes and backslashes': '\\"',
+  'brackets after equals signs': '=[',
+};
+
+/** Each has a beginning or an end that decides what its middle costs. */
+const FRAMED: Record<string, [head: string, middle: string, tail: string]> = {
+  'eight-bit strings that no terminator ends': ['', '\u009d', `${ESC}A`],
+  'spaces before a sign': ['a', ' ', 'b'],
+  'carriage returns before a sign': ['', '\r', 'x'],
+  'empty lines before a sign': ['a', '\n', 'b'],
+  'spaces at the end of each line': ['', `${' '.repeat(60)}a\n`, ''],
+  'one list of deep steps': ['- a\n', `${' '.repeat(40)}- a\n`, ''],
+  'one table of many columns': ['|', 'a|', '\n|-|\n'],
+  'a table of many rows': ['|a|b|\n|-|-|\n', '|a|b|\n', ''],
+  'a fence with one long line': ['```ts\n', 'a({[', '\n```'],
+  'a fence of many lines': ['```ts\n', 'let a = `$' + '{1}`; // a\n', '```\n'],
+  'a fence of regular expressions': ['```js\n', '/[(', '\n```'],
+  'a fence of markup': ['```html\n', '<a b="c" ', '\n```'],
+  'a fence of strings that never end': ['```py\n', '"""', '\n```'],
+  'a link with a long address': ['[a](http://a.b/', 'a', ')'],
+  'a link with many parentheses': ['[a](', '(', ')'],
+  'a reference with a long name': ['[', 'a ', '][]'],
+  'a quoted argument that never ends': ['{"command":"', 'a\\"', ''],
+  'an argument that never ends': ['{"command": ', '"command": ', ''],
+  'an array of arrays': ['[', '[],', '[]]'],
+  'words for JSON before a bracket': ['', '{ ', ']'],
+};
+
+/**
+ * The corpus of texts nobody writes by hand and any agent may: what is shown, parsed, searched and stored must cost no
+ * more than its length, whichever of these it is.
+ *
+ * @param size the length of each, in UTF-16 units; none is longer
+ */
+export function hostileTexts(size: number): HostileText[] {
+  const repeated = Object.entries(REPEATED).map(([name, unit]) => ({ name, text: filled(unit, size) }));
+  const framed = Object.entries(FRAMED).map(([name, [head, middle, tail]]) => ({
+    name,
+    text: head + filled(middle, size - head.length - tail.length) + tail,
+  }));
+  return [...repeated, ...framed];
+}
+
+function filled(unit: string, size: number): string {
+  return unit.repeat(Math.max(0, Math.floor(size / unit.length)));
+}

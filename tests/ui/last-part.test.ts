@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { countLines, lastPart } from '@/components/ui/last-part';
+
+describe('the end of a text', () => {
+  it.each([
+    ['a\nb\nc', 3, 'a\nb\nc', false],
+    ['a\nb\nc', 2, 'b\nc', true],
+    ['a\nb\nc', 1, 'c', true],
+    ['\n\n', 2, '\n', true],
+    ['', 2, '', false],
+    ['\na', 2, '\na', false],
+  ])('of %j in %i lines is %j', (text, lines, shown, isCut) => {
+    expect(lastPart(text, { lines, characters: 100 })).toEqual({ text: shown, isCut });
+  });
+
+  it('is cut by characters too, never between the halves of one', () => {
+    expect(lastPart('abcdef', { lines: 9, characters: 3 })).toEqual({ text: 'def', isCut: true });
+    expect(lastPart('ab😀f', { lines: 9, characters: 2 })).toEqual({ text: 'f', isCut: true });
+  });
+
+  it('stands behind as many lines as there are', () => {
+    expect(countLines('')).toBe(1);
+    expect(countLines('a\nb\n')).toBe(3);
+  });
+});
