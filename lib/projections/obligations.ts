@@ -1,6 +1,7 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Sender } from '@/lib/protocol/commands';
 import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
+import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Obligation } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
 import {
@@ -18,7 +19,9 @@ import type { Placement } from './turns';
 /**
  * Who waits for a reply. A message from a person or another agent is owed from its end until a turn that names it
  * finishes, or a text that says it answers it ends in a turn that finishes, or somebody waives it. A turn that fails
- * or is interrupted answers nobody.
+ * or is interrupted answers nobody. A turn that the end of a task woke answers nobody but whom it names, whatever its
+ * texts say; nor does any other answer by a text alone what the agent did not hold when that turn began. Else a message
+ * that comes while the agent wakes is answered by the turn before the one that is told of it.
  */
 
 /** Most messages being written, and most replies of one turn, that are remembered. */
@@ -31,6 +34,8 @@ export interface ObligationFold {
   answering: Record<string, string[]>;
   /** What texts of the open turn have answered: settled when it finishes, forgotten when it does not. */
   answered: string[];
+  /** Messages the server queued for the agent: where it was told that the agent has them, null before. */
+  sent?: { messageId: string; arrivedAt: Position | null }[];
 }
 
 export const NO_OBLIGATIONS: ObligationFold = { drafts: [], answering: {}, answered: [] };
@@ -104,7 +109,9 @@ class ObligationLedger {
     for (const turn of placement.turns) {
       if (turn.kind === 'none' || turn.state === 'open') continue;
       if (turn.state === 'finished') {
-        for (const id of [...turn.userMessageIds, ...this.fold.answered]) this.#answer(id, placement.entry, turn.id);
+        const isWokenByTask = turn.trigger?.kind === 'task';
+        const replied = isWokenByTask ? [] : this.fold.answered.filter((id) => this.#wasHeldAt(turn.position, id));
+        for (const id of [...turn.userMessageIds, ...replied]) this.#answer(id, placement.entry, turn.id);
       }
       if (this.fold.answered.length > 0) this.fold = { ...this.fold, answered: [] };
     }
@@ -118,6 +125,7 @@ class ObligationLedger {
     const others = this.fold.drafts.filter((message) => message.messageId !== id);
     if (event.type === 'TEXT_MESSAGE_START') {
       if (this.#find(id) !== undefined) return;
+      if (interludeOf(event).delivery === 'queued') this.#send(id, null);
       const begun = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
       this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), begun] };
     } else if (event.type === 'TEXT_MESSAGE_CONTENT' && draft !== undefined) {
@@ -157,10 +165,27 @@ class ObligationLedger {
     const id = pickText(value, 'message_id', 'messageId');
     const name = customName(entry.event);
     if (id === null) return;
+    if (name === CUSTOM.messageDelivery && value.delivery === 'delivered') {
+      const isOnItsWay = this.fold.sent?.some((one) => one.messageId === id && one.arrivedAt === null);
+      if (isOnItsWay) this.#send(id, entry.position);
+    }
     const reason = pickText(value, 'reason');
     // Whoever was never asked owes nothing.
     const waived = name === CUSTOM.obligationWaived || (name === CUSTOM.messageDelivery && value.delivery === 'failed');
     if (waived) this.#settle(id, { state: 'waived', settledAt: entry.occurredAt, reason });
+  }
+
+  /** Whether the agent had the message when the turn at that position began. */
+  #wasHeldAt(turnPosition: Position, messageId: string): boolean {
+    const obligation = this.#find(messageId);
+    const sent = this.fold.sent?.find((one) => one.messageId === messageId);
+    const since = sent === undefined ? obligation?.position : sent.arrivedAt;
+    return typeof since === 'string' && comparePositions(since, turnPosition) < 0;
+  }
+
+  #send(messageId: string, arrivedAt: Position | null): void {
+    const others = (this.fold.sent ?? []).filter((one) => one.messageId !== messageId);
+    this.fold = { ...this.fold, sent: [...others.slice(-(MAX_REMEMBERED - 1)), { messageId, arrivedAt }] };
   }
 
   #owe(messageId: string, from: Sender, text: string, { occurredAt, position }: EventEntry): void {
@@ -185,7 +210,10 @@ class ObligationLedger {
 
   #settle(messageId: string, end: Partial<Obligation>): void {
     const obligation = this.#find(messageId);
-    if (obligation?.state === 'owed') this.#after.set(messageId, { ...obligation, ...end });
+    if (obligation?.state !== 'owed') return;
+    this.#after.set(messageId, { ...obligation, ...end });
+    const sent = this.fold.sent?.filter((one) => one.messageId !== messageId);
+    if (sent?.length !== this.fold.sent?.length) this.fold = { ...this.fold, sent };
   }
 
   #find(messageId: string): Obligation | undefined {

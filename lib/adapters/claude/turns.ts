@@ -114,7 +114,6 @@ export class Turns {
   exit(): void {
     this.#take('exit', {});
     this.#around.ends.clear();
-    this.#initsNameMessages = false;
   }
 
   #isForeign(result: Fields): boolean {

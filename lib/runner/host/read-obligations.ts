@@ -35,9 +35,11 @@ export function parseObligation(item: unknown): OwedReply | null {
   return parsed.success ? (parsed.data as OwedReply) : null;
 }
 
-/** The newest message of a person in the session that waits for a reply, or null. */
-export function latestOwed(owed: readonly OwedReply[], sessionId: string): string | null {
-  const ofSession = owed.filter((one) => one.sessionId === sessionId && one.from.kind === 'person');
+/** The newest of these messages that a person in the session waits for a reply to, or null. */
+export function latestOwed(owed: readonly OwedReply[], sessionId: string, among: readonly string[]): string | null {
+  const ofSession = owed.filter(
+    (one) => one.sessionId === sessionId && one.from.kind === 'person' && among.includes(one.messageId),
+  );
   return (
     ofSession.reduce<OwedReply | null>((newest, one) => (newest && newest.sentAt >= one.sentAt ? newest : one), null)
       ?.messageId ?? null

@@ -91,7 +91,7 @@ export class RunnerHost {
       },
       store: (cursors) => this.#sink.accept([], [...cursors]),
       report: (id, outcome) => void this.#commands?.report(id, outcome),
-      latestObligation: () => latestOwed(this.#owed.get(), sessionId),
+      latestObligation: (among) => latestOwed(this.#owed.get(), sessionId, among),
       changed: () => this.#status.changed(),
       gaveUp: (message) => this.#isOver(message),
       log: (level, message) => said.log(level, message),

@@ -48,8 +48,8 @@ export interface SourceSurroundings {
   store(cursors: readonly Cursor[]): Promise<void>;
   /** A command came to another end than `deliver` said. */
   report(commandId: string, outcome: CommandOutcome): void;
-  /** The newest message of a person that waits for a reply in this session, or null. */
-  latestObligation(): string | null;
+  /** The newest of these messages that a person in this session waits for a reply to, or null. */
+  latestObligation(among: readonly string[]): string | null;
   /** `observation` differs. */
   changed(): void;
   /** The agent can not be run any more; why, in a sentence. */

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { foldObligations, NO_OBLIGATIONS } from '@/lib/projections/obligations';
 import { placeEvents } from '@/lib/projections/turns';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
 import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
 import type { Obligation } from '@/lib/protocol/read-models';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
-import { custom, runEnds, runStarts, says, userSays } from './session-story';
+import { custom, runEnds, runStarts, says, userSays, wokenBy } from './session-story';
 
 const OWNER = { sessionId: 's1', agentId: 'a1' };
 
@@ -92,6 +92,35 @@ describe('a reply', () => {
     ],
   ] as [string, AgUiEvent[][], string][])('%s', (_, chapters, state) => {
     expect(states(userSays('u1', 'Are you there?'), ...chapters)).toEqual({ u1: state });
+  });
+
+  describe('to what came while the agent woke', () => {
+    const woken = wokenBy('t1');
+    const byTimer: InterludeMetadata = { turn: 'between-run', trigger: { kind: 'timer', taskIds: [] } };
+    const queued = says('u1', 'And?', 'user', { metadata: { interlude: { delivery: 'queued' } } });
+    const arrives = custom('message:delivery', { message_id: 'u1', delivery: 'delivered' });
+    const given = (...chapters: AgUiEvent[][]) => owedAfter(...chapters)[0]?.answeredInTurnId;
+    const own = [...runStarts('r2', { turn: 'user', userMessageIds: ['u1'] }), ...runEnds('r2')];
+
+    it.each([
+      ['before the turn that a task woke', [userSays('u1', 'And?'), runStarts('r1', woken), answering('m', 'u1')]],
+      ['while it is open', [runStarts('r1', woken), userSays('u1', 'And?'), answering('m', 'u1')]],
+      ['while one of another cause is open', [runStarts('r1', byTimer), userSays('u1', 'And?'), answering('m', 'u1')]],
+      ['and had not arrived', [queued, runStarts('r1', byTimer), answering('m', 'u1')]],
+      ['and arrived in mid-turn', [queued, runStarts('r1', byTimer), arrives, answering('m', 'u1')]],
+    ] as [string, AgUiEvent[][]][])('%s, is not given by that turn’s text, but by its own turn', (_, chapters) => {
+      expect(given(...chapters, runEnds('r1'))).toBeNull();
+      expect(given(...chapters, runEnds('r1'), own)).toBe('r2');
+    });
+
+    it('is given by that turn where it names the message at its end: it was put before the agent in mid-turn', () => {
+      const taken = [runStarts('r1', woken), userSays('u1', 'And?'), answering('m', 'u1')];
+      expect(given(...taken, runEnds('r1', { userMessageIds: ['u1'] }))).toBe('r1');
+    });
+
+    it('is given by the text of a turn that began with the message in the agent’s hands', () => {
+      expect(given(queued, arrives, runStarts('r1', byTimer), answering('m', 'u1'), runEnds('r1'))).toBe('r1');
+    });
   });
 
   it('says in which turn it was given', () => {

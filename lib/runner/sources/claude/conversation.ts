@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { ClaudeAdapter, type ProcessExit } from '@/lib/adapters/claude/claude-adapter';
+import { remember } from '@/lib/adapters/claude/remember';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { SourceEvent, SourceSurroundings } from '@/lib/runner/host/source';
 import { type ClaudeMemory, type HandedMessage, inHandCursor, memoryCursor } from './claude-memory';
 import { closeOpenThings, foldOpenThings, NOTHING_OPEN, type OpenThings } from './live-facts';
+
+/** Most messages that are remembered as read. What is owed longest is waived, not answered by the way. */
+const MAX_READ = 64;
 
 /**
  * One session's conversation, over all processes that carry it: the one adapter in front of everything the agent says,
@@ -19,6 +23,9 @@ export class Conversation {
   readonly #now: () => number;
   #memory: ClaudeMemory;
   #inHand: readonly HandedMessage[];
+  /** Messages of turns that are over: the agent has read them, and may answer them later. */
+  readonly #read = new Map<string, true>();
+  #isWokenByTask = false;
 
   constructor(around: SourceSurroundings, memory: ClaudeMemory, inHand: readonly HandedMessage[], now: () => number) {
     this.#around = around;
@@ -57,6 +64,7 @@ export class Conversation {
         ? (event.metadata?.interlude?.userMessageIds ?? [])
         : [],
     );
+    for (const id of answered) remember(this.#read, id, true, MAX_READ);
     if (answered.length > 0) this.letGo(answered);
   }
 
@@ -112,6 +120,8 @@ export class Conversation {
     let { open } = before;
     const said = events.map((one) => {
       open = foldOpenThings(open, one);
+      const { type, metadata } = one.event;
+      if (type === 'RUN_STARTED') this.#isWokenByTask = metadata?.interlude?.trigger?.kind === 'task';
       return this.#withReplyTo(one, open);
     });
     if (open !== before.open) this.#memory = { ...before, open };
@@ -119,13 +129,18 @@ export class Conversation {
     if (open !== before.open) this.#around.changed();
   }
 
-  /** A text of the main thread answers what its turn was asked, else what a person waits for longest since. */
+  /**
+   * A text of the main thread answers what its turn was asked. What answers nobody that it names may answer what the agent
+   * had read before, and a person still waits for; but a task's end is told to nobody in particular. What is only on its
+   * way gets a turn of its own.
+   */
   #withReplyTo(one: SourceEvent, open: OpenThings): SourceEvent {
     const { event } = one;
     if (event.type !== 'TEXT_MESSAGE_START' || event.role !== 'assistant' || event.subagentRunId !== undefined)
       return one;
     const asked = open.turn?.userMessageIds ?? [];
-    const owed = asked.length > 0 ? null : this.#around.latestObligation();
+    const mayOwe = asked.length === 0 && open.turn !== null && !this.#isWokenByTask;
+    const owed = mayOwe ? this.#around.latestObligation([...this.#read.keys()]) : null;
     const replyTo = owed === null ? asked : [owed];
     if (replyTo.length === 0) return one;
     const interlude = { ...event.metadata?.interlude, replyTo };
