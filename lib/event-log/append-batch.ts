@@ -19,7 +19,7 @@ export async function appendBatch(transaction: WriteTransaction, batch: BatchRow
     producerStatement(batch),
     {
       sql: `INSERT INTO counter (id, position) VALUES (1, ?)
-            ON CONFLICT (id) DO UPDATE SET position = excluded.position`,
+            ON CONFLICT (id) DO UPDATE SET position = excluded.position WHERE position <> excluded.position`,
       args: [batch.position],
     },
     ...eventStatements(batch),
@@ -204,7 +204,7 @@ function turnStatements({ turns, removedTurns, moves }: BatchRows): InStatement[
   return statements;
 }
 
-function fleetStatements({ tasks, sessions, agents }: BatchRows): InStatement[] {
+function fleetStatements({ tasks, sessions, agents, stillThereAgentIds, receivedAt }: BatchRows): InStatement[] {
   const statements: InStatement[] = [];
   if (tasks.length > 0) {
     statements.push({
@@ -239,6 +239,12 @@ function fleetStatements({ tasks, sessions, agents }: BatchRows): InStatement[] 
             ON CONFLICT (id) DO UPDATE SET body = excluded.body, last_seen_at = excluded.last_seen_at,
               updated_position = excluded.updated_position`,
       args: [JSON.stringify(agents.map(agentToRow))],
+    });
+  }
+  if (stillThereAgentIds.length > 0) {
+    statements.push({
+      sql: 'UPDATE agents SET last_seen_at = ? WHERE id IN (SELECT value FROM json_each(?))',
+      args: [receivedAt, JSON.stringify(stillThereAgentIds)],
     });
   }
   return statements;

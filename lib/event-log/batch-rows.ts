@@ -25,6 +25,8 @@ export interface BatchRows {
   tasks: { task: Task; updatedPosition: number }[];
   sessions: SessionChange[];
   agents: AgentSummary[];
+  /** Agents that were seen, of which nobody needs to be told. */
+  stillThereAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
   /** Messages that a turn has named: what was queued of them is done. */
   seenMessages: { sessionId: string; messageIds: string[]; updatedPosition: number }[];

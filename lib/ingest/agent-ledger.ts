@@ -3,11 +3,17 @@ import type { AgentSummary } from '@/lib/protocol/read-models';
 
 /** An agent's row is told to the fleet at most this often while nothing of it changes but when it was last seen. */
 const SEEN_ANNOUNCE_MS = 5_000;
+/** The same of an agent that only says, again and again, that all is as it was. */
+const STILL_ANNOUNCE_MS = 60_000;
+/** How exactly it is noted, beneath the row that was told, when an agent was last seen. */
+const SEEN_NOTE_MS = 5_000;
 
 /** The agents a batch speaks of, each as a copy that may be changed. */
 export class AgentLedger {
   readonly #stored: ReadonlyMap<string, AgentSummary>;
   readonly #seen = new Map<string, AgentSummary>();
+  /** Those that told something new. */
+  readonly #told = new Set<string>();
   readonly #receivedAt: number;
   readonly #isSignOfLife: boolean;
 
@@ -26,10 +32,22 @@ export class AgentLedger {
     return agent;
   }
 
+  /** The agent told something, which may leave its row as it is. */
+  hear(id: string): void {
+    this.see(id);
+    this.#told.add(id);
+  }
+
+  /** Whether an agent says of itself, word for word, what it said last. */
+  hasSaid(id: string, status: AgentSummary['status']): boolean {
+    const before = this.see(id).status;
+    return before !== null && JSON.stringify(before) === JSON.stringify(status);
+  }
+
   /** Those to write, each with a position of its own. */
   changed(nextPosition: () => number): AgentSummary[] {
     return [...this.#seen.values()]
-      .filter((agent) => this.#differs(agent))
+      .filter((agent) => this.#isToTell(agent))
       .map((agent) => ({
         ...agent,
         lastSeenAt: this.#isSignOfLife ? this.#receivedAt : agent.lastSeenAt,
@@ -37,13 +55,28 @@ export class AgentLedger {
       }));
   }
 
-  #differs(agent: AgentSummary): boolean {
+  /** Those of which only the time is to be noted at which they were seen: nobody is told of it. */
+  stillThere(): string[] {
+    if (!this.#isSignOfLife) return [];
+    return [...this.#seen.values()]
+      .filter((agent) => !this.#isToTell(agent) && this.#seenAgoMs(agent) >= SEEN_NOTE_MS)
+      .map(({ id }) => id);
+  }
+
+  #isToTell(agent: AgentSummary): boolean {
     const before = this.#stored.get(agent.id);
     if (before === undefined) return true;
-    // either way: a clock that was set back must not leave the agent seen in the future
-    const seenAgoMs = Math.abs(this.#receivedAt - before.lastSeenAt);
-    if (this.#isSignOfLife && seenAgoMs >= SEEN_ANNOUNCE_MS) return true;
-    return (Object.keys(before) as (keyof AgentSummary)[]).some((key) => before[key] !== agent[key]);
+    if (this.#isSignOfLife && this.#told.has(agent.id) && this.#seenAgoMs(agent) >= SEEN_ANNOUNCE_MS) return true;
+    // by the runner's own clock, both: however far from ours, it tells how long ago the row was told
+    if (Math.abs((agent.statusAt ?? 0) - (before.statusAt ?? 0)) >= STILL_ANNOUNCE_MS) return true;
+    return (Object.keys(before) as (keyof AgentSummary)[]).some(
+      (key) => key !== 'statusAt' && before[key] !== agent[key],
+    );
+  }
+
+  /** Either way: a clock that was set back must not leave the agent seen in the future. */
+  #seenAgoMs({ id }: AgentSummary): number {
+    return Math.abs(this.#receivedAt - (this.#stored.get(id)?.lastSeenAt ?? 0));
   }
 }
 

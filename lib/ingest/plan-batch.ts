@@ -3,7 +3,7 @@ import type { BatchRows, EventRow, InsightRow, QuarantineRow, SessionChange } fr
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, taskEventId } from '@/lib/projections/event-fields';
 import { heardLevel } from '@/lib/projections/log-level';
-import { owedDifference, type SessionFold } from '@/lib/projections/session-summary';
+import { isUnderWay, owedDifference, type SessionFold } from '@/lib/projections/session-summary';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import {
   type IngestAnswer,
@@ -23,7 +23,7 @@ import { insightRow } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
-import { projectSession, type SessionBatch } from './project-session';
+import { foldOf, projectSession, type SessionBatch } from './project-session';
 
 const SEEN_MS = 1_000;
 
@@ -95,10 +95,11 @@ class BatchDraft {
       this.quarantine(raw, refusal);
       return;
     }
-    this.#agents.see(record.agentId);
+    const isRepeated = record.kind === 'status' && this.#agents.hasSaid(record.agentId, record.status);
+    if (!isRepeated) this.#agents.hear(record.agentId);
     this.#seeClock(record.occurredAt);
     const session = sessionId === undefined ? null : this.#claim(sessionId, record.agentId, record.occurredAt);
-    if (session !== null && !this.#isServer) session.isHeard = true;
+    if (session !== null && !this.#isServer && !(isRepeated && isAtRest(session))) session.isHeard = true;
     this.#producer.accepted += 1;
     if (!this.#isServer) this.#producer.agentId = record.agentId;
     switch (record.kind) {
@@ -185,6 +186,7 @@ class BatchDraft {
       return { ...change, summary: { ...change.summary, updatedPosition } };
     });
     const agents = this.#agents.changed(() => this.#next());
+    const stillThereAgentIds = this.#agents.stillThere();
     const tag = <T>(pick: (projection: (typeof projections)[number]) => T[]) =>
       projections.flatMap((projection) =>
         pick(projection).map((value) => ({ sessionId: projection.session.id, value })),
@@ -208,6 +210,7 @@ class BatchDraft {
       tasks,
       sessions,
       agents,
+      stillThereAgentIds,
       obligations,
       seenMessages: projections
         .filter(({ seenMessageIds }) => seenMessageIds.length > 0)
@@ -319,7 +322,7 @@ class BatchDraft {
 
   #observe({ agentId, occurredAt, status }: StatusRecord): void {
     const agent = this.#agents.see(agentId);
-    agent.status = status;
+    if (!this.#agents.hasSaid(agentId, status)) agent.status = status;
     agent.statusAt = occurredAt;
     if (typeof status.kind === 'string') agent.kind = status.kind;
     agent.logLevel = heardLevel(agent.logLevel, status, this.#receivedAt);
@@ -343,4 +346,14 @@ class BatchDraft {
     const skewMs = occurredAt - this.#receivedAt;
     if (Math.abs(skewMs) > CLOCK_SKEW_MS) this.#producer.clockSkewMs = skewMs;
   }
+}
+
+/**
+ * Whether nothing goes on in a session that its runner could be missed for: that the runner is still there makes no
+ * difference to it.
+ */
+function isAtRest(session: SessionBatch): boolean {
+  if (session.before === null) return false;
+  const fold = foldOf(session);
+  return fold.away === null && !isUnderWay(fold);
 }

@@ -131,7 +131,7 @@ export function projectSession(
 }
 
 /** The projection's state as it was stored: the summary in its columns, the rest beside it. */
-function foldOf({ id, agentId, before, startedAt }: SessionBatch): SessionFold {
+export function foldOf({ id, agentId, before, startedAt }: SessionBatch): SessionFold {
   const fresh = newSession(id, agentId, startedAt);
   if (before === null) return fresh;
   return {

@@ -294,6 +294,33 @@ describe('a runner whose connection stands but that says nothing', () => {
     expect(await session()).toMatchObject({ state: 'failed', away: { lastHeardAt: T0 } });
   });
 
+  it('is not missed while it says that all is as it was', async () => {
+    await connect();
+    await turnStarts();
+    for (let report = 0; report < 12; report += 1) {
+      await reports(STATUS);
+      now += 10_000;
+      expect(await mute()).toEqual([]);
+    }
+    now += 10_001;
+    expect(await mute()).toEqual(['one']);
+  });
+
+  it('has only what it speaks of again, word for word as before, when it took the place of another', async () => {
+    const successor = { ...STATUS, runner: { id: AFTER.id } };
+    await connect();
+    await turnStarts('s1');
+    await turnStarts('s2');
+    now += 5_000;
+    await reports(successor, 's2');
+    await connect(AFTER, 'two');
+    now += RUNNER_GRACE_MS - 1_000;
+    await reports(successor, 's2');
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session('s1')).toMatchObject({ state: 'failed' });
+    expect(await session('s2')).toMatchObject({ state: 'working', away: null });
+  });
+
   it('is not missed where it promised nothing, or another runner did', async () => {
     await connect();
     await turnStarts();

@@ -70,6 +70,52 @@ describe('a status record', () => {
     await ingest(target, [status(1), status(2, { status: { state: 'busy' } })]);
     expect(await agent()).toMatchObject({ kind: 'claude', status: { state: 'busy' }, statusAt: 1_795_170_000_002 });
   });
+
+  /** Every ten seconds the same, but for its time. */
+  async function repeats(from: number, times: number, fields: Record<string, unknown> = {}): Promise<void> {
+    for (let seq = from; seq < from + times; seq += 1) {
+      now += 10_000;
+      await ingest(target, [status(seq, { occurredAt: now, ...fields })]);
+    }
+  }
+  const positionOf = async () => Number((await select('SELECT position FROM counter'))[0]?.position);
+
+  it('that repeats the one before it leaves no trace but when its agent was seen', async () => {
+    await ingest(target, [status(1, { occurredAt: now })]);
+    const before = await target.dump();
+    await repeats(2, 5);
+    const after = await target.dump();
+    expect(await agent()).toMatchObject({ lastSeenAt: now });
+    expect(await producer()).toMatchObject({ lastSeq: 6, accepted: 6 });
+    const rest = ({ agents, producers, ...tables }: Record<string, unknown[]>) => ({
+      ...tables,
+      agents: agents?.map((row) => ({ ...(row as object), last_seen_at: 0 })),
+      producers: producers?.length,
+    });
+    expect(rest(after)).toEqual(rest(before));
+  });
+
+  it('that repeats the one before it is told to the fleet once a minute', async () => {
+    await ingest(target, [status(1, { occurredAt: now })]);
+    const before = await positionOf();
+    await repeats(2, 30);
+    expect(await positionOf()).toBe(before + 5);
+    expect(await agent()).toMatchObject({ statusAt: now, lastSeenAt: now, updatedPosition: String(before + 5) });
+  });
+
+  it('that says something new is told at once', async () => {
+    await ingest(target, [status(1, { occurredAt: now })]);
+    await repeats(2, 2);
+    const before = await positionOf();
+    await ingest(target, [status(4, { status: { kind: 'claude', openTurnId: 'r' } })]);
+    expect(await agent()).toMatchObject({ status: { kind: 'claude', openTurnId: 'r' } });
+    expect(await positionOf()).toBe(before + 1);
+  });
+
+  it('that repeats the one before it in another session makes that one known', async () => {
+    await ingest(target, [status(1), status(2, { sessionId: 's2' })]);
+    expect(await session('s2')).toMatchObject({ agentId: 'a1' });
+  });
 });
 
 describe('a session', () => {
