@@ -1,4 +1,6 @@
-'use client';
+import { cutText } from '@/lib/protocol/cut-text';
+
+('use client');
 
 import { CornerDownRight } from 'lucide-react';
 import { JumpLink } from '@/components/ui/jump';
@@ -49,5 +51,5 @@ export function ReplyLink({ answers }: { answers: string }) {
 /** The part of a message that is quoted where it is named. */
 export function quote(item: Pick<MessageItem, 'text'>): string {
   const line = item.text.trim().split('\n', 1)[0] ?? '';
-  return line.length > 60 ? `${line.slice(0, 60)}…` : line;
+  return line.length > 60 ? `${cutText(line, 60)}…` : line;
 }

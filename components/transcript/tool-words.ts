@@ -1,4 +1,5 @@
 import { plainText } from '@/components/ui/ansi';
+import { cutText } from '@/lib/protocol/cut-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 
 /** The argument that tells most about a call, by what agents call it, most telling first. */
@@ -57,7 +58,7 @@ function tellingPart(argsText: string): string {
 
 function oneLine(text: string): string {
   const line = plainText(text);
-  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+  return line.length > 300 ? `${cutText(line, 300)}…` : line;
 }
 
 /** `mcp__github__create_issue` → `github: create_issue`. */

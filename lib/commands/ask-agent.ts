@@ -13,7 +13,9 @@ import {
   interruptSchema,
   stopTaskSchema,
 } from '@/lib/protocol/commands';
+import { cutText } from '@/lib/protocol/cut-text';
 import { AppError } from '@/lib/protocol/errors';
+import type { Task } from '@/lib/protocol/read-models';
 import { commandHubOf } from './command-hub';
 import { findByClientId, findEffective, queueCommand, reused } from './queue-command';
 import { parseInput, readInput } from './read-input';
@@ -50,7 +52,7 @@ export async function postRequestAnswer(request: Request, server: ServerContext,
   await authenticate(request, server);
   const { requestId = '' } = ids;
   const bytes = await readBody(request);
-  const input = parseJson(bytes);
+  const input = parseJson(bytes).value;
   const isAnswer = typeof input === 'object' && input !== null && 'answers' in input;
   if (isAnswer) {
     const { answers, clientId } = parseInput(input, answerQuestionSchema);
@@ -114,9 +116,9 @@ async function runningTask(
   runId: string | null,
 ): Promise<{ runId?: string; description?: string }> {
   const { rows } = await transaction.execute({
-    sql: `SELECT run_id, status, substr(body->>'$.description', 1, ?) AS description FROM tasks WHERE session_id = ? AND id = ? AND ifnull(run_id = ?, ? IS NULL)
+    sql: `SELECT run_id, status, body FROM tasks WHERE session_id = ? AND id = ? AND ifnull(run_id = ?, ? IS NULL)
           ORDER BY position DESC LIMIT 1`,
-    args: [MAX_DESCRIPTION, sessionId, columnText(taskId), runId, runId],
+    args: [sessionId, columnText(taskId), runId, runId],
   });
   const [task] = rows;
   if (task === undefined) {
@@ -127,9 +129,10 @@ async function runningTask(
       details: { reason: 'task_ended', status: String(task.status) },
     });
   }
+  const { description } = JSON.parse(String(task.body)) as Partial<Task>;
   return {
     ...(task.run_id === null ? {} : { runId: String(task.run_id) }),
-    ...(task.description ? { description: String(task.description) } : {}),
+    ...(description ? { description: cutText(description, MAX_DESCRIPTION) } : {}),
   };
 }
 

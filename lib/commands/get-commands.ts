@@ -23,7 +23,7 @@ export async function getCommands(
   if (!idSchema.safeParse(agentId).success) {
     throw new AppError(
       'invalid_argument',
-      'An agent’s id has 1 to 256 characters, none of them NUL, and is not . or ..',
+      'An agent’s id has 1 to 256 UTF-16 code units, none of them NUL, and is not . or ..',
     );
   }
   const after = request.headers.get('last-event-id') || new URL(request.url).searchParams.get('after') || '0';

@@ -1,4 +1,4 @@
-import { idSchema } from '@/lib/protocol/envelope';
+import { idSchema, timeSchema } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import type { RunnerRef } from './runner-connection';
 
@@ -14,11 +14,11 @@ export function runnerIn(request: Request, body: { runner?: string; startedAt?: 
   const startedAt = body.startedAt ?? query.get('startedAt');
   if (id === null && startedAt === null) return null;
   const number = typeof startedAt === 'string' && /^\d{1,16}$/.test(startedAt) ? Number(startedAt) : startedAt;
-  if (!idSchema.safeParse(id).success || typeof number !== 'number') {
+  if (!idSchema.safeParse(id).success || !timeSchema.safeParse(number).success) {
     throw new AppError(
       'invalid_argument',
       'A runner names itself with runner=<its id> and startedAt=<epoch milliseconds>, both or neither.',
     );
   }
-  return { id: id as string, startedAt: number };
+  return { id: id as string, startedAt: number as number };
 }

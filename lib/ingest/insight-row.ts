@@ -1,5 +1,5 @@
 import type { InsightRow } from '@/lib/event-log/batch-rows';
-import { LONE_SURROGATES } from '@/lib/projections/lone-surrogates';
+import { cutText } from '@/lib/protocol/cut-text';
 import type { LogRecord } from '@/lib/protocol/envelope';
 import { MAX_INSIGHT_DETAIL } from '@/lib/protocol/limits';
 
@@ -11,6 +11,6 @@ export function insightRow(position: number, record: LogRecord, sessionId: strin
   const { agentId, occurredAt, log } = record;
   if (log.insight === undefined) return null;
   const { kind, subject } = log.insight;
-  const detail = log.message.slice(0, MAX_INSIGHT_DETAIL).replace(LONE_SURROGATES, '');
+  const detail = cutText(log.message, MAX_INSIGHT_DETAIL);
   return { position, agentId, sessionId, kind, subject, detail, occurredAt };
 }

@@ -1,15 +1,22 @@
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_JSON_DEPTH } from '@/lib/protocol/limits';
+import { mayHaveHalves } from '@/lib/protocol/well-formed';
 
 const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
+export interface ParsedJson {
+  value: unknown;
+  /** Some string in it may have half a surrogate pair: fit to be looked at, but not to be stored before `wellFormed`. */
+  hasHalves: boolean;
+}
+
 /**
  * JSON that is safe to walk: whatever recurses over it later goes at most MAX_JSON_DEPTH deep.
  * @throws AppError `malformed` that says where
  */
-export function parseJson(bytes: Uint8Array): unknown {
+export function parseJson(bytes: Uint8Array): ParsedJson {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
   const tooDeepAt = firstTooDeep(bytes);
   if (tooDeepAt !== -1) {
@@ -17,7 +24,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
   const text = decode(bytes);
   try {
-    return JSON.parse(text);
+    return { value: JSON.parse(text), hasHalves: mayHaveHalves(text) };
   } catch (cause) {
     const where = cause instanceof Error ? cause.message : `${text.length} characters`;
     throw malformed(`The body is not valid JSON (${where}; it has ${text.length} characters).`, cause);

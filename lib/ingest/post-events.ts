@@ -3,6 +3,7 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
+import { wellFormed } from '@/lib/protocol/well-formed';
 import { type CommitOutcome, commitBatch, scopeOf } from './commit-batch';
 import { gapTally } from './gap-tally';
 import { judgeRecord } from './judge-record';
@@ -20,12 +21,15 @@ import { readBody } from './read-body';
 export async function postEvents(request: Request, context: ServerContext): Promise<Response> {
   await authenticate(request, context);
   const body = await readBody(request);
-  const { producer: source, records: raws } = parseRequest(parseJson(body));
+  const { value, hasHalves } = parseJson(body);
+  const { producer: source, records: raws } = parseRequest(value);
   if (source.id === SERVER_PRODUCER_ID) {
     throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
-  const records = raws.map((raw) => ({ raw, judgement: judgeRecord(raw, mayBeLarge) }));
+  // Judged as it was sent, because an id with half a character in it is none, and mended before anything is kept of it.
+  const judged = raws.map((raw) => ({ raw, judgement: judgeRecord(raw, mayBeLarge) }));
+  const records = hasHalves ? judged.map((record) => wellFormed(record)) : judged;
   const batch = { source, records, scope: scopeOf(source, records), receivedAt: context.now() };
 
   const tally = gapTally(context.database);

@@ -1,4 +1,5 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { MAX_TIME } from '@/lib/protocol/limits';
 
 /** Tolerant access to the fields of a stored event: agents send more, less and other than the schema says. */
 
@@ -34,9 +35,16 @@ export function pickText(value: Record<string, unknown>, ...names: string[]): st
   return typeof found === 'string' ? found : null;
 }
 
+/** Beyond ±2^53 a number is no count and no time, and a database hands no such integer back: it says nothing. */
 export function pickNumber(value: Record<string, unknown>, ...names: string[]): number | null {
   const found = pick(value, ...names);
-  return typeof found === 'number' && Number.isFinite(found) ? found : null;
+  return typeof found === 'number' && Math.abs(found) <= Number.MAX_SAFE_INTEGER ? found : null;
+}
+
+/** Epoch milliseconds that a Date can hold. */
+export function pickTime(value: Record<string, unknown>, ...names: string[]): number | null {
+  const found = pickNumber(value, ...names);
+  return found !== null && found >= 0 && found <= MAX_TIME ? found : null;
 }
 
 export function stringList(value: unknown): string[] {

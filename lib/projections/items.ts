@@ -19,6 +19,7 @@ import {
   pick,
   pickNumber,
   pickText,
+  pickTime,
   stringList,
   taskEventId,
   textField,
@@ -231,7 +232,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
       outcome: null,
       message: null,
       resolvedAt: null,
-      expiresAt: pickNumber(value, 'expires_at', 'expiresAt'),
+      expiresAt: pickTime(value, 'expires_at', 'expiresAt'),
       answer: null,
     });
   },
@@ -276,7 +277,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   },
   [CUSTOM.runnerAway]: (draft, entry) => {
     const value = customValue(entry.event);
-    const silentMs = entry.occurredAt - (pickNumber(value, 'last_heard_at') ?? entry.occurredAt);
+    const silentMs = entry.occurredAt - (pickTime(value, 'last_heard_at') ?? entry.occurredAt);
     const text =
       value.agent_goes_on === true
         ? `Nobody watches the terminal any more, last heard of ${spanOf(silentMs)} before this. The agent goes on there, unseen.`
@@ -284,7 +285,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     notice(draft, entry, { text, tone: 'warning', code: 'runner-away' });
   },
   [CUSTOM.runnerBack]: (draft, entry) => {
-    const awayMs = entry.occurredAt - (pickNumber(customValue(entry.event), 'away_since') ?? entry.occurredAt);
+    const awayMs = entry.occurredAt - (pickTime(customValue(entry.event), 'away_since') ?? entry.occurredAt);
     notice(draft, entry, { text: `The runner is back after ${spanOf(awayMs)}.`, tone: 'info', code: 'runner-back' });
   },
   [CUSTOM.notice]: (draft, entry) => {

@@ -1,5 +1,6 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Sender } from '@/lib/protocol/commands';
+import { cutText } from '@/lib/protocol/cut-text';
 import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Obligation } from '@/lib/protocol/read-models';
@@ -131,7 +132,7 @@ class ObligationLedger {
     } else if (event.type === 'TEXT_MESSAGE_CONTENT' && draft !== undefined) {
       if (draft.text.length >= MAX_OBLIGATION_TEXT && interludeOf(event).whole !== true) return;
       const text = (interludeOf(event).whole === true ? '' : draft.text) + contentText(event.delta);
-      this.fold = { ...this.fold, drafts: [...others, { ...draft, text: beginningOf(text) }] };
+      this.fold = { ...this.fold, drafts: [...others, { ...draft, text: cutText(text, MAX_OBLIGATION_TEXT) }] };
     } else if (event.type === 'TEXT_MESSAGE_END' && draft !== undefined) {
       this.fold = { ...this.fold, drafts: others };
       this.#owe(id, draft.from, draft.text, { ...entry, occurredAt: draft.at });
@@ -194,7 +195,7 @@ class ObligationLedger {
       messageId,
       ...this.#owner,
       from,
-      text: beginningOf(text),
+      text: cutText(text, MAX_OBLIGATION_TEXT),
       sentAt: occurredAt,
       state: 'owed',
       settledAt: null,
@@ -225,11 +226,4 @@ function senderOf({ event }: EventEntry): Sender {
   const { from } = interludeOf(event);
   if (from?.kind === 'agent' || from?.kind === 'person') return { kind: from.kind, id: String(from.id) };
   return { kind: 'person', id: textField(event, 'name') ?? 'user' };
-}
-
-/** Cut between characters, never through one. */
-function beginningOf(text: string): string {
-  if (text.length <= MAX_OBLIGATION_TEXT) return text;
-  const last = text.charCodeAt(MAX_OBLIGATION_TEXT - 1);
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? MAX_OBLIGATION_TEXT - 1 : MAX_OBLIGATION_TEXT);
 }

@@ -1,8 +1,17 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { cutText } from '@/lib/protocol/cut-text';
 import type { SessionAway, SessionState, SessionSummary, Task } from '@/lib/protocol/read-models';
-import { contentText, customName, customValue, inputUserMessages, pick, pickNumber, pickText } from './event-fields';
+import {
+  contentText,
+  customName,
+  customValue,
+  inputUserMessages,
+  pick,
+  pickNumber,
+  pickText,
+  pickTime,
+} from './event-fields';
 import { interludeOf } from './interlude-metadata';
-import { LONE_SURROGATES } from './lone-surrogates';
 import type { ObligationChange } from './obligations';
 import type { Placement } from './turns';
 
@@ -155,21 +164,16 @@ function applyText(fold: SessionFold, { entry, entityId, role }: Placement): voi
   } else if (role === 'assistant') {
     const same = fold.textMessageId === entityId && !whole;
     const text = same ? (summary.lastText ?? '') : '';
-    if (!same || text.length < PREVIEW_LENGTH) summary.lastText = cut(text + delta, PREVIEW_LENGTH);
+    if (!same || text.length < PREVIEW_LENGTH) summary.lastText = cutText(text + delta, PREVIEW_LENGTH);
     fold.textMessageId = entityId;
   }
 }
 
 function setTitle(fold: SessionFold, messageId: string | null, text: string): void {
   const line = text.trimStart().split('\n', 1)[0] ?? '';
-  fold.summary.title = cut(line, TITLE_LENGTH) || null;
+  fold.summary.title = cutText(line, TITLE_LENGTH) || null;
   // The first line is whole once there is a second.
   fold.titleMessageId = text.trimStart().includes('\n') ? null : messageId;
-}
-
-/** At most `length` UTF-16 units, never half a character: that would not survive HTML. */
-function cut(text: string, length: number): string {
-  return text.slice(0, length).replace(LONE_SURROGATES, '');
 }
 
 function applyCustom(fold: SessionFold, { entry }: Placement): void {
@@ -191,7 +195,7 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
       fold.pendingRequests = fold.pendingRequests.filter((request) => request.id !== requestId);
       return;
     case CUSTOM.lost:
-      fold.summary.lostCount += pickNumber(value, 'count') ?? 1;
+      fold.summary.lostCount = Math.min(fold.summary.lostCount + countIn(value), Number.MAX_SAFE_INTEGER);
       return;
     case CUSTOM.quarantined:
       fold.summary.quarantinedCount += 1;
@@ -201,8 +205,8 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
       return;
     case CUSTOM.runnerAway:
       fold.away = {
-        since: pickNumber(value, 'since') ?? entry.occurredAt,
-        lastHeardAt: Math.max(pickNumber(value, 'last_heard_at') ?? 0, fold.summary.lastHeardAt),
+        since: pickTime(value, 'since') ?? entry.occurredAt,
+        lastHeardAt: Math.max(pickTime(value, 'last_heard_at') ?? 0, fold.summary.lastHeardAt),
         agentGoesOn: value.agent_goes_on === true,
       };
       return;
@@ -217,6 +221,11 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
       fold.away = null;
     }
   }
+}
+
+/** Of what was lost: at least one, whatever it says. */
+function countIn(value: Record<string, unknown>): number {
+  return Math.max(1, pickNumber(value, 'count') ?? 1);
 }
 
 function enterState(fold: SessionFold, at: number): void {

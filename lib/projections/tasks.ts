@@ -7,6 +7,7 @@ import {
   pick,
   pickNumber,
   pickText,
+  pickTime,
   stringList,
   taskEventId,
   textField,
@@ -188,5 +189,5 @@ function withEnd(task: Task, name: string, value: Record<string, unknown>, at: n
   const said = normaliseTaskEnd(pickText(value, 'status'));
   const end = said ?? (name === CUSTOM.taskCompleted ? 'completed' : null);
   if (end === null || (task.status !== 'running' && task.status !== 'lost')) return task;
-  return { ...task, status: end, endedAt: pickNumber(value, 'ended_at', 'endedAt') ?? at };
+  return { ...task, status: end, endedAt: pickTime(value, 'ended_at', 'endedAt') ?? at };
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { idSchema, LOG_LEVELS, type LogLevel } from './envelope';
+import { idSchema, LOG_LEVELS, type LogLevel, textUpTo, timeSchema } from './envelope';
 import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH } from './limits';
 import type { Position } from './position';
 import type { DesiredLogLevel } from './read-models';
@@ -104,7 +104,7 @@ export const interruptSchema = z.strictObject({ clientId: clientId.optional() })
 /** `POST /sessions/:id/tasks/:taskId/stop`. The body may be empty; without `runId` the newest run is meant. */
 export const stopTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
 
-const reason = z.string().max(MAX_REASON_LENGTH);
+const reason = textUpTo(MAX_REASON_LENGTH);
 
 /** `POST /sessions/:id/requests/:requestId`, where the request is a permission. */
 export const decidePermissionSchema = z.strictObject({
@@ -141,7 +141,7 @@ export const ackSchema = z.strictObject({
   reason: reason.optional(),
   result: z.unknown().optional(),
   runner: idSchema.optional(),
-  startedAt: z.number().int().min(0).optional(),
+  startedAt: timeSchema.optional(),
 });
 export type Ack = z.infer<typeof ackSchema>;
 

@@ -1,18 +1,21 @@
 import * as z from 'zod';
 import type { AgUiEvent } from './ag-ui';
-import { MAX_ID_LENGTH, MAX_RECORDS_PER_REQUEST } from './limits';
+import { MAX_ID_LENGTH, MAX_RECORDS_PER_REQUEST, MAX_TIME } from './limits';
 
 /** What a runner sends: `POST /events`. @see PROTOCOL.md, Ingest */
 
+/** A text of at most so many UTF-16 code units. zod's own `max` counts code points, and nobody else here does. */
+export function textUpTo(most: number): z.ZodString {
+  return z.string().refine((text) => text.length <= most, `a text of at most ${most} UTF-16 code units`);
+}
+
 /** Ids become keys: what a database or a URL can't carry is no id. A path loses `.` and `..`, however they are written. */
-export const idSchema = z
-  .string()
+export const idSchema = textUpTo(MAX_ID_LENGTH)
   .min(1)
-  .max(MAX_ID_LENGTH)
   .regex(/^[^\0\p{Surrogate}]*$/u, 'an id holds no NUL and no half of a surrogate pair')
   .regex(/^(?!\.{1,2}$)/, 'an id is not "." or "..", which no address can name');
 /** Epoch milliseconds. Kept as given, whatever the runner's clock says. */
-export const timeSchema = z.number().int().min(0).max(8_640_000_000_000_000);
+export const timeSchema = z.number().int().min(0).max(MAX_TIME);
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -20,7 +23,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 const base = { seq: z.number().int().min(1), agentId: idSchema, occurredAt: timeSchema };
 
 /** Lenient: an agent with a newer vocabulary is stored whole. */
-const eventSchema = z.looseObject({ type: z.string().min(1).max(128) });
+const eventSchema = z.looseObject({ type: textUpTo(128).min(1) });
 
 export const eventRecordSchema = z.looseObject({
   ...base,
@@ -36,7 +39,7 @@ export const logMarkerSchema = z.discriminatedUnion('kind', [
     level: z.enum(LOG_LEVELS),
     previous: z.enum(LOG_LEVELS),
     /** Who turned it: a person's or an agent's id, `control-port`, or `time-limit` where it went back by itself. */
-    by: z.string().min(1).max(MAX_ID_LENGTH),
+    by: textUpTo(MAX_ID_LENGTH).min(1),
   }),
   z.looseObject({ kind: z.literal('retention'), lines: z.number().int().min(1), bytes: z.number().int().min(0) }),
 ]);
@@ -46,7 +49,7 @@ export type LogMarker = z.infer<typeof logMarkerSchema>;
 export const insightSchema = z.looseObject({
   kind: z.enum(['hook_fatal']),
   /** What failed: the hook's name. */
-  subject: z.string().min(1).max(MAX_ID_LENGTH),
+  subject: textUpTo(MAX_ID_LENGTH).min(1),
   sessionId: idSchema.optional(),
 });
 
@@ -55,7 +58,7 @@ export const logRecordSchema = z.looseObject({
   kind: z.literal('log'),
   log: z.looseObject({
     level: z.enum(LOG_LEVELS),
-    component: z.string().max(MAX_ID_LENGTH).default(''),
+    component: textUpTo(MAX_ID_LENGTH).default(''),
     message: z.string(),
     /** How many secrets were taken out of the message before it left the runner. */
     redacted: z.number().int().min(0).optional(),
@@ -75,7 +78,7 @@ export const lostRecordSchema = z.looseObject({
   ...base,
   kind: z.literal('lost'),
   sessionId: idSchema.optional(),
-  lost: z.looseObject({ count: z.number().int().min(1), reason: z.string().min(1).max(500) }),
+  lost: z.looseObject({ count: z.number().int().min(1), reason: textUpTo(500).min(1) }),
 });
 
 export const recordSchema = z.discriminatedUnion('kind', [

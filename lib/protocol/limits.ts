@@ -11,6 +11,9 @@ export const MAX_RECORDS_PER_REQUEST = 10_000;
 /** Longest id (agent, session, producer, message…), in UTF-16 code units. */
 export const MAX_ID_LENGTH = 256;
 
+/** The last moment a Date can hold, in epoch milliseconds. */
+export const MAX_TIME = 8_640_000_000_000_000;
+
 /** A comment line keeps an idle stream alive through proxies. */
 export const HEARTBEAT_MS = 15_000;
 /** Most topics on one stream. */

@@ -12,7 +12,7 @@ export const ORIGIN: Position = '0';
 
 /** Whether `text`, from outside, is one. */
 export function isPosition(text: string): text is Position {
-  return /^(0|[1-9]\d{0,15})$/.test(text);
+  return /^(0|[1-9]\d{0,15})$/.test(text) && Number.isSafeInteger(Number(text));
 }
 
 /** Negative when `a` stands before `b`, positive when after, 0 when they are the same place. */
@@ -25,7 +25,7 @@ export function laterPosition(a: Position, b: Position): Position {
   return comparePositions(a, b) >= 0 ? a : b;
 }
 
-/** The counter's value, for SQL. Safe: positions have at most 16 digits and the schema refuses more. */
+/** The counter's value, for SQL, which takes safe integers only: `isPosition` refuses more. */
 export function positionToNumber(position: Position): number {
   return Number(position);
 }

@@ -1,4 +1,5 @@
 import { EVERY_LINE, type LogFilter, parseTerms } from '@/lib/projections/log-filter';
+import { cutText } from '@/lib/protocol/cut-text';
 import { LOG_LEVELS } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_LOG_SEARCH_LENGTH } from '@/lib/protocol/limits';
@@ -23,7 +24,7 @@ export async function logFilterOf(query: URLSearchParams): Promise<LogFilter> {
 async function readFilter(query: URLSearchParams): Promise<LogFilter> {
   const text = query.get('q') ?? '';
   if (text.length > MAX_LOG_SEARCH_LENGTH) {
-    throw invalid('q', text.slice(0, 100), `at most ${MAX_LOG_SEARCH_LENGTH} characters`);
+    throw invalid('q', cutText(text, 100), `at most ${MAX_LOG_SEARCH_LENGTH} characters`);
   }
   return {
     ...EVERY_LINE,
@@ -54,7 +55,7 @@ async function regexOf(query: URLSearchParams): Promise<LogFilter['regex']> {
   if (outcome.kind === 'compiled') return outcome.regex;
   const message = `The regex can’t be used: ${outcome.reason}. Its syntax is that of RE2: no lookaround, no backreferences.`;
   throw new AppError('invalid_argument', message, {
-    details: { regex: source.slice(0, MAX_LOG_SEARCH_LENGTH), reason: outcome.reason },
+    details: { regex: cutText(source, MAX_LOG_SEARCH_LENGTH), reason: outcome.reason },
   });
 }
 

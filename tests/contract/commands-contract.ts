@@ -406,7 +406,9 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       for (const text of texts) await say(text);
       const sent = await commands(reader, 2);
       expect(
-        sent.map((command) => (command.type === 'message' ? command.body.text === texts[sent.indexOf(command)] : null)),
+        sent.map((command) =>
+          command.type === 'message' ? command.body.text === texts[sent.indexOf(command)]?.toWellFormed() : null,
+        ),
       ).toEqual([true, true]);
     });
 

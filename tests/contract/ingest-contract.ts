@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_JSON_DEPTH, MAX_RECORD_BYTES, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import { parseWellFormed } from '@/lib/protocol/well-formed';
 import { errorOf, type IngestTarget, ingest, marker, record, sendEvents } from '../support/ingest-target';
 
 /** What every server that takes `POST /events` must do. Each test writes as a producer of its own. */
@@ -61,9 +62,19 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
       });
 
       test('events of unknown types with unknown fields, whole', async () => {
-        const event = { type: 'X_FROM_THE_FUTURE', deep: { er: [1, null, 'ü\u0000\ud800'] }, __proto__x: 1 };
+        const event = { type: 'X_FROM_THE_FUTURE', deep: { er: [1, null, 'ü\u0000😀'] }, __proto__x: 1 };
         await ingest(target, [record(1, own({ event, alsoUnknown: true }))], 1, id);
         expect(await stored()).toEqual([event]);
+      });
+
+      test('half a character as U+FFFD, wherever it stands, in quarantine too', async () => {
+        const deep = { 'k\ud83d': ['a\ud83d', { b: '\ude00c' }] };
+        const novelty = record(2, own({ kind: 'novelty\ud83d', deep }));
+        await ingest(target, [record(1, own({ event: { type: 'X\udfff', deep } })), novelty], 1, id);
+        const mended = { 'k\ufffd': ['a\ufffd', { b: '\ufffdc' }] };
+        expect(await stored()).toMatchObject([{ type: 'X\ufffd', deep: mended }, { name: 'interlude:quarantined' }]);
+        const [kept] = await rows('quarantine', 'producer_id');
+        expect(JSON.parse(String(kept?.record))).toMatchObject({ kind: 'novelty\ufffd', deep: mended });
       });
 
       test('a repeated request again, and stores nothing twice', async () => {
@@ -150,7 +161,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
           const [kept, ...more] = (await rows('quarantine')) as { record: string; code: string }[];
           expect(more).toEqual([]);
           expect(kept?.code).toBe(code);
-          expect(JSON.parse(kept?.record ?? '')).toEqual(JSON.parse(JSON.stringify(bad)));
+          expect(JSON.parse(kept?.record ?? '')).toEqual(parseWellFormed(JSON.stringify(bad)));
           const values = (await stored()).filter((event) => event.name === 'marker').map((event) => event.value);
           expect(values).toEqual([1, 3]);
           const again = await ingest(target, [mark(1), bad, mark(3)], 1, id);

@@ -1,3 +1,4 @@
+import { cutText } from '@/lib/protocol/cut-text';
 import { fieldsOf, listOf, textOf } from './fields';
 
 /** Most characters of one tool result that travel. Whole records are limited to 1 MiB of JSON, escapes included. */
@@ -42,7 +43,7 @@ export function hasStandIns(content: unknown): boolean {
 export function resultText(content: unknown): string {
   const text = contentText(content);
   if (text.length <= MAX_RESULT_CHARS) return text;
-  return `${text.slice(0, MAX_RESULT_CHARS)}\n… ${text.length - MAX_RESULT_CHARS} more characters are not shown.`;
+  return `${cutText(text, MAX_RESULT_CHARS)}\n… ${text.length - MAX_RESULT_CHARS} more characters are not shown.`;
 }
 
 function blockText(block: unknown): string {

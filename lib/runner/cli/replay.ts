@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { cutText } from '@/lib/protocol/cut-text';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
@@ -45,7 +46,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
   const recording = await readRecording(options.file).catch((error: Error) => {
     throw new CliError(EXIT.failed, error.message);
   });
-  const agentId = options.agent ?? `replay-${recording.name}`.slice(0, MAX_ID_LENGTH);
+  const agentId = options.agent ?? cutText(`replay-${recording.name}`, MAX_ID_LENGTH);
   const giveUp = new AbortController();
   const { signal, release } = interruptSignal();
   const redactor = new Redactor();

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { cutText } from '@/lib/protocol/cut-text';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { claimOutbox, type RunnerOutbox } from '@/lib/runner/host/claim-outbox';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
@@ -207,7 +208,7 @@ function agentIdOf(cwd: string): string {
       .split(/[/\\]/)
       .at(-1)
       ?.replaceAll(/[^\w.-]+/g, '-') || 'root';
-  return `${folder.slice(0, 80)}@${hostname().split('.')[0]}`;
+  return `${cutText(folder, 80)}@${hostname().split('.')[0]}`;
 }
 
 async function folderOf(path: string): Promise<string> {

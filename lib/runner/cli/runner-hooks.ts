@@ -2,6 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { cutText } from '@/lib/protocol/cut-text';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { fileNameOf } from '@/lib/runner/logger/log-name';
 import { createLogger } from '@/lib/runner/logger/logger';
@@ -56,7 +57,7 @@ export async function runnerHooks(argv: string[], env: Environment): Promise<Exi
     .update(JSON.stringify([agentId, serverKey(options, env)]))
     .digest('hex');
   const outbox = await Outbox.open(join(home, 'outboxes', `hooks-${fileNameOf(agentId)}-${key.slice(0, 8)}.db`), {
-    producerId: `${agentId.slice(0, 200)}/${randomBytes(6).toString('hex')}`,
+    producerId: `${cutText(agentId, 200)}/${randomBytes(6).toString('hex')}`,
     agentId,
     endpoint,
     onStatus,

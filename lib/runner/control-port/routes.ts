@@ -1,5 +1,6 @@
 import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/adapters/claude/fields';
 import { LOG_LEVELS } from '@/lib/protocol/envelope';
+import { parseWellFormed } from '@/lib/protocol/well-formed';
 import { type LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
 
 /**
@@ -112,7 +113,7 @@ function told(tell: () => void): ControlAnswer {
 /** What is no JSON says nothing; the hook goes on either way. */
 function parse(body: string): Fields {
   try {
-    return fieldsOf(JSON.parse(body));
+    return fieldsOf(parseWellFormed(body));
   } catch {
     return {};
   }

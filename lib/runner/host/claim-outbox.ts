@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { cutText } from '@/lib/protocol/cut-text';
 import { fileNameOf } from '@/lib/runner/logger/log-name';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
@@ -62,7 +63,7 @@ async function open(claim: OutboxClaim, agentId: string): Promise<RunnerOutbox> 
   const { folder, serverKey, endpoint, onStatus, onNotice } = claim;
   const server = createHash('sha256').update(serverKey).digest('hex').slice(0, 8);
   const outbox = await Outbox.open(join(folder, `runner-${fileNameOf(agentId)}-${server}.db`), {
-    producerId: `${agentId.slice(0, 200)}/${randomBytes(6).toString('hex')}`,
+    producerId: `${cutText(agentId, 200)}/${randomBytes(6).toString('hex')}`,
     agentId,
     endpoint,
     sendAtOpen: false,

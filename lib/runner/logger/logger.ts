@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { pino, symbols } from 'pino';
+import { cutText } from '@/lib/protocol/cut-text';
 import type { LogLevel } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { cutLogMessage } from '@/lib/protocol/log-text';
@@ -76,7 +77,7 @@ export function createLogger(options: LoggerOptions): Logger {
     if (isRestored) return;
     // Past pino, which would drop it where only worse is written from here on.
     const message = `log level ${previous} → ${now} (${by})`;
-    const marker = { kind: 'level' as const, level: now, previous, by: by.slice(0, MAX_ID_LENGTH) };
+    const marker = { kind: 'level' as const, level: now, previous, by: cutText(by, MAX_ID_LENGTH) };
     take({ at: Date.now(), level: 'warn', component: 'runner', message, marker });
   });
   return loggerOn(root);

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { IngestRecord } from '@/lib/protocol/envelope';
+import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import type { Bound, Candidate } from './admission';
 import { type OutboxClock, systemClock } from './clock';
 import { Deliverer, type OutboxNotice } from './delivery';
@@ -300,7 +301,7 @@ export class Outbox {
 
 function candidate(record: OutgoingRecord): Candidate {
   // A `seq` that came along would overrule the one the outbox gives.
-  const body = JSON.stringify({ ...record, seq: undefined });
+  const body = stringifyWellFormed({ ...record, seq: undefined });
   return {
     kind: record.kind,
     agentId: record.agentId,

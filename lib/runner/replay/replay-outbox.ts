@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { cutText } from '@/lib/protocol/cut-text';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
@@ -66,7 +67,7 @@ export async function openReplayOutbox(place: ReplayPlace, listeners: Listeners)
 async function openAt(file: string, place: ReplayPlace, listeners: Listeners): Promise<ReplayOutbox> {
   const { agentId, recording } = place;
   const options = {
-    producerId: `${agentId.slice(0, 200)}/${randomBytes(6).toString('hex')}`,
+    producerId: `${cutText(agentId, 200)}/${randomBytes(6).toString('hex')}`,
     agentId,
     sendAtOpen: false,
     ...listeners,
@@ -81,7 +82,7 @@ async function openAt(file: string, place: ReplayPlace, listeners: Listeners): P
   }
   const { sessionId, line } = stored
     ? (JSON.parse(stored) as { sessionId: string; line: number })
-    : { sessionId: place.sessionId ?? `${recording.name.slice(0, 200)}-${randomBytes(4).toString('hex')}`, line: 0 };
+    : { sessionId: place.sessionId ?? `${cutText(recording.name, 200)}-${randomBytes(4).toString('hex')}`, line: 0 };
   const forget = () => (place.sessionId === undefined ? removeOutbox(file) : Promise.resolve());
   return { outbox, sessionId, line, forget };
 }

@@ -33,8 +33,8 @@ function stream(prefix: string, idField: string, content: string, fields: Partia
     { type: 'RUN_STARTED', runId: 'r1' },
     { type: `${prefix}_START`, [idField]: 'x', ...fields },
     delta('one '),
-    delta('tw\u0000o \ud83d'),
-    delta('\ude00 three '),
+    delta('tw\u0000o \ud83d\ude00'),
+    delta(' three '),
     { type: 'CUSTOM', name: 'something:else' },
     delta('four'),
     { type: `${prefix}_END`, [idField]: 'x', ...fields },
@@ -91,8 +91,8 @@ describe('deltas', () => {
     await send(1, message.slice(0, 7));
     expect((await payloads()).map((event) => event.delta)).toEqual([
       'one ',
-      'tw\u0000o \ud83d',
-      '\ude00 three ',
+      'tw\u0000o \ud83d\ude00',
+      ' three ',
       'four',
     ]);
   });

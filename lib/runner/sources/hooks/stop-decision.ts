@@ -1,3 +1,4 @@
+import { cutText } from '@/lib/protocol/cut-text';
 /**
  * Whether the agent may end its turn. It may, unless somebody waits for a reply from it; and never twice in a row, so
  * that an agent that does not answer is not kept for ever.
@@ -43,5 +44,5 @@ function item({ from, sentAt, text, unseen }: OwedReply): string {
   const who = from.kind === 'agent' ? `the agent ${from.id}` : from.id;
   if (unseen) return `A message from the dashboard, by ${who}, ${when} UTC:\n${text}`;
   const line = text.trim().split('\n')[0] ?? '';
-  return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line}`;
+  return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${cutText(line, LONGEST_LINE)}…` : line}`;
 }

@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ackSchema, sendMessageSchema } from '@/lib/protocol/commands';
+import { cutText } from '@/lib/protocol/cut-text';
+import { eventRecordSchema, idSchema } from '@/lib/protocol/envelope';
+import { parseTopic } from '@/lib/protocol/frames';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { mayHaveHalves, parseWellFormed, stringifyWellFormed, wellFormed } from '@/lib/protocol/well-formed';
+
+/** Units of UTF-16 as they come, so that halves of pairs are common. */
+const units = fc
+  .array(fc.constantFrom('a', '\\', '"', '\0', 'ü', '\ud83d', '\ude00', '\ud83d\ude00', '\ufffd', '__proto__'))
+  .map((parts) => parts.join(''));
+const { tree } = fc.letrec((tie) => ({
+  tree: fc.oneof(
+    { maxDepth: 4 },
+    units,
+    fc.constantFrom(null, 1, -0, true),
+    fc.array(tie('tree'), { maxLength: 4 }),
+    fc.dictionary(units, tie('tree'), { maxKeys: 4 }),
+  ),
+}));
+
+/** Every string of a JSON value, keys too. */
+function stringsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, one]) => [key, ...stringsOf(one)]);
+}
+
+describe('a value out of JSON', () => {
+  it('has no half a pair in any string or key, and as many strings as it had', () => {
+    fc.assert(
+      fc.property(tree, (value) => {
+        const json = JSON.stringify(value);
+        for (const after of [parseWellFormed(json), JSON.parse(stringifyWellFormed(value))]) {
+          const strings = stringsOf(after);
+          expect(strings.every((text) => text.isWellFormed())).toBe(true);
+          expect(strings).toHaveLength(stringsOf(JSON.parse(json)).length);
+        }
+      }),
+    );
+  });
+
+  it('is left as it is where no string is broken, and not walked through where it says no half', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(wellFormed(value)).toBe(value);
+      }),
+    );
+    expect(mayHaveHalves(JSON.stringify({ text: 'all of 😀, of ü and of \\ud' }))).toBe(false);
+    expect(mayHaveHalves('{"text":"\\ud83D"}')).toBe(true);
+  });
+
+  it('keeps what stands under keys that differ in a half only', () => {
+    const broken = JSON.parse('{"\\ud800":1,"\\ud801":2,"\\ufffd2":3,"\\udfff":4,"__proto__":5}');
+    expect(Object.entries(wellFormed(broken))).toEqual([
+      ['\ufffd', 1],
+      ['\ufffd3', 2],
+      ['\ufffd2', 3],
+      ['\ufffd4', 4],
+      ['__proto__', 5],
+    ]);
+  });
+});
+
+describe('cutText', () => {
+  it('is the longest beginning that fits and splits no pair', () => {
+    const text = fc.string({ unit: 'binary' });
+    fc.assert(
+      fc.property(text, fc.nat(12), (value, length) => {
+        const cut = cutText(value, length);
+        expect(value.startsWith(cut)).toBe(true);
+        expect(cut.length <= length && cut.isWellFormed()).toBe(true);
+        if (cut !== value) expect(cut.length).toBeGreaterThanOrEqual(length - 1);
+      }),
+    );
+  });
+});
+
+describe('a limit of length', () => {
+  const fits = '😀'.repeat(MAX_ID_LENGTH / 2);
+
+  it('counts UTF-16 code units, wherever an id is read', () => {
+    const record = (id: string) => ({
+      seq: 1,
+      kind: 'event',
+      agentId: id,
+      sessionId: 's',
+      occurredAt: 1,
+      event: { type: 'X' },
+    });
+    const readers: Record<string, (id: string) => boolean> = {
+      schema: (id) => idSchema.safeParse(id).success,
+      record: (id) => eventRecordSchema.safeParse(record(id)).success,
+      topic: (id) => parseTopic(`session:${id}`) !== null,
+      command: (id) => sendMessageSchema.safeParse({ text: 'x', clientId: id }).success,
+      runner: (id) => ackSchema.safeParse({ state: 'done', runner: id, startedAt: 1 }).success,
+    };
+    for (const [name, reads] of Object.entries(readers)) {
+      expect([name, reads(fits), reads(`${fits}a`), reads(`${fits}😀`)]).toEqual([name, true, false, false]);
+    }
+  });
+
+  it('takes no time that a Date can’t hold', () => {
+    for (const startedAt of [1e16, 2 ** 53, 8_640_000_000_000_001, -1, 1.5]) {
+      expect(ackSchema.safeParse({ state: 'done', runner: 'r', startedAt }).success).toBe(false);
+    }
+    expect(ackSchema.safeParse({ state: 'done', runner: 'r', startedAt: 8_640_000_000_000_000 }).success).toBe(true);
+  });
+});
