@@ -5,6 +5,7 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { parseJson } from '@/lib/ingest/parse-json';
 import { readBody } from '@/lib/ingest/read-body';
 import {
+  type AnsweredRequest,
   answerQuestionSchema,
   type CommandAnswer,
   type CommandBodies,
@@ -55,16 +56,16 @@ export async function postRequestAnswer(request: Request, server: ServerContext,
   const input = parseJson(bytes).value;
   const isAnswer = typeof input === 'object' && input !== null && 'answers' in input;
   if (isAnswer) {
-    const { answers, clientId } = parseInput(input, answerQuestionSchema);
+    const { answers, digest, clientId } = parseInput(input, answerQuestionSchema);
     return askSession(server, ids, 'question.answer', clientId, async (transaction, session) => {
-      await requireOpen(transaction, session, requestId, 'question');
-      return { body: { requestId, answers }, about: null };
+      const request = await requireOpen(transaction, session, requestId, 'question', digest);
+      return { body: { ...request, answers }, about: null };
     });
   }
-  const { clientId, ...decision } = parseInput(input, decidePermissionSchema);
+  const { clientId, digest, ...decision } = parseInput(input, decidePermissionSchema);
   return askSession(server, ids, 'permission.decision', clientId, async (transaction, session) => {
-    await requireOpen(transaction, session, requestId, 'permission');
-    return { body: { requestId, ...decision }, about: null };
+    const request = await requireOpen(transaction, session, requestId, 'permission', digest);
+    return { body: { ...request, ...decision }, about: null };
   });
 }
 
@@ -136,12 +137,17 @@ async function runningTask(
   };
 }
 
+/**
+ * @param digest of what was answered, where the sender says so
+ * @returns the request as it is open now: an answer is meant for this and nothing else
+ */
 async function requireOpen(
   transaction: WriteTransaction,
   session: WritableSession,
   requestId: string,
   kind: 'permission' | 'question',
-): Promise<void> {
+  digest: string | null | undefined,
+): Promise<AnsweredRequest> {
   const open = session.pendingRequests.find((request) => request.id === requestId);
   if (open === undefined) {
     // A walk through the session's events, which only a request that comes too late has to pay for.
@@ -155,6 +161,13 @@ async function requireOpen(
       details: { reason: 'request_resolved' },
     });
   }
+  if (digest !== undefined && digest !== (open.digest ?? null)) {
+    throw new AppError(
+      'conflict',
+      'The agent asks something else under this id now. Read what it asks, and answer that with its digest.',
+      { details: { reason: 'request_changed', digest: open.digest ?? null } },
+    );
+  }
   if (open.kind !== undefined && open.kind !== kind) {
     const wanted = open.kind === 'question' ? '{"answers": {…}}' : '{"behavior": "allow" | "deny"}';
     throw new AppError('invalid_argument', `The request is a ${open.kind}. Answer it with ${wanted}.`);
@@ -167,6 +180,8 @@ async function requireOpen(
       details: { reason: 'request_answered', commandId: pending.command.id },
     });
   }
+  const { digest: current, openedPosition } = open;
+  return { requestId, ...(current === undefined ? {} : { digest: current, openedPosition }) };
 }
 
 function missing(what: string, id: string, hint: string): AppError {

@@ -1,5 +1,5 @@
 import { type AgUiEvent, type CommandEventValue, CUSTOM, type MessageDeliveryValue } from '@/lib/protocol/ag-ui';
-import type { Command } from '@/lib/protocol/commands';
+import type { AnsweredRequest, Command } from '@/lib/protocol/commands';
 
 /** What a command's way leaves in the transcript of its session. */
 export type CommandMoment = 'queued' | 'delivered' | 'done' | 'failed';
@@ -48,10 +48,14 @@ function aboutOf(command: Command): Partial<CommandEventValue> {
       };
     }
     case 'permission.decision':
-      return { request_id: command.body.requestId, behavior: command.body.behavior };
+      return { ...requestOf(command.body), behavior: command.body.behavior };
     case 'question.answer':
-      return { request_id: command.body.requestId };
+      return requestOf(command.body);
     default:
       return {};
   }
+}
+
+function requestOf({ requestId, digest }: AnsweredRequest): Partial<CommandEventValue> {
+  return { request_id: requestId, ...(digest === undefined ? {} : { digest }) };
 }

@@ -1,11 +1,18 @@
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
 import { AppError } from '@/lib/protocol/errors';
+import type { Position } from '@/lib/protocol/position';
 
 export interface WritableSession {
   id: string;
   agentId: string;
-  pendingRequests: { id: string; title: string; kind?: 'permission' | 'question' }[];
+  /** `digest` and `openedPosition` are absent where a request was opened before servers computed them. */
+  pendingRequests: {
+    id: string;
+    kind?: 'permission' | 'question';
+    digest?: string;
+    openedPosition?: Position;
+  }[];
 }
 
 /**

@@ -9,9 +9,10 @@ import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 import { type JudgedRecord, planBatch } from './plan-batch';
+import type { Opening } from './stamp-requests';
 
 export type CommitOutcome =
-  | { kind: 'answered'; answer: IngestAnswer }
+  | { kind: 'answered'; answer: IngestAnswer; openings: Opening[] }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; currentEpoch: number };
 
@@ -38,13 +39,14 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   const { lastSeq } = outcome.state;
   const producer = advance(state.producer, source, { lastSeq, duplicates: outcome.duplicates, gaps });
   const fresh = outcome.kind === 'appended' ? outcome.fresh.map((index) => records[index] as JudgedRecord) : [];
-  const { rows, rejected } = planBatch(state, source, producer, fresh, receivedAt);
+  const { rows, rejected, openings } = planBatch(state, source, producer, fresh, receivedAt);
   await appendBatch(transaction, rows);
   const accepted = fresh.length - rejected.length;
   const position = positionFromNumber(rows.position);
   return {
     kind: 'answered',
     answer: { ackedSeq: lastSeq, accepted, duplicates: outcome.duplicates, rejected, position },
+    openings,
   };
 }
 

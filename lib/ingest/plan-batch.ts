@@ -24,6 +24,7 @@ import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { foldOf, projectSession, type SessionBatch } from './project-session';
+import type { Opening } from './stamp-requests';
 
 const SEEN_MS = 1_000;
 
@@ -35,6 +36,7 @@ export interface JudgedRecord {
 export interface BatchPlan {
   rows: BatchRows;
   rejected: IngestAnswer['rejected'];
+  openings: Opening[];
 }
 
 /**
@@ -58,11 +60,16 @@ export function planBatch(
     if (judgement.taken) draft.take(judgement.record, raw);
     else draft.quarantine(raw, judgement);
   }
-  return { rows: { source, receivedAt, ...draft.finish() }, rejected: draft.rejected };
+  return {
+    rows: { source, receivedAt, ...draft.finish() },
+    rejected: draft.rejected,
+    openings: draft.openings,
+  };
 }
 
 class BatchDraft {
   readonly rejected: IngestAnswer['rejected'] = [];
+  readonly openings: Opening[] = [];
   readonly #state: BatchState;
   readonly #producer: ProducerSummary;
   readonly #receivedAt: number;
@@ -170,6 +177,7 @@ class BatchDraft {
         const owed = this.#state.obligations.get(session.id) ?? [];
         return { session, ...projectSession(session, tasks, owed, this.#state.position, this.#receivedAt) };
       });
+    for (const { openings } of projections) this.openings.push(...openings);
     const obligations = projections.flatMap((projection) => {
       const { session, obligations: changes } = projection;
       if (changes.length > 0) this.#agents.see(session.agentId).owedCount += owedDifference(changes);

@@ -10,6 +10,7 @@ import { judgeRecord } from './judge-record';
 import { parseJson } from './parse-json';
 import { parseRequest } from './parse-request';
 import { readBody } from './read-body';
+import { withdrawAnswers } from './withdraw-answers';
 
 /**
  * `POST /events`: takes what an outbox sends, exactly once and in order, and answers when it is on disk.
@@ -34,7 +35,11 @@ export async function postEvents(request: Request, context: ServerContext): Prom
 
   const tally = gapTally(context.database);
   const gaps = tally.count(source.id);
-  const outcome = await context.database.writes.run((tx) => commitBatch(tx, batch, gaps), body.byteLength);
+  const outcome = await context.database.writes.run(async (transaction) => {
+    const committed = await commitBatch(transaction, batch, gaps);
+    if (committed.kind === 'answered') await withdrawAnswers(transaction, committed.openings, batch.receivedAt);
+    return committed;
+  }, body.byteLength);
   if (outcome.kind === 'answered') tally.settle(source.id, gaps);
   if (outcome.kind === 'gap') tally.add(source.id);
   return toAnswer(outcome, raws[0]?.seq ?? 0);

@@ -18,6 +18,7 @@ import { foldTasks } from '@/lib/projections/tasks';
 import { type Placement, placeEvents } from '@/lib/projections/turns';
 import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnHeader } from '@/lib/protocol/turn-places';
+import { type Opening, stampRequests } from './stamp-requests';
 
 /** A session's row is told to the fleet at most this often while nothing but text grows. */
 const QUIET_ANNOUNCE_MS = 5_000;
@@ -44,6 +45,8 @@ export interface SessionProjection {
   obligations: ObligationChange[];
   /** Something began in it, or it is heard of again after its runner had gone. */
   isStirred: boolean;
+  /** Requests that ask for the first time, or for something else than before. */
+  openings: Opening[];
   /** Messages of people that a turn has named. */
   seenMessageIds: string[];
   turns: TurnHeader[];
@@ -92,11 +95,12 @@ export function projectSession(
     for (const fold of placement.folds) rows.fold(fold);
   }
 
+  const before = foldOf(session);
+  const openings = stampRequests(owner, before.pendingRequests, placements);
   const changedTasks = foldTasks(tasks, placements, owner);
   const known = new Map(tasks.map((task) => [task.position, task]));
   const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
   const owed = foldObligations(remembered, obligations, placements, owner);
-  const before = foldOf(session);
   const after = foldSession(
     before,
     placements,
@@ -118,6 +122,7 @@ export function projectSession(
     announces,
     tasks: changedTasks,
     obligations: owed.changes,
+    openings,
     isStirred: session.isHeard && isUnderWay(after) && (before.away !== null || !isUnderWay(before)),
     seenMessageIds: [
       ...new Set(placements.flatMap((placement) => placement.turns.flatMap((turn) => turn.userMessageIds))),

@@ -31,7 +31,7 @@ export function foldCommand(state: State) {
     const reason = pickText(value, 'reason');
     const request = draft.findLastIndex((item) => item.kind === 'request' && item.id === requestId);
     const asked = draft[request];
-    if (asked?.kind === 'request' && isItsAnswer(asked, commandId)) {
+    if (asked?.kind === 'request' && isItsAnswer(asked, commandId, pickText(value, 'digest'))) {
       const behavior = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
       draft[request] = {
         ...asked,
@@ -44,7 +44,10 @@ export function foldCommand(state: State) {
 }
 
 /** The first answer stands until it fails: whoever decides a second time did not see the first one. */
-function isItsAnswer({ answer }: RequestItem, commandId: string): boolean {
+function isItsAnswer(item: RequestItem, commandId: string, digest: string | null): boolean {
+  const { answer } = item;
+  // It was meant for what the agent asked under this id before.
+  if (digest !== null && digest !== item.digest) return false;
   return answer === null || answer.commandId === commandId || answer.state === 'failed';
 }
 

@@ -219,7 +219,14 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.requestOpened]: (draft, entry) => {
     const value = customValue(entry.event);
     const id = pickText(value, 'request_id', 'requestId');
-    if (id === null || find(draft, 'request', id) >= 0) return;
+    if (id === null) return;
+    const digest = pickText(value, 'digest');
+    const at = find(draft, 'request', id);
+    const known = draft[at] as RequestItem | undefined;
+    if (known !== undefined) {
+      if (known.digest === digest) return;
+      draft[at] = superseded(known, entry);
+    }
     const toolName = pickText(value, 'tool_name', 'toolName');
     draft.push({
       ...base(entry, id),
@@ -233,6 +240,8 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
       message: null,
       resolvedAt: null,
       expiresAt: pickTime(value, 'expires_at', 'expiresAt'),
+      digest,
+      openedPosition: digest === null ? null : pickText(value, 'opened_position'),
       answer: null,
     });
   },
@@ -294,6 +303,14 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     notice(draft, entry, { text: pickText(value, 'text') ?? '', tone, code: null });
   },
 };
+
+/** A request whose id asks something else now. It stays as it was asked, under a name that nobody answers to. */
+function superseded(item: RequestItem, entry: EventEntry): RequestItem {
+  const id = `${item.id}@${item.position}`;
+  if (item.outcome !== null) return { ...item, id };
+  const message = 'The agent asked anew under the same id.';
+  return { ...item, id, outcome: 'cancelled', message, resolvedAt: entry.occurredAt };
+}
 
 function spanOf(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));

@@ -13,6 +13,7 @@ import {
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { ObligationChange } from './obligations';
+import { type OpenRequest, OpenRequests } from './open-requests';
 import type { Placement } from './turns';
 
 const TITLE_LENGTH = 120;
@@ -25,7 +26,7 @@ export interface SessionFold {
   titleMessageId: string | null;
   /** The message `lastText` is made of. */
   textMessageId: string | null;
-  pendingRequests: { id: string; title: string; kind?: 'permission' | 'question' }[];
+  pendingRequests: OpenRequest[];
   lastTurn: { state: 'finished' | 'failed' | 'interrupted'; message: string | null } | null;
   /** `at`: when the server heard of it. */
   ended: { failed: boolean; reason: string | null; at?: number } | null;
@@ -92,12 +93,17 @@ export function foldSession(
     next.away = null;
     if (placements.length > 0) next.summary.lastHeardAt = heardAt;
   }
-  for (const placement of placements) apply(next, placement);
+  const open = new OpenRequests(fold.pendingRequests);
+  for (const placement of placements) {
+    open.apply(placement);
+    apply(next, placement, open);
+  }
+  next.pendingRequests = open.list();
   for (const { before, after } of tasks) {
     next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
   next.summary.owedCount += owedDifference(obligations);
-  enterState(next, placements.at(-1)?.entry.occurredAt ?? heardAt ?? next.summary.stateSince);
+  enterState(next, open, placements.at(-1)?.entry.occurredAt ?? heardAt ?? next.summary.stateSince);
   return next;
 }
 
@@ -124,7 +130,7 @@ export function differsForReaders(a: SessionFold, b: SessionFold): boolean {
 
 const QUIET: ReadonlySet<keyof SessionSummary> = new Set(['lastEventAt', 'lastHeardAt', 'lastText', 'updatedPosition']);
 
-function apply(fold: SessionFold, placement: Placement): void {
+function apply(fold: SessionFold, placement: Placement, open: OpenRequests): void {
   const { entry } = placement;
   const { summary } = fold;
   summary.lastEventAt = Math.max(summary.lastEventAt, entry.occurredAt);
@@ -138,13 +144,11 @@ function apply(fold: SessionFold, placement: Placement): void {
     } else {
       if (summary.openTurnId === turn.id) summary.openTurnId = null;
       fold.lastTurn = { state: turn.state, message: turn.error?.message ?? null };
-      // A turn that is over asks for nothing any more, unless it ended in order to ask.
-      if (turn.state !== 'finished') fold.pendingRequests = [];
     }
   }
   if (placement.turnId?.startsWith('task:') !== true) applyText(fold, placement);
   if (entry.event.type === 'CUSTOM') applyCustom(fold, placement);
-  enterState(fold, entry.occurredAt);
+  enterState(fold, open, entry.occurredAt);
 }
 
 function applyText(fold: SessionFold, { entry, entityId, role }: Placement): void {
@@ -178,22 +182,7 @@ function setTitle(fold: SessionFold, messageId: string | null, text: string): vo
 
 function applyCustom(fold: SessionFold, { entry }: Placement): void {
   const value = customValue(entry.event);
-  const requestId = pickText(value, 'request_id', 'requestId');
   switch (customName(entry.event)) {
-    case CUSTOM.requestOpened:
-      if (requestId === null || fold.pendingRequests.some((request) => request.id === requestId)) return;
-      fold.pendingRequests = [
-        ...fold.pendingRequests,
-        {
-          id: requestId,
-          title: pickText(value, 'title', 'tool_name', 'toolName') ?? 'The agent asks',
-          kind: value.kind === 'question' ? 'question' : 'permission',
-        },
-      ];
-      return;
-    case CUSTOM.requestResolved:
-      fold.pendingRequests = fold.pendingRequests.filter((request) => request.id !== requestId);
-      return;
     case CUSTOM.lost:
       fold.summary.lostCount = Math.min(fold.summary.lostCount + countIn(value), Number.MAX_SAFE_INTEGER);
       return;
@@ -217,7 +206,6 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
       const exitCode = pick(value, 'exitCode', 'exit_code');
       const failed = typeof exitCode === 'number' && exitCode !== 0;
       fold.ended = { failed, reason: pickText(value, 'reason'), at: entry.receivedAt };
-      fold.pendingRequests = [];
       fold.away = null;
     }
   }
@@ -228,12 +216,12 @@ function countIn(value: Record<string, unknown>): number {
   return Math.max(1, pickNumber(value, 'count') ?? 1);
 }
 
-function enterState(fold: SessionFold, at: number): void {
+function enterState(fold: SessionFold, open: OpenRequests, at: number): void {
   const { summary } = fold;
-  summary.pendingRequestCount = fold.pendingRequests.length;
+  summary.pendingRequestCount = open.count;
   const away = isMissed(fold) ? fold.away : null;
   if (summary.away?.since !== away?.since) summary.away = away;
-  const [state, reason] = decide(fold);
+  const [state, reason] = decide(fold, open);
   if (state !== summary.state) summary.stateSince = at;
   summary.state = state;
   summary.stateReason = reason;
@@ -247,12 +235,12 @@ function isMissed(fold: SessionFold): boolean {
 }
 
 /** First match wins. */
-function decide(fold: SessionFold): [SessionState, string | null] {
+function decide(fold: SessionFold, open: OpenRequests): [SessionState, string | null] {
   const lastTurnFailed = fold.lastTurn?.state === 'failed';
   if (fold.ended?.failed === true) return ['failed', fold.ended.reason ?? "the agent's process failed"];
   if (fold.ended !== null && !lastTurnFailed) return ['done', fold.ended.reason];
   if (fold.summary.away !== null) return fold.summary.away.agentGoesOn ? ['waiting', UNSEEN] : ['failed', gone(fold)];
-  if (fold.pendingRequests.length > 0) return ['waiting', fold.pendingRequests[0]?.title ?? null];
+  if (open.first !== undefined) return ['waiting', open.first.title];
   if (fold.summary.openTurnId !== null) return ['working', null];
   if (lastTurnFailed) return ['failed', fold.lastTurn?.message ?? null];
   return ['idle', null];
@@ -260,8 +248,8 @@ function decide(fold: SessionFold): [SessionState, string | null] {
 
 const UNSEEN = 'nobody watches its terminal: start “interlude runner hooks” there again';
 
-function gone({ summary, pendingRequests }: SessionFold): string {
-  if (pendingRequests.length > 0) return 'its runner has gone while it waited for an answer';
+function gone({ summary }: SessionFold): string {
+  if (summary.pendingRequestCount > 0) return 'its runner has gone while it waited for an answer';
   if (summary.openTurnId !== null) return 'its runner has gone in the middle of a turn';
   return `its runner has gone while ${summary.runningTaskCount === 1 ? 'a task' : `${summary.runningTaskCount} tasks`} ran`;
 }

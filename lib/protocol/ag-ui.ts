@@ -1,5 +1,6 @@
 import type { EventType } from '@ag-ui/core';
 import type { CommandType, MessageDelivery, Sender } from './commands';
+import type { Position } from './position';
 
 /**
  * An AG-UI event as it stands in the event log. Only `type` is certain: ingest is lenient, so that an agent with a
@@ -114,6 +115,12 @@ export interface RequestOpenedValue {
   title?: string;
   input?: unknown;
   expires_at?: number;
+  /**
+   * By which an answer names this very request, and where it was opened. Written by the server, whatever the producer
+   * said there; told again as it was while it is open, a request has those of its first telling.
+   */
+  digest?: string;
+  opened_position?: Position;
 }
 
 /** `value` of `request:resolved`. `unknown` when the agent went on without saying how it was answered. */
@@ -135,8 +142,9 @@ export interface CommandEventValue {
   command_id: string;
   type: CommandType;
   reason?: string;
-  /** Of `permission.decision` and `question.answer`. */
+  /** Of `permission.decision` and `question.answer`, with the digest of the request that was answered. */
   request_id?: string;
+  digest?: string;
   /** Of `task.stop`. */
   task_id?: string;
   run_id?: string;

@@ -23,22 +23,30 @@ export const senderSchema = z.strictObject({ kind: z.enum(['person', 'agent']), 
 /** The operator's own messages, while everybody who signs in is the same person. */
 export const OPERATOR: Sender = { kind: 'person', id: 'operator' };
 
+/** Which request an answer is meant for. A runner gives it to no other that has the same id. */
+export interface AnsweredRequest {
+  requestId: string;
+  /** `requestDigest` of what was answered, over `openedPosition`. */
+  digest?: string;
+  openedPosition?: Position;
+}
+
 /** `value` of each type is the command's `body`. A message's `messageId` is the command's id too. */
 export interface CommandBodies {
   message: { messageId: string; text: string; from: Sender; replyTo?: string };
   interrupt: Record<string, never>;
   /** `description`: what people call the task. */
   'task.stop': { taskId: string; runId?: string; description?: string };
-  'permission.decision': {
-    requestId: string;
+  'permission.decision': AnsweredRequest & {
     behavior: 'allow' | 'deny';
     message?: string;
+    /** Runs in the place of what was asked: what was answered is what runs. */
     updatedInput?: Record<string, unknown>;
     /** Not to ask again for the like of it, in this session. */
     remember?: boolean;
   };
   /** Question text or header → the chosen labels, or free text. */
-  'question.answer': { requestId: string; answers: Record<string, string | string[]> };
+  'question.answer': AnsweredRequest & { answers: Record<string, string | string[]> };
   'log-level.set': {
     /** Null: back to the runner's own default. */
     level: LogLevel | null;
@@ -106,12 +114,16 @@ export const stopTaskSchema = z.strictObject({ runId: idSchema.optional(), clien
 
 const reason = textUpTo(MAX_REASON_LENGTH);
 
+/** The `digest` of the RequestItem that was answered; null where that has none. */
+const digest = z.string().max(256).nullable().optional();
+
 /** `POST /sessions/:id/requests/:requestId`, where the request is a permission. */
 export const decidePermissionSchema = z.strictObject({
   behavior: z.enum(['allow', 'deny']),
   message: reason.optional(),
   updatedInput: z.record(z.string(), z.unknown()).optional(),
   remember: z.boolean().optional(),
+  digest,
   clientId: clientId.optional(),
 });
 
@@ -120,6 +132,7 @@ export const answerQuestionSchema = z.strictObject({
   answers: z
     .record(z.string(), z.union([z.string(), z.array(z.string()).max(64)]))
     .refine((value) => Object.keys(value).length > 0, 'name at least one question'),
+  digest,
   clientId: clientId.optional(),
 });
 

@@ -91,6 +91,13 @@ export interface RequestItem extends ItemBase {
   message: string | null;
   resolvedAt: number | null;
   expiresAt: number | null;
+  /**
+   * Of session, id, tool, input and `openedPosition`. Who answers for a person sends it with the answer, which then
+   * reaches this request or none. Null where it was opened before servers computed it.
+   */
+  digest: string | null;
+  /** Where it was opened, and asked the same ever since. */
+  openedPosition: Position | null;
   /** What a person answered, while it is on its way and when it could not be given. */
   answer: RequestAnswer | null;
 }

@@ -8,6 +8,7 @@ import { describeLogLevelContract } from './log-level-contract';
 import { describeLogsContract } from './logs-contract';
 import { describeObligationsContract } from './obligations-contract';
 import { describeReadModelsContract } from './read-models-contract';
+import { describeRequestsContract } from './requests-contract';
 import { describeStreamContract } from './stream-contract';
 import { describeTurnAtContract } from './turn-at-contract';
 
@@ -87,6 +88,7 @@ describe('a server that stops', () => {
   });
 });
 describeCommandsContract('next start', shared);
+describeRequestsContract('next start', shared);
 describeLogLevelContract('next start', shared);
 describeInsightsContract('next start', shared);
 describeObligationsContract('next start', shared);

@@ -27,10 +27,12 @@ describe('PROTOCOL.md', () => {
     }
   });
 
-  test('gives each of the ten invariants a test', () => {
+  test('gives each invariant a test', () => {
     const section = page.slice(page.indexOf('## 8.'), page.indexOf('## 9.'));
+    const numbers = [...section.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number));
+    expect(numbers.length).toBeGreaterThanOrEqual(11);
+    expect(numbers).toEqual(numbers.map((_, index) => index + 1));
     const invariants = section.split(/^\d+\. /m).slice(1);
-    expect(invariants).toHaveLength(10);
     for (const invariant of invariants) expect(invariant).toMatch(/- `tests\//);
   });
 

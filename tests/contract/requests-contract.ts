@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { Command } from '@/lib/protocol/commands';
+import type { Item, NoticeItem, RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
+import { requestDigest } from '@/lib/protocol/request-digest';
+import type { CommandFrame } from '@/lib/protocol/sse';
+import { FrameReader } from '../support/frames';
+import { errorOf, ingest, record } from '../support/ingest-target';
+import type { ServerTarget } from '../support/server-target';
+
+/** What is approved is what runs: an answer reaches the very request that was answered, or none. */
+export function describeRequestsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+  describe(`answers to requests, ${name}`, () => {
+    let target: ServerTarget;
+    let serial = 0;
+    let id = '';
+    let seq = 0;
+    const readers: FrameReader[] = [];
+
+    beforeAll(async () => {
+      target = await makeTarget();
+    });
+    afterAll(async () => {
+      await Promise.all(readers.map((reader) => reader.cancel().catch(() => {})));
+      await target.close();
+    });
+    const test = (title: string, run: () => Promise<void>) =>
+      it(title, async () => {
+        serial += 1;
+        id = `requests-${serial}`;
+        seq = 0;
+        await run();
+      });
+
+    const send = (...events: AgUiEvent[]) =>
+      ingest(
+        target,
+        events.map((event) => record(++seq, { agentId: id, sessionId: id, event })),
+        1,
+        id,
+      );
+    const custom = (eventName: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name: eventName, value });
+    const opens = (requestId: string, command: string, more: object = {}) =>
+      custom('request:opened', {
+        request_id: requestId,
+        kind: 'permission',
+        tool_name: 'Bash',
+        input: { command, timeout: 5 },
+        ...more,
+      });
+    const asks = (requestId: string, question: string) =>
+      opens(requestId, '', { kind: 'question', tool_name: 'AskUserQuestion', input: { questions: [{ question }] } });
+    const resolves = (requestId: string, outcome: string) =>
+      custom('request:resolved', { request_id: requestId, outcome });
+    const starts: AgUiEvent = { type: 'RUN_STARTED', threadId: 's', runId: 'r' };
+
+    const answer = (requestId: string, body: object) =>
+      target.send(`/api/v1/sessions/${id}/requests/${requestId}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const refusal = async (response: Response) => [response.status, (await errorOf(response)).reason];
+
+    async function items(): Promise<Item[]> {
+      const page = (await (await target.get(`/api/v1/sessions/${id}/transcript`)).json()) as TranscriptPage;
+      return page.turns.flatMap((turn) => turn.items);
+    }
+    const requests = async () => (await items()).filter((item): item is RequestItem => item.kind === 'request');
+    async function request(): Promise<RequestItem & { digest: string }> {
+      return (await requests()).at(-1) as RequestItem & { digest: string };
+    }
+    const notices = async () =>
+      (await items()).filter((item): item is NoticeItem => item.kind === 'notice').map(({ text }) => text);
+
+    /** Everything a runner is sent that connects now. */
+    async function sent(): Promise<Command[]> {
+      const response = await target.get(`/api/v1/agents/${id}/commands`);
+      const reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
+      readers.push(reader);
+      const frames = () => reader.frames as unknown as CommandFrame[];
+      await reader.until(() => frames().some(({ event }) => event === 'up-to-date'));
+      return frames().flatMap((frame) => (frame.event === 'command' ? [frame.data] : []));
+    }
+
+    test('go by a digest of what is asked, live and reloaded alike, whatever its producer wrote there', async () => {
+      const stream = await target.stream(`topic=session:${id}&after=0`);
+      await send(starts, opens('q', 'ls', { digest: 'forged', opened_position: '1' }));
+      const item = await request();
+      expect(item.openedPosition).toBe(item.position);
+      const input = { timeout: 5, command: 'ls' };
+      const position = item.position;
+      expect(item.digest).toBe(requestDigest({ sessionId: id, requestId: 'q', tool: 'Bash', input, position }));
+      await stream.until((frames) => frames.some((frame) => frame.id === position));
+      const live = stream.frames.find((frame) => frame.id === position);
+      expect(live?.data).toMatchObject({
+        event: { value: { request_id: 'q', digest: item.digest, opened_position: position } },
+      });
+    });
+
+    test('carry it to the runner, whether or not who answered said it', async () => {
+      await send(starts, opens('p', 'ls'), asks('q', 'Which?'));
+      const [permission, question] = await requests();
+      expect((await answer('p', { behavior: 'allow' })).status).toBe(202);
+      expect((await answer('q', { answers: { 'Which?': 'A' }, digest: question?.digest })).status).toBe(202);
+      expect(await sent()).toMatchObject([
+        { body: { requestId: 'p', digest: permission?.digest, openedPosition: permission?.position } },
+        { body: { requestId: 'q', digest: question?.digest, openedPosition: question?.position } },
+      ]);
+    });
+
+    test('to what was asked before under the same id are refused, with the digest of what is asked now', async () => {
+      await send(starts, opens('p', 'ls'), asks('q', 'Which?'));
+      const [permission, question] = await requests();
+      await send(opens('p', 'rm -rf .'), asks('q', 'Really?'));
+      const now = (await requests()).filter(({ outcome }) => outcome === null);
+      expect(now.map(({ input }) => input)).toMatchObject([
+        { command: 'rm -rf .' },
+        { questions: [{ question: 'Really?' }] },
+      ]);
+      const late = await answer('p', { behavior: 'allow', digest: permission?.digest });
+      expect([late.status, await errorOf(late)]).toMatchObject([
+        409,
+        { code: 'conflict', reason: 'request_changed', digest: now[0]?.digest },
+      ]);
+      for (const digest of [question?.digest, '', null]) {
+        expect(await refusal(await answer('q', { answers: { 'Which?': 'A' }, digest }))).toEqual([
+          409,
+          'request_changed',
+        ]);
+      }
+      expect(await sent()).toEqual([]);
+      expect((await answer('p', { behavior: 'deny', digest: now[0]?.digest })).status).toBe(202);
+      expect((await answer('q', { answers: { 'Really?': 'No' }, digest: now[1]?.digest })).status).toBe(202);
+    });
+
+    test('stay good for a request that is told again as it was, by a runner that came back', async () => {
+      await send(starts, opens('p', 'ls'));
+      const { digest, position } = await request();
+      await send(opens('p', 'ls', { title: 'Again', input: { timeout: 5, command: 'ls' }, digest: 'forged' }));
+      expect(await requests()).toMatchObject([{ digest, openedPosition: position, outcome: null }]);
+      const { commandId } = await (await answer('p', { behavior: 'allow', digest })).json();
+      await send(opens('p', 'ls'));
+      expect(await sent()).toMatchObject([{ id: commandId, body: { digest, openedPosition: position } }]);
+      expect((await request()).answer).toMatchObject({ commandId, state: 'queued' });
+    });
+
+    test('that wait are given up when the agent asks something else under the same id, and that is said', async () => {
+      await send(starts, opens('p', 'ls'), asks('q', 'Which?'), opens('other', 'id'));
+      const before = await requests();
+      const allowed = await (await answer('p', { behavior: 'allow' })).json();
+      await answer('q', { answers: { 'Which?': 'A' } });
+      const kept = await (await answer('other', { behavior: 'allow' })).json();
+      await send(opens('p', 'rm -rf .'), asks('q', 'Really?'));
+      expect((await sent()).map((command) => command.id)).toEqual([kept.commandId]);
+      const because = 'the agent asks anew under the same id: read what it asks now';
+      expect(await notices()).toEqual([
+        `The decision did not reach the agent (${because}).`,
+        `The answer did not reach the agent (${because}).`,
+      ]);
+      const after = await requests();
+      // What was asked first stands as it was, and is over.
+      expect(after.filter(({ outcome }) => outcome === 'cancelled').map(({ digest }) => digest)).toEqual([
+        before[0]?.digest,
+        before[1]?.digest,
+      ]);
+      expect(after.find((item) => item.id === 'p')).toMatchObject({ outcome: null, answer: null });
+      const late = await target.send(`/api/v1/agents/${id}/commands/${allowed.commandId}/ack`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ state: 'done' }),
+      });
+      expect(await late.json()).toMatchObject({ state: 'failed' });
+    });
+
+    test('that wait are given up, too, when it asks the same once more after it went on', async () => {
+      await send(starts, opens('p', 'ls'));
+      const { digest } = await request();
+      await answer('p', { behavior: 'allow', digest });
+      await send(resolves('p', 'cancelled'), opens('p', 'ls'));
+      expect(await sent()).toEqual([]);
+      expect((await request()).digest).not.toBe(digest);
+      expect(await refusal(await answer('p', { behavior: 'allow', digest }))).toEqual([409, 'request_changed']);
+      expect((await answer('p', { behavior: 'allow', digest: (await request()).digest })).status).toBe(202);
+    });
+
+    test('that a runner was sent before the agent asked anew count where that runner acted on them', async () => {
+      await send(starts, opens('p', 'ls'));
+      const { commandId } = await (await answer('p', { behavior: 'allow' })).json();
+      expect(await sent()).toHaveLength(1);
+      await send(resolves('p', 'allowed'), opens('p', 'rm'));
+      const ack = await target.send(`/api/v1/agents/${id}/commands/${commandId}/ack`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ state: 'done' }),
+      });
+      expect(await ack.json()).toEqual({ commandId, state: 'done' });
+      expect(await notices()).toEqual(['The decision reached the agent.']);
+      expect(await request()).toMatchObject({ outcome: null, answer: null });
+    });
+  });
+}
