@@ -8,6 +8,7 @@ import type { Position } from '@/lib/protocol/position';
 import { databaseErrorCode } from './database-error';
 import { localWriter } from './local-writer';
 import { migrate, schemaState } from './migrate';
+import { ReadQueue } from './read-queue';
 import { retryWhileBusy } from './retry-while-busy';
 import * as schema from './schema';
 import { WriteQueue } from './write-queue';
@@ -17,6 +18,8 @@ export interface Database {
   reader: Client;
   /** The reader again, typed by the schema. */
   orm: LibSQLDatabase<typeof schema>;
+  /** Where reads of many rows wait for their turn. */
+  reads: ReadQueue;
   /** The one way to write. */
   writes: WriteQueue;
   /** Calls back after each commit of this process that moved the counter. @returns the way to stop. */
@@ -66,6 +69,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     return {
       reader,
       orm: drizzle(reader, { schema }),
+      reads: new ReadQueue(),
       writes,
       onCommit: (listener) => writes.onCommit(listener),
       close: async () => {

@@ -23,6 +23,8 @@ const REACH: Reach = 'far';
  * the start, deltas this side of it could vanish before their page came, into a row beyond it that the tailer has
  * already passed. Read this way, the whole text stands ahead of every reader that has not all of its deltas.
  *
+ * @param client who waits for it: each page takes its turn among all heavy reads
+ *
  * Failure: what the database throws ends the stream; the client resumes from the last row it has.
  */
 export async function catchUp(
@@ -32,20 +34,30 @@ export async function catchUp(
   wanted: Wanted,
   after: number,
   limits: RowLimits,
+  client: string,
 ): Promise<void> {
   let position = after;
-  while (!subscriber.isEnded) {
+  const readPage = async (): Promise<'joined' | 'reading' | 'waiting'> => {
+    if (subscriber.isEnded) return 'joined';
     // A tick that is being read now does not know this subscriber's topics yet.
     await tailer.settled();
     subscriber.hold();
     const mustReach = tailer.position;
     const page = await readAfter(database, wanted, position, REACH, limits);
-    if (subscriber.isEnded) return;
+    if (subscriber.isEnded) return 'joined';
     position = page.upTo;
     if (page.rows.length > 0) subscriber.send(encodeText(page.rows.map(rowFrame).join('')));
-    if (page.complete && position >= mustReach) return subscriber.join(position);
+    if (page.complete && position >= mustReach) {
+      subscriber.join(position);
+      return 'joined';
+    }
     subscriber.release();
+    return page.complete ? 'waiting' : 'reading';
+  };
+  while (!subscriber.isEnded) {
+    const outcome = await database.reads.run(client, readPage, { continues: true });
+    if (outcome === 'joined') return;
     await subscriber.room();
-    await (page.complete ? pause(REPLICA_PAUSE_MS) : nextTurn());
+    await (outcome === 'waiting' ? pause(REPLICA_PAUSE_MS) : nextTurn());
   }
 }

@@ -74,6 +74,7 @@ export class FanOut {
    * @param after where to resume; null for "from now"
    * @param signal aborted when the reader is gone
    * @param maxMs when to say `bye` and end; null for never
+   * @param client who listens, for its turn among heavy reads while it catches up
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
   async subscribe(
@@ -81,6 +82,7 @@ export class FanOut {
     after: number | null,
     signal: AbortSignal,
     maxMs: number | null = null,
+    client = '',
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     const start = resume(after, await readBounds(this.#database));
     if (this.#isClosed) {
@@ -106,11 +108,13 @@ export class FanOut {
     subscriber.send(encodeText(encodeFrame({ event: 'hello', data: hello })));
     if (signal.aborted) subscriber.abandon();
     const wanted = wantedBy(topics);
-    catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, this.#options.page).catch((error) => {
-      if (subscriber.isEnded) return;
-      console.error('[interlude] a stream broke off while it caught up', error);
-      subscriber.fail(error);
-    });
+    catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, this.#options.page, client).catch(
+      (error) => {
+        if (subscriber.isEnded) return;
+        console.error('[interlude] a stream broke off while it caught up', error);
+        subscriber.fail(error);
+      },
+    );
     return subscriber.stream;
   }
 

@@ -1,5 +1,6 @@
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import { unpack } from './unpack';
 
 /** A refused body is still read this far, so that the sender gets to see why instead of a broken connection. */
 const DRAIN_BYTES = 4 * MAX_REQUEST_BYTES;
@@ -18,23 +19,21 @@ export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer
     });
   }
   if (request.body === null) return new Uint8Array(0);
-  const raw = await readLimited(request.body, DRAIN_BYTES, 'The body ended before it was complete. Send it again.');
+  const raw = await readLimited(request.body);
   if (encoding === '' || encoding === 'identity') return raw;
-  const unpacked = new Blob([raw]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return readLimited(unpacked, MAX_REQUEST_BYTES, 'The body is not valid gzip. Pack it again or send it as it is.');
+  const unpacked = await unpack(raw, MAX_REQUEST_BYTES);
+  if (unpacked.kind === 'unpacked') return unpacked.bytes;
+  if (unpacked.kind === 'too-large') throw tooLarge();
+  throw new AppError('malformed', 'The body is not valid gzip. Pack it again or send it as it is.');
 }
 
-async function readLimited(
-  stream: ReadableStream<Uint8Array>,
-  drainBytes: number,
-  broken: string,
-): Promise<Uint8Array<ArrayBuffer>> {
+async function readLimited(stream: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
   const reader = stream.getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
-  while (size <= drainBytes) {
+  while (size <= DRAIN_BYTES) {
     const { done, value } = await reader.read().catch((cause) => {
-      throw new AppError('malformed', broken, { cause });
+      throw new AppError('malformed', 'The body ended before it was complete. Send it again.', { cause });
     });
     if (done) break;
     size += value.byteLength;
@@ -44,15 +43,14 @@ async function readLimited(
   if (size > MAX_REQUEST_BYTES) {
     // its failure would say no more than that nobody reads on
     reader.cancel().catch(() => {});
-    throw new AppError(
-      'too_large',
-      `A request may hold ${MAX_REQUEST_BYTES} bytes, unpacked. Send fewer records at once.`,
-      {
-        details: { maxBytes: MAX_REQUEST_BYTES },
-      },
-    );
+    throw tooLarge();
   }
   return join(chunks, size);
+}
+
+function tooLarge(): AppError {
+  const message = `A request may hold ${MAX_REQUEST_BYTES} bytes, unpacked. Send fewer records at once.`;
+  return new AppError('too_large', message, { details: { maxBytes: MAX_REQUEST_BYTES } });
 }
 
 function join(chunks: Uint8Array[], size: number): Uint8Array<ArrayBuffer> {

@@ -18,12 +18,14 @@ const BUDGET_MS = 200;
  *
  * Failure: what the database throws breaks the stream off, so that the download fails and does not merely end.
  *
+ * @param client who waits for it, in line with others
  * @returns null when there is no such agent
  */
 export async function downloadLog(
-  { reader }: Database,
+  { reader, reads }: Database,
   agentId: string,
   filter: LogFilter,
+  client: string,
 ): Promise<ReadableStream<Uint8Array> | null> {
   const id = columnText(agentId);
   const [counter, agent] = await reader.batch(
@@ -37,14 +39,9 @@ export async function downloadLog(
   return new ReadableStream({
     async pull(controller) {
       for (;;) {
-        const { lines, end, searchedTo } = await scanLog(reader, id, filter, {
-          direction: 'newer',
-          edge,
-          newest,
-          limit: LINES_OF_A_CHUNK,
-          bytes: BYTES_OF_A_CHUNK,
-          budgetMs: BUDGET_MS,
-        });
+        const range = { newest, limit: LINES_OF_A_CHUNK, bytes: BYTES_OF_A_CHUNK, budgetMs: BUDGET_MS };
+        const scan = () => scanLog(reader, id, filter, { direction: 'newer', edge, ...range });
+        const { lines, end, searchedTo } = await reads.run(client, scan, { continues: true });
         edge = searchedTo;
         if (lines.length > 0) {
           controller.enqueue(encoder.encode(lines.map((line) => `${textLine(line)}\n`).join('')));

@@ -1,4 +1,5 @@
 import { authenticate } from '@/lib/access/authenticate';
+import { clientOf } from '@/lib/access/client-of';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { downloadLog } from './download-log';
@@ -14,7 +15,10 @@ import { readTask, readTasks } from './read-tasks';
 import { readTranscript } from './read-transcript';
 import { readTurnAt } from './read-turn-at';
 
-/** The GET routes of the read models: authenticate, read, 404 where there is nothing. */
+/**
+ * The GET routes of the read models: authenticate, read, 404 where there is nothing. What may be many rows is read when
+ * its turn has come.
+ */
 
 type Ids = Record<string, string>;
 
@@ -22,7 +26,7 @@ type Ids = Record<string, string>;
 export async function getSessions(request: Request, server: ServerContext): Promise<Response> {
   await authenticate(request, server);
   const done = limitOf(new URL(request.url).searchParams, DONE_LISTED, DONE_LISTED);
-  return answer(await readSessions(server.database, done));
+  return inTurn(request, server, async () => answer(await readSessions(server.database, done)));
 }
 
 export async function getSession(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
@@ -37,7 +41,9 @@ export async function getTranscript(request: Request, server: ServerContext, ids
   const { sessionId = '' } = ids;
   const query = new URL(request.url).searchParams;
   const range = { before: query.get('before'), limit: limitOf(query, 50, 200) };
-  return answer((await readTranscript(server.database, sessionId, range)) ?? missing('session', sessionId));
+  return inTurn(request, server, async () =>
+    answer((await readTranscript(server.database, sessionId, range)) ?? missing('session', sessionId)),
+  );
 }
 
 /** `?at=<epoch ms>` */
@@ -54,7 +60,9 @@ export async function getTurnAt(request: Request, server: ServerContext, ids: Id
 export async function getTasks(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
   await authenticate(request, server);
   const { sessionId = '' } = ids;
-  return answer((await readTasks(server.database, sessionId)) ?? missing('session', sessionId));
+  return inTurn(request, server, async () =>
+    answer((await readTasks(server.database, sessionId)) ?? missing('session', sessionId)),
+  );
 }
 
 /** `?runId=`, where the agent re-uses task ids */
@@ -62,18 +70,22 @@ export async function getTask(request: Request, server: ServerContext, ids: Ids)
   await authenticate(request, server);
   const { sessionId = '', taskId = '' } = ids;
   const runId = new URL(request.url).searchParams.get('runId');
-  return answer((await readTask(server.database, sessionId, taskId, runId)) ?? missing('task', taskId));
+  return inTurn(request, server, async () =>
+    answer((await readTask(server.database, sessionId, taskId, runId)) ?? missing('task', taskId)),
+  );
 }
 
 export async function getAgents(request: Request, server: ServerContext): Promise<Response> {
   await authenticate(request, server);
-  return answer(await readAgents(server.database));
+  return inTurn(request, server, async () => answer(await readAgents(server.database)));
 }
 
 export async function getAgent(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
   await authenticate(request, server);
   const { agentId = '' } = ids;
-  return answer((await readAgent(server.database, agentId)) ?? missing('agent', agentId));
+  return inTurn(request, server, async () =>
+    answer((await readAgent(server.database, agentId)) ?? missing('agent', agentId)),
+  );
 }
 
 /** What its runner last said it writes, and what is asked of it. `PUT` asks for another one. */
@@ -93,7 +105,9 @@ export async function getLogLines(request: Request, server: ServerContext, ids: 
   await authenticate(request, server);
   const { agentId = '' } = ids;
   const wanted = await logRequestOf(new URL(request.url).searchParams);
-  return answer((await readLogLines(server.database, agentId, wanted)) ?? missing('agent', agentId));
+  return inTurn(request, server, async () =>
+    answer((await readLogLines(server.database, agentId, wanted)) ?? missing('agent', agentId)),
+  );
 }
 
 /** The same filters as the lines; a file. */
@@ -101,7 +115,8 @@ export async function getLogDownload(request: Request, server: ServerContext, id
   await authenticate(request, server);
   const { agentId = '' } = ids;
   const filter = await logFilterOf(new URL(request.url).searchParams);
-  const body = (await downloadLog(server.database, agentId, filter)) ?? missing('agent', agentId);
+  const body =
+    (await downloadLog(server.database, agentId, filter, clientOf(request.headers))) ?? missing('agent', agentId);
   const name = `${agentId}.log`;
   return new Response(body, {
     headers: {
@@ -115,7 +130,13 @@ export async function getLogDownload(request: Request, server: ServerContext, id
 export async function getLogComponents(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
   await authenticate(request, server);
   const { agentId = '' } = ids;
-  return answer((await readLogComponents(server.database, agentId)) ?? missing('agent', agentId));
+  return inTurn(request, server, async () =>
+    answer((await readLogComponents(server.database, agentId)) ?? missing('agent', agentId)),
+  );
+}
+
+function inTurn(request: Request, server: ServerContext, read: () => Promise<Response>): Promise<Response> {
+  return server.database.reads.run(clientOf(request.headers), read, { signal: request.signal });
 }
 
 function answer(model: object): Response {

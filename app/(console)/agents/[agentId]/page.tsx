@@ -1,8 +1,8 @@
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
-import { serverContext } from '@/lib/access/server-context';
 import { readAgent } from '@/lib/queries/read-agents';
 import { PageFrame } from '../../page-frame';
+import { readInTurn } from '../../read-in-turn';
 import { AgentView } from './agent-view';
 
 interface Props {
@@ -16,8 +16,7 @@ export async function generateMetadata({ params }: Props): Promise<Metadata> {
 
 export default async function AgentDetailPage({ params }: Props) {
   const agentId = decodeURIComponent((await params).agentId);
-  const { database } = await serverContext();
-  const detail = await readAgent(database, agentId);
+  const detail = await readInTurn((database) => readAgent(database, agentId));
   if (detail === null) notFound();
   return (
     <PageFrame title={agentId} back={{ href: '/agents', label: 'Agents' }}>

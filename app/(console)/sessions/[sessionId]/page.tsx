@@ -8,6 +8,7 @@ import type { TaskList, TranscriptPage } from '@/lib/protocol/read-models';
 import { readSession } from '@/lib/queries/read-sessions';
 import { readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
+import { readInTurn } from '../../read-in-turn';
 import { SessionView } from './session-view';
 
 interface Props {
@@ -41,13 +42,14 @@ function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList;
 /** The newest turns are read with the page: the first paint needs no further request. */
 export default async function SessionPage({ params }: Props) {
   const sessionId = decodeURIComponent((await params).sessionId);
-  const { database } = await serverContext();
-  const [session, tasks, transcript, nonce] = await Promise.all([
-    readSession(database, sessionId),
-    readTasks(database, sessionId),
-    readTranscript(database, sessionId, { before: null, limit: FIRST_PAGE }),
-    pageNonce(),
-  ]);
+  const nonce = await pageNonce();
+  const [session, tasks, transcript] = await readInTurn((database) =>
+    Promise.all([
+      readSession(database, sessionId),
+      readTasks(database, sessionId),
+      readTranscript(database, sessionId, { before: null, limit: FIRST_PAGE }),
+    ]),
+  );
   if (session === null || tasks === null || transcript === null) notFound();
   return (
     <SessionView

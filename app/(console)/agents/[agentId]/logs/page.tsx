@@ -1,7 +1,7 @@
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
-import { serverContext } from '@/lib/access/server-context';
 import { readAgent } from '@/lib/queries/read-agents';
+import { readInTurn } from '../../../read-in-turn';
 import { LogView } from './log-view';
 import { readFirstLog } from './read-first-log';
 
@@ -17,11 +17,10 @@ export async function generateMetadata({ params }: Props): Promise<Metadata> {
 
 export default async function AgentLogPage({ params, searchParams }: Props) {
   const agentId = decodeURIComponent((await params).agentId);
-  const { database } = await serverContext();
-  const [detail, first] = await Promise.all([
-    readAgent(database, agentId),
-    readFirstLog(database, agentId, await searchParams),
-  ]);
+  const search = await searchParams;
+  const [detail, first] = await readInTurn((database) =>
+    Promise.all([readAgent(database, agentId), readFirstLog(database, agentId, search)]),
+  );
   if (detail === null) notFound();
   return <LogView key={agentId} initial={detail} first={first} />;
 }

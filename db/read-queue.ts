@@ -1,0 +1,86 @@
+import { AppError } from '@/lib/protocol/errors';
+import { nextTurn } from './next-turn';
+
+/**
+ * The line in which heavy reads wait. A local database answers on the event loop itself, so every read that is under
+ * way stands between an outbox and its answer: few at once, and a turn of the loop before the next begins.
+ *
+ * Ordering: one of each client in turn, and each client's own in the order they came: who asks for sixteen pages at
+ * once waits for its own sixteen, and nobody else does.
+ * Failure: a line that is full refuses (`unavailable`, with Retry-After). What a read throws is its caller's. A reader
+ * that has gone gives its turn to the next.
+ */
+export interface ReadQueueLimits {
+  /** Most reads that are under way. */
+  atOnce: number;
+  /** Most that wait, of all clients and of one. */
+  maxWaiting: number;
+  maxWaitingOfOne: number;
+}
+
+const LIMITS: ReadQueueLimits = { atOnce: 2, maxWaiting: 512, maxWaitingOfOne: 128 };
+
+export interface ReadWish {
+  /** Aborted when nobody waits for the answer any more. */
+  signal?: AbortSignal;
+  /** A part of what is being answered already: it waits, but is not refused. */
+  continues?: boolean;
+}
+
+export class ReadQueue {
+  readonly #limits: ReadQueueLimits;
+  /** By client, the one whose turn it is first. */
+  readonly #lines = new Map<string, (() => void)[]>();
+  #waiting = 0;
+  #running = 0;
+
+  constructor(limits: Partial<ReadQueueLimits> = {}) {
+    this.#limits = { ...LIMITS, ...limits };
+  }
+
+  /**
+   * Runs `read` when its turn has come.
+   * @param client who asks; what that is only has to tell clients apart
+   * @throws AppError `unavailable` when the line is full, the signal's reason, and what `read` throws
+   */
+  async run<T>(client: string, read: () => Promise<T>, { signal, continues = false }: ReadWish = {}): Promise<T> {
+    if (this.#running >= this.#limits.atOnce) await this.#turn(client, continues);
+    else this.#running += 1;
+    try {
+      signal?.throwIfAborted();
+      return await read();
+    } finally {
+      void this.#next();
+    }
+  }
+
+  #turn(client: string, continues: boolean): Promise<void> {
+    const line = this.#lines.get(client) ?? [];
+    const isFull = this.#waiting >= this.#limits.maxWaiting || line.length >= this.#limits.maxWaitingOfOne;
+    if (isFull && !continues) {
+      const message = 'Too many reads are waiting. Ask again in a second.';
+      throw new AppError('unavailable', message, { headers: { 'retry-after': '1' } });
+    }
+    return new Promise((resolve) => {
+      line.push(resolve);
+      this.#lines.set(client, line);
+      this.#waiting += 1;
+    });
+  }
+
+  /** A read is over: its place goes to whoever is next. */
+  async #next(): Promise<void> {
+    await nextTurn();
+    const [first] = this.#lines;
+    if (first === undefined) {
+      this.#running -= 1;
+      return;
+    }
+    const [client, line] = first;
+    this.#lines.delete(client);
+    const begin = line.shift();
+    if (line.length > 0) this.#lines.set(client, line);
+    this.#waiting -= 1;
+    begin?.();
+  }
+}

@@ -1,0 +1,89 @@
+import { gzipSync } from 'node:zlib';
+import type { Database } from '@/db/client';
+import type { ServerContext } from '@/lib/access/server-context';
+import { postEvents } from '@/lib/ingest/post-events';
+import { getLogLines } from '@/lib/queries/read-routes';
+import { temporaryDatabase } from '../support/database';
+import { workLine } from './log-lines';
+import { note, report } from './report';
+
+/**
+ * How long a batch of 1 MiB takes, packed and plain, while sixteen clients read one page of logs after the other as
+ * fast as they are answered.
+ */
+const READERS = 16;
+const ROUNDS = 5;
+const LINES = 20_000;
+const BATCH_BYTES = 1024 * 1024;
+const TOKEN = 'bench-token-of-enough-characters';
+
+const database: Database & { dispose(): Promise<void> } = await temporaryDatabase();
+const context: ServerContext = {
+  database,
+  token: TOKEN,
+  allowedHosts: [],
+  allowAddresses: false,
+  now: Date.now,
+  streamMaxMs: null,
+};
+const headers = { authorization: `Bearer ${TOKEN}`, host: '127.0.0.1' };
+let seq = 0;
+for (let lines = 0; lines < LINES; lines += 2_000) await post(nextBatch(2_000), false);
+
+const over = new AbortController();
+let pages = 0;
+const readers = Array.from({ length: READERS }, (_, index) => readPages(`reader ${index}`));
+const beganAt = performance.now();
+const times = { plain: [] as number[], packed: [] as number[] };
+for (let round = 0; round < ROUNDS; round += 1) {
+  times.plain.push(await post(batchOf(BATCH_BYTES), false));
+  times.packed.push(await post(batchOf(BATCH_BYTES), true));
+}
+const tookMs = performance.now() - beganAt;
+over.abort();
+await Promise.all(readers);
+
+note('pages of logs read by sixteen clients meanwhile', (pages * 1000) / tookMs, '/s');
+note('a batch of 1 MiB beside them, slowest', Math.max(...times.plain), 'ms');
+report('the same packed, slowest', Math.max(...times.packed), 'ms', { atMost: 1000 });
+await database.dispose();
+
+async function readPages(name: string): Promise<void> {
+  while (!over.signal.aborted) {
+    const request = new Request('http://127.0.0.1/api/v1/agents/worker/logs?limit=1000', {
+      headers: { ...headers, 'user-agent': name },
+    });
+    const response = await getLogLines(request, context, { agentId: 'worker' });
+    await response.text();
+    pages += 1;
+  }
+}
+
+function batchOf(bytes: number): string {
+  for (let count = 4_000; ; count += 100) {
+    const first = seq;
+    const body = nextBatch(count);
+    if (body.length >= bytes) return body;
+    seq = first;
+  }
+}
+
+function nextBatch(count: number): string {
+  const records = Array.from({ length: count }, () => {
+    seq += 1;
+    return { seq, kind: 'log', agentId: 'worker', occurredAt: Date.now(), log: workLine(seq) };
+  });
+  return JSON.stringify({ producer: { id: 'worker', epoch: 1 }, records });
+}
+
+async function post(body: string, isPacked: boolean): Promise<number> {
+  const sentAt = performance.now();
+  const request = new Request('http://127.0.0.1/api/v1/events', {
+    method: 'POST',
+    headers: { ...headers, ...(isPacked ? { 'content-encoding': 'gzip' } : {}) },
+    body: isPacked ? gzipSync(body) : body,
+  });
+  const response = await postEvents(request, context);
+  if (response.status !== 200) throw new Error(await response.text());
+  return performance.now() - sentAt;
+}

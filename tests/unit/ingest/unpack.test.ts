@@ -1,0 +1,60 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { unpack, unpackStreamed } from '@/lib/ingest/unpack';
+
+/** Both ways to unpack: in one step, and streamed where there is no Node. */
+const MIB = 1024 * 1024;
+const text = '{"records":[]}';
+const packed = gzipSync(text);
+const bomb = new Uint8Array(gzipSync(new Uint8Array(64 * MIB)));
+const join = (...parts: Uint8Array[]) => new Uint8Array(Buffer.concat(parts));
+const changed = (at: number) => packed.map((byte, index) => (index === packed.length + at ? byte ^ 1 : byte));
+
+describe.each([
+  ['in one step', unpack],
+  ['streamed', unpackStreamed],
+])('a packed body, %s', (_how, way) => {
+  const textOf = async (bytes: Uint8Array<ArrayBuffer>) => {
+    const outcome = await way(bytes, MIB);
+    return outcome.kind === 'unpacked' ? new TextDecoder().decode(outcome.bytes) : outcome.kind;
+  };
+
+  test.each([
+    ['as it is', join(packed), text],
+    ['of two members', join(packed, packed), text + text],
+    ['padded with zeros', join(packed, new Uint8Array(3)), text],
+    ['of nothing', join(gzipSync('')), ''],
+    ['cut off in its data', join(packed.subarray(0, -12)), 'damaged'],
+    ['cut off in its trailer', join(packed.subarray(0, -3)), 'damaged'],
+    ['with another sum', join(changed(-6)), 'damaged'],
+    ['with another length', join(changed(-1)), 'damaged'],
+    ['with text behind it', join(packed, Buffer.from('x')), 'damaged'],
+    ['that is no gzip', join(Buffer.from(text)), 'damaged'],
+    ['that is empty', new Uint8Array(0), 'damaged'],
+  ])('%s', async (_what, bytes, expected) => {
+    expect(await textOf(bytes)).toBe(expected);
+  });
+
+  test.each([
+    ['its limit', MIB, 'unpacked'],
+    ['a byte more', MIB + 1, 'too-large'],
+  ])('that unpacks to %s', async (_what, size, kind) => {
+    expect((await way(join(gzipSync(new Uint8Array(size))), MIB)).kind).toBe(kind);
+  });
+
+  test('that unpacks to much more takes no more memory than the limit', async () => {
+    const before = process.memoryUsage().arrayBuffers;
+    expect((await way(bomb, MIB)).kind).toBe('too-large');
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(32 * MIB);
+  });
+});
+
+test('in one step means: no turn of the event loop', async () => {
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+  }, 0);
+  expect((await unpack(join(gzipSync(new Uint8Array(8 * MIB))), 8 * MIB)).kind).toBe('unpacked');
+  clearInterval(timer);
+  expect(turns).toBe(0);
+});
