@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './root.mjs';
 import { LaunchError } from './say.mjs';
@@ -29,7 +29,7 @@ export function readOptions(argv, env) {
     demo: values.demo === true,
     host: values.host ?? (env.HOST || '127.0.0.1'),
     port: Number(port),
-    dataDir: env.INTERLUDE_DATA_DIR ? resolve(env.INTERLUDE_DATA_DIR) : join(root, '.interlude'),
+    dataDir: resolve(root, env.INTERLUDE_DATA_DIR || '.interlude'),
   };
 }
 

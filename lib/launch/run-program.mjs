@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { root } from './root.mjs';
 
 /**
- * Runs a program with its output going to ours.
+ * Runs a program with its output going to ours, and without what is Interlude's own in its environment: installing and
+ * building run code of many packages, which has no use for a token.
  *
  * @param {string} program
  * @param {string[]} args
@@ -11,7 +12,8 @@ import { root } from './root.mjs';
  */
 export function runProgram(program, args, env = process.env) {
   return new Promise((resolve) => {
-    const child = spawn(program, args, { cwd: root, env, stdio: 'inherit' });
+    const given = Object.fromEntries(Object.entries(env).filter(([name]) => !/^INTERLUDE_/i.test(name)));
+    const child = spawn(program, args, { cwd: root, env: given, stdio: 'inherit' });
     child.once('error', () => resolve(false));
     child.once('exit', (code) => resolve(code === 0));
   });

@@ -77,7 +77,7 @@ function pause(ms) {
 
 function hint() {
   return [
-    '  Run Claude Code (the Agent SDK must be installed in the project, or here):',
+    '  Run Claude Code (it says how to install the Agent SDK, where that is missing):',
     '    npm run -s interlude -- runner claude --cwd ~/my-project',
     '  Or follow the Claude Code of your terminals:',
     '    npm run -s interlude -- hooks install',

@@ -1,6 +1,6 @@
 /**
- * The Agent SDK for the tests that run the real Claude Code: an optional peer of the runner and about 360 MB large, so
- * it is installed into a folder of its own and only when these tests are run.
+ * The Agent SDK for the tests that run the real Claude Code: nothing Interlude itself needs and about 360 MB large, so it
+ * is installed into a folder of its own and only when these tests are run.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';

@@ -15,11 +15,16 @@ export interface CliEnd {
   stderr: string;
 }
 
-/** The command line as a process of its own, with nothing of the surrounding Interlude's environment. */
-export function startCli(args: string[], env: Record<string, string> = {}): CliRun {
+/**
+ * The command line as a process of its own, with nothing of the surrounding Interlude's environment.
+ *
+ * @param cwd where it is called from; default: here
+ */
+export function startCli(args: string[], env: Record<string, string> = {}, cwd = process.cwd()): CliRun {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('INTERLUDE_') && name !== 'PORT');
   const child = spawn(process.execPath, [program, ...args], {
     env: { ...Object.fromEntries(inherited), ...env } as NodeJS.ProcessEnv,
+    cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const out = { stdout: '', stderr: '' };
@@ -35,6 +40,6 @@ export function startCli(args: string[], env: Record<string, string> = {}): CliR
   return { process: child, ended };
 }
 
-export function runCli(args: string[], env: Record<string, string> = {}): Promise<CliEnd> {
-  return startCli(args, env).ended;
+export function runCli(args: string[], env: Record<string, string> = {}, cwd?: string): Promise<CliEnd> {
+  return startCli(args, env, cwd).ended;
 }

@@ -88,8 +88,8 @@ export async function terminalStage(server: LiveServer, script: ModelScript, per
   const installed = await runCli(['hooks', 'install', '--settings', join(config, 'settings.json')], runnerEnv);
   if (installed.exitCode !== 0) throw new Error(installed.stderr);
   await companion();
-  const sdk = await loadClaudeSdk([process.env.INTERLUDE_CLAUDE_SDK_DIR]);
-  if (sdk === null) throw new Error('the Agent SDK is not installed; "npm run test:agents" installs it');
+  const { sdk } = (await loadClaudeSdk(runnerEnv.INTERLUDE_DATA_DIR ?? '', process.env.INTERLUDE_CLAUDE_SDK_DIR)) ?? {};
+  if (sdk === undefined) throw new Error('the Agent SDK is not installed; "npm run test:agents" installs it');
   const asking: Partial<QueryOptions> = permit
     ? { permissionMode: 'default', canUseTool: permit }
     : { permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true };

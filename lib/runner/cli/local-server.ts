@@ -18,7 +18,15 @@ const DEFAULT_PORT = 4319;
 const packageRoot = fileURLToPath(new URL('../../..', import.meta.url));
 
 export function dataDir(env: Environment): string {
-  return env.INTERLUDE_DATA_DIR ? resolve(env.INTERLUDE_DATA_DIR) : join(packageRoot, '.interlude');
+  return fromInterlude(env.INTERLUDE_DATA_DIR || '.interlude');
+}
+
+/**
+ * A folder that the environment names. Relative, it is meant from Interlude's own, wherever a command is called: a
+ * project with a folder of that name must not pass for ours.
+ */
+export function fromInterlude(path: string): string {
+  return resolve(packageRoot, path);
 }
 
 /**

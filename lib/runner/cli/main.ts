@@ -2,6 +2,7 @@ import { DEMO_HELP, demo } from './demo';
 import { CliError, EXIT, type ExitCode } from './exit';
 import { HOOKS_HELP, hooks } from './hooks';
 import { OUTBOX_HELP, outbox } from './outbox';
+import { takeOwnEnvironment } from './own-environment';
 import { REPLAY_HELP, replay } from './replay';
 import { RUNNER_HELP, runner } from './runner';
 
@@ -45,7 +46,7 @@ export async function main(argv: string[]): Promise<ExitCode> {
       process.stdout.write(`${command.help}\n`);
       return EXIT.done;
     }
-    return await command.run(rest, process.env);
+    return await command.run(rest, takeOwnEnvironment(process.env));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     process.stderr.write(`interlude: ${message.replaceAll(/\s*\n\s*/g, ' ')}\n`);

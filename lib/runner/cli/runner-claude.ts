@@ -13,6 +13,7 @@ import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { type ClaudeMemory, readInHand, readMemories, recall } from '@/lib/runner/sources/claude/claude-memory';
 import {
+  agentsFolder,
   CLAUDE_SDK,
   loadClaudeSdk,
   PERMISSION_MODES,
@@ -25,7 +26,8 @@ import { withDeadline } from '@/lib/runner/with-deadline';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
-import { dataDir, serverEndpoint, serverKey } from './local-server';
+import { dataDir, fromInterlude, serverEndpoint, serverKey } from './local-server';
+import { shellWord } from './shell-word';
 
 export const RUNNER_CLAUDE_HELP = `Usage: interlude runner claude [options]
 
@@ -40,10 +42,13 @@ does, in a turn and between turns, reaches the dashboard. Prints the address of 
   --permission-mode MODE  ${PERMISSION_MODES.join(', ')}
   --answer-within S       seconds a permission or a question waits for a person; default 600
   --end-within S          seconds the agent may go on after Ctrl-C; default 30
+  --sdk DIR               the folder whose node_modules has the Agent SDK; default: INTERLUDE_CLAUDE_SDK_DIR, else
+                          agents in Interlude's data folder
   --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
 
-Needs the package ${CLAUDE_SDK}, in the folder it is started from or beside Interlude.
+Needs the package ${CLAUDE_SDK}; without it, it says how to install it. The runner itself runs
+nothing from the folder it works in, but Claude Code does: it heeds the settings and hooks of the project it is in.
 Ctrl-C lets the agent finish what it is at; a second one ends it now. What the dashboard has not got by then is kept and
 sent by the next run.
 
@@ -58,11 +63,13 @@ const ARRIVAL_MS = 3_000;
 export async function runnerClaude(argv: string[], env: Environment): Promise<ExitCode> {
   const options = readOptions(argv, env);
   const cwd = await folderOf(options.cwd);
-  const sdk = await loadClaudeSdk([env.INTERLUDE_CLAUDE_SDK_DIR, cwd, process.cwd()]);
-  if (sdk === null) {
-    throw new CliError(EXIT.notInstalled, `the Agent SDK is not installed; run "npm install ${CLAUDE_SDK}" in ${cwd}`);
-  }
   const home = dataDir(env);
+  const installed = await loadClaudeSdk(home, options.sdk);
+  if (installed === null) {
+    const folder = options.sdk ?? agentsFolder(home);
+    const command = `npm install --prefix ${shellWord(folder)} --ignore-scripts ${CLAUDE_SDK}`;
+    throw new CliError(EXIT.notInstalled, `the Agent SDK is not installed; run: ${command}`);
+  }
   const redactor = new Redactor();
   const endpoint = serverEndpoint(options, env, (token) => redactor.learn(token));
   let host: RunnerHost | null = null;
@@ -112,7 +119,7 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
       dataDir: home,
       openSource: (surroundings) =>
         new ClaudeSource({
-          sdk,
+          ...installed,
           surroundings,
           memory,
           inHand,
@@ -240,11 +247,18 @@ function readOptions(argv: string[], env: Environment) {
     cwd: values.cwd ?? '.',
     model: values.model,
     permissionMode: mode as PermissionMode | undefined,
+    sdk: sdkFolder(),
     answerWithinMs: seconds('answer-within', values['answer-within'] ?? '600', 86_400),
     endWithinMs: seconds('end-within', values['end-within'] ?? '30', 3_600),
     url: values.url,
     token: values.token,
   };
+
+  /** Said with the command, it is meant from here; in the environment, which holds everywhere, from nowhere else. */
+  function sdkFolder(): string | undefined {
+    if (values.sdk !== undefined) return resolve(values.sdk);
+    return env.INTERLUDE_CLAUDE_SDK_DIR ? fromInterlude(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
+  }
 
   function seconds(name: string, text: string, most: number): number {
     const value = Number(text);
@@ -256,7 +270,7 @@ function readOptions(argv: string[], env: Environment) {
 
   function parse() {
     const text = { type: 'string' } as const;
-    const names = ['session', 'resume', 'agent', 'cwd', 'model', 'permission-mode'] as const;
+    const names = ['session', 'resume', 'agent', 'cwd', 'model', 'permission-mode', 'sdk'] as const;
     const more = ['answer-within', 'end-within', 'url', 'token'] as const;
     const options = Object.fromEntries([...names, ...more].map((name) => [name, text]));
     try {

@@ -1,11 +1,12 @@
+import { existsSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { SpawnedProcess, SpawnRequest } from './cli-process';
 
 /**
- * As much of the Agent SDK as is used here, said by ourselves: the package is an optional peer, so neither its code nor
- * its types may be needed to build or run the rest.
+ * As much of the Agent SDK as is used here, said by ourselves: the package is installed by whoever wants it, so neither
+ * its code nor its types may be needed to build or run the rest.
  *
  * @see `@anthropic-ai/claude-agent-sdk` 0.3.329
  */
@@ -67,23 +68,56 @@ export interface QueryOptions {
 
 const packageRoot = fileURLToPath(new URL('../../../..', import.meta.url));
 
+/** Where the SDK is looked for beside Interlude's own packages. */
+export function agentsFolder(dataDir: string): string {
+  return join(dataDir, 'agents');
+}
+
+export interface InstalledSdk {
+  sdk: ClaudeSdk;
+  /** Whether a program belongs to this install: the CLI that the SDK brings. */
+  owns(program: string): boolean;
+}
+
 /**
- * The SDK, from the first of the folders that can resolve it, else from this package's own.
+ * The SDK that is installed in one of these folders, by default Interlude's own. Its code runs in the runner, beside the
+ * token, so the folder an agent works in is none of them, nor is any folder above one of these, where Node itself would
+ * go on looking.
+ *
+ * @param named the one folder to look in
  * @returns null where it is not installed
  */
-export async function loadClaudeSdk(folders: readonly (string | undefined)[]): Promise<ClaudeSdk | null> {
-  for (const folder of [...folders, packageRoot]) {
-    if (folder === undefined || folder === '') continue;
-    const file = resolveFrom(folder);
-    if (file !== null) return (await import(pathToFileURL(file).href)) as ClaudeSdk;
+export async function loadClaudeSdk(dataDir: string, named?: string): Promise<InstalledSdk | null> {
+  for (const folder of named === undefined ? [agentsFolder(dataDir), packageRoot] : [named]) {
+    const packages = join(folder, 'node_modules');
+    const file = resolveIn(packages);
+    if (file === null) continue;
+    // where its files lie, which a link may have put elsewhere
+    const beside = file.slice(0, file.lastIndexOf(`${sep}node_modules${sep}`));
+    const own = [realpathSync(packages), join(beside, 'node_modules')];
+    return {
+      sdk: (await import(pathToFileURL(file).href)) as ClaudeSdk,
+      owns: (program) => own.some((place) => isWithin(place, program)),
+    };
   }
   return null;
 }
 
-function resolveFrom(folder: string): string | null {
+function resolveIn(packages: string): string | null {
+  const home = join(packages, ...CLAUDE_SDK.split('/'));
+  if (!existsSync(join(home, 'package.json'))) return null;
   try {
-    return createRequire(join(folder, 'package.json')).resolve(CLAUDE_SDK);
+    const file = createRequire(join(packages, 'package.json')).resolve(CLAUDE_SDK);
+    return isWithin(realpathSync(home), file) ? file : null;
   } catch {
     return null;
+  }
+}
+
+function isWithin(folder: string, path: string): boolean {
+  try {
+    return realpathSync(path).startsWith(folder + sep);
+  } catch {
+    return false;
   }
 }

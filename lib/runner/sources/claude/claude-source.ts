@@ -30,6 +30,8 @@ import { RestartRule } from './restart-rule';
  */
 export interface ClaudeSourceOptions {
   sdk: ClaudeSdk;
+  /** Whether a program the SDK would start as its CLI came with it: one found elsewhere is not run. */
+  owns?: (program: string) => boolean;
   surroundings: SourceSurroundings;
   memory: ClaudeMemory;
   inHand: HandedMessage[];
@@ -257,6 +259,9 @@ export class ClaudeSource implements Source {
       // With every tool allowed nothing is asked, and the SDK warns of a callback it will never call.
       ...(permissionMode === 'bypassPermissions' ? {} : { canUseTool: this.#mayUse }),
       spawnClaudeCodeProcess: (request: ConstructorParameters<typeof CliProcess>[0]) => {
+        if (this.#options.owns?.(request.command) === false) {
+          throw new Error(`the Agent SDK did not bring its own Claude Code, and ${request.command} is not run instead`);
+        }
         const cli = new CliProcess(request, (text) => this.#around.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;
         this.#conversation.remember({ pid: cli.pid });
