@@ -3,6 +3,7 @@
 import Link from 'next/link';
 import { stripAnsi } from '@/components/ui/ansi';
 import { Ago } from '@/components/ui/clock';
+import { firstPart } from '@/components/ui/first-part';
 import { TerminalText } from '@/components/ui/terminal-text';
 import type { QuarantinedRecord } from '@/lib/protocol/read-models';
 
@@ -16,7 +17,7 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
             <details>
               <summary className="flex list-none flex-wrap items-baseline gap-x-3 [&::-webkit-details-marker]:hidden">
                 <span className="font-mono text-waiting text-xs">{entry.code}</span>
-                <span className="min-w-0 flex-1 text-ink-2 text-xs">{stripAnsi(entry.message)}</span>
+                <span className="min-w-0 flex-1 text-ink-2 text-xs">{stripAnsi(firstPart(entry.message, 2_000))}</span>
                 <span className="tabular text-2xs text-ink-3">
                   {entry.producerId} #{entry.seq} · <Ago at={entry.receivedAt} />
                 </span>

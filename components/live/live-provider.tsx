@@ -10,13 +10,16 @@ const LiveContext = createContext<() => LiveClient>(() => {
   throw new Error('LiveProvider is missing above this component');
 });
 
+const isServer = typeof window === 'undefined';
+
 function newQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
       queries: {
         // A snapshot is kept current by the stream; fetching it again is only ever asked for by a gap.
         staleTime: Number.POSITIVE_INFINITY,
-        gcTime: 10 * 60_000,
+        // A render of the server leaves nothing: what it holds for ten minutes, it would hold with all that it read.
+        gcTime: isServer ? Number.POSITIVE_INFINITY : 10 * 60_000,
         refetchOnWindowFocus: false,
         // The folds keep unchanged rows identical themselves; comparing ten thousand turns again would cost a frame.
         structuralSharing: false,

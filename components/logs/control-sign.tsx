@@ -4,8 +4,12 @@ const NAMES = (
   'SP DEL'
 ).split(' ');
 
+/** Longer ones are shown as they are: nobody counts them. */
+const MOST_SIGNS = 200;
+
 /** A control character or an escape, spelled out: `ESC` in small, and after it what it would have told a terminal. */
 export function ControlSign({ text }: { text: string }) {
+  if (text.length > MOST_SIGNS) return text;
   return [...text].map((sign, at) => {
     const name = NAMES[sign.charCodeAt(0) - 0x2400];
     if (name === undefined) return sign;

@@ -55,7 +55,7 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
               </span>
               <Ago at={sentAt} />
             </span>
-            <span className="block truncate text-xs">{plainText(text.split('\n', 1)[0] ?? '')}</span>
+            <span className="block truncate text-xs">{plainText(text.slice(0, 500).split('\n', 1)[0] ?? '')}</span>
           </a>
           <span className="px-3">
             <Waive sessionId={session.id} messageId={messageId} />

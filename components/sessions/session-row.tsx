@@ -112,7 +112,7 @@ function lastLine(session: SessionSummary): string | null {
 
 /** The words without the marks of their markdown. Underscores stay: they are mostly parts of names. */
 function plainLine(text: string | null): string | null {
-  return text === null ? null : plainText(text.replace(/\*\*|`|^#+\s+|\|[-:| ]*\|/gm, ''));
+  return text === null ? null : plainText(text.slice(0, 1_000).replace(/\*\*|`|^#+\s+|\|[-:| ]*\|/gm, ''));
 }
 
 function needsLook(session: SessionSummary): boolean {

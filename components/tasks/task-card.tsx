@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide-react';
 import { memo, type ReactNode, useId, useState } from 'react';
 import { stripAnsi } from '@/components/ui/ansi';
+import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
@@ -69,18 +70,23 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
       </div>
       {call}
       {task.error !== null && (
-        <p className={clsx('py-0.5 text-failed text-xs [overflow-wrap:anywhere]', longRunClass(task.error))}>
-          {stripAnsi(task.error)}
+        <p
+          className={clsx(
+            'py-0.5 text-failed text-xs [overflow-wrap:anywhere]',
+            longRunClass(task.error.slice(0, 4_000)),
+          )}
+        >
+          {stripAnsi(firstPart(task.error, 4_000))}
         </p>
       )}
       {task.summary !== null && !open && !isBoilerplate(task) && (
         <p
           className={clsx(
             'line-clamp-3 max-w-prose whitespace-pre-line py-0.5 text-ink-2 text-xs [overflow-wrap:anywhere]',
-            longRunClass(task.summary),
+            longRunClass(task.summary.slice(0, 4_000)),
           )}
         >
-          {stripAnsi(task.summary)}
+          {stripAnsi(firstPart(task.summary, 4_000))}
         </p>
       )}
       <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
@@ -99,7 +105,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
             What it did
           </button>
         )}
-        {task.summary !== null && isBoilerplate(task) && <span>{task.summary}</span>}
+        {task.summary !== null && isBoilerplate(task) && <span>{firstPart(task.summary, 400)}</span>}
         <TaskFacts task={task} />
         <TaskStop task={task} />
         {task.answeredInTurnId !== null && task.answeredInTurnId !== task.startedInTurnId && (

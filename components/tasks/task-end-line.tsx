@@ -1,5 +1,6 @@
 import { clsx } from 'clsx';
 import { stripAnsi } from '@/components/ui/ansi';
+import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { longRunClass } from '@/components/ui/long-run';
@@ -23,8 +24,13 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
         <TaskOutcome task={task} />
       </p>
       {standsAlone && task.summary !== null && (
-        <p className={clsx('line-clamp-3 max-w-prose pl-5 text-ink-2 text-xs', longRunClass(task.summary))}>
-          {stripAnsi(task.summary)}
+        <p
+          className={clsx(
+            'line-clamp-3 max-w-prose pl-5 text-ink-2 text-xs',
+            longRunClass(task.summary.slice(0, 4_000)),
+          )}
+        >
+          {stripAnsi(firstPart(task.summary, 4_000))}
         </p>
       )}
     </>

@@ -9,15 +9,31 @@ export interface TaskRef {
   position: Position | null;
 }
 
-/** A session may have thousands of tasks, and every row of the transcript asks for some. */
+/** The runs of one id. */
+interface Runs {
+  /** The one that began last at the end. */
+  ascending: Task[];
+  byPosition: Map<Position, Task>;
+  byRunId: Map<string, Task>;
+}
+
+/** A session may have thousands of tasks, or of runs of one, and every row of the transcript asks for some. */
 export class TaskIndex {
-  readonly #runs = new Map<string, Task[]>();
+  readonly #runs = new Map<string, Runs>();
 
   constructor(tasks: readonly Task[]) {
     for (const task of tasks) {
-      const runs = this.#runs.get(task.id);
-      if (runs) runs.push(task);
-      else this.#runs.set(task.id, [task]);
+      let runs = this.#runs.get(task.id);
+      if (runs === undefined) {
+        runs = { ascending: [], byPosition: new Map(), byRunId: new Map() };
+        this.#runs.set(task.id, runs);
+      }
+      runs.ascending.push(task);
+      runs.byPosition.set(task.position, task);
+      if (task.runId !== null && !runs.byRunId.has(task.runId)) runs.byRunId.set(task.runId, task);
+    }
+    for (const { ascending } of this.#runs.values()) {
+      ascending.sort((a, b) => comparePositions(a.position, b.position));
     }
   }
 
@@ -26,16 +42,23 @@ export class TaskIndex {
    * of that id that had begun by then.
    */
   find({ id, runId, position }: TaskRef): Task | null {
-    const runs = this.#runs.get(id) ?? [];
-    if (runs.length <= 1) return runs[0] ?? null;
-    const begun = runs
-      .filter((task) => position === null || comparePositions(task.position, position) <= 0)
-      .sort((a, b) => comparePositions(b.position, a.position));
-    return (
-      runs.find((task) => task.position === position) ??
-      (runId === null ? undefined : runs.find((task) => task.runId === runId)) ??
-      begun[0] ??
-      null
-    );
+    const runs = this.#runs.get(id);
+    if (runs === undefined) return null;
+    const { ascending, byPosition, byRunId } = runs;
+    if (ascending.length === 1 || position === null)
+      return (runId === null ? null : byRunId.get(runId)) ?? ascending.at(-1) ?? null;
+    return byPosition.get(position) ?? (runId === null ? null : byRunId.get(runId)) ?? lastBegun(ascending, position);
   }
+}
+
+/** The last that had begun at `position`, in so many steps as the number of runs has binary digits. */
+function lastBegun(ascending: readonly Task[], position: Position): Task | null {
+  let from = 0;
+  let to = ascending.length;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (comparePositions((ascending[middle] as Task).position, position) <= 0) from = middle + 1;
+    else to = middle;
+  }
+  return ascending[from - 1] ?? null;
 }

@@ -1,4 +1,5 @@
 import { plainText } from '@/components/ui/ansi';
+import { firstPart } from '@/components/ui/first-part';
 import type { Task, TaskStatus } from '@/lib/protocol/read-models';
 
 export const TASK_WORD: Record<TaskStatus, string> = {
@@ -17,9 +18,17 @@ export function taskOutcome(task: Pick<Task, 'status' | 'exitCode'>): string {
 
 /** A task whose names are safe to show: what agents write may hold what a terminal acts on. */
 export function readableTask(task: Task): Task {
-  const description = plainText(task.description) || task.id;
-  return description === task.description ? task : { ...task, description };
+  const known = readable.get(task);
+  if (known !== undefined) return known;
+  const description = plainText(firstPart(task.description, MOST_DESCRIPTION)) || task.id;
+  const result = description === task.description ? task : { ...task, description };
+  readable.set(task, result);
+  return result;
 }
+
+const MOST_DESCRIPTION = 1_000;
+/** A session may have thousands of tasks, of which one changes. */
+const readable = new WeakMap<Task, Task>();
 
 /** Where a task's card stands in the page. */
 export function taskAnchor(task: Pick<Task, 'position'>): string {
@@ -28,5 +37,7 @@ export function taskAnchor(task: Pick<Task, 'position'>): string {
 
 /** Whether the summary only repeats name, status and exit code, as Claude Code's does for every shell command. */
 export function isBoilerplate(task: Pick<Task, 'summary'>): boolean {
-  return /^Background command ".*" (?:completed|failed|was stopped|stopped)\b.{0,40}$/s.test(task.summary ?? '');
+  return /^Background command ".*" (?:completed|failed|was stopped|stopped)\b.{0,40}$/s.test(
+    task.summary?.startsWith('Background command') ? task.summary : '',
+  );
 }

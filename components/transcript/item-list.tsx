@@ -1,11 +1,15 @@
 'use client';
 
-import { Fragment, type ReactNode, useMemo } from 'react';
+import { Fragment, type ReactNode, useContext, useMemo, useState } from 'react';
 import type { Item, RequestItem, TaskItem, ToolCallItem } from '@/lib/protocol/read-models';
+import { FirstPaint } from './first-paint';
+import { useHoldTail } from './hold-tail';
+import { itemAnchor, WantedAnchor } from './item-anchor';
 import { MessageView } from './message-view';
 import { NoticeLine } from './notice-line';
 import { ReasoningLine } from './reasoning-line';
 import { repliesToSay } from './reply-link';
+import { around, FIRST_PAINT_ROWS, MORE_ROWS, stretchesOf, TURN_ROWS } from './shown-rows';
 import { ToolCallLine } from './tool-call-line';
 import { ToolRun } from './tool-run';
 
@@ -22,26 +26,28 @@ export interface ItemListProps {
   startedBy: (item: TaskItem) => string | null;
 }
 
-/** The items of a turn in order. Tool calls in a row form a tight list; a call that started a task is in its card. */
+/** An item by its place in the turn, or tool calls in a row. */
+type Row = { at: number; run: null } | { at: number; run: readonly ToolCallItem[] };
+
+/**
+ * The items of a turn in order. Tool calls in a row form a tight list; a call that started a task is in its card. Of a
+ * turn of thousands the middle is left out until somebody asks for it or is led there.
+ */
 export function ItemList(props: ItemListProps) {
   const { items, endedAt, queued = false, renderTask, renderRequest, startedBy } = props;
   const calls = useMemo(() => callsOfTasks(items, startedBy), [items, startedBy]);
-  const inCards = new Set(calls.values());
-  const blocks: ReactNode[] = [];
-  for (let at = 0; at < items.length; at++) {
+  const rows = useMemo(() => rowsOf(items, calls), [items, calls]);
+  const [opened, setOpened] = useState<readonly (readonly [number, number])[]>([]);
+  const wanted = useContext(WantedAnchor);
+  const wantedRow = useMemo(() => rowOf(rows, items, wanted), [rows, items, wanted]);
+  const limits = useContext(FirstPaint) === null ? TURN_ROWS : FIRST_PAINT_ROWS;
+  const hold = useHoldTail();
+
+  const renderRow = ({ at, run }: Row) => {
     const item = items[at] as Item;
-    if (item.kind === 'tool-call') {
-      const run: ToolCallItem[] = [];
-      while (items[at]?.kind === 'tool-call') {
-        const call = items[at++] as ToolCallItem;
-        if (!inCards.has(call)) run.push(call);
-      }
-      at -= 1;
-      if (run.length > 0) blocks.push(<ToolRun key={item.position} calls={run} />);
-      continue;
-    }
+    if (run !== null) return <ToolRun key={item.position} calls={run} />;
     const call = item.kind === 'task' ? calls.get(item) : undefined;
-    blocks.push(
+    return (
       <Fragment key={`${item.kind}:${item.position}`}>
         {item.kind === 'message' && (
           <MessageView item={item} queued={queued && item.role === 'user'} answers={repliesToSay(items, at)} />
@@ -50,22 +56,81 @@ export function ItemList(props: ItemListProps) {
         {item.kind === 'request' && renderRequest(item)}
         {item.kind === 'notice' && <NoticeLine item={item} />}
         {item.kind === 'task' && renderTask(item, call === undefined ? null : <ToolCallLine call={call} inCard />)}
-      </Fragment>,
+      </Fragment>
     );
+  };
+  const asked = wantedRow === null ? opened : [...opened, around(wantedRow)];
+  return stretchesOf(rows.length, limits, asked).map(({ from, to, isShown }) =>
+    isShown ? (
+      rows.slice(from, to).map(renderRow)
+    ) : (
+      <LeftOut
+        key={`left-out:${from}`}
+        count={to - from}
+        onMore={() => {
+          hold();
+          setOpened([...opened, [from, from + MORE_ROWS]]);
+        }}
+      />
+    ),
+  );
+}
+
+function LeftOut({ count, onMore }: { count: number; onMore: () => void }) {
+  const next = Math.min(count, MORE_ROWS);
+  return (
+    <p className="my-2 flex items-baseline gap-3 text-ink-3 text-xs">
+      <span className="tabular">… and {count.toLocaleString('en')} more</span>
+      <button
+        type="button"
+        onClick={onMore}
+        className="underline decoration-line-strong underline-offset-2 hover:text-ink"
+      >
+        Show {next === count ? 'them' : `the next ${next}`}
+      </button>
+    </p>
+  );
+}
+
+function rowsOf(items: readonly Item[], calls: ReadonlyMap<TaskItem, ToolCallItem>): Row[] {
+  const inCards = new Set(calls.values());
+  const rows: Row[] = [];
+  for (let at = 0; at < items.length; at++) {
+    if (items[at]?.kind !== 'tool-call') {
+      rows.push({ at, run: null });
+      continue;
+    }
+    const first = at;
+    const run: ToolCallItem[] = [];
+    for (; items[at]?.kind === 'tool-call'; at++) {
+      const call = items[at] as ToolCallItem;
+      if (!inCards.has(call)) run.push(call);
+    }
+    at -= 1;
+    if (run.length > 0) rows.push({ at: first, run });
   }
-  return blocks;
+  return rows;
+}
+
+function rowOf(rows: readonly Row[], items: readonly Item[], anchor: string | null): number | null {
+  if (anchor === null) return null;
+  const row = rows.findIndex(({ at, run }) => run === null && itemAnchor(items[at] as Item) === anchor);
+  return row < 0 ? null : row;
 }
 
 function callsOfTasks(
   items: readonly Item[],
   startedBy: (item: TaskItem) => string | null,
 ): Map<TaskItem, ToolCallItem> {
+  const byId = new Map<string, ToolCallItem>();
+  for (const item of items) if (item.kind === 'tool-call' && !byId.has(item.id)) byId.set(item.id, item);
   const calls = new Map<TaskItem, ToolCallItem>();
+  if (byId.size === 0) return calls;
   for (const item of items) {
     if (item.kind !== 'task' || item.phase !== 'started') continue;
     const id = startedBy(item);
-    const call = items.find((other) => other.kind === 'tool-call' && other.id === id);
-    if (call?.kind === 'tool-call') calls.set(item, call);
+    const call = id === null ? undefined : byId.get(id);
+    if (call !== undefined) calls.set(item, call);
   }
   return calls;
 }

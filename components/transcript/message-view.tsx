@@ -1,16 +1,17 @@
 'use client';
 
-import { clsx } from 'clsx';
 import { Reply } from 'lucide-react';
 import { memo } from 'react';
-import { stripAnsi } from '@/components/ui/ansi';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
-import { longRunClass } from '@/components/ui/long-run';
+import { LongText } from '@/components/ui/long-text';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import type { MessageItem } from '@/lib/protocol/read-models';
 import { messageAnchor, ReplyLink } from './reply-link';
 import { useTranscriptSlots } from './transcript-slots';
+
+/** What is shown of a user's message until more is asked for. */
+const MOST_CHARACTERS = 20_000;
 
 interface MessageViewProps {
   item: MessageItem;
@@ -34,9 +35,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
         <span className={item.name === null ? 'sr-only' : 'block text-2xs text-ink-3'}>
           {item.name ?? (item.role === 'user' ? 'User:' : 'System:')}
         </span>
-        <p className={clsx('whitespace-pre-wrap text-md [overflow-wrap:anywhere]', longRunClass(item.text))}>
-          {stripAnsi(item.text)}
-        </p>
+        <LongText text={item.text} most={MOST_CHARACTERS} className="text-md" />
         {item.delivery !== null && slots.renderDelivery(item)}
         {slots.renderOwed(item)}
         {queued && item.delivery === null && (

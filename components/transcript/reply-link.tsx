@@ -30,13 +30,16 @@ export function repliesToSay(items: readonly Item[], at: number): string {
   return item.replyTo.filter((id) => !plain.has(id)).join(' ');
 }
 
+/** More than these in one answer are not named. */
+const MOST_LINKS = 20;
+
 /** `in reply to …`, leading there. */
 export function ReplyLink({ answers }: { answers: string }) {
   const slots = useTranscriptSlots();
   if (answers === '') return null;
   return (
     <p className="flex flex-wrap items-baseline gap-x-2 text-2xs text-ink-3">
-      {answers.split(' ').map((id) => (
+      {answers.split(' ', MOST_LINKS).map((id) => (
         <JumpLink key={id} anchor={messageAnchor(id)} className="flex min-w-0 items-baseline gap-1 hover:text-ink">
           <CornerDownRight size={11} aria-hidden="true" className="relative top-[1.5px] shrink-0" />
           <span className="truncate underline decoration-line-strong underline-offset-2">
@@ -50,6 +53,6 @@ export function ReplyLink({ answers }: { answers: string }) {
 
 /** The part of a message that is quoted where it is named. */
 export function quote(item: Pick<MessageItem, 'text'>): string {
-  const line = item.text.trim().split('\n', 1)[0] ?? '';
+  const line = cutText(item.text, 1_000).trim().split('\n', 1)[0] ?? '';
   return line.length > 60 ? `${cutText(line, 60)}…` : line;
 }

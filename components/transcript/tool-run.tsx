@@ -6,6 +6,8 @@ import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { useHoldTail } from './hold-tail';
 import { ToolCallLine } from './tool-call-line';
 
+/** Shown with each asking. */
+const MORE = 200;
 /** A longer run shows its ends; the middle is one line until asked for. */
 const LONGEST = 14;
 const HEAD = 4;
@@ -13,10 +15,11 @@ const TAIL = 6;
 
 /** Tool calls in a row, as a tight list. */
 export function ToolRun({ calls }: { calls: readonly ToolCallItem[] }) {
-  const [all, setAll] = useState(false);
+  const [asked, setAsked] = useState(0);
   const hold = useHoldTail();
-  const folded = !all && calls.length > LONGEST;
-  const head = folded ? calls.slice(0, HEAD) : calls;
+  const headCount = HEAD + asked * MORE;
+  const folded = calls.length > Math.max(LONGEST, headCount + TAIL);
+  const head = folded ? calls.slice(0, headCount) : calls;
   const tail = folded ? calls.slice(-TAIL) : [];
   const hidden = calls.length - head.length - tail.length;
   return (
@@ -29,11 +32,13 @@ export function ToolRun({ calls }: { calls: readonly ToolCallItem[] }) {
           type="button"
           onClick={() => {
             hold();
-            setAll(true);
+            setAsked(asked + 1);
           }}
           className="py-[3px] pl-[21px] text-ink-3 text-xs underline decoration-line-strong underline-offset-2 hover:text-ink"
         >
-          Show {plural(hidden, 'more call')}
+          {hidden <= MORE
+            ? `Show ${plural(hidden, 'more call')}`
+            : `Show ${MORE} of ${hidden.toLocaleString('en')} more calls`}
         </button>
       )}
       {tail.map((call) => (

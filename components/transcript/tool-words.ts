@@ -2,6 +2,9 @@ import { plainText } from '@/components/ui/ansi';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 
+/** One line is made of this much; nobody sees what is beyond. */
+const LOOKED_AT = 2_000;
+
 /** The argument that tells most about a call, by what agents call it, most telling first. */
 const TELLING = [
   'command',
@@ -31,7 +34,7 @@ const TELLING = [
  */
 export function tellingArgument(call: Pick<ToolCallItem, 'args' | 'argsText'>, except?: string): string {
   if (typeof call.args === 'string') return oneLine(call.args);
-  if (typeof call.args !== 'object' || call.args === null) return tellingPart(call.argsText);
+  if (typeof call.args !== 'object' || call.args === null) return tellingPart(call.argsText.slice(0, LOOKED_AT));
   const args = call.args as Record<string, unknown>;
   for (const name of TELLING) {
     const value = args[name];
@@ -57,12 +60,14 @@ function tellingPart(argsText: string): string {
 }
 
 function oneLine(text: string): string {
-  const line = plainText(text);
+  const line = plainText(cutText(text, LOOKED_AT));
   return line.length > 300 ? `${cutText(line, 300)}…` : line;
 }
 
 /** `mcp__github__create_issue` → `github: create_issue`. */
 export function toolName(name: string): string {
-  const parts = /^mcp__(.+?)__(.+)$/.exec(name);
-  return parts ? `${parts[1]}: ${parts[2]}` : name;
+  if (!name.startsWith('mcp__')) return name;
+  const end = name.indexOf('__', 'mcp__'.length + 1);
+  const tool = end === -1 ? '' : name.slice(end + 2);
+  return tool === '' ? name : `${name.slice('mcp__'.length, end)}: ${tool}`;
 }

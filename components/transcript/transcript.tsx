@@ -1,12 +1,15 @@
 'use client';
 
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { JumpProvider } from '@/components/ui/jump';
+import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
 import type { TranscriptState } from '@/lib/projections/transcript';
 import type { Turn } from '@/lib/protocol/read-models';
+import { FirstPaint, firstPaintOf } from './first-paint';
 import { HoldTail } from './hold-tail';
+import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';
 import { TranscriptTop } from './transcript-top';
 import { estimateTurnHeight } from './turn-height';
@@ -85,7 +88,7 @@ export function Transcript({
     initialOffset: () => turns.reduce((sum, turn) => sum + estimateTurnHeight(turn), 0),
   });
 
-  const { show, jump, step, flashed } = useJumpTarget({ turns, virtualizer, seek });
+  const { show, jump, step, flashed, wanted } = useJumpTarget({ turns, virtualizer, seek });
   useImperativeHandle(handle, () => ({ show }), [show]);
   const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
 
@@ -101,6 +104,7 @@ export function Transcript({
     if (!location.hash) virtualizer.scrollToEnd();
   }, [hydrated, virtualizer]);
 
+  const firstPaint = useMemo(() => (hydrated ? null : firstPaintOf(turns)), [hydrated, turns]);
   const rows = hydrated ? virtualizer.getVirtualItems() : [];
   const first = rows[0]?.index ?? LOAD_AHEAD;
   const [waitsForReader, setWaitsForReader] = useState(false);
@@ -138,52 +142,58 @@ export function Transcript({
   return (
     <JumpProvider jump={jump}>
       <HoldTail value={hold}>
-        <div className="relative min-h-0 flex-1">
-          <div
-            ref={scroller}
-            role="log"
-            aria-label="Transcript"
-            // While the reader is elsewhere in it, rows that come and go with scrolling are no news.
-            aria-live={leftAt === null ? 'polite' : 'off'}
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-            tabIndex={0}
-            className="h-full overflow-y-auto overscroll-contain -outline-offset-2 [overflow-anchor:none]"
-          >
-            {hydrated ? (
-              <div ref={virtualizer.containerRef} className="relative mx-auto max-w-[960px]">
-                <TranscriptTop
-                  empty={turns.length === 0}
-                  hasMore={state.hasMore}
-                  loading={loadingOlder}
-                  error={olderError}
-                  retry={loadOlder}
-                />
-                {rows.map((row) => (
-                  <div
-                    key={row.key}
-                    data-index={row.index}
-                    ref={virtualizer.measureElement}
-                    className="absolute inset-x-0 top-0"
-                  >
-                    <TurnRow turn={turns[row.index] as Turn} flash={flashed === turns[row.index]?.id} />
-                  </div>
-                ))}
-              </div>
-            ) : (
-              <div className="mx-auto max-w-[960px] pb-6">
-                {turns.map((turn) => (
-                  <TurnRow key={turn.id} turn={turn} flash={false} />
-                ))}
-              </div>
+        <WantedAnchor value={wanted}>
+          <div className="relative min-h-0 flex-1">
+            <div
+              ref={scroller}
+              role="log"
+              aria-label="Transcript"
+              // While the reader is elsewhere in it, rows that come and go with scrolling are no news.
+              aria-live={leftAt === null ? 'polite' : 'off'}
+              // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+              tabIndex={0}
+              className="h-full overflow-y-auto overscroll-contain -outline-offset-2 [overflow-anchor:none]"
+            >
+              {firstPaint === null ? (
+                <div ref={virtualizer.containerRef} className="relative mx-auto max-w-[960px]">
+                  <TranscriptTop
+                    empty={turns.length === 0}
+                    hasMore={state.hasMore}
+                    loading={loadingOlder}
+                    error={olderError}
+                    retry={loadOlder}
+                  />
+                  {rows.map((row) => (
+                    <div
+                      key={row.key}
+                      data-index={row.index}
+                      ref={virtualizer.measureElement}
+                      className="absolute inset-x-0 top-0"
+                    >
+                      <TurnRow turn={turns[row.index] as Turn} flash={flashed === turns[row.index]?.id} />
+                    </div>
+                  ))}
+                </div>
+              ) : (
+                <FirstPaint value={firstPaint}>
+                  <ParsedAtOnce value={firstPaint.parsed}>
+                    <div className="mx-auto max-w-[960px] pb-6">
+                      {firstPaint.turns.map((turn) => (
+                        <TurnRow key={turn.id} turn={turn} flash={false} />
+                      ))}
+                    </div>
+                  </ParsedAtOnce>
+                </FirstPaint>
+              )}
+            </div>
+            {!hydrated && (
+              <script nonce={nonce} suppressHydrationWarning>
+                {START_AT_END}
+              </script>
             )}
+            {leftAt !== null && <JumpToLatest count={countItemsAfter(turns, leftAt, state.position)} onJump={latest} />}
           </div>
-          {!hydrated && (
-            <script nonce={nonce} suppressHydrationWarning>
-              {START_AT_END}
-            </script>
-          )}
-          {leftAt !== null && <JumpToLatest count={countItemsAfter(turns, leftAt, state.position)} onJump={latest} />}
-        </div>
+        </WantedAnchor>
       </HoldTail>
     </JumpProvider>
   );

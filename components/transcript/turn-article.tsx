@@ -1,7 +1,7 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { memo, useCallback } from 'react';
+import { memo, useCallback, useMemo } from 'react';
 import { TimeOfDay } from '@/components/ui/clock';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import type { TaskItem, Turn } from '@/lib/protocol/read-models';
@@ -21,11 +21,12 @@ const SPINE: Record<Turn['kind'], string> = {
 
 export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Turn; flash: boolean }) {
   const slots = useTranscriptSlots();
-  const triggered = turn.trigger?.taskIds;
+  const taskIds = turn.trigger?.taskIds;
+  const triggered = useMemo(() => new Set(taskIds), [taskIds]);
   // The header of a woken turn says how its tasks ended; said again below it would only be longer.
   const renderTask = useCallback(
     (item: TaskItem, call: React.ReactNode) => {
-      if (item.phase !== 'started' && triggered?.includes(item.id)) {
+      if (item.phase !== 'started' && triggered.has(item.id)) {
         const task = slots.findTask(item);
         if (task !== null && slots.hasCard(task)) return null;
       }

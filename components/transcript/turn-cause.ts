@@ -23,14 +23,18 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
   return { kind: 'other', words: 'something it did not name' };
 }
 
+/** More causes than these are counted. */
+const MOST_NAMED = 5;
+
 /** A turn's accessible name: `Between-run turn: woken by Poll (failed, exit 3)`. */
 export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
   if (turn.kind === 'user') return 'User turn';
   if (turn.kind === 'none') return 'Outside any turn';
   const cause = causeOf(turn, slots);
   if (cause.kind === 'other') return `Between-run turn: woken by ${cause.words}`;
-  const named = cause.tasks.map(({ id, task }) =>
-    task === null ? `task ${id}` : `${task.description} (${slots.outcomeOf(task)})`,
-  );
-  return `Between-run turn: woken by ${named.join(', ')}`;
+  const named = cause.tasks
+    .slice(0, MOST_NAMED)
+    .map(({ id, task }) => (task === null ? `task ${id}` : `${task.description} (${slots.outcomeOf(task)})`));
+  const more = cause.tasks.length - named.length;
+  return `Between-run turn: woken by ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

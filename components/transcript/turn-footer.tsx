@@ -6,6 +6,7 @@ import { stripAnsi } from '@/components/ui/ansi';
 import { RunningClock, TimeOfDay } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatDuration } from '@/components/ui/duration';
+import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
 import { useHeardAt, useLiveness } from '@/components/ui/liveness';
@@ -22,14 +23,14 @@ export function TurnFooter({ turn }: { turn: Turn }) {
   // Where there is room it stands beside the turn's time.
   const inLog = <ShowInLog anchor={`turn-${turn.id}`} name={turnTitle(turn, slots)} className="sm:hidden" />;
   if (turn.state === 'open') return <OpenFooter turn={turn} inLog={inLog} />;
-  const answer = answerOf(turn);
+  const hasAnswer = turn.items.some((item) => item.kind === 'message' && item.role === 'assistant' && item.text !== '');
   return (
     <footer className="mt-1 text-2xs text-ink-3">
       {turn.state === 'failed' && (
         <p className="my-1 flex items-start gap-2 text-failed text-xs">
           <Glyph name="failed" className="mt-[3px]" />
-          <span className={clsx('[overflow-wrap:anywhere]', longRunClass(turn.error?.message ?? ''))}>
-            {turn.error === null ? 'The turn failed.' : stripAnsi(turn.error.message)}
+          <span className={clsx('[overflow-wrap:anywhere]', longRunClass(turn.error?.message.slice(0, 4_000) ?? ''))}>
+            {turn.error === null ? 'The turn failed.' : stripAnsi(firstPart(turn.error.message, 4_000))}
             {turn.error?.code != null && <span className="ml-2 font-mono text-2xs">{turn.error.code}</span>}
           </span>
         </p>
@@ -45,7 +46,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
         <TimeOfDay at={turn.startedAt} className="sm:hidden" />
         {turn.endedAt !== null && <span>{formatDuration(turn.endedAt - turn.startedAt)}</span>}
         <span className="flex items-center gap-3 pointer-coarse:opacity-100 opacity-0 transition-opacity focus-within:opacity-100 group-hover/turn:opacity-100">
-          {answer !== '' && <CopyButton label="Copy answer" text={() => answer} />}
+          {hasAnswer && <CopyButton label="Copy answer" text={() => answerOf(turn)} />}
           <CopyButton label="Copy link to turn" icon="link" text={() => linkTo(turn)} />
           {inLog}
         </span>

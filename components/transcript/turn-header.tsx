@@ -4,12 +4,16 @@ import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { stripAnsi } from '@/components/ui/ansi';
 import { formatDuration } from '@/components/ui/duration';
+import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { longRunClass } from '@/components/ui/long-run';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
 import { causeOf } from './turn-cause';
+
+/** More tasks that ended at once are counted; each has its card. */
+const MOST_LISTED = 50;
 
 /** The head of a turn the agent started itself: what woke it, with a link to the card of each task. */
 export function BetweenRunHeader({ turn }: { turn: Turn }) {
@@ -27,12 +31,15 @@ export function BetweenRunHeader({ turn }: { turn: Turn }) {
     <Head
       below={
         <ul className="pl-5 text-xs">
-          {cause.tasks.map(({ id, task }) => (
+          {cause.tasks.slice(0, MOST_LISTED).map(({ id, task }) => (
             <li key={task?.position ?? id} className="flex items-baseline gap-2">
               <Glyph name={task?.status ?? 'lost'} className="relative top-[1.5px]" />
               <WakingTask id={id} task={task} />
             </li>
           ))}
+          {cause.tasks.length > MOST_LISTED && (
+            <li className="pl-5 text-ink-3">and {(cause.tasks.length - MOST_LISTED).toLocaleString('en')} more</li>
+          )}
         </ul>
       }
     >
@@ -82,7 +89,7 @@ function Summary({ task }: { task: Task | null }) {
   if (text === null) return null;
   return (
     <p className={clsx('mt-0.5 line-clamp-2 max-w-prose pl-5 text-ink-3 text-xs', longRunClass(text))}>
-      {stripAnsi(text)}
+      {stripAnsi(firstPart(text, 2_000))}
     </p>
   );
 }

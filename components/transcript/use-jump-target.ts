@@ -3,7 +3,8 @@
 import type { Virtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { TranscriptState } from '@/lib/projections/transcript';
-import type { Item, Turn } from '@/lib/protocol/read-models';
+import type { Turn } from '@/lib/protocol/read-models';
+import { itemAnchor } from './item-anchor';
 
 const FLASH_MS = 2_200;
 /** Frames to wait for a row to be laid out after scrolling to it. */
@@ -19,6 +20,7 @@ export function useJumpTarget(options: {
 }) {
   const { turns, virtualizer, seek } = options;
   const [flashed, setFlashed] = useState<string | null>(null);
+  const [wanted, setWanted] = useState<string | null>(null);
   const newest = useRef(turns);
   newest.current = turns;
   // Of two that were asked for, the later one is shown, however long the earlier one took to load.
@@ -31,6 +33,7 @@ export function useJumpTarget(options: {
       const found = await seek((state) => indexOf(state.turns, anchor) >= 0);
       if (!found) return false;
       if (own !== asked.current) return true;
+      if (!anchor.startsWith('turn-')) setWanted(anchor);
       // The turns just loaded are rendered before they can be scrolled to.
       for (let frame = 0; frame < MOST_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
       const index = indexOf(newest.current, anchor);
@@ -86,7 +89,7 @@ export function useJumpTarget(options: {
     },
     [show],
   );
-  return { show, jump, step, flashed };
+  return { show, jump, step, flashed, wanted };
 }
 
 function decodeHash(): string {
@@ -100,8 +103,7 @@ function decodeHash(): string {
 function indexOf(turns: readonly Turn[], anchor: string): number {
   const [, kind, id] = /^(turn|task|message|request)-(.+)$/s.exec(anchor) ?? [];
   if (kind === 'turn') return turns.findIndex((turn) => turn.id === id);
-  const isIt = (item: Item) => item.kind === kind && (kind === 'task' ? item.position : item.id) === id;
-  return turns.findIndex((turn) => turn.items.some(isIt));
+  return turns.findIndex((turn) => turn.items.some((item) => itemAnchor(item) === anchor));
 }
 
 /** Whether the element's beginning is in the upper half of what the box shows, and with it most of what follows. */

@@ -110,9 +110,12 @@ function readable(text: string): string {
   return text.replace(CONTROL, '').replace(BIDI, '').replace(LONE_SURROGATES, '\uFFFD');
 }
 
+/** No name is longer; what is beyond is not even looked at. */
+const MOST_OF_A_NAME = 10_000;
+
 /** A name or a title an agent gave, on one line and without anything a terminal would act on. */
 export function plainText(text: string): string {
-  return stripAnsi(text).replace(/\s+/g, ' ').trim();
+  return stripAnsi(text.slice(0, MOST_OF_A_NAME)).replace(/\s+/g, ' ').trim();
 }
 
 /** A progress bar writes its line again and again; what counts is what stood there at the end. */

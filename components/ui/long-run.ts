@@ -1,4 +1,4 @@
-const LONG_RUN = /\S{2000}/;
+const LONG = 2_000;
 
 /**
  * The class a text needs that has a run of thousands of signs without a space: none but kerning makes each of its signs
@@ -7,5 +7,12 @@ const LONG_RUN = /\S{2000}/;
  * @returns undefined for every text people write
  */
 export function longRunClass(text: string): string | undefined {
-  return text.length > 2_000 && LONG_RUN.test(text) ? '[font-kerning:none]' : undefined;
+  return hasLongRun(text) ? '[font-kerning:none]' : undefined;
+}
+
+function hasLongRun(text: string): boolean {
+  if (text.length < LONG) return false;
+  // A pattern that asks for so many at once would try again from every sign of a run that is one too short.
+  for (const [run] of text.matchAll(/\S{1,2000}/g)) if (run.length === LONG) return true;
+  return false;
 }

@@ -28,6 +28,7 @@ const REPEATED: Record<string, string> = {
   'tabs and spaces': '\t ',
   words: 'lorem ipsum ',
   'one sign': 'a',
+  'words of 1,999 signs': `${'a'.repeat(1_999)} `,
   'letters with marks': 'e\u0301\u0302',
   'emoji families': '👩‍👩‍👧‍👦',
   // inline markdown

@@ -1,39 +1,42 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { useMemo, useRef } from 'react';
+import { useMemo } from 'react';
 import { stripAnsi } from '../ansi';
+import { endOfFirstPart } from '../first-part';
 import { longRunClass } from '../long-run';
+import { MoreText } from '../long-text';
 import { Blocks } from './block';
-import { NOTHING_SETTLED, parse, parseFurther } from './parse';
+import { useParsed } from './use-parsed';
+
+/** What follows is shown as it was written, and only when it is asked for. */
+const MOST_CHARACTERS = 60_000;
 
 /**
  * What an agent said, as elements.
  *
  * Failure: hostile by assumption. There is no HTML anywhere on the way (tokens become React elements, raw HTML stays
- * text), links lead only to http, https and mailto, nothing is fetched. What can't be parsed is shown as written.
+ * text), links lead only to http, https and mailto, nothing is fetched. What can't be parsed, or would take too long, is
+ * shown as written.
  */
 export function Markdown(props: { text: string; streaming?: boolean; className?: string }) {
   const { text, streaming = false, className } = props;
-  const settled = useRef(NOTHING_SETTLED);
-  const tokens = useMemo(() => {
-    if (!streaming) return parse(text);
-    settled.current = parseFurther(settled.current, text);
-    return settled.current.shown;
-  }, [text, streaming]);
+  // Cut before it is cleaned, cleaned before it is parsed.
+  const end = useMemo(() => endOfFirstPart(text, MOST_CHARACTERS), [text]);
+  const clean = useMemo(() => stripAnsi(text.slice(0, end)), [text, end]);
+  const { tokens, rest, isDone } = useParsed(clean, streaming);
   return (
     <div
       className={clsx(
         'max-w-prose text-md [overflow-wrap:anywhere] *:first:mt-0 *:last:mb-0',
-        longRunClass(text),
+        longRunClass(clean),
         className,
       )}
     >
-      {tokens === null ? (
-        <p className="whitespace-pre-wrap">{stripAnsi(text)}</p>
-      ) : (
-        <Blocks tokens={tokens} streaming={streaming} depth={0} />
-      )}
+      <Blocks tokens={tokens} streaming={streaming} depth={0} />
+      {rest !== '' && <p className="my-2 whitespace-pre-wrap">{rest}</p>}
+      {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as it was written.</p>}
+      <MoreText text={text} from={end} />
     </div>
   );
 }

@@ -1,54 +1,164 @@
 import { Lexer, type Token } from 'marked';
 import remend from 'remend';
-import { stripAnsi } from '../ansi';
 
-/** Longer texts are shown as written: no reader misses the emphasis, and no parser holds up the page. */
-const MOST_CHARACTERS = 120_000;
+/**
+ * What is parsed at a time. The parser's work grows with the square of some texts; of this much, the worst that is
+ * known takes twenty milliseconds, and the usual one less than one.
+ */
+export const WINDOW = 4_000;
+/** One great block, such as a file's worth of code, is parsed as a whole where that takes no longer than this. */
+const LONGEST_MS = 40;
 /** Blocks at the end of a growing text that what follows may still change: a list goes on after an empty line. */
 const UNSETTLED_BLOCKS = 3;
+/** What a browser lays out of one text without a pause; what follows so many pieces is shown as it was written. */
+const MOST_PIECES = 4_000;
+/** A growing end that takes longer is not parsed again for every word: only when there is a quarter more of it. */
+const COSTLY_MS = 8;
+/** More marks of quotes and lists at the beginning of a line than anybody means, and than a stack may bear. */
+const TOO_DEEP = /^(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){40}/m;
 
-/** @returns null for what can't be parsed */
-export function parse(raw: string): Token[] | null {
-  if (raw.length > MOST_CHARACTERS) return null;
-  const text = stripAnsi(raw);
+/** How far a text is parsed. */
+export interface Settled {
+  /** The part that is parsed for good, and its blocks. */
+  text: string;
+  tokens: readonly Token[];
+  /** All blocks that are known, the unsettled ones included. */
+  shown: Token[];
+  /** How much of the text `shown` stands for; what follows is shown as it was written. */
+  shownLength: number;
+  /** How many tokens there are in `tokens`, those within others included. */
+  pieces: number;
+  window: number;
+  /** What the last parse took. */
+  tookMs: number;
+}
+
+export const NOTHING_SETTLED: Settled = {
+  text: '',
+  tokens: [],
+  shown: [],
+  shownLength: 0,
+  pieces: 0,
+  window: WINDOW,
+  tookMs: 0,
+};
+
+interface ParseOptions {
+  /** Whether the text still grows. */
+  streaming?: boolean;
+  /** Asked after each window; where it says no, the rest is left for another call. */
+  goesOn?: () => boolean;
+}
+
+/**
+ * Parses a text further, of which, if it grew, only the last blocks can have changed: a long message costs no more per
+ * word than a short one, and a hostile one no more than a window at a time.
+ */
+export function parseFurther(before: Settled, text: string, options: ParseOptions = {}): Settled {
+  const { streaming = true, goesOn = () => true } = options;
+  let state = text.startsWith(before.text) ? before : NOTHING_SETTLED;
+  if (streaming && waitsForMore(state, text)) return state;
+  do state = parseWindow(state, text, streaming);
+  while (!isParsed(state, text) && goesOn());
+  return state;
+}
+
+/** Whether nothing more of the text will be parsed: it is all there, or there is too much. */
+export function isParsed(state: Settled, text: string): boolean {
+  return state.shownLength >= text.length || state.pieces >= MOST_PIECES;
+}
+
+/** All blocks of a text, at once. */
+export function parse(text: string): Token[] {
+  return parseFurther(NOTHING_SETTLED, text, { streaming: false }).shown;
+}
+
+/** Whether the end of a growing text is left as it was written until there is more of it. */
+export function waitsForMore(state: Settled, text: string): boolean {
+  const unsettled = state.shownLength - state.text.length;
+  const grown = text.length - state.shownLength;
+  return state.tookMs > COSTLY_MS && unsettled > WINDOW / 4 && grown > 0 && grown < unsettled / 4;
+}
+
+function parseWindow(state: Settled, text: string, streaming: boolean): Settled {
+  const rest = text.slice(state.text.length);
+  const part = windowOf(rest, state.window);
+  const isEnd = part.length === rest.length;
+  const { blocks, tookMs } = lexTimed(part);
+  const { count, length } = settledBlocks(blocks, part);
+  if (count === 0 && !isEnd && tookMs * 4 < LONGEST_MS) return { ...state, tookMs, window: state.window * 2 };
+  // What can't be parsed any wider ends here, whatever it would have become.
+  const isCutHere = count === 0 && !isEnd;
+  const newlySettled = isCutHere ? blocks : blocks.slice(0, count);
+  const tokens = newlySettled.length === 0 ? state.tokens : [...state.tokens, ...newlySettled];
+  const settledText = state.text + (isCutHere ? part : rest.slice(0, length));
+  const end = isEnd ? blocks.slice(count) : [];
+  return {
+    text: settledText,
+    tokens,
+    shown: [...tokens, ...(streaming ? withOpenEnd(end) : end)],
+    shownLength: isEnd ? text.length : settledText.length,
+    pieces: state.pieces + countPieces(newlySettled),
+    window: isEnd ? state.window : WINDOW,
+    tookMs,
+  };
+}
+
+/** The beginning of a text, up to the end of a line where there is one. */
+function windowOf(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const lineEnd = text.lastIndexOf('\n', length - 1) + 1;
+  return text.slice(0, lineEnd > 0 ? lineEnd : length);
+}
+
+/** @returns how many blocks can't change any more, and how much of the text they are */
+function settledBlocks(blocks: readonly Token[], text: string): { count: number; length: number } {
+  const count = Math.max(0, blocks.length - UNSETTLED_BLOCKS);
+  const settled = blocks.slice(0, count);
+  const raw = settled.map((block) => block.raw).join('');
+  // The lexer normalises some white space; where its pieces are not the text's own, nothing is settled for good.
+  return text.startsWith(raw) ? { count, length: raw.length } : { count: 0, length: 0 };
+}
+
+function lexTimed(text: string): { blocks: Token[]; tookMs: number } {
+  const began = performance.now();
+  const blocks = lex(text);
+  const ended = performance.now();
+  if (ended - began <= COSTLY_MS) return { blocks, tookMs: ended - began };
+  // Once more, before a busy machine is taken for a slow text.
+  lex(text);
+  return { blocks, tookMs: Math.min(ended - began, performance.now() - ended) };
+}
+
+/** What can't be parsed is one block, shown as it was written. */
+function lex(text: string): Token[] {
+  if (TOO_DEEP.test(text)) return [{ type: 'as-written', raw: text }];
   try {
     return new Lexer({ gfm: true }).lex(text);
   } catch {
-    return null;
+    return [{ type: 'as-written', raw: text }];
   }
 }
 
-/** How far a growing text is parsed for good. */
-export interface Settled {
-  text: string;
-  tokens: readonly Token[];
-  /** All blocks, the unsettled ones included. */
-  shown: Token[] | null;
+/** Where a token has others in it. */
+interface Nested {
+  tokens?: Token[];
+  items?: Token[];
+  rows?: { tokens: Token[] }[][];
 }
 
-export const NOTHING_SETTLED: Settled = { text: '', tokens: [], shown: [] };
-
-/**
- * Parses a growing text again, of which only the last blocks can have changed: a long message costs no more per word
- * than a short one.
- */
-export function parseFurther(before: Settled, text: string): Settled {
-  const from = text.startsWith(before.text) ? before : NOTHING_SETTLED;
-  const rest = text.slice(from.text.length);
-  const blocks = parse(rest);
-  if (blocks === null) return { ...from, shown: parse(text) };
-  const shown = withOpenEnd(blocks);
-  const settledCount = Math.max(0, blocks.length - UNSETTLED_BLOCKS);
-  const settled = blocks.slice(0, settledCount);
-  const length = settled.reduce((sum, block) => sum + block.raw.length, 0);
-  // The lexer normalises some white space; where its pieces are not the text's own, nothing is settled for good.
-  const agrees = settled.map((block) => block.raw).join('') === rest.slice(0, length);
-  if (settledCount === 0 || !agrees) return { ...from, shown: [...from.tokens, ...shown] };
-  return {
-    text: from.text + rest.slice(0, length),
-    tokens: [...from.tokens, ...settled],
-    shown: [...from.tokens, ...shown],
-  };
+function countPieces(tokens: readonly Token[]): number {
+  let count = 0;
+  const waiting: (readonly Token[])[] = [tokens];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    count += next.length;
+    for (const token of next as readonly Nested[]) {
+      if (token.tokens) waiting.push(token.tokens);
+      if (token.items) waiting.push(token.items);
+      for (const row of token.rows ?? []) for (const cell of row) waiting.push(cell.tokens);
+    }
+  }
+  return count;
 }
 
 const HAS_INLINE = new Set(['paragraph', 'heading', 'list', 'blockquote']);
@@ -57,6 +167,7 @@ const HAS_INLINE = new Set(['paragraph', 'heading', 'list', 'blockquote']);
 function withOpenEnd(blocks: Token[]): Token[] {
   const last = blocks.at(-1);
   if (last === undefined || !HAS_INLINE.has(last.type) || last.raw.endsWith('\n\n')) return blocks;
+  if (last.raw.length > WINDOW) return blocks;
   const closed = remend(last.raw);
-  return closed === last.raw ? blocks : [...blocks.slice(0, -1), ...(parse(closed) ?? [last])];
+  return closed === last.raw ? blocks : [...blocks.slice(0, -1), ...lex(closed)];
 }

@@ -2,8 +2,9 @@
 
 import type { RootContent } from 'hast';
 import { type ReactNode, useEffect, useState } from 'react';
+import { whenIdle } from '../when-idle';
 
-/** Colouring this much takes under ten milliseconds; more would be a task the reader feels. */
+/** Colouring this much of the usual code takes under ten milliseconds; more would be a task the reader feels. */
 const MOST_CHARACTERS = 20_000;
 const CACHE_SIZE = 200;
 
@@ -54,14 +55,4 @@ function toReact(nodes: RootContent[]): ReactNode[] {
       </span>
     );
   });
-}
-
-function whenIdle(run: () => void): { cancel(): void } {
-  // Safari has no idle callbacks.
-  if (typeof requestIdleCallback === 'undefined') {
-    const timer = setTimeout(run, 50);
-    return { cancel: () => clearTimeout(timer) };
-  }
-  const handle = requestIdleCallback(run, { timeout: 1_000 });
-  return { cancel: () => cancelIdleCallback(handle) };
 }

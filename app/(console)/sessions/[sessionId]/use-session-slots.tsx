@@ -64,10 +64,22 @@ function Delivery(props: { sessionId: string; item: MessageItem; away: boolean; 
   );
 }
 
+/** A turn that did not change keeps its identity, and each of its messages may be quoted by thousands. */
+const messages = new WeakMap<Turn, ReadonlyMap<string, MessageItem>>();
+
+function messagesOf(turn: Turn): ReadonlyMap<string, MessageItem> {
+  const known = messages.get(turn);
+  if (known !== undefined) return known;
+  const found = new Map<string, MessageItem>();
+  for (const item of turn.items) if (item.kind === 'message' && !found.has(item.id)) found.set(item.id, item);
+  messages.set(turn, found);
+  return found;
+}
+
 export function quoteOf(turns: readonly Turn[], messageId: string): string | null {
   for (let at = turns.length - 1; at >= 0; at--) {
-    const found = turns[at]?.items.find((item) => item.kind === 'message' && item.id === messageId);
-    if (found?.kind === 'message') return quote(found);
+    const found = messagesOf(turns[at] as Turn).get(messageId);
+    if (found !== undefined) return quote(found);
   }
   return null;
 }

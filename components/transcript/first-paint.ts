@@ -1,0 +1,52 @@
+'use client';
+
+import { createContext } from 'react';
+import { textsParsedAtOnce } from '@/components/ui/markdown/markdown-work';
+import type { Item, Turn } from '@/lib/protocol/read-models';
+import { FIRST_PAINT_ROWS } from './shown-rows';
+
+/** What the server renders of a transcript, in items and thousands of signs: more than the tallest screen shows. */
+const MOST_WEIGHT = 250;
+
+/** The part of a transcript that comes rendered: its end, where the page opens. The browser lays out the rest. */
+export interface FirstPaintPart {
+  turns: readonly Turn[];
+  /** The texts that come parsed; the others as they were written. */
+  parsed: ReadonlySet<string>;
+}
+
+/** Not null while what is rendered is the server's part. */
+export const FirstPaint = createContext<FirstPaintPart | null>(null);
+
+/** The same for the server and for the browser that takes its markup over. */
+export function firstPaintOf(turns: readonly Turn[]): FirstPaintPart {
+  let weight = 0;
+  let from = turns.length;
+  while (from > 0 && weight < MOST_WEIGHT) {
+    from -= 1;
+    weight += weightOf(turns[from] as Turn);
+    // One that is too much is left out, but not the only one.
+    if (weight > MOST_WEIGHT && from < turns.length - 1) {
+      from += 1;
+      break;
+    }
+  }
+  const shown = turns.slice(from);
+  return { turns: shown, parsed: textsParsedAtOnce(answersNewestFirst(shown)) };
+}
+
+function weightOf({ items }: Turn): number {
+  const { head, tail } = FIRST_PAINT_ROWS;
+  const shown = items.length <= head + tail ? items : [...items.slice(0, head), ...items.slice(-tail)];
+  return shown.reduce((sum, item) => sum + 1 + lengthOf(item) / 1_000, 1);
+}
+
+function lengthOf(item: Item): number {
+  return item.kind === 'message' || item.kind === 'notice' ? item.text.length : 0;
+}
+
+function* answersNewestFirst(turns: readonly Turn[]): Generator<string> {
+  for (const { items } of turns.toReversed()) {
+    for (const item of items.toReversed()) if (item.kind === 'message' && item.role === 'assistant') yield item.text;
+  }
+}

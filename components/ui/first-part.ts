@@ -1,0 +1,17 @@
+import { cutText } from '@/lib/protocol/cut-text';
+
+/**
+ * Where the beginning of a text ends that is at most so long: behind a line where one ends nearby, and never between
+ * the two halves of a character.
+ */
+export function endOfFirstPart(text: string, most: number): number {
+  if (text.length <= most) return text.length;
+  const lineEnd = text.lastIndexOf('\n', most - 1) + 1;
+  if (lineEnd > most / 2) return lineEnd;
+  return cutText(text, most).length;
+}
+
+/** The beginning of a text, with an ellipsis where it goes on: for what is cleaned and shown on one line. */
+export function firstPart(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, endOfFirstPart(text, most))}…`;
+}

@@ -1,0 +1,60 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { useMemo, useState } from 'react';
+import { stripAnsi } from './ansi';
+import { endOfFirstPart } from './first-part';
+import { longRunClass } from './long-run';
+
+/** What is added with each asking. */
+const STEP = 50_000;
+
+/** A text as it was written: its beginning, and the rest in steps that a page lays out without a pause. */
+export function LongText(props: { text: string; most: number; className?: string }) {
+  const { text, most, className } = props;
+  const end = useMemo(() => endOfFirstPart(text, most), [text, most]);
+  const shown = useMemo(() => stripAnsi(text.slice(0, end)), [text, end]);
+  return (
+    <>
+      <p className={clsx('whitespace-pre-wrap [overflow-wrap:anywhere]', longRunClass(shown), className)}>{shown}</p>
+      <MoreText text={text} from={end} {...(className === undefined ? {} : { className })} />
+    </>
+  );
+}
+
+/** What of a text follows the part that is shown, in steps, as it was written. */
+export function MoreText({ text, from, className }: { text: string; from: number; className?: string }) {
+  const [steps, setSteps] = useState(0);
+  const parts = useMemo(() => partsOf(text, from, steps), [text, from, steps]);
+  const left = text.length - (parts.at(-1)?.end ?? from);
+  return (
+    <>
+      {parts.map(({ end, shown }) => (
+        <p key={end} className={clsx('whitespace-pre-wrap [overflow-wrap:anywhere]', longRunClass(shown), className)}>
+          {shown}
+        </p>
+      ))}
+      {left > 0 && (
+        <button
+          type="button"
+          onClick={() => setSteps(steps + 1)}
+          className="my-1 block text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
+        >
+          … {left.toLocaleString('en')} more characters
+        </button>
+      )}
+    </>
+  );
+}
+
+function partsOf(text: string, from: number, count: number): { end: number; shown: string }[] {
+  const parts: { end: number; shown: string }[] = [];
+  let at = from;
+  for (let step = 0; step < count && at < text.length; step++) {
+    const rest = text.slice(at, at + STEP + 1);
+    const end = at + endOfFirstPart(rest, STEP);
+    parts.push({ end, shown: stripAnsi(text.slice(at, end)) });
+    at = end;
+  }
+  return parts;
+}

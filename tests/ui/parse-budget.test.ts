@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { highlight } from '@/components/ui/markdown/highlight';
+import { markdownWork, textsParsedAtOnce } from '@/components/ui/markdown/markdown-work';
+import { isParsed, NOTHING_SETTLED, parse, parseFurther, WINDOW } from '@/components/ui/markdown/parse';
+import { cpuMs } from '../support/cpu-time';
+import { hostileTexts } from '../support/hostile-texts';
+
+/** Each step of the work takes some ten milliseconds, forty at most; all of it at once would take minutes. */
+const LONGEST_STEP_MS = 600;
+
+describe('a hostile text', () => {
+  it('is parsed in steps, none of which holds up the page, and comes to an end', { timeout: 300_000 }, () => {
+    for (const { name, text } of hostileTexts(30_000)) {
+      let state = NOTHING_SETTLED;
+      while (!isParsed(state, text)) {
+        const before = state;
+        const took = cpuMs(() => {
+          state = parseFurther(before, text, { streaming: false, goesOn: () => false });
+        });
+        expect(took, name).toBeLessThan(LONGEST_STEP_MS);
+        expect(state.shownLength > before.shownLength || state.window > before.window, name).toBe(true);
+      }
+      expect(state.shown.map(({ raw }) => raw).join('').length, name).toBeGreaterThan(0);
+    }
+  });
+
+  it('is parsed no further than its pieces can be laid out', () => {
+    const state = parseFurther(NOTHING_SETTLED, 'a\n\n'.repeat(20_000), { streaming: false });
+    expect(state.pieces).toBeLessThan(10_000);
+    expect(state.shownLength).toBeLessThan(30_000);
+  });
+
+  it('costs a growing message no more than its end, also where that is one block', { timeout: 300_000 }, () => {
+    for (const { name, text } of hostileTexts(10_000)) {
+      let state = NOTHING_SETTLED;
+      let slowest = 0;
+      for (let end = 0; end <= text.length; end += 1_000) {
+        const before = state;
+        const took = cpuMs(() => {
+          state = parseFurther(before, text.slice(0, end), { goesOn: () => false });
+        });
+        slowest = Math.max(slowest, took);
+      }
+      expect(slowest, name).toBeLessThan(LONGEST_STEP_MS);
+    }
+  });
+
+  it('is coloured as code only where that takes no time to speak of', { timeout: 300_000 }, () => {
+    for (const language of ['markdown', 'cpp', 'ini']) {
+      for (const { name, text } of hostileTexts(10_000)) {
+        expect(
+          cpuMs(() => highlight(text, language)),
+          `${language}: ${name}`,
+        ).toBeLessThan(LONGEST_STEP_MS);
+      }
+    }
+  });
+});
+
+describe('what the server parses into a page', () => {
+  it('is short texts, the newest first, until they come to too much together', () => {
+    const texts = Array.from({ length: 200 }, (_, at) => `${at}: ${'words of an answer. '.repeat(100)}`);
+    const parsed = textsParsedAtOnce(['x'.repeat(WINDOW + 1), ...texts]);
+    expect(parsed.has('x'.repeat(WINDOW + 1))).toBe(false);
+    expect(parsed.has(texts[0] as string)).toBe(true);
+    expect(parsed.has(texts.at(-1) as string)).toBe(false);
+    expect(parsed.size).toBeGreaterThan(20);
+  });
+
+  it('takes a bounded time, whatever they are', () => {
+    for (const { name, text } of hostileTexts(WINDOW)) {
+      const chosen = [...textsParsedAtOnce(Array.from({ length: 300 }, (_, at) => text.slice(0, -(at + 1))))];
+      const took = cpuMs(() => {
+        for (const one of chosen) parse(one);
+      });
+      expect(took, `${name}: ${chosen.length}`).toBeLessThan(LONGEST_STEP_MS);
+    }
+  });
+
+  it('is chosen by what a parser has to look for', () => {
+    expect(markdownWork('*`~'.repeat(1_000))).toBeGreaterThan(100 * markdownWork('words '.repeat(500)));
+  });
+});
