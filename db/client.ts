@@ -5,7 +5,9 @@ import { type Client, createClient } from '@libsql/client';
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql';
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
+import { Damage } from './damage';
 import { databaseErrorCode } from './database-error';
+import { guardedReader } from './guarded-reader';
 import { localWriter } from './local-writer';
 import { migrate, schemaState } from './migrate';
 import { ReadQueue } from './read-queue';
@@ -22,6 +24,8 @@ export interface Database {
   reads: ReadQueue;
   /** The one way to write. */
   writes: WriteQueue;
+  /** Whether the database was found damaged. */
+  damage: Damage;
   /** Calls back after each commit of this process that moved the counter. @returns the way to stop. */
   onCommit(listener: (position: Position) => void): () => void;
   /** Finishes the writes that wait, then lets go of the file. */
@@ -63,11 +67,13 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       await writer.execute('PRAGMA synchronous = FULL');
     }
     const reader = isFile ? connect({}) : writer;
-    const writes = new WriteQueue(isFile ? localWriter(writer) : writer);
+    const damage = new Damage(name);
+    const writes = new WriteQueue(isFile ? localWriter(writer) : writer, {}, damage);
     if (options.migrates ?? isFile) await migrateUnlessNewer(reader, writes, name);
     await requireSchema(reader, name);
     return {
-      reader,
+      reader: guardedReader(reader, damage),
+      damage,
       orm: drizzle(reader, { schema }),
       reads: new ReadQueue(),
       writes,

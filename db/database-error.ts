@@ -1,16 +1,72 @@
 import { LibsqlError } from '@libsql/client';
+import { AppError } from '@/lib/protocol/errors';
+
+/**
+ * What a failure of the database means, told apart here and nowhere else.
+ *
+ * `soon`: the database, and not the request, is at fault (locked, full, unreachable, restarted under us): 503, and the
+ * same request succeeds when it is back. `refused`: it will never take this statement, whoever repeats it: what caused it
+ * must be set aside. `damaged`: its file can't be trusted any more.
+ */
+export type DatabaseFault = 'soon' | 'refused' | 'damaged';
 
 /**
  * The libSQL code (`SQLITE_BUSY`, `HRANA_WEBSOCKET_ERROR`, …) behind an error, however deep: drizzle wraps what the
- * client throws and leaves the code in `cause`.
+ * client throws and leaves the code in `cause`. A libSQL server that can't be reached has the code of the network
+ * (`ECONNREFUSED`, …) or `UNREACHABLE`: what `fetch` throws is no error of the client's.
  *
  * @returns null when the error did not come from the database.
  */
 export function databaseErrorCode(error: unknown): string | null {
+  let isNetwork = false;
   for (let link = error, depth = 0; link instanceof Error && depth < 8; link = link.cause, depth += 1) {
-    if (link instanceof LibsqlError) return link.code;
     // Next may load two copies of the client, and then `instanceof` does not know the other one's errors.
-    if (link.name === 'LibsqlError' && 'code' in link && typeof link.code === 'string') return link.code;
+    const isClients = link instanceof LibsqlError || /^Libsql(Batch)?Error$/.test(link.name);
+    const code = 'code' in link && typeof link.code === 'string' ? link.code : null;
+    if (isClients && code !== null) return code;
+    if (link instanceof TypeError && link.message === 'fetch failed') isNetwork = true;
+    else if (isNetwork && code !== null) return code;
   }
-  return null;
+  return isNetwork ? 'UNREACHABLE' : null;
+}
+
+const REFUSED = /^(SQLITE_(ERROR|TOOBIG|CONSTRAINT|MISMATCH|RANGE)|SQL_|ARGS_|RESPONSE_TOO_LARGE)/;
+const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
+
+/** @returns null when the error did not come from the database; what is not known counts as passing */
+export function databaseFault(error: unknown): DatabaseFault | null {
+  const code = databaseErrorCode(error);
+  // a number out of the database that JavaScript can't hold: the row is at fault, and stays it
+  if (code === null) return error instanceof RangeError && /\binteger\b/.test(error.message) ? 'refused' : null;
+  if (DAMAGED.test(code)) return 'damaged';
+  return REFUSED.test(code) ? 'refused' : 'soon';
+}
+
+/** What whoever asked is told: `unavailable` when the database is at fault, else the error itself. */
+export function databaseFailure(error: unknown): unknown {
+  if (error instanceof AppError) return error;
+  const fault = databaseFault(error);
+  if (fault === null || fault === 'refused') return error;
+  if (fault === 'damaged') return damaged(error);
+  const headers = { 'retry-after': '1' };
+  return new AppError('unavailable', messageOf(databaseErrorCode(error) ?? ''), { cause: error, headers });
+}
+
+export function damaged(cause?: unknown): AppError {
+  const message =
+    'The database is damaged, and nothing more is stored in it. Restore it from a copy, or move it away to begin anew.';
+  return new AppError('unavailable', message, { cause, headers: { 'retry-after': '30' } });
+}
+
+function messageOf(code: string): string {
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
+    return 'Another process holds the database. Nothing was stored; send this again.';
+  }
+  if (code.startsWith('SQLITE_FULL')) {
+    return 'The disk that holds the database is full. Free some space, then send this again.';
+  }
+  if (code.startsWith('SQLITE_')) {
+    return `The database can't be used (${code}). Look at its disk, then send this again.`;
+  }
+  return `The database can't be reached (${code}). Send this again in a moment.`;
 }

@@ -1,7 +1,8 @@
 import type { InStatement, ResultSet } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
-import { databaseErrorCode } from './database-error';
+import type { Damage } from './damage';
+import { databaseFailure } from './database-error';
 import { nextTurn } from './next-turn';
 import { retryWhileBusy } from './retry-while-busy';
 
@@ -60,6 +61,7 @@ const RETRY_SOON = { 'retry-after': '1' };
 export class WriteQueue {
   readonly #source: TransactionSource;
   readonly #limits: WriteQueueLimits;
+  readonly #damage: Damage | null;
   readonly #listeners = new Set<(position: Position) => void>();
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
@@ -67,18 +69,22 @@ export class WriteQueue {
   #closed = false;
   #position: Position = '';
 
-  constructor(source: TransactionSource, limits: Partial<WriteQueueLimits> = {}) {
+  /** @param damage is told of every error; once it knows of damage, nothing more is written */
+  constructor(source: TransactionSource, limits: Partial<WriteQueueLimits> = {}, damage: Damage | null = null) {
     this.#source = source;
+    this.#damage = damage;
     this.#limits = { ...LIMITS, ...limits };
   }
 
   /**
    * Runs `job` in a write transaction and resolves once that is committed.
    * @param bytes how much memory the job holds on to while it waits
-   * @throws AppError `unavailable` (with Retry-After) when the queue is full, closed or the database stays locked
+   * @throws AppError `unavailable` (with Retry-After) when the queue is full or closed, or the database is at fault
    */
   run<T>(job: WriteJob<T>, bytes = 0): Promise<T> {
     if (this.#closed) return Promise.reject(unavailable('Interlude is shutting down. Send this again in a moment.'));
+    const refusal = this.#damage?.refusal() ?? null;
+    if (refusal !== null) return Promise.reject(refusal);
     const full = this.#waiting.length >= this.#limits.maxJobs || this.#waitingBytes + bytes > this.#limits.maxBytes;
     // a single heavy job must pass an empty queue whatever the limit says
     if (full && this.#waiting.length > 0) {
@@ -146,6 +152,7 @@ export class WriteQueue {
       }
     } catch (error) {
       if (phase === 'job' && group.length > 1) return false;
+      this.#damage?.see(error);
       const failure = databaseFailure(error);
       for (const waiting of group) waiting.reject(failure);
       return true;
@@ -173,23 +180,4 @@ export class WriteQueue {
 
 function unavailable(message: string, cause?: unknown): AppError {
   return new AppError('unavailable', message, { cause, headers: RETRY_SOON });
-}
-
-/** What the writer of a request is told when the database, and not the request, is at fault. */
-function databaseFailure(error: unknown): unknown {
-  const code = databaseErrorCode(error);
-  if (code === null) return error;
-  if (code === 'SQLITE_BUSY') {
-    return unavailable('Another process holds the database. Nothing was stored; send this again.', error);
-  }
-  if (code === 'SQLITE_FULL') {
-    return unavailable('The disk that holds the database is full. Free some space, then send this again.', error);
-  }
-  if (code === 'SQLITE_READONLY' || code === 'SQLITE_IOERR' || code === 'SQLITE_CANTOPEN') {
-    return unavailable(`The database can't be written (${code}). Look at its disk, then send this again.`, error);
-  }
-  if (!code.startsWith('SQLITE_')) {
-    return unavailable(`The database can't be reached (${code}). Send this again in a moment.`, error);
-  }
-  return error;
 }
