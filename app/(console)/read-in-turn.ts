@@ -1,5 +1,5 @@
 import { headers } from 'next/headers';
-import { clientOf } from '@/lib/access/client-of';
+import { clientOf } from '@/lib/access/peer';
 import { type ServerContext, serverContext } from '@/lib/access/server-context';
 
 /**

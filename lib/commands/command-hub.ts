@@ -67,6 +67,7 @@ export class CommandHub {
    * @param after the last command the runner has; 0 for none
    * @param signal aborted when the runner is gone
    * @param maxMs when to say `bye` and end; null for never
+   * @param hangUp breaks the runner's connection unless it has carried everything
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
   async open(
@@ -75,6 +76,7 @@ export class CommandHub {
     after: number,
     signal: AbortSignal,
     maxMs: number | null,
+    hangUp: () => void = () => {},
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
@@ -91,6 +93,7 @@ export class CommandHub {
       after: isBeyond ? 0 : after,
       claim: (self, from) => this.#claim(self, from),
       onEnd: (self, isGone) => this.#ended(self, isGone),
+      hangUp,
     });
     const outcome = await this.#database.writes.run(async (transaction) => {
       const connection = await connectRunner(transaction, agentId, runner, stream.id, this.#now());

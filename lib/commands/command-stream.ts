@@ -6,6 +6,8 @@ import { MAX_CLAIMED } from './claim-commands';
 import type { RunnerRef } from './runner-connection';
 
 const READ_AHEAD_BYTES = 64 * 1024;
+/** How long a runner that was sent away may take to read that, until its connection is broken. */
+const LINGER_MS = 10_000;
 
 const encoder = new TextEncoder();
 
@@ -24,6 +26,9 @@ export class CommandStream {
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
   readonly #claim: (after: number) => Promise<ClaimOutcome>;
   readonly #onEnd: (isGone: boolean) => void;
+  readonly #hangUp: () => void;
+  readonly #lingerMs: number;
+  #linger: ReturnType<typeof setTimeout> | undefined;
   #controller!: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>;
   #after: number;
   #isLive = false;
@@ -33,6 +38,7 @@ export class CommandStream {
 
   /**
    * @param after what the runner has: everything open behind it is sent at once
+   * @param hangUp breaks the connection unless it has carried everything
    * @param onEnd told once; `isGone` when the runner went, and not when this side sent it away
    */
   constructor(options: {
@@ -41,12 +47,16 @@ export class CommandStream {
     after: number;
     claim: (stream: CommandStream, after: number) => Promise<ClaimOutcome>;
     onEnd: (stream: CommandStream, isGone: boolean) => void;
+    hangUp: () => void;
+    lingerMs?: number;
   }) {
     this.agentId = options.agentId;
     this.runner = options.runner;
     this.#after = options.after;
     this.#claim = (after) => options.claim(this, after);
     this.#onEnd = (isGone) => options.onEnd(this, isGone);
+    this.#hangUp = options.hangUp;
+    this.#lingerMs = options.lingerMs ?? LINGER_MS;
     this.body = new ReadableStream<Uint8Array<ArrayBuffer>>(
       {
         start: (controller) => {
@@ -55,7 +65,7 @@ export class CommandStream {
         pull: () => {
           if (this.#isAwake) this.wake();
         },
-        cancel: () => this.#end(true),
+        cancel: () => this.abandon(),
       },
       new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD_BYTES }),
     );
@@ -88,6 +98,7 @@ export class CommandStream {
 
   /** The request was aborted: nobody reads any more. */
   abandon(): void {
+    clearTimeout(this.#linger);
     if (this.#isEnded) return;
     this.#end(true);
     try {
@@ -141,6 +152,11 @@ export class CommandStream {
   #close(): void {
     if (this.#isEnded) return;
     this.#controller.close();
+    this.#linger = setTimeout(() => {
+      this.#controller.error(new Error('the runner did not read that it was sent away'));
+      this.#hangUp();
+    }, this.#lingerMs);
+    if (typeof this.#linger === 'object') this.#linger.unref?.();
     this.#end(false);
   }
 

@@ -1,5 +1,6 @@
 import { columnText } from '@/db/column-text';
 import { authenticate } from '@/lib/access/authenticate';
+import { peerOf } from '@/lib/access/peer';
 import type { ServerContext } from '@/lib/access/server-context';
 import { idSchema } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
@@ -43,6 +44,7 @@ export async function getCommands(
     positionToNumber(after),
     request.signal,
     server.streamMaxMs,
+    peerOf(request).hangUp,
   );
   return new Response(body, { headers: SSE_HEADERS });
 }

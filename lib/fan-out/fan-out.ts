@@ -1,4 +1,5 @@
 import type { Database } from '@/db/client';
+import type { Peer } from '@/lib/access/peer';
 import { type Bounds, readBounds } from '@/lib/event-log/read-after';
 import type { RowLimits } from '@/lib/event-log/rows';
 import { AppError } from '@/lib/protocol/errors';
@@ -74,7 +75,7 @@ export class FanOut {
    * @param after where to resume; null for "from now"
    * @param signal aborted when the reader is gone
    * @param maxMs when to say `bye` and end; null for never
-   * @param client who listens, for its turn among heavy reads while it catches up
+   * @param peer who listens
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
   async subscribe(
@@ -82,7 +83,7 @@ export class FanOut {
     after: number | null,
     signal: AbortSignal,
     maxMs: number | null = null,
-    client = '',
+    peer: Peer = { client: '', hangUp: () => {} },
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     const start = resume(after, await readBounds(this.#database));
     if (this.#isClosed) {
@@ -91,10 +92,14 @@ export class FanOut {
       });
     }
     const cleanUps: (() => void)[] = [];
-    const subscriber = new Subscriber(this.#options, () => {
-      for (const cleanUp of cleanUps) cleanUp();
-      if (this.#broadcast.size === 0) this.#rest();
-    });
+    const subscriber = new Subscriber(
+      this.#options,
+      () => {
+        for (const cleanUp of cleanUps) cleanUp();
+        if (this.#broadcast.size === 0) this.#rest();
+      },
+      peer.hangUp,
+    );
     cleanUps.push(this.#broadcast.add(topics, subscriber));
     const abandon = () => subscriber.abandon();
     signal.addEventListener('abort', abandon);
@@ -108,7 +113,7 @@ export class FanOut {
     subscriber.send(encodeText(encodeFrame({ event: 'hello', data: hello })));
     if (signal.aborted) subscriber.abandon();
     const wanted = wantedBy(topics);
-    catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, this.#options.page, client).catch(
+    catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, this.#options.page, peer.client).catch(
       (error) => {
         if (subscriber.isEnded) return;
         console.error('[interlude] a stream broke off while it caught up', error);

@@ -1,6 +1,6 @@
 import { columnText } from '@/db/column-text';
 import { authenticate } from '@/lib/access/authenticate';
-import { clientOf } from '@/lib/access/client-of';
+import { peerOf } from '@/lib/access/peer';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { formatTopic, parseTopic, type Topic } from '@/lib/protocol/frames';
@@ -20,7 +20,7 @@ export async function stream(request: Request, server: ServerContext): Promise<R
   const topics = topicsOf(query.getAll('topic'));
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
   const fanOut = fanOutOf(server.database);
-  const body = await fanOut.subscribe(topics, after, request.signal, server.streamMaxMs, clientOf(request.headers));
+  const body = await fanOut.subscribe(topics, after, request.signal, server.streamMaxMs, peerOf(request));
   return new Response(body, { headers: SSE_HEADERS });
 }
 

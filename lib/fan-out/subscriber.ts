@@ -8,7 +8,7 @@ export interface SubscriberLimits {
   readAheadBytes: number;
   /** How much may wait for a live reader before it is cut off. */
   maxBacklogBytes: number;
-  /** How long a reader that was cut off may take to fetch what is already its own. */
+  /** How long a reader that was cut off may take to fetch what is already its own, until its connection is broken. */
   lingerMs: number;
 }
 
@@ -26,6 +26,7 @@ export class Subscriber {
   readonly stream: ReadableStream<Chunk>;
   readonly #limits: SubscriberLimits;
   readonly #onEnd: () => void;
+  readonly #hangUp: () => void;
   #controller!: ReadableStreamDefaultController<Chunk>;
   #phase: 'reading' | 'holding' | 'live' | 'ended' = 'reading';
   #after = 0;
@@ -33,10 +34,14 @@ export class Subscriber {
   #onDrain: (() => void) | null = null;
   #linger: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param onEnd called once, whichever side ended it. */
-  constructor(limits: SubscriberLimits, onEnd: () => void) {
+  /**
+   * @param onEnd called once, whichever side ended it
+   * @param hangUp breaks the connection unless it has carried everything
+   */
+  constructor(limits: SubscriberLimits, onEnd: () => void, hangUp: () => void = () => {}) {
     this.#limits = limits;
     this.#onEnd = onEnd;
+    this.#hangUp = hangUp;
     this.stream = new ReadableStream<Chunk>(
       {
         start: (controller) => {
@@ -112,11 +117,12 @@ export class Subscriber {
     if (this.#phase === 'ended') return;
     this.#controller.enqueue(encodeText(encodeFrame({ event: 'bye', data: { reason } })));
     this.#controller.close();
-    // A reader that stands still would hold its backlog for ever.
-    this.#linger = setTimeout(
-      () => this.#controller.error(new Error('the reader did not fetch its backlog')),
-      this.#limits.lingerMs,
-    );
+    // A reader that stands still would hold its backlog for ever: what is here, and what the socket has taken over.
+    this.#linger = setTimeout(() => {
+      this.#controller.error(new Error('the reader did not fetch its backlog'));
+      this.#hangUp();
+    }, this.#limits.lingerMs);
+    unref(this.#linger);
     this.#ended();
   }
 
@@ -151,4 +157,9 @@ export class Subscriber {
     this.#onDrain?.();
     this.#onDrain = null;
   }
+}
+
+/** A server that stops need not wait for it. */
+function unref(timer: unknown): void {
+  if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer, STATUS_CODES } from 'node:http';
 
 /**
@@ -10,6 +11,15 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** Long enough for any network, short enough that idle half-requests don't pile up. Bodies have Node's five minutes. */
 const HEADERS_TIMEOUT_MS = 20_000;
+
+/**
+ * The connection that is being answered, for a stream that must end and whose reader does not read: bytes that have left
+ * the stream lie in Node's buffers, and only closing the socket takes them back. See lib/access/peer.ts.
+ *
+ * @type {AsyncLocalStorage<{ hangUp(): void }>}
+ */
+const connections = new AsyncLocalStorage();
+Object.assign(globalThis, { [Symbol.for('interlude.connection')]: connections });
 
 /** @typedef {{ status: number, code: string, message: string, headers?: Record<string, string> }} Refusal */
 
@@ -24,7 +34,11 @@ export function frontDoor(handle) {
     const refusal = judge(request);
     if (refusal) return answer(response, refusal);
     try {
-      await handle(request, response);
+      const hangUp = () => {
+        // a connection that has finished its answer may be carrying the next one by now
+        if (!response.writableFinished) request.socket.destroy();
+      };
+      await connections.run({ hangUp }, () => handle(request, response));
     } catch (error) {
       process.stderr.write(`[interlude] ${request.method} ${request.url} failed: ${error?.stack ?? error}\n`);
       answer(response, INTERNAL);

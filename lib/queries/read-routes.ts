@@ -1,5 +1,5 @@
 import { authenticate } from '@/lib/access/authenticate';
-import { clientOf } from '@/lib/access/client-of';
+import { clientOf } from '@/lib/access/peer';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { downloadLog } from './download-log';

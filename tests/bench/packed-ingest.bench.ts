@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import type { Database } from '@/db/client';
+import { nextTurn } from '@/db/next-turn';
 import type { ServerContext } from '@/lib/access/server-context';
 import { postEvents } from '@/lib/ingest/post-events';
 import { getLogLines } from '@/lib/queries/read-routes';
@@ -53,9 +54,10 @@ async function readPages(name: string): Promise<void> {
     const request = new Request('http://127.0.0.1/api/v1/agents/worker/logs?limit=1000', {
       headers: { ...headers, 'user-agent': name },
     });
-    const response = await getLogLines(request, context, { agentId: 'worker' });
-    await response.text();
+    await getLogLines(request, context, { agentId: 'worker' });
     pages += 1;
+    // the next one comes over the network, so not within this turn of the event loop
+    await nextTurn();
   }
 }
 

@@ -1,0 +1,120 @@
+import type { Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { pipeToNodeResponse } from 'next/dist/server/pipe-readable';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { peerOf } from '@/lib/access/peer';
+import { CommandStream } from '@/lib/commands/command-stream';
+import { FanOut } from '@/lib/fan-out/fan-out';
+import { frontDoor } from '@/lib/launch/front-door.mjs';
+import { type TestDatabase, temporaryDatabase } from '../support/database';
+import { deltas, insertRows } from '../support/insert-rows';
+
+/** Readers that were sent away and read nothing: what has left the stream lies in the socket's buffers. */
+const LINGER_MS = 50;
+const MIB = 'x'.repeat(1024 * 1024);
+
+let database: TestDatabase;
+let fanOut: FanOut;
+let server: Server;
+let client: Socket;
+beforeEach(async () => {
+  database = await temporaryDatabase();
+  fanOut = new FanOut(database, { lingerMs: LINGER_MS, maxBacklogBytes: 100_000 });
+  server = await listening((signal, request) =>
+    fanOut.subscribe([{ kind: 'session', sessionId: 's1' }], null, signal, null, peerOf(request)),
+  );
+});
+afterEach(async () => {
+  client.destroy();
+  fanOut.close();
+  server.close();
+  await database.dispose();
+});
+
+test('a reader that was cut off for being slow and still does not read loses its connection', async () => {
+  client = await request(server);
+  await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1));
+  while (fanOut.subscriberCount > 0) await insertRows(database, deltas(4, 's1', MIB));
+  await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), { timeout: 20_000 });
+});
+
+test('a reader that was cut off and reads what is its own keeps its connection for that', async () => {
+  client = await request(server);
+  await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1));
+  await insertRows(database, deltas(1));
+  let received = '';
+  client.on('data', (chunk) => {
+    received += chunk.toString('latin1');
+  });
+  client.resume();
+  await vi.waitFor(() => expect(received).toContain('session-event'));
+  fanOut.close('planned');
+  await vi.waitFor(() => expect(received).toContain('bye'));
+  await new Promise((resolve) => setTimeout(resolve, 4 * LINGER_MS));
+  expect(await connectionsOf(server)).toBe(1);
+});
+
+test('a runner that was sent away and does not read loses its connection', async () => {
+  server.close();
+  const text = MIB.slice(0, 256 * 1024);
+  let stream: CommandStream | undefined;
+  server = await listening(async (_signal, asked) => {
+    stream = new CommandStream({
+      agentId: 'a1',
+      runner: { id: 'r1', startedAt: 1 },
+      after: 0,
+      claim: async (_self, after) => ({
+        kind: 'claimed',
+        counter: after,
+        commands: Array.from({ length: 80 }, (_, at) => commandOf(at + 1, text)),
+      }),
+      onEnd: () => {},
+      hangUp: peerOf(asked).hangUp,
+      lingerMs: LINGER_MS,
+    });
+    stream.greet('ok');
+    stream.wake();
+    return stream.body;
+  });
+  client = await request(server);
+  await vi.waitFor(() => expect(stream).toBeDefined());
+  stream?.close('replaced');
+  await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), { timeout: 20_000 });
+});
+
+function commandOf(position: number, text: string) {
+  const body = { messageId: `m${position}`, text, from: { kind: 'person' as const, id: 'p' } };
+  const command = { id: `c${position}`, type: 'message' as const, sessionId: 's1', createdAt: 1, expiresAt: 2, body };
+  return { command, position, agentId: 'a1', state: 'queued' as const, reason: null };
+}
+
+/** The front door, and behind it what Next does with a stream. */
+async function listening(
+  open: (signal: AbortSignal, request: Request) => Promise<ReadableStream<Uint8Array>>,
+): Promise<Server> {
+  const door = frontDoor(async (_incoming, response) => {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    await pipeToNodeResponse(await open(gone.signal, new Request('http://127.0.0.1/')), response);
+  });
+  await new Promise<void>((resolve) => {
+    door.listen(0, '127.0.0.1', resolve);
+  });
+  return door;
+}
+
+/** A connection that has asked and never reads. */
+async function request(to: Server): Promise<Socket> {
+  const socket = connect((to.address() as AddressInfo).port, '127.0.0.1');
+  await new Promise((resolve) => socket.once('connect', resolve));
+  socket.on('error', () => undefined);
+  socket.pause();
+  socket.write('GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+  return socket;
+}
+
+function connectionsOf(of: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    of.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+  });
+}
