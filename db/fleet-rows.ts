@@ -9,6 +9,7 @@ import { columnText } from './column-text';
 /** What bodies lack that were written before there were commands, obligations, insights and asked-for log levels. */
 const AGENT_BEFORE = {
   owedCount: 0,
+  parkedCount: 0,
   insightCount: 0,
   logLevel: { level: null, since: null, by: null, until: null, base: null, desired: null },
   connection: 'away',
@@ -48,8 +49,12 @@ export function sessionToRow({ id, agentId, state, lastEventAt, updatedPosition,
   return { id, agentId, state, lastEventAt, updatedPosition: Number(updatedPosition), body };
 }
 
+/** What bodies of tasks lack that were written before one session could tell of another's. */
+const TASK_BEFORE = { reportedBy: null, assignedBy: null, toldElsewhere: null };
+
 export function taskFromRow(row: Row): Task {
   return {
+    ...TASK_BEFORE,
     ...JSON.parse(String(row.body)),
     agentId: String(row.agent_id),
     sessionId: String(row.session_id),

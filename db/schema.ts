@@ -247,8 +247,22 @@ export const quarantine = sqliteTable(
     message: text('message').notNull(),
     record: text('record').notNull(),
     receivedAt: integer('received_at').notNull(),
+    /** Of a record about a task that nothing proves the session of: `parked`, then `assigned` or `discarded`. Else null. */
+    parked: text('parked'),
+    taskId: text('task_id'),
+    taskRunId: text('task_run_id'),
+    settledAt: integer('settled_at'),
+    settledBy: text('settled_by'),
+    settledReason: text('settled_reason'),
+    /** The session it was assigned to. */
+    settledSessionId: text('settled_session_id'),
+    /** The name the request of a person gave itself. */
+    settledClientId: text('settled_client_id'),
   },
-  (table) => [index('quarantine_by_agent').on(table.agentId, table.position)],
+  (table) => [
+    index('quarantine_by_agent').on(table.agentId, table.position),
+    index('quarantine_parked').on(table.agentId, table.parked, table.position).where(sql`parked is not null`),
+  ],
 );
 
 /** Which sessions an outbox has written to: where its losses are said. */

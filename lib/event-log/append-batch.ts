@@ -145,13 +145,26 @@ function insightStatements({ insights }: BatchRows): InStatement[] {
 function quarantineStatements({ quarantine, source, receivedAt }: BatchRows): InStatement[] {
   if (quarantine.length === 0) return [];
   const rows = quarantine.map((row) =>
-    storable([row.position, row.seq, row.agentId, row.sessionId, row.code, row.message, row.record]),
+    storable([
+      row.position,
+      row.seq,
+      row.agentId,
+      row.sessionId,
+      row.code,
+      row.message,
+      row.record,
+      row.task === null ? null : 'parked',
+      row.task?.id ?? null,
+      row.task?.runId ?? null,
+    ]),
   );
   return [
     {
       sql: `INSERT INTO quarantine
-              (position, producer_id, epoch, seq, agent_id, session_id, code, message, record, received_at)
-            SELECT value->>0, ?2, ?3, value->>1, value->>2, value->>3, value->>4, value->>5, value->6, ?4
+              (position, producer_id, epoch, seq, agent_id, session_id, code, message, record, received_at, parked,
+               task_id, task_run_id)
+            SELECT value->>0, ?2, ?3, value->>1, value->>2, value->>3, value->>4, value->>5, value->6, ?4, value->>7,
+              value->>8, value->>9
             FROM json_each(?1)`,
       args: [JSON.stringify(rows), source.id, source.epoch, receivedAt],
     },

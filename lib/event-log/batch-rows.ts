@@ -106,6 +106,8 @@ export interface QuarantineRow {
   message: string;
   /** Whole, as it came. */
   record: unknown;
+  /** The task it is about, where nothing proves whose that is. */
+  task: { id: string; runId: string | null } | null;
 }
 
 export interface TurnMove {

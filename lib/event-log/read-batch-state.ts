@@ -14,14 +14,21 @@ export interface BatchState {
   agents: Map<string, AgentSummary>;
   /** By session. */
   tasks: Map<string, Task[]>;
-  /** Other sessions of the same agent that know a task of the batch's by its id. */
-  taskHomes: { taskId: string; sessionId: string }[];
+  /** Sessions of the same agents that know a task of the batch's by its id, with the runs they know. */
+  taskHomes: TaskHomeRow[];
   /** By session. */
   obligations: Map<string, Obligation[]>;
   /** Where this producer has written; only read when asked for. */
   producerSessionIds: string[];
   /** By agent, of those whose log the batch writes to. */
   logs: Map<string, AgentLog>;
+}
+
+export interface TaskHomeRow {
+  agentId: string;
+  taskId: string;
+  runId: string | null;
+  sessionId: string;
 }
 
 export interface BatchScope {
@@ -32,7 +39,8 @@ export interface BatchScope {
   openSessionsOf: string[];
   /** Agents whose log is written to. */
   logAgentIds: string[];
-  taskIds: { sessionId: string; taskId: string }[];
+  /** Tasks that sessions speak of; a run where it is named. */
+  taskIds: { sessionId: string; taskId: string; runId: string | null }[];
   /** `settles`: whether a session's owed replies may be given, besides what is named. */
   obligations: { sessionId: string; messageIds: string[]; settles: boolean }[];
   /** Sessions whose running tasks all end. */
@@ -77,7 +85,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const owed = [obligationsAt, ...settledIn].flatMap((at) => rowsOf(results, at)).map(obligationFromRow);
   const [counter] = rowsOf(results, 0);
   const [producer] = rowsOf(results, 1);
-  return {
+  const state: BatchState = {
     position: Number(counter?.position ?? 0),
     producer: producer === undefined ? null : producerFromRow(producer),
     sessions: new Map(sessions.map((change) => [change.summary.id, change])),
@@ -87,7 +95,12 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
         [...rowsOf(results, tasksAt), ...rowsOf(results, runningAt), ...rowsOf(results, latestAt)].map(taskFromRow),
       ),
     ),
-    taskHomes: rowsOf(results, homesAt).map((row) => ({ taskId: String(row.id), sessionId: String(row.session_id) })),
+    taskHomes: rowsOf(results, homesAt).map((row) => ({
+      agentId: String(row.agent_id),
+      taskId: String(row.id),
+      runId: row.run_id === null ? null : String(row.run_id),
+      sessionId: String(row.session_id),
+    })),
     obligations: bySession(owed),
     producerSessionIds: rowsOf(results, siblingsAt).map((row) => String(row.id)),
     logs: new Map(
@@ -97,6 +110,51 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
       ]),
     ),
   };
+  await readElsewhere(transaction, scope.taskIds, state);
+  return state;
+}
+
+/** A task of which more sessions than this know by its id is nobody's for certain, unless its run says more. */
+const MAX_HOMES_READ = 16;
+
+/** Adds the sessions whose tasks another session of their agent speaks of, with those tasks. Seldom is there one. */
+async function readElsewhere(
+  transaction: WriteTransaction,
+  wanted: BatchScope['taskIds'],
+  state: BatchState,
+): Promise<void> {
+  const homes = new Map<string, TaskHomeRow[]>();
+  for (const home of state.taskHomes) {
+    const known = homes.get(home.taskId);
+    if (known === undefined) homes.set(home.taskId, [home]);
+    else known.push(home);
+  }
+  const found = new Map<string, { sessionId: string; taskId: string; runId: null }>();
+  for (const { sessionId, taskId, runId } of wanted) {
+    const all = homes.get(columnText(taskId)) ?? [];
+    const others = all.filter((home) => home.sessionId !== sessionId);
+    const ofRun = runId === null ? [] : others.filter((home) => home.runId === columnText(runId));
+    // Its own task is nobody else's, unless another session started the very run.
+    const isOwn = others.length < all.length;
+    const may = ofRun.length > 0 ? ofRun : isOwn ? [] : others.filter((home) => runId === null || home.runId === null);
+    const sessionIds = new Set(may.map((home) => home.sessionId));
+    if (sessionIds.size > MAX_HOMES_READ) continue;
+    for (const id of sessionIds) found.set(`${id} ${taskId}`, { sessionId: id, taskId, runId: null });
+  }
+  if (found.size === 0) return;
+  const unread = [...new Set([...found.values()].map(({ sessionId }) => sessionId))].filter(
+    (id) => !state.sessions.has(id),
+  );
+  const [sessions, tasks] = await transaction.batch([
+    {
+      sql: 'SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value',
+      args: [JSON.stringify(unread)],
+    },
+    selectTasks([...found.values()]),
+  ]);
+  for (const row of sessions?.rows ?? []) state.sessions.set(String(row.id), sessionChangeFromRow(row));
+  const known = [...state.tasks.values()].flat();
+  state.tasks = bySession(unique([...known, ...(tasks?.rows ?? []).map(taskFromRow)]));
 }
 
 function selectTasks(taskIds: BatchScope['taskIds']): InStatement {
@@ -109,7 +167,7 @@ function selectTasks(taskIds: BatchScope['taskIds']): InStatement {
 
 function selectTaskHomes({ taskIds, agentIds }: BatchScope): InStatement {
   return {
-    sql: `SELECT t.session_id, t.id FROM json_each(?1) AS agent CROSS JOIN json_each(?2) AS wanted
+    sql: `SELECT t.agent_id, t.session_id, t.id, t.run_id FROM json_each(?1) AS agent CROSS JOIN json_each(?2) AS wanted
           CROSS JOIN tasks AS t INDEXED BY tasks_by_agent ON t.agent_id = agent.value AND t.id = wanted.value`,
     args: [JSON.stringify(agentIds), JSON.stringify([...new Set(taskIds.map(({ taskId }) => columnText(taskId)))])],
   };

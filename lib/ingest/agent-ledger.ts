@@ -90,6 +90,7 @@ export function newAgent(id: string, at: number): AgentSummary {
     sessionCount: 0,
     lostCount: 0,
     quarantinedCount: 0,
+    parkedCount: 0,
     owedCount: 0,
     insightCount: 0,
     logLevel: { level: null, since: null, by: null, until: null, base: null, desired: null },

@@ -7,6 +7,8 @@ import { judgeRecord } from './judge-record';
 export interface ServerEvent {
   agentId: string;
   sessionId: string;
+  /** Where it is not now: of what was told before and could not be taken then. */
+  occurredAt?: number;
   event: AgUiEvent;
 }
 

@@ -4,12 +4,13 @@ import { commitProducer } from '@/lib/event-log/producer-state';
 import { type BatchScope, type BatchState, readBatchState } from '@/lib/event-log/read-batch-state';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { obligationsTouchedBy } from '@/lib/projections/obligations';
-import { endsEveryTask, taskIdsOf, wakesUnsaid } from '@/lib/projections/tasks';
+import { endsEveryTask, wakesUnsaid } from '@/lib/projections/tasks';
 import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 import { type JudgedRecord, planBatch } from './plan-batch';
 import type { Opening } from './stamp-requests';
+import { tasksSpokenOf } from './task-owners';
 
 export type CommitOutcome =
   | { kind: 'answered'; answer: IngestAnswer; openings: Opening[] }
@@ -85,9 +86,9 @@ export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): 
     else known.push(entry);
     if (endsEveryTask([entry])) endedSessionIds.add(record.sessionId);
     if (wakesUnsaid([entry])) wokenSessionIds.add(record.sessionId);
-    for (const taskId of taskIdsOf([entry])) {
-      const key = `${record.sessionId} ${taskId}`;
-      if (!seenTasks.has(key)) taskIds.push({ sessionId: record.sessionId, taskId });
+    for (const { id: taskId, runId } of tasksSpokenOf(record.event)) {
+      const key = JSON.stringify([record.sessionId, taskId, runId]);
+      if (!seenTasks.has(key)) taskIds.push({ sessionId: record.sessionId, taskId, runId });
       seenTasks.add(key);
     }
   }

@@ -1,11 +1,11 @@
-import { columnText } from '@/db/column-text';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow, SessionChange } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
-import { customName, taskEventId } from '@/lib/projections/event-fields';
+import { customName, customValue, pickNumber, pickText, textField } from '@/lib/projections/event-fields';
 import { heardLevel } from '@/lib/projections/log-level';
 import { isUnderWay, owedDifference, type SessionFold } from '@/lib/projections/session-summary';
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
 import {
+  type EventRecord,
   type IngestAnswer,
   type IngestRecord,
   type LogRecord,
@@ -17,7 +17,7 @@ import {
 } from '@/lib/protocol/envelope';
 import { CLOCK_SKEW_MS } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
-import type { ProducerSummary } from '@/lib/protocol/read-models';
+import type { ProducerSummary, Task } from '@/lib/protocol/read-models';
 import { AgentLedger } from './agent-ledger';
 import { insightRow } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
@@ -25,8 +25,19 @@ import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { foldOf, projectSession, type SessionBatch } from './project-session';
 import type { Opening } from './stamp-requests';
+import {
+  type TaskMention,
+  type TaskOwner,
+  TaskOwners,
+  taskMention,
+  tasksTold,
+  withInterlude,
+  withOwners,
+} from './task-owners';
 
 const SEEN_MS = 1_000;
+const OWN: TaskOwner = { kind: 'own' };
+const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
 
 export interface JudgedRecord {
   raw: RawRecord;
@@ -76,7 +87,13 @@ class BatchDraft {
   readonly #sessions = new Map<string, SessionBatch>();
   readonly #agents: AgentLedger;
   readonly #isServer: boolean;
-  readonly #taskHomes = new Map<string, Set<string>>();
+  readonly #owners: TaskOwners;
+  /** By agent: sessions that begin with this batch. */
+  readonly #newSessions = new Map<string, Set<string>>();
+  /** Whether task runs that this batch tells of have ended by now. */
+  readonly #hasEnded = new Map<string, boolean>();
+  /** What other sessions were told of which turn has heard of their tasks. */
+  readonly #told = new Set<string>();
   readonly #events: EventRow[] = [];
   readonly #logs: LogTally;
   readonly #insights: InsightRow[] = [];
@@ -91,8 +108,7 @@ class BatchDraft {
     this.#agents = new AgentLedger(state.agents, receivedAt, !this.#isServer);
     this.#logs = new LogTally(state.logs);
     this.#position = state.position;
-    for (const [sessionId, tasks] of state.tasks) for (const { id } of tasks) this.#homesOf(id).add(sessionId);
-    for (const { taskId, sessionId } of state.taskHomes) this.#homesOf(taskId).add(sessionId);
+    this.#owners = new TaskOwners(state.taskHomes);
   }
 
   take(record: IngestRecord, raw: RawRecord): void {
@@ -102,16 +118,24 @@ class BatchDraft {
       this.quarantine(raw, refusal);
       return;
     }
+    const mention = record.kind === 'event' ? taskMention(record.event) : null;
+    const owner = record.kind === 'event' && mention !== null ? this.#ownerOf(record, mention) : OWN;
     const isRepeated = record.kind === 'status' && this.#agents.hasSaid(record.agentId, record.status);
     if (!isRepeated) this.#agents.hear(record.agentId);
     this.#seeClock(record.occurredAt);
     const session = sessionId === undefined ? null : this.#claim(sessionId, record.agentId, record.occurredAt);
     if (session !== null && !this.#isServer && !(isRepeated && isAtRest(session))) session.isHeard = true;
+    if (mention !== null && (owner.kind === 'nobody' || owner.kind === 'several')) {
+      this.quarantine(raw, whyParked(raw, mention, owner), mention);
+      return;
+    }
     this.#producer.accepted += 1;
     if (!this.#isServer) this.#producer.agentId = record.agentId;
     switch (record.kind) {
       case 'event':
-        if (session !== null) this.#append(session, record.seq, record.occurredAt, record.event);
+        if (session === null) return;
+        if (mention !== null && owner.kind === 'other') this.#takeElsewhere(record, mention, session, owner.sessionId);
+        else this.#takeEvent(record, session);
         return;
       case 'log':
         this.#logs.add(this.#next(), record);
@@ -125,40 +149,125 @@ class BatchDraft {
     }
   }
 
-  /**
-   * Whether the record is somebody else's. A session belongs to the agent that first wrote to it, a task to the session
-   * that started it. Nothing is adopted: it is parked, where it came from.
-   */
+  /** Whether the session is another agent's: it belongs to the agent that first wrote to it. */
   #refusal(record: IngestRecord, sessionId: string | undefined, raw: RawRecord): (Judgement & { taken: false }) | null {
     const session = sessionId === undefined ? null : this.#session(sessionId);
     if (session !== null && session.agentId !== record.agentId) {
       const message = `The session belongs to the agent ${session.agentId}, which wrote to it first.`;
       return rejection(raw, 'session_of_another_agent', message);
     }
-    const taskId = record.kind === 'event' ? taskEventId(record.event) : null;
-    if (record.kind !== 'event' || taskId === null) return null;
-    const homes = this.#homesOf(taskId);
-    if (customName(record.event) === CUSTOM.taskStarted) homes.add(record.sessionId);
-    if (homes.size === 0 || homes.has(record.sessionId)) return null;
-    const message = `The task ${taskId} was started by the session ${[...homes].join(', ')}; what becomes of it belongs there.`;
-    return rejection(raw, 'task_of_another_session', message);
+    return null;
   }
 
-  #homesOf(taskId: string): Set<string> {
-    // as the database holds it: stored and sent ids meet here
-    const key = columnText(taskId);
-    const homes = this.#taskHomes.get(key) ?? new Set();
-    this.#taskHomes.set(key, homes);
-    return homes;
+  /**
+   * Whose what is told of a task is. What the server itself writes is where it belongs: a person has said so. What nobody
+   * is known to have started is the only session's there is; a subagent may speak without ever having been told of.
+   */
+  #ownerOf({ agentId, sessionId }: EventRecord, mention: TaskMention): TaskOwner {
+    const { id: taskId, runId, how } = mention;
+    const owner = this.#isServer || how === 'starts' ? OWN : this.#owners.of(agentId, sessionId, mention);
+    const isLeft = owner.kind === 'nobody' && (how === 'speaks' || !this.#hasOtherSessions(agentId, sessionId));
+    if (owner.kind === 'other' && this.#session(owner.sessionId) === null)
+      return { kind: 'several', sessionIds: [owner.sessionId] };
+    if (owner.kind !== 'own' && !isLeft) return owner;
+    if (how !== 'speaks') this.#owners.started({ agentId, taskId, runId, sessionId });
+    return OWN;
   }
 
-  quarantine(raw: RawRecord, { code, message, agentId, sessionId }: Judgement & { taken: false }): void {
+  #hasOtherSessions(agentId: string, sessionId: string): boolean {
+    const stored = this.#state.agents.get(agentId)?.sessionCount ?? 0;
+    const fresh = this.#newSessions.get(agentId);
+    const own = Number(this.#state.sessions.has(sessionId)) + Number(fresh?.has(sessionId) === true);
+    return stored + (fresh?.size ?? 0) > own;
+  }
+
+  /** An event of the session itself. Of a task of another session that its run was told of, that session hears. */
+  #takeEvent({ agentId, sessionId, seq, occurredAt, event }: EventRecord, session: SessionBatch): void {
+    this.#settleParked(agentId, event);
+    const mention = taskMention(event);
+    if (mention?.how === 'starts') this.#hasEnded.set(runKey(sessionId, mention), false);
+    if (mention !== null && customName(event) === CUSTOM.taskCompleted)
+      this.#hasEnded.set(runKey(sessionId, mention), true);
+    const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? textField(event, 'runId') : null;
+    if (turnId === null) {
+      this.#append(session, seq, occurredAt, event);
+      return;
+    }
+    const ownerOf = (task: { id: string; runId: string | null }) => this.#owners.of(agentId, sessionId, task);
+    this.#append(session, seq, occurredAt, withOwners(event, ownerOf));
+    for (const task of tasksTold(event)) {
+      const owner = ownerOf(task);
+      const home = owner.kind === 'other' ? this.#session(owner.sessionId) : null;
+      const key = JSON.stringify([sessionId, turnId, task.id, task.runId]);
+      if (home === null || this.#told.has(key) || saidWhenItOpened(session, turnId, task)) continue;
+      this.#told.add(key);
+      const value = { ...aboutTask(task), session_id: sessionId, turn_id: turnId } satisfies TaskToldValue;
+      this.#append(home, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.taskTold, value });
+    }
+  }
+
+  /**
+   * What a session tells of another session's task: it goes there. Of an end the one that told it has a line; an end
+   * that is known already is only that line.
+   */
+  #takeElsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): void {
+    const { seq, occurredAt, event } = record;
+    const home = this.#session(homeId);
+    if (home === null) return;
+    const value = customValue(event);
+    const isEnd = customName(event) === CUSTOM.taskCompleted;
+    const key = runKey(homeId, mention);
+    const task = newestRun(this.#state.tasks.get(homeId) ?? [], mention);
+    const isKnown = isEnd && (this.#hasEnded.get(key) ?? (task !== null && hasEnded(task)));
+    if (!isKnown) this.#append(home, seq, occurredAt, withInterlude(event, { reportedBy: session.id }));
+    if (!isEnd) return;
+    this.#hasEnded.set(key, true);
+    const description = task?.description ?? pickText(value, 'description');
+    const status = pickText(value, 'status');
+    const told = {
+      ...(isKnown ? value : {}),
+      ...aboutTask(mention),
+      session_id: homeId,
+      ...(description === null ? {} : { description }),
+      ...(status === null ? {} : { status }),
+    } satisfies TaskElsewhereValue;
+    this.#append(session, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.taskElsewhere, value: told });
+  }
+
+  /** A person has said what becomes of parked records: the agent has fewer. */
+  #settleParked(agentId: string, event: AgUiEvent): void {
+    const name = customName(event);
+    if (!this.#isServer || (name !== CUSTOM.parkedAssigned && name !== CUSTOM.parkedDiscarded)) return;
+    const agent = this.#agents.see(agentId);
+    agent.parkedCount = Math.max(0, agent.parkedCount - (pickNumber(customValue(event), 'count') ?? 0));
+  }
+
+  /** @param task parks the record: it is about this task, and nothing proves whose that is */
+  quarantine(
+    raw: RawRecord,
+    { code, message, agentId, sessionId }: Judgement & { taken: false },
+    task: TaskMention | null = null,
+  ): void {
     const { seq } = raw;
     const known = agentId ?? this.#producer.agentId;
     this.#producer.rejected += 1;
     this.rejected.push({ seq, code, message });
-    this.#quarantine.push({ position: this.#next(), seq, agentId: known, sessionId, code, message, record: raw });
-    if (known !== null) this.#agents.see(known).quarantinedCount += 1;
+    const parked = task === null ? null : { id: task.id, runId: task.runId };
+    this.#quarantine.push({
+      position: this.#next(),
+      seq,
+      agentId: known,
+      sessionId,
+      code,
+      message,
+      record: raw,
+      task: parked,
+    });
+    if (known !== null) {
+      const agent = this.#agents.see(known);
+      agent.quarantinedCount += 1;
+      if (parked !== null) agent.parkedCount += 1;
+    }
     const session = sessionId === null ? null : this.#session(sessionId);
     if (session !== null && session.agentId === known) {
       const at = timeSchema.catch(this.#receivedAt).parse(raw.occurredAt);
@@ -289,6 +398,10 @@ class BatchDraft {
 
   #remember(session: SessionBatch): SessionBatch {
     this.#sessions.set(session.id, session);
+    if (session.before === null) {
+      const fresh = this.#newSessions.get(session.agentId) ?? new Set();
+      this.#newSessions.set(session.agentId, fresh.add(session.id));
+    }
     return session;
   }
 
@@ -364,4 +477,51 @@ function isAtRest(session: SessionBatch): boolean {
   if (session.before === null) return false;
   const fold = foldOf(session);
   return fold.away === null && !isUnderWay(fold);
+}
+
+function whyParked(raw: RawRecord, { id, runId }: TaskMention, owner: TaskOwner): Judgement & { taken: false } {
+  const task = runId === null ? `task ${id}` : `run ${runId} of the task ${id}`;
+  if (owner.kind === 'several') {
+    const sessions = owner.sessionIds.slice(0, 5).join(', ');
+    const message = `The ${task} was started by several other sessions of the agent (${sessions}). Assign it to one, or discard it.`;
+    return rejection(raw, 'task_of_several_sessions', message);
+  }
+  const message = `No session of the agent is known to have started the ${task}. Assign it to one, or discard it.`;
+  return rejection(raw, 'task_of_no_session', message);
+}
+
+/** The owner of the task was told when the turn began that it is told of it. */
+function saidWhenItOpened(
+  { before }: SessionBatch,
+  turnId: string,
+  task: { id: string; runId: string | null },
+): boolean {
+  const open = before?.places.openTurn;
+  if (open?.id !== turnId) return false;
+  const { taskIds = [], taskRunIds, ofSessionIds } = open.trigger ?? {};
+  return taskIds.some(
+    (id, at) =>
+      id === task.id && ofSessionIds?.[at] != null && (task.runId === null || taskRunIds?.[at] === task.runId),
+  );
+}
+
+function aboutTask({ id, runId }: { id: string; runId: string | null }): { task_id: string; run_id?: string } {
+  return { task_id: id, ...(runId === null ? {} : { run_id: runId }) };
+}
+
+function runKey(sessionId: string, { id, runId }: TaskMention): string {
+  return JSON.stringify([sessionId, id, runId]);
+}
+
+function newestRun(tasks: readonly Task[], { id, runId }: TaskMention): Task | null {
+  const runs = tasks.filter((task) => task.id === id && (runId === null || task.runId === runId));
+  return runs.reduce<Task | null>(
+    (newest, task) => (newest !== null && Number(newest.position) > Number(task.position) ? newest : task),
+    null,
+  );
+}
+
+/** `lost` is a guess, which gives way to what is told. */
+function hasEnded({ status }: Task): boolean {
+  return status !== 'running' && status !== 'lost';
 }

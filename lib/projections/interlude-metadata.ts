@@ -21,6 +21,8 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
     ...(said.whole === true ? { whole: true } : {}),
     ...text('taskRunId', said),
     ...text('clientId', said),
+    ...text('reportedBy', said),
+    ...text('assignedBy', said),
     ...(said.delivery === 'queued' ? { delivery: 'queued' } : {}),
     ...senderOf(said.from),
   };
@@ -29,10 +31,17 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
 function triggerOf(said: unknown): TurnTrigger | null {
   if (!isObject(said)) return null;
   const kind = TRIGGER_KINDS.find((known) => known === said.kind) ?? 'unknown';
-  const taskIds = stringList(said.taskIds);
-  if (!Array.isArray(said.taskRunIds)) return { kind, taskIds };
-  const taskRunIds = said.taskRunIds.map((id) => (typeof id === 'string' ? id : null));
-  return { kind, taskIds, taskRunIds };
+  return {
+    kind,
+    taskIds: stringList(said.taskIds),
+    ...byIndex('taskRunIds', said),
+    ...byIndex('ofSessionIds', said),
+  };
+}
+
+function byIndex<Key extends 'taskRunIds' | 'ofSessionIds'>(key: Key, said: Record<string, unknown>) {
+  const ids = said[key];
+  return Array.isArray(ids) ? { [key]: ids.map((id) => (typeof id === 'string' ? id : null)) } : {};
 }
 
 function senderOf(said: unknown): Pick<InterludeMetadata, 'from'> {
@@ -44,7 +53,10 @@ function list<Key extends 'userMessageIds' | 'foldedTaskIds' | 'replyTo'>(key: K
   return Array.isArray(said[key]) ? { [key]: stringList(said[key]) } : {};
 }
 
-function text<Key extends 'taskRunId' | 'clientId'>(key: Key, said: Record<string, unknown>) {
+function text<Key extends 'taskRunId' | 'clientId' | 'reportedBy' | 'assignedBy'>(
+  key: Key,
+  said: Record<string, unknown>,
+) {
   return typeof said[key] === 'string' ? { [key]: said[key] } : {};
 }
 

@@ -1,4 +1,5 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { PARKING_CODES, type RejectionCode } from '@/lib/protocol/envelope';
 import type {
   Item,
   ItemKind,
@@ -197,7 +198,9 @@ function ended(call: ToolCallItem, entry: EventEntry, result: string): ToolCallI
   return { ...call, result, status: failed ? 'failed' : 'completed', endedAt: entry.occurredAt };
 }
 
-function notice(draft: Item[], entry: EventEntry, fields: Pick<NoticeItem, 'text' | 'tone' | 'code'>): void {
+type NoticeFields = Pick<NoticeItem, 'text' | 'tone' | 'code' | 'ofSessionId'>;
+
+function notice(draft: Item[], entry: EventEntry, fields: NoticeFields): void {
   const id = `notice:${entry.position}`;
   if (find(draft, 'notice', id) < 0) draft.push({ ...base(entry, id), kind: 'notice', ...fields, command: null });
 }
@@ -207,7 +210,8 @@ function taskItem(draft: Item[], entry: EventEntry, phase: 'started' | TaskEnd):
   if (id === null) return;
   if (draft.some((item) => item.kind === 'task' && item.position === entry.position)) return;
   const runId = pickText(customValue(entry.event), 'run_id', 'runId');
-  draft.push({ ...base(entry, id), kind: 'task', runId, phase });
+  const { reportedBy } = interludeOf(entry.event);
+  draft.push({ ...base(entry, id), kind: 'task', runId, phase, ...(reportedBy === undefined ? {} : { reportedBy }) });
 }
 
 const OUTCOMES = ['allowed', 'denied', 'answered', 'expired', 'cancelled'] as const;
@@ -270,9 +274,23 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   },
   [CUSTOM.quarantined]: (draft, entry) => {
     const value = customValue(entry.event);
-    const text = `A record could not be shown and is kept in quarantine: ${pickText(value, 'message') ?? 'no reason given'}`;
+    const how = isParked(pickText(value, 'code'))
+      ? 'A record is parked until somebody says whose it is'
+      : 'A record could not be shown and is kept in quarantine';
+    const text = `${how}: ${pickText(value, 'message') ?? 'no reason given'}`;
     notice(draft, entry, { text, tone: 'warning', code: 'quarantined' });
   },
+  [CUSTOM.taskElsewhere]: (draft, entry) => {
+    const value = customValue(entry.event);
+    const ofSessionId = pickText(value, 'session_id');
+    const id = pickText(value, 'task_id');
+    if (ofSessionId === null || id === null) return;
+    const end = normaliseTaskEnd(pickText(value, 'status')) ?? 'completed';
+    const text = `Tells of the task “${pickText(value, 'description') ?? id}” (${end}) of the session ${ofSessionId}. It stands there.`;
+    notice(draft, entry, { text, tone: 'info', code: 'task-elsewhere', ofSessionId });
+  },
+  [CUSTOM.parkedAssigned]: (draft, entry) => settled(draft, entry, 'parked-assigned'),
+  [CUSTOM.parkedDiscarded]: (draft, entry) => settled(draft, entry, 'parked-discarded'),
   [CUSTOM.messageDelivery]: foldDelivery,
   [CUSTOM.commandQueued]: foldCommand('queued'),
   [CUSTOM.commandDone]: foldCommand('done'),
@@ -310,6 +328,22 @@ function superseded(item: RequestItem, entry: EventEntry): RequestItem {
   if (item.outcome !== null) return { ...item, id };
   const message = 'The agent asked anew under the same id.';
   return { ...item, id, outcome: 'cancelled', message, resolvedAt: entry.occurredAt };
+}
+
+function isParked(code: string | null): boolean {
+  return PARKING_CODES.has(code as RejectionCode);
+}
+
+function settled(draft: Item[], entry: EventEntry, code: 'parked-assigned' | 'parked-discarded'): void {
+  const value = customValue(entry.event);
+  const [by, from, reason] = ['by', 'reported_by', 'reason'].map((field) => pickText(value, field));
+  const task = pickText(value, 'task_id') ?? 'a task';
+  const text =
+    code === 'parked-assigned'
+      ? `What the session ${from} told of the task “${task}” was assigned to this session by ${by}.`
+      : `What was told here of the task “${task}” was discarded by ${by}${reason ? `: ${reason}` : ''}.`;
+  const isElsewhere = code === 'parked-assigned' && from ? { ofSessionId: from } : {};
+  notice(draft, entry, { text, tone: 'info', code, ...isElsewhere });
 }
 
 function spanOf(ms: number): string {

@@ -82,6 +82,7 @@ class TaskLedger {
     const name = customName(entry.event);
     if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId);
     if (name === CUSTOM.sessionEnded) this.#giveUpRunning(entry.occurredAt);
+    if (name === CUSTOM.taskTold) this.#applyTold(entry);
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
     for (const { id, runId } of [...answeredTasks(entry.event), ...named(opened ?? undefined)]) {
@@ -97,6 +98,14 @@ class TaskLedger {
     }
   }
 
+  #applyTold({ event }: EventEntry): void {
+    const value = customValue(event);
+    const [id, sessionId, turnId] = ['task_id', 'session_id', 'turn_id'].map((field) => pickText(value, field));
+    const task = id ? this.#find(id, pickText(value, 'run_id')) : undefined;
+    if (task === undefined || task.toldElsewhere !== null || !sessionId || !turnId) return;
+    this.#put({ ...task, toldElsewhere: { sessionId, turnId } });
+  }
+
   #applyTaskEvent(name: string, entry: EventEntry, turnId: string | null): void {
     const id = taskEventId(entry.event);
     if (id === null) return;
@@ -107,7 +116,14 @@ class TaskLedger {
     // A task that ended and starts again under the same name is another run of it.
     const known = starts && found?.endedAt !== null && (runId === null || found?.runId !== runId) ? undefined : found;
     const task = known ?? this.#born(id, runId, entry, starts ? turnId : null);
-    this.#put(withEnd(withFields(task, value, starts ? turnId : null), name, value, entry.occurredAt));
+    const { reportedBy = null, assignedBy = null } = interludeOf(entry.event);
+    const ended = withEnd(withFields(task, value, starts ? turnId : null), name, value, entry.occurredAt);
+    const isItsEnd = ended.status !== task.status;
+    this.#put({
+      ...ended,
+      reportedBy: isItsEnd ? reportedBy : ended.reportedBy,
+      assignedBy: assignedBy ?? ended.assignedBy,
+    });
   }
 
   /** The run asked for, else the newest run that does not say which it is, else (asked for none) the newest. */
@@ -139,6 +155,9 @@ class TaskLedger {
       endedAt: null,
       startedInTurnId: turnId,
       answeredInTurnId: null,
+      reportedBy: null,
+      assignedBy: null,
+      toldElsewhere: null,
       position: entry.position,
     };
   }

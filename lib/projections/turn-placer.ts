@@ -78,9 +78,12 @@ export class TurnPlacer {
 
   /** What woke an agent that does not say: the task ends nobody has answered, where its run says it began by itself. */
   likelyTrigger(byItself: boolean): TurnTrigger {
-    const ended = byItself ? this.#places.endedTasks : [];
+    const ended = byItself ? this.#places.endedTasks.filter((task) => task.isToldElsewhere !== true) : [];
     if (ended.length === 0) return { kind: 'unknown', taskIds: [] };
-    return { kind: 'task', taskIds: ended.map((task) => task.id), taskRunIds: ended.map((task) => task.runId) };
+    const taskIds = ended.map((task) => task.id);
+    const taskRunIds = ended.map((task) => task.runId);
+    if (ended.every((task) => task.ofSessionId === undefined)) return { kind: 'task', taskIds, taskRunIds };
+    return { kind: 'task', taskIds, taskRunIds, ofSessionIds: ended.map((task) => task.ofSessionId ?? null) };
   }
 
   /** Moves what the event says this turn answers into it: task ends, and user messages named later. */
@@ -185,12 +188,18 @@ export class TurnPlacer {
     places.userMessages = places.userMessages.map((message) => (message === waiting ? arrived : message));
   }
 
-  /** A task's end stands where it happened until a turn answers it. */
-  endTask(placement: Placement, id: string, runId: string | null): void {
+  /** A task's end stands where it happened until a turn answers it; so does the word of another session's. */
+  endTask(
+    placement: Placement,
+    id: string,
+    runId: string | null,
+    about: Pick<Unanswered, 'ofSessionId' | 'isToldElsewhere'> = {},
+  ): void {
     const turnId = this.openTurnId ?? this.#standAlone(placement);
     placement.turnId = turnId;
     const places = this.#change();
-    places.endedTasks = remember(places.endedTasks, { id, runId, turnId, position: placement.entry.position });
+    const { position } = placement.entry;
+    places.endedTasks = remember(places.endedTasks, { id, runId, turnId, position, ...about });
   }
 
   openEntity(placement: Placement, kind: string, id: string, task: string | null): void {

@@ -221,7 +221,21 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
     const id = taskEventId(placement.entry.event);
     if (id === null) return;
     placement.entityId = id;
-    placer.endTask(placement, id, pickText(value, 'run_id', 'runId'));
+    const isToldElsewhere = interludeOf(placement.entry.event).reportedBy !== undefined;
+    placer.endTask(placement, id, pickText(value, 'run_id', 'runId'), isToldElsewhere ? { isToldElsewhere } : {});
+  },
+  [CUSTOM.taskElsewhere]: (placer, placement) => {
+    const value = customValue(placement.entry.event);
+    const id = pickText(value, 'task_id');
+    const ofSessionId = pickText(value, 'session_id');
+    if (id === null || ofSessionId === null) return;
+    placement.entityId = id;
+    placer.endTask(placement, id, pickText(value, 'run_id'), { ofSessionId });
+  },
+  [CUSTOM.taskTold]: (_placer, placement) => {
+    const id = pickText(customValue(placement.entry.event), 'task_id');
+    placement.entityId = id;
+    placement.turnId = id === null ? null : `task:${id}`;
   },
   [CUSTOM.requestOpened]: (placer, placement, task) => {
     const id = pickText(customValue(placement.entry.event), 'request_id', 'requestId');
@@ -255,5 +269,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.runnerBack]: shown,
   [CUSTOM.lost]: shown,
   [CUSTOM.quarantined]: shown,
+  [CUSTOM.parkedAssigned]: shown,
+  [CUSTOM.parkedDiscarded]: shown,
   [CUSTOM.notice]: shown,
 };

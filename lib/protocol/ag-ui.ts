@@ -38,6 +38,13 @@ export interface InterludeMetadata {
   from?: Sender;
   /** On a user message that the server queued for the agent. `message:delivery` says how it went on. */
   delivery?: 'queued';
+  /**
+   * On what is told of a task: the session whose runner told it, where that is not the task's own. Written by ingest,
+   * which puts it where it belongs.
+   */
+  reportedBy?: string;
+  /** Beside `reportedBy`: who said that it belongs here, where nothing proved it. */
+  assignedBy?: string;
   /** With `delivery`: the name its sender's browser gave it, by which that knows it again. */
   clientId?: string;
 }
@@ -48,6 +55,11 @@ export interface TurnTrigger {
   taskIds: string[];
   /** The runs of those tasks, index by index, where the agent names them. */
   taskRunIds?: (string | null)[];
+  /**
+   * Whose those tasks are, index by index, where some are another session's: null for the turn's own. The turn was told
+   * of such a task, and not woken by it. Written by ingest.
+   */
+  ofSessionIds?: (string | null)[];
 }
 
 /** The names of the CUSTOM events Interlude understands. Others are stored and ignored. */
@@ -66,6 +78,14 @@ export const CUSTOM = {
   lost: 'interlude:lost',
   /** A record ingest could not take as it was. `value` is `{ seq, code, message }`. Written by ingest. */
   quarantined: 'interlude:quarantined',
+  /** Here was told of the end of another session's task. `value` is TaskElsewhereValue. Written by ingest. */
+  taskElsewhere: 'interlude:task-elsewhere',
+  /** A turn of another session was told of the end of a task of this one. `value` is TaskToldValue. Written by ingest. */
+  taskTold: 'interlude:task-told',
+  /** A person said whose a parked task is. `value` is ParkedSettledValue. Written by the server. */
+  parkedAssigned: 'interlude:parked-assigned',
+  /** A person said that what was told of a parked task is of no use. `value` is ParkedSettledValue. */
+  parkedDiscarded: 'interlude:parked-discarded',
   /** Something worth a line in the transcript. `value` is `{ text, tone? }`. */
   notice: 'interlude:notice',
   /** How a message that was queued for the agent went on. `value` is MessageDeliveryValue. Written by the server. */
@@ -104,6 +124,37 @@ export interface TaskEventValue {
   last_tool_name?: string;
   started_at?: number;
   ended_at?: number;
+}
+
+/** `value` of `interlude:task-elsewhere`. */
+export interface TaskElsewhereValue {
+  task_id: string;
+  run_id?: string;
+  /** Whose it is: there the end stands. */
+  session_id: string;
+  description?: string;
+  status?: string;
+}
+
+/** `value` of `interlude:task-told`. */
+export interface TaskToldValue {
+  task_id: string;
+  run_id?: string;
+  /** Where the turn is. */
+  session_id: string;
+  turn_id: string;
+}
+
+/** `value` of `interlude:parked-assigned`, in the session it was assigned to, and of `interlude:parked-discarded`. */
+export interface ParkedSettledValue {
+  task_id: string;
+  run_id?: string;
+  /** How many records. */
+  count: number;
+  /** Which session's runner told of it. */
+  reported_by: string;
+  by: string;
+  reason?: string;
 }
 
 /** `value` of `request:opened`: the agent waits for a person. */

@@ -148,6 +148,12 @@ export const setLogLevelSchema = z.strictObject({
 /** `POST /sessions/:id/obligations/:messageId/waive`. The body may be empty. */
 export const waiveSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
 
+/** `POST /agents/:id/parked/:position/assign` */
+export const assignParkedSchema = z.strictObject({ sessionId: idSchema, clientId: clientId.optional() });
+
+/** `POST /agents/:id/parked/:position/discard`. The body may be empty. */
+export const discardParkedSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
+
 /** `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused. */
 export const ackSchema = z.strictObject({
   state: z.enum(['delivered', 'done', 'failed']),
@@ -176,6 +182,18 @@ export interface LogLevelAnswer extends CommandAnswer {
 export interface WaiveAnswer {
   messageId: string;
   state: 'waived';
+}
+
+/** 200 of `POST /agents/:id/parked/:position/assign` and `…/discard` */
+export interface ParkedAnswer {
+  taskId: string;
+  state: 'assigned' | 'discarded';
+  /** Where it was assigned to. */
+  sessionId: string | null;
+  /** How many records went: all that one session told of one run of the task. */
+  settled: number;
+  /** How many of those were too much for one request and are still parked. */
+  left: number;
 }
 
 export type MessageDelivery = 'queued' | 'delivered' | 'seen' | 'failed';

@@ -115,8 +115,13 @@ export type RejectionCode =
   | 'invalid_record'
   | 'record_too_large'
   | 'session_of_another_agent'
-  /** The event is about a task that another session of the agent started. */
-  | 'task_of_another_session';
+  /** The event is about a task that no session of the agent is known to have started, and the agent has several. */
+  | 'task_of_no_session'
+  /** The event is about a task that several other sessions of the agent started under the same name. */
+  | 'task_of_several_sessions';
+
+/** Records of these are parked: a person says to which session they belong, or discards them. */
+export const PARKING_CODES: ReadonlySet<RejectionCode> = new Set(['task_of_no_session', 'task_of_several_sessions']);
 
 /** The outbox id under which the server itself writes; nobody else may use it. */
 export const SERVER_PRODUCER_ID = 'interlude';

@@ -78,6 +78,8 @@ export interface TaskItem extends ItemBase {
   kind: 'task';
   runId: string | null;
   phase: 'started' | TaskEnd;
+  /** The session whose runner told of it, where that is another one. */
+  reportedBy?: string;
 }
 
 export interface RequestItem extends ItemBase {
@@ -114,8 +116,13 @@ export interface NoticeItem extends ItemBase {
   kind: 'notice';
   text: string;
   tone: 'info' | 'warning' | 'error';
-  /** `lost`, `quarantined`, `session-ended`, `command`, `waived`, `runner-away`, `runner-back`, or null. */
+  /**
+   * `lost`, `quarantined`, `session-ended`, `command`, `waived`, `runner-away`, `runner-back`, `task-elsewhere`,
+   * `parked-assigned`, `parked-discarded`, or null.
+   */
   code: string | null;
+  /** The session it speaks of, where that is another one. */
+  ofSessionId?: string;
   /** Where `code` is `command`: what was asked of the agent, and how it went. */
   command: {
     id: string;
@@ -150,6 +157,12 @@ export interface Task {
   endedAt: number | null;
   startedInTurnId: string | null;
   answeredInTurnId: string | null;
+  /** The session whose runner told how it ended, where that is another one. */
+  reportedBy: string | null;
+  /** Who said that it belongs to this session, where nothing proved it. */
+  assignedBy: string | null;
+  /** The turn of another session that was told of its end. */
+  toldElsewhere: { sessionId: string; turnId: string } | null;
   /** Where its first event stands: the order of tasks, and their identity within the session. */
   position: Position;
 }
@@ -219,6 +232,8 @@ export interface AgentSummary {
   sessionCount: number;
   lostCount: number;
   quarantinedCount: number;
+  /** How many records about tasks wait for somebody to say whose they are. */
+  parkedCount: number;
   /** How many replies the agent owes, over all its sessions. */
   owedCount: number;
   /** Failures around it (hooks that died) that nobody has looked at yet. */
@@ -322,6 +337,30 @@ export interface QuarantinedRecord {
   /** How long the record is as JSON, in bytes. */
   size: number;
   receivedAt: number;
+  /** Null where it can only be looked at. */
+  parked: ParkedState | null;
+}
+
+/** A record about a task of which nothing proves whose it is. */
+export interface ParkedState {
+  state: 'parked' | 'assigned' | 'discarded';
+  taskId: string;
+  taskRunId: string | null;
+  /** Null while it is parked. */
+  settledAt: number | null;
+  settledBy: string | null;
+  /** Why it was discarded. */
+  reason: string | null;
+  /** Where it was assigned to. */
+  assignedSessionId: string | null;
+}
+
+/** `GET /agents/:id/parked`: of one state, the oldest first. */
+export interface ParkedList {
+  position: Position;
+  /** There are newer ones: ask `after` the last. */
+  hasMore: boolean;
+  records: QuarantinedRecord[];
 }
 
 export interface TranscriptPage {
@@ -400,6 +439,8 @@ export interface AgentDetail {
   producers: ProducerSummary[];
   sessions: SessionSummary[];
   quarantine: QuarantinedRecord[];
+  /** What is parked, the oldest 50; `agent.parkedCount` tells how much there is. */
+  parked: QuarantinedRecord[];
   /** The newest 50. */
   insights: Insight[];
 }

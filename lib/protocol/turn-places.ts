@@ -23,6 +23,10 @@ export interface Unanswered {
   position: Position;
   /** Of a message: it waits for its agent, which has not seen it, so no run can mean it without naming it. */
   queued?: true;
+  /** Of a task's end: it is another session's task, of which only was told here. */
+  ofSessionId?: string;
+  /** Of a task's end: another session's agent was told of it, which woke nobody here. */
+  isToldElsewhere?: true;
 }
 
 /** What the projection remembers between two events. JSON, and bounded by what is open, not by what has happened. */

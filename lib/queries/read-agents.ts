@@ -1,19 +1,28 @@
-import type { Row } from '@libsql/client';
+import type { InStatement, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
 import { positionFromNumber } from '@/lib/protocol/position';
-import type { AgentDetail, AgentList, Insight, QuarantinedRecord } from '@/lib/protocol/read-models';
+import type {
+  AgentDetail,
+  AgentList,
+  Insight,
+  ParkedList,
+  ParkedState,
+  QuarantinedRecord,
+} from '@/lib/protocol/read-models';
 import { COUNTER, counterOf } from './counter';
 
 /** Of an agent's quarantine the newest records are shown; `quarantinedCount` tells how many there are. */
 const QUARANTINE_SHOWN = 50;
+const PARKED_SHOWN = 50;
 const INSIGHTS_SHOWN = 50;
 /** Quarantined records are as large as a request may be: up to this many bytes they are shown whole, else begun. */
 const RECORD_SHOWN_BYTES = 2_048;
 
 /** Cut by the database, so that no megabytes are read to show a line. What would be unreadable is escaped in JSON. */
 const QUARANTINE_COLUMNS = `position, producer_id, epoch, seq, agent_id, session_id, code, message, received_at,
+  parked, task_id, task_run_id, settled_at, settled_by, settled_reason, settled_session_id,
   octet_length(record) AS size,
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
@@ -34,7 +43,7 @@ export async function readAgents(database: Database): Promise<AgentList> {
  */
 export async function readAgent(database: Database, agentId: string): Promise<AgentDetail | null> {
   const args = [columnText(agentId)];
-  const [counter, agents, producers, sessions, quarantine, insights] = await database.reader.batch(
+  const [counter, agents, producers, sessions, quarantine, insights, parked] = await database.reader.batch(
     [
       COUNTER,
       { sql: 'SELECT id, last_seen_at, body, updated_position FROM agents WHERE id = ?', args },
@@ -53,6 +62,7 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
         sql: `SELECT * FROM insights WHERE agent_id = ? ORDER BY position DESC LIMIT ${INSIGHTS_SHOWN}`,
         args,
       },
+      selectParked(agentId, 'parked', 0, PARKED_SHOWN),
     ],
     'read',
   );
@@ -64,7 +74,38 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
     producers: (producers?.rows ?? []).map(producerFromRow),
     sessions: (sessions?.rows ?? []).map(sessionFromRow),
     quarantine: (quarantine?.rows ?? []).map(quarantinedFromRow),
+    parked: (parked?.rows ?? []).map(quarantinedFromRow),
     insights: (insights?.rows ?? []).map(insightFromRow),
+  };
+}
+
+/**
+ * An agent's records about tasks whose session nothing proves, of one state, the oldest first.
+ * @param after the position of the last one before the page
+ */
+export async function readParked(
+  database: Database,
+  agentId: string,
+  page: { state: ParkedState['state']; after: number; limit: number },
+): Promise<ParkedList> {
+  const { state, after, limit } = page;
+  const [counter, records] = await database.reader.batch(
+    [COUNTER, selectParked(agentId, state, after, limit + 1)],
+    'read',
+  );
+  const rows = records?.rows ?? [];
+  return {
+    position: counterOf(counter),
+    hasMore: rows.length > limit,
+    records: rows.slice(0, limit).map(quarantinedFromRow),
+  };
+}
+
+function selectParked(agentId: string, state: ParkedState['state'], after: number, limit: number): InStatement {
+  return {
+    sql: `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
+      WHERE agent_id = ? AND parked = ? AND position > ? ORDER BY position LIMIT ?`,
+    args: [columnText(agentId), state, after, limit],
   };
 }
 
@@ -95,5 +136,19 @@ function quarantinedFromRow(row: Row): QuarantinedRecord {
     excerpt: row.excerpt === null ? null : String(row.excerpt),
     size: Number(row.size),
     receivedAt: Number(row.received_at),
+    parked: row.parked === null ? null : parkedFromRow(row),
+  };
+}
+
+function parkedFromRow(row: Row): ParkedState {
+  const text = (value: unknown) => (value === null ? null : String(value));
+  return {
+    state: String(row.parked) as ParkedState['state'],
+    taskId: String(row.task_id),
+    taskRunId: text(row.task_run_id),
+    settledAt: row.settled_at === null ? null : Number(row.settled_at),
+    settledBy: text(row.settled_by),
+    reason: text(row.settled_reason),
+    assignedSessionId: text(row.settled_session_id),
   };
 }

@@ -4,8 +4,8 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { downloadLog } from './download-log';
 import { logFilterOf, logRequestOf } from './log-query';
-import { invalid, limitOf, onlyKnown, timeOf } from './query-arguments';
-import { readAgent, readAgents } from './read-agents';
+import { invalid, limitOf, onlyKnown, positionOf, timeOf } from './query-arguments';
+import { readAgent, readAgents, readParked } from './read-agents';
 import { readLogComponents } from './read-log-components';
 import { readLogLevel } from './read-log-level';
 import { readLogLines } from './read-log-lines';
@@ -86,6 +86,20 @@ export async function getAgent(request: Request, server: ServerContext, ids: Ids
   return inTurn(request, server, async () =>
     answer((await readAgent(server.database, agentId)) ?? missing('agent', agentId)),
   );
+}
+
+const PARKED_STATES = ['parked', 'assigned', 'discarded'] as const;
+
+/** `?state=parked|assigned|discarded&after=<position>&limit=1..200` */
+export async function getParked(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+  await authenticate(request, server);
+  const query = new URL(request.url).searchParams;
+  onlyKnown(query, ['state', 'after', 'limit']);
+  const said = query.get('state') ?? 'parked';
+  const state = PARKED_STATES.find((known) => known === said);
+  if (state === undefined) throw invalid('state', said, PARKED_STATES.join(', '));
+  const page = { state, after: positionOf(query, 'after') ?? 0, limit: limitOf(query, 50, 200) };
+  return answer(await readParked(server.database, ids.agentId ?? '', page));
 }
 
 /** What its runner last said it writes, and what is asked of it. `PUT` asks for another one. */

@@ -141,34 +141,6 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect([await idsOwed(), await counts()]).toEqual([[], [0, 0]]);
     });
 
-    test('parks a task’s end that is reported to another session, where operators see it', async () => {
-      const other = `${id}-other`;
-      await send(custom('task:started', { task_id: 't1' }));
-      const { rejected } = await sendTo(other, custom('task:completed', { task_id: 't1' }), custom('marker', {}));
-      expect(rejected).toMatchObject([{ code: 'task_of_another_session' }]);
-      expect((await read(`/sessions/${id}/tasks`)).tasks).toMatchObject([{ id: 't1', status: 'running' }]);
-      expect((await read(`/sessions/${other}/tasks`)).tasks).toEqual([]);
-      expect((await read(`/sessions/${other}`)).session.quarantinedCount).toBe(0);
-      expect((await read(`/agents/${id}`)).quarantine).toMatchObject([
-        { code: 'task_of_another_session', record: { event: { value: { task_id: 't1' } } } },
-      ]);
-      // its own session says what becomes of it
-      await send(custom('task:completed', { task_id: 't1' }));
-      expect((await read(`/sessions/${id}/tasks`)).tasks).toMatchObject([{ status: 'completed' }]);
-    });
-
-    test('lets two sessions of an agent have tasks of one name, where each started its own', async () => {
-      const other = `${id}-other`;
-      await send(custom('task:started', { task_id: 't1' }));
-      const { rejected } = await sendTo(
-        other,
-        custom('task:started', { task_id: 't1' }),
-        custom('task:completed', { task_id: 't1' }),
-      );
-      expect(rejected).toEqual([]);
-      expect((await read(`/sessions/${id}/tasks`)).tasks).toMatchObject([{ status: 'running' }]);
-    });
-
     test('parks what an outbox says into the session of another agent, whoever else it writes for', async () => {
       await send(custom('marker', {}));
       const own = { agentId: `${id}-b`, sessionId: `${id}-new`, event: custom('marker', {}) };

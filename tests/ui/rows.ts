@@ -50,6 +50,9 @@ export function aTask(fields: Partial<Task> = {}): Task {
     endedAt: null,
     startedInTurnId: 'r1',
     answeredInTurnId: null,
+    reportedBy: null,
+    assignedBy: null,
+    toldElsewhere: null,
     position: '10',
     ...fields,
   };

@@ -1,0 +1,213 @@
+import { columnText } from '@/db/column-text';
+import type { WriteTransaction } from '@/db/write-queue';
+import { authenticate } from '@/lib/access/authenticate';
+import type { ServerContext } from '@/lib/access/server-context';
+import { appendServerEvents, type ServerEvent } from '@/lib/ingest/append-server-events';
+import { withInterlude } from '@/lib/ingest/task-owners';
+import { type AgUiEvent, CUSTOM, type ParkedSettledValue } from '@/lib/protocol/ag-ui';
+import { assignParkedSchema, discardParkedSchema, OPERATOR, type ParkedAnswer } from '@/lib/protocol/commands';
+import { AppError } from '@/lib/protocol/errors';
+import { isPosition, positionToNumber } from '@/lib/protocol/position';
+import { readInput } from './read-input';
+
+/**
+ * What people do with records about a task of which nothing proves whose it is: they say to which session it belongs, or
+ * that it is of no use. All that one session told of one run of it goes together, in the order it came.
+ *
+ * Ordering: assigned records are taken as new ones are, by the same judging, planning and appending.
+ * Failure: the records, what the transcript says of it and the counts change in one transaction or not at all.
+ */
+
+/** At most so much goes in one request; what is left stays parked, and the answer says how much. */
+const MAX_SETTLED = 500;
+const MAX_SETTLED_BYTES = 8 * 1024 * 1024;
+
+interface Parked {
+  position: number;
+  agentId: string;
+  /** Whose runner told of it. */
+  sessionId: string;
+  taskId: string;
+  runId: string | null;
+}
+
+interface Settlement {
+  state: 'assigned' | 'discarded';
+  /** Where it is assigned to. */
+  sessionId: string | null;
+  reason: string | null;
+  clientId: string | null;
+}
+
+/**
+ * `POST /agents/:id/parked/:position/assign`
+ *
+ * @returns 200 with a ParkedAnswer once it is on disk; the same `clientId` again is answered the same
+ * @throws AppError `invalid_argument`, `not_found`, `conflict` with the reason `parked_settled` or `session_of_another_agent`
+ */
+export async function postAssign(request: Request, server: ServerContext, ids: Record<string, string>) {
+  await authenticate(request, server);
+  const { sessionId, clientId = null } = await readInput(request, assignParkedSchema);
+  return await settle(server, ids, { state: 'assigned', sessionId, reason: null, clientId });
+}
+
+/** `POST /agents/:id/parked/:position/discard`: it stays in the list of what was discarded. @see postAssign */
+export async function postDiscard(request: Request, server: ServerContext, ids: Record<string, string>) {
+  await authenticate(request, server);
+  const { reason, clientId = null } = await readInput(request, discardParkedSchema);
+  return await settle(server, ids, { state: 'discarded', sessionId: null, reason: reason?.trim() || null, clientId });
+}
+
+async function settle(server: ServerContext, ids: Record<string, string>, how: Settlement): Promise<Response> {
+  const { agentId = '', position = '' } = ids;
+  const now = server.now();
+  const answer = await server.database.writes.run(async (transaction): Promise<ParkedAnswer> => {
+    const found = await findParked(transaction, agentId, position);
+    const about = { taskId: found.taskId, state: how.state, sessionId: how.sessionId };
+    const wasSettled = settledBefore(found, how);
+    if (wasSettled) return { ...about, ...(await countOf(transaction, found, how)) };
+    if (how.sessionId !== null) await requireSessionOf(transaction, found.agentId, how.sessionId);
+    const records = await readRecords(transaction, found);
+    await appendServerEvents(transaction, now, eventsOf(found, how, records));
+    await transaction.execute({
+      sql: `UPDATE quarantine SET parked = ?, settled_at = ?, settled_by = ?, settled_reason = ?, settled_session_id = ?,
+              settled_client_id = ?
+            WHERE position IN (SELECT value FROM json_each(?))`,
+      args: [
+        how.state,
+        now,
+        OPERATOR.id,
+        how.reason === null ? null : columnText(how.reason),
+        how.sessionId === null ? null : columnText(how.sessionId),
+        how.clientId === null ? null : columnText(how.clientId),
+        JSON.stringify(records.map((record) => record.position)),
+      ],
+    });
+    return { ...about, ...(await countOf(transaction, found, how)), settled: records.length };
+  });
+  return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
+}
+
+type Found = Parked & Pick<Settlement, 'clientId'> & { settled: Settlement['state'] | null; settledIn: string | null };
+
+async function findParked(transaction: WriteTransaction, agentId: string, position: string): Promise<Found> {
+  const { rows } = isPosition(position)
+    ? await transaction.execute({
+        sql: `SELECT position, agent_id, session_id, parked, task_id, task_run_id, settled_session_id, settled_client_id
+              FROM quarantine WHERE position = ? AND agent_id = ? AND parked IS NOT NULL`,
+        args: [positionToNumber(position), columnText(agentId)],
+      })
+    : { rows: [] };
+  const row = rows[0];
+  if (row === undefined) {
+    const message = `Nothing is parked at ${JSON.stringify(position)} of the agent ${JSON.stringify(agentId)}. GET /api/v1/agents/:id/parked lists what is.`;
+    throw new AppError('not_found', message);
+  }
+  return {
+    position: Number(row.position),
+    agentId: String(row.agent_id),
+    sessionId: String(row.session_id),
+    taskId: String(row.task_id),
+    runId: row.task_run_id === null ? null : String(row.task_run_id),
+    settled: row.parked === 'parked' ? null : (String(row.parked) as Settlement['state']),
+    settledIn: row.settled_session_id === null ? null : String(row.settled_session_id),
+    clientId: row.settled_client_id === null ? null : String(row.settled_client_id),
+  };
+}
+
+/** @returns whether this very request was done before @throws AppError where another one was */
+function settledBefore(found: Found, how: Settlement): boolean {
+  if (found.settled === null) return false;
+  const isRepeat =
+    how.clientId !== null &&
+    found.clientId === columnText(how.clientId) &&
+    found.settled === how.state &&
+    found.settledIn === how.sessionId;
+  if (isRepeat) return true;
+  const what = found.settled === 'assigned' ? `assigned to the session ${found.settledIn}` : 'discarded';
+  throw new AppError('conflict', `The record was ${what} before: nothing is left to decide.`, {
+    details: { reason: 'parked_settled', state: found.settled },
+  });
+}
+
+async function requireSessionOf(transaction: WriteTransaction, agentId: string, sessionId: string): Promise<void> {
+  const { rows } = await transaction.execute({
+    sql: 'SELECT agent_id FROM sessions WHERE id = ?',
+    args: [columnText(sessionId)],
+  });
+  const owner = rows[0]?.agent_id;
+  if (owner === undefined) {
+    throw new AppError(
+      'not_found',
+      `There is no session ${JSON.stringify(sessionId)}. GET /api/v1/agents/:id lists them.`,
+    );
+  }
+  if (owner === agentId) return;
+  throw new AppError('conflict', `The session belongs to the agent ${owner}. Choose one of the agent ${agentId}.`, {
+    details: { reason: 'session_of_another_agent' },
+  });
+}
+
+/** What the same session told of the same run and is parked too, the oldest first; the one that was meant in any case. */
+async function readRecords(
+  transaction: WriteTransaction,
+  found: Parked,
+): Promise<{ position: number; record: { occurredAt: number; event: AgUiEvent } }[]> {
+  const { rows: sizes } = await transaction.execute({
+    sql: `SELECT position, octet_length(record) AS size FROM quarantine
+          WHERE agent_id = ? AND parked = 'parked' AND session_id = ? AND task_id = ? AND task_run_id IS ?
+          ORDER BY position LIMIT ?`,
+    args: [found.agentId, found.sessionId, found.taskId, found.runId, MAX_SETTLED],
+  });
+  const chosen = new Set([found.position]);
+  let bytes = 0;
+  for (const { position, size } of sizes) {
+    bytes += Number(size);
+    if (bytes <= MAX_SETTLED_BYTES) chosen.add(Number(position));
+  }
+  const { rows } = await transaction.execute({
+    sql: 'SELECT position, record FROM quarantine WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position',
+    args: [JSON.stringify([...chosen])],
+  });
+  return rows.map((row) => ({ position: Number(row.position), record: JSON.parse(String(row.record)) }));
+}
+
+function eventsOf(
+  { agentId, sessionId: from, taskId, runId }: Parked,
+  { sessionId, reason }: Pick<Settlement, 'sessionId' | 'reason'>,
+  records: readonly { record: { occurredAt: number; event: AgUiEvent } }[],
+): ServerEvent[] {
+  const value: ParkedSettledValue = {
+    task_id: taskId,
+    ...(runId === null ? {} : { run_id: runId }),
+    count: records.length,
+    reported_by: from,
+    by: OPERATOR.id,
+    ...(reason === null ? {} : { reason }),
+  };
+  if (sessionId === null) {
+    return [{ agentId, sessionId: from, event: { type: 'CUSTOM', name: CUSTOM.parkedDiscarded, value } }];
+  }
+  const note = { agentId, sessionId, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value } };
+  const reported = sessionId === from ? {} : { reportedBy: from };
+  const told = records.map(({ record: { occurredAt, event } }) => ({
+    agentId,
+    sessionId,
+    occurredAt,
+    event: withInterlude(event, { ...reported, assignedBy: OPERATOR.id }),
+  }));
+  return [note, ...told];
+}
+
+async function countOf(
+  transaction: WriteTransaction,
+  { agentId, sessionId, taskId, runId }: Parked,
+  { clientId }: Settlement,
+): Promise<{ settled: number; left: number }> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT count(*) FILTER (WHERE parked = 'parked') AS left, count(*) FILTER (WHERE settled_client_id = ?) AS settled
+          FROM quarantine WHERE agent_id = ? AND parked IS NOT NULL AND session_id = ? AND task_id = ? AND task_run_id IS ?`,
+    args: [clientId === null ? null : columnText(clientId), agentId, sessionId, taskId, runId],
+  });
+  return { settled: Number(rows[0]?.settled ?? 0), left: Number(rows[0]?.left ?? 0) };
+}

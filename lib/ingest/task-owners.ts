@@ -1,0 +1,121 @@
+import { columnText } from '@/db/column-text';
+import { customName, customValue, pickText, subagentTaskId, taskEventId } from '@/lib/projections/event-fields';
+import { interludeOf } from '@/lib/projections/interlude-metadata';
+import { type AgUiEvent, CUSTOM, type InterludeMetadata } from '@/lib/protocol/ag-ui';
+
+/** A session that is known to have started a task, and which run of it. */
+export interface TaskHome {
+  agentId: string;
+  taskId: string;
+  runId: string | null;
+  sessionId: string;
+}
+
+/** What an event has to do with a task. */
+export interface TaskMention {
+  id: string;
+  runId: string | null;
+  /** `speaks`: a subagent says something, which need not be a task that was told of. */
+  how: 'starts' | 'tells' | 'speaks';
+}
+
+/** `own`: the session's that speaks of it, or another one's. `nobody`, `several`: nothing proves whose it is. */
+export type TaskOwner =
+  | { kind: 'own' }
+  | { kind: 'other'; sessionId: string }
+  | { kind: 'nobody' }
+  | { kind: 'several'; sessionIds: string[] };
+
+export function taskMention(event: AgUiEvent): TaskMention | null {
+  const id = taskEventId(event);
+  if (id !== null) {
+    const runId = pickText(customValue(event), 'run_id', 'runId');
+    return { id, runId, how: customName(event) === CUSTOM.taskStarted ? 'starts' : 'tells' };
+  }
+  const speaker = subagentTaskId(event);
+  // What a subagent asks is answered where it asks: only there its runner waits for the answer.
+  if (speaker === null || event.type === 'CUSTOM') return null;
+  return { id: speaker, runId: interludeOf(event).taskRunId ?? null, how: 'speaks' };
+}
+
+/**
+ * Whose a task is: the session's that started it, by whomever its events are reported. Nothing is guessed: the session
+ * that speaks of a task it has started means its own; else the run decides, where it is named; else the only session
+ * that knows the task by its id.
+ */
+export class TaskOwners {
+  /** By agent and task: each session that started it, with the runs it started. */
+  readonly #homes = new Map<string, Map<string, Set<string | null>>>();
+
+  constructor(homes: Iterable<TaskHome>) {
+    for (const home of homes) this.started(home);
+  }
+
+  started({ agentId, taskId, runId, sessionId }: TaskHome): void {
+    const sessions = this.#sessions(agentId, taskId) ?? new Map<string, Set<string | null>>();
+    this.#homes.set(keyOf(agentId, taskId), sessions);
+    const runs = sessions.get(sessionId);
+    const run = runId === null ? null : columnText(runId);
+    if (runs === undefined) sessions.set(sessionId, new Set([run]));
+    else runs.add(run);
+  }
+
+  of(agentId: string, sessionId: string, { id, runId }: { id: string; runId: string | null }): TaskOwner {
+    const sessions = this.#sessions(agentId, id);
+    if (sessions === undefined) return { kind: 'nobody' };
+    const run = runId === null ? null : columnText(runId);
+    const having = (wanted: string | null) =>
+      [...sessions].flatMap(([session, runs]) => (runs.has(wanted) ? [session] : []));
+    const exact = run === null ? [] : having(run);
+    // A run nobody named may be of a start that named none. Asked for no run, every start may be meant.
+    const may = exact.length > 0 ? exact : run === null ? [...sessions.keys()] : having(null);
+    // Also of its own task a run that nobody has told the start of.
+    if (may.includes(sessionId) || (exact.length === 0 && sessions.has(sessionId))) return { kind: 'own' };
+    const [only] = may;
+    if (only === undefined) return { kind: 'nobody' };
+    return may.length === 1 ? { kind: 'other', sessionId: only } : { kind: 'several', sessionIds: may };
+  }
+
+  #sessions(agentId: string, taskId: string): Map<string, Set<string | null>> | undefined {
+    return this.#homes.get(keyOf(agentId, taskId));
+  }
+}
+
+/** Ids meet here as they were sent and as the database holds them. */
+function keyOf(agentId: string, taskId: string): string {
+  return JSON.stringify([columnText(agentId), columnText(taskId)]);
+}
+
+/** Every task an event speaks of: who knows it must be read before the event is taken. */
+export function tasksSpokenOf(event: AgUiEvent): { id: string; runId: string | null }[] {
+  const mention = taskMention(event);
+  return [...(mention === null ? [] : [mention]), ...tasksTold(event)];
+}
+
+/** The tasks a run says it was told of, by its trigger or while it ran. */
+export function tasksTold(event: AgUiEvent): { id: string; runId: string | null }[] {
+  const { trigger, foldedTaskIds = [] } = interludeOf(event);
+  const woke = trigger?.taskIds.map((id, at) => ({ id, runId: trigger.taskRunIds?.[at] ?? null })) ?? [];
+  return [...woke, ...foldedTaskIds.map((id) => ({ id, runId: null }))];
+}
+
+/** The event with `trigger.ofSessionIds` as they are known here, whatever its sender said of them. */
+export function withOwners(event: AgUiEvent, ownerOf: (task: { id: string; runId: string | null }) => TaskOwner) {
+  const { trigger } = interludeOf(event);
+  if (trigger === undefined) return event;
+  const { ofSessionIds: said, ...known } = trigger;
+  const ofSessionIds = known.taskIds.map((id, at) => {
+    const owner = ownerOf({ id, runId: known.taskRunIds?.[at] ?? null });
+    return owner.kind === 'other' ? owner.sessionId : null;
+  });
+  const isForeign = ofSessionIds.some((id) => id !== null);
+  if (!isForeign && said === undefined) return event;
+  return withInterlude(event, { trigger: { ...known, ...(isForeign ? { ofSessionIds } : {}) } });
+}
+
+/** @param more put beside, or in the place of, what the event says under `metadata.interlude` */
+export function withInterlude(event: AgUiEvent, more: InterludeMetadata): AgUiEvent {
+  const said: unknown = event.metadata?.interlude;
+  const before = typeof said === 'object' && said !== null && !Array.isArray(said) ? said : {};
+  return { ...event, metadata: { ...event.metadata, interlude: { ...before, ...more } } };
+}

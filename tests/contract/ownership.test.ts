@@ -1,0 +1,4 @@
+import { inProcessServer } from '../support/server-target';
+import { describeOwnershipContract } from './ownership-contract';
+
+describeOwnershipContract('in this process', inProcessServer);
