@@ -2,9 +2,10 @@
  * `npm start`: from a fresh checkout to a running dashboard. Plain JavaScript without a package, because it runs before
  * there are any.
  *
- * Ordering: what can be refused at once (options, Node, token, port) is looked at before what takes minutes.
+ * Ordering: what can be refused at once (options, Node, data folder, token, port) is looked at before what takes minutes.
  */
 
+import { checkDataFolder } from '../runner/data-folder.mjs';
 import { buildWhatIsOld } from './build.mjs';
 import { startDemoFleet } from './demo-fleet.mjs';
 import { installWhatIsMissing } from './install.mjs';
@@ -31,6 +32,7 @@ async function start() {
   whenOrphaned(() => leave());
   const { host, dataDir } = options;
   const port = await freePort(host, options.port);
+  checkDataFolder(dataDir);
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
   await installWhatIsMissing();

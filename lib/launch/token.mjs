@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
 import { LaunchError } from './say.mjs';
 
 const SHORTEST = 16;
@@ -27,9 +28,9 @@ export function readOrMakeToken(dataDir, env) {
     }
   }
   try {
-    return long(readFileSync(file, 'utf8').trim(), file);
+    return long(readPrivate(file).trim(), file);
   } catch (error) {
-    if (error instanceof LaunchError) throw error;
+    if (error instanceof LaunchError || error instanceof DataFolderError) throw error;
     throw new LaunchError(`the token ${file} can't be read (${error.code}); delete it to get a new one`);
   }
 }

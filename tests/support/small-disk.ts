@@ -14,7 +14,7 @@ export interface SmallDisk {
 /** @throws Error where this user may not mount; ask `canMount` before */
 export function smallDisk(options: string): SmallDisk {
   const folder = mkdtempSync(join(tmpdir(), 'interlude-disk-'));
-  mount(['-t', 'tmpfs', '-o', options, 'tmpfs', folder]);
+  mount(['-t', 'tmpfs', '-o', `mode=700,${options}`, 'tmpfs', folder]);
   onTestFinished(() => {
     execFileSync('umount', ['--lazy', folder]);
     rmSync(folder, { recursive: true, force: true });

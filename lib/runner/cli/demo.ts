@@ -10,7 +10,7 @@ import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { readRecording } from '@/lib/runner/replay/recording';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { interruptSignal } from './interrupt';
-import { dataDir, serverEndpoint } from './local-server';
+import { openDataDir, serverEndpoint } from './local-server';
 
 export const DEMO_HELP = `Usage: interlude demo [options]
 
@@ -28,6 +28,7 @@ const recordingsDir = fileURLToPath(new URL('../../../tests/fixtures/recordings/
 
 export async function demo(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { speed, ...server } = readOptions(argv);
+  const home = openDataDir(env);
   const { signal, release } = interruptSignal();
   const stop = new AbortController();
   // Started by `npm start -- --demo`: no demo without its dashboard.
@@ -47,8 +48,8 @@ export async function demo(argv: string[], env: Record<string, string | undefine
         ),
       })),
     );
-    const outboxDir = join(dataDir(env), 'outboxes');
-    const logDir = join(dataDir(env), 'logs');
+    const outboxDir = join(home, 'outboxes');
+    const logDir = join(home, 'logs');
     const rota = new Rota(agents.length, LEAST_AT_WORK);
     const playing = agents.map(async (one) => {
       try {

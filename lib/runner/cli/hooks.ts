@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { hookCommand, SettingsError } from '@/lib/runner/hooks/hook-entries';
 import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { dataDir } from './local-server';
+import { openDataDir } from './local-server';
 
 export const HOOKS_HELP = `Usage: interlude hooks install|uninstall [--settings FILE]
 
@@ -25,7 +25,8 @@ const script = fileURLToPath(new URL('../hooks/hook.sh', import.meta.url));
 
 export async function hooks(argv: string[], env: Environment): Promise<ExitCode> {
   const { action, settings } = readOptions(argv, env);
-  const command = (event: string) => hookCommand(script, event, dataDir(env));
+  const home = openDataDir(env);
+  const command = (event: string) => hookCommand(script, event, home);
   try {
     const change = action === 'install' ? installHooks : uninstallHooks;
     const outcome = await change(settings, command);

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { checkDataFolder, DataFolderError, readPrivate } from '@/lib/runner/data-folder.mjs';
 import type { Endpoint } from '@/lib/runner/outbox/send';
 
 /**
@@ -19,6 +20,16 @@ const packageRoot = fileURLToPath(new URL('../../..', import.meta.url));
 
 export function dataDir(env: Environment): string {
   return fromInterlude(env.INTERLUDE_DATA_DIR || '.interlude');
+}
+
+/**
+ * The data folder of a command that is about to use it.
+ * @throws DataFolderError where others could have put something there
+ */
+export function openDataDir(env: Environment): string {
+  const folder = dataDir(env);
+  checkDataFolder(folder);
+  return folder;
 }
 
 /**
@@ -69,6 +80,10 @@ async function localUrl(env: Environment): Promise<string> {
 async function localToken(url: string, env: Environment): Promise<string | undefined> {
   const { hostname } = new URL(url);
   if (hostname !== 'localhost' && hostname !== '[::1]' && !/^127\./.test(hostname)) return undefined;
-  const token = await readFile(join(dataDir(env), 'token'), 'utf8').catch(() => '');
-  return token.trim() || undefined;
+  try {
+    return readPrivate(join(dataDir(env), 'token')).trim() || undefined;
+  } catch (error) {
+    if (error instanceof DataFolderError) throw error;
+    return undefined;
+  }
 }

@@ -3,7 +3,7 @@ import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { decide, type OutboxReport, outboxFiles, poisonedIn, readOutbox } from '@/lib/runner/outbox/operations';
 import type { PoisonedRow } from '@/lib/runner/outbox/store';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { dataDir } from './local-server';
+import { openDataDir } from './local-server';
 
 export const OUTBOX_HELP = `Usage: interlude outbox status|list|redrive|discard [options]
 
@@ -26,7 +26,7 @@ type Action = 'status' | 'list' | 'redrive' | 'discard';
 
 export async function outbox(argv: string[], env: Environment): Promise<ExitCode> {
   const { action, only, ids, all, json } = readOptions(argv);
-  const files = await chosen(join(dataDir(env), 'outboxes'), only);
+  const files = await chosen(join(openDataDir(env), 'outboxes'), only);
   if (action === 'status') return await status(files, json);
   if (action === 'list') return await list(files, all, json);
   if (ids.length === 0 && !all) throw usageError('say which: --id N, or --all', 'outbox');

@@ -15,7 +15,7 @@ import { openReplayOutbox, type ReplayOutbox, replayCursor } from '@/lib/runner/
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
 import { interruptSignal } from './interrupt';
-import { dataDir, serverEndpoint, serverKey } from './local-server';
+import { openDataDir, serverEndpoint, serverKey } from './local-server';
 import { replayFailure } from './replay-end';
 import { ReplayProgress } from './replay-progress';
 
@@ -43,6 +43,7 @@ type Environment = Record<string, string | undefined>;
 
 export async function replay(argv: string[], env: Environment): Promise<ExitCode> {
   const options = readOptions(argv, env);
+  const home = openDataDir(env);
   const recording = await readRecording(options.file).catch((error: Error) => {
     throw new CliError(EXIT.failed, error.message);
   });
@@ -57,7 +58,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
     agentId,
     sessionId: options.session,
     serverKey: serverKey(options, env),
-    outboxDir: join(dataDir(env), 'outboxes'),
+    outboxDir: join(home, 'outboxes'),
   };
   const rejected: IngestAnswer['rejected'] = [];
   let opened: ReplayOutbox;
@@ -86,7 +87,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
     throw error;
   }
   const { outbox, sessionId, line, forget } = opened;
-  const dir = join(dataDir(env), 'logs');
+  const dir = join(home, 'logs');
   let logLines = 0;
   const counting: Pick<Outbox, 'enqueue'> = {
     enqueue: (records) => {

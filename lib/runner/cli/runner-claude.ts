@@ -26,7 +26,7 @@ import { withDeadline } from '@/lib/runner/with-deadline';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
-import { dataDir, fromInterlude, serverEndpoint, serverKey } from './local-server';
+import { fromInterlude, openDataDir, serverEndpoint, serverKey } from './local-server';
 import { shellWord } from './shell-word';
 
 export const RUNNER_CLAUDE_HELP = `Usage: interlude runner claude [options]
@@ -63,7 +63,7 @@ const ARRIVAL_MS = 3_000;
 export async function runnerClaude(argv: string[], env: Environment): Promise<ExitCode> {
   const options = readOptions(argv, env);
   const cwd = await folderOf(options.cwd);
-  const home = dataDir(env);
+  const home = openDataDir(env);
   const installed = await loadClaudeSdk(home, options.sdk);
   if (installed === null) {
     const folder = options.sdk ?? agentsFolder(home);

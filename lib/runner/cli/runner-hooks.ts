@@ -14,7 +14,7 @@ import { Companion } from '@/lib/runner/sources/hooks/companion';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
 import { interruptSignal } from './interrupt';
-import { dataDir, serverEndpoint, serverKey } from './local-server';
+import { openDataDir, serverEndpoint, serverKey } from './local-server';
 
 export const RUNNER_HOOKS_HELP = `Usage: interlude runner hooks [options]
 
@@ -39,7 +39,7 @@ const FLUSH_MS = 5_000;
 
 export async function runnerHooks(argv: string[], env: Environment): Promise<ExitCode> {
   const options = readOptions(argv, env);
-  const home = dataDir(env);
+  const home = openDataDir(env);
   const redactor = new Redactor();
   const endpoint = serverEndpoint(options, env, (token) => redactor.learn(token));
   const agentId = options.agent ?? `terminals@${hostname().split('.')[0]}`;

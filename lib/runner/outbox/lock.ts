@@ -1,4 +1,5 @@
 import { type Client, createClient, LibsqlError, type Transaction } from '@libsql/client';
+import { makePrivate } from '@/lib/runner/data-folder.mjs';
 
 /**
  * One process per outbox: two would hand out the same `seq`.
@@ -20,6 +21,7 @@ export class OutboxLock {
 
   /** @throws OutboxLockedError when another outbox, of this process or another, has the file open. */
   static async take(outboxFile: string): Promise<OutboxLock> {
+    makePrivate(`${outboxFile}.lock`);
     const client = createClient({ url: `file:${outboxFile}.lock`, concurrency: 1 });
     try {
       const holder = await client

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, createClient } from '@libsql/client';
+import { makePrivate } from '@/lib/runner/data-folder.mjs';
 import { OUTBOX_FROM_1, OUTBOX_VERSION } from './schema';
 import { type PoisonedRow, poisonedRow } from './store';
 
@@ -137,6 +138,7 @@ async function withFile<Result>(file: string, work: (client: Client) => Promise<
 
 /** Who wrote itself down as the holder and lives. The lock itself is not touched: that could keep a runner out. */
 async function holder(file: string): Promise<number | null> {
+  makePrivate(`${file}.lock`);
   const client = createClient({ url: `file:${file}.lock`, concurrency: 1 });
   try {
     const pid = Number((await client.execute('SELECT pid FROM holder')).rows[0]?.pid ?? 0);

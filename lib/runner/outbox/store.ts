@@ -1,4 +1,5 @@
 import { type Client, createClient, LibsqlError } from '@libsql/client';
+import { makePrivate } from '@/lib/runner/data-folder.mjs';
 import type { Bound, Candidate, LostReason } from './admission';
 import { lostBody } from './admission';
 import { type OpenLost, planAppend } from './append-plan';
@@ -69,6 +70,8 @@ export class OutboxStore {
 
   /** @throws LibsqlError; `isCorrupt` (open-store) tells whether the file must be set aside. */
   static async open(file: string, birth: Birth, bound: Bound): Promise<OutboxStore> {
+    // what SQLite puts beside it is as closed as the file itself
+    makePrivate(file);
     const client = createClient({ url: `file:${file}`, concurrency: 1 });
     const store = new OutboxStore(client, bound);
     try {

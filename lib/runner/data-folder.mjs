@@ -1,0 +1,174 @@
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * The data folder is its owner's alone: who could read it would have the token and what every agent does, who could
+ * write in it could send runners elsewhere. Plain JavaScript without a package: `npm start` needs it before there are any.
+ *
+ * Failure: what only others could read is closed to them. What somebody else could have put there is refused, in one
+ * line that says what to do. Where the system knows no owners there is nothing to check.
+ */
+
+/** An end that needs no stack. */
+export class DataFolderError extends Error {
+  /** @param {string} message one line that says what to do next */
+  constructor(message) {
+    super(message);
+    this.name = 'DataFolderError';
+  }
+}
+
+const OTHERS = 0o077;
+const OTHERS_WRITE = 0o022;
+/** Packages by the thousand, which are nobody's secret. That others can't write in it counts as for the rest. */
+const NOT_LOOKED_THROUGH = 'agents';
+
+/**
+ * Looks at a data folder before anything in it is believed. One that is not there yet is not made.
+ *
+ * @param {string} folder
+ * @param {number | undefined} [uid] whose it must be
+ * @throws DataFolderError
+ */
+export function checkDataFolder(folder, uid = process.geteuid?.()) {
+  if (uid === undefined) return;
+  checkFolder(folder, uid);
+  for (const name of namesIn(folder)) {
+    const path = join(folder, name);
+    if (!checkFolder(path, uid)) checkFile(path, uid);
+    else if (name !== NOT_LOOKED_THROUGH) for (const inner of namesIn(path)) checkFile(join(path, inner), uid);
+  }
+}
+
+/**
+ * Makes a file that only its owner can read, or closes the one that is there.
+ *
+ * @param {string} file
+ * @throws DataFolderError where it is somebody else's
+ */
+export function makePrivate(file) {
+  const opened = openSync(file, 'a', 0o600);
+  try {
+    closeToOthers(opened, file);
+  } finally {
+    closeSync(opened);
+  }
+}
+
+/**
+ * @param {string} file
+ * @returns {string} what is in it, which nobody but its owner can have written
+ * @throws DataFolderError where it is somebody else's; the system's own error where it can't be read
+ */
+export function readPrivate(file) {
+  const opened = openSync(file, 'r');
+  try {
+    closeToOthers(opened, file);
+    return readFileSync(opened, 'utf8');
+  } finally {
+    closeSync(opened);
+  }
+}
+
+/**
+ * @param {number} opened
+ * @param {string} file
+ */
+function closeToOthers(opened, file) {
+  const uid = process.geteuid?.();
+  if (uid === undefined) return;
+  const stats = fstatSync(opened);
+  requireOwn(file, stats, uid);
+  if (stats.mode & OTHERS) tighten(() => fchmodSync(opened, stats.mode & 0o700));
+}
+
+/**
+ * @param {string} path
+ * @param {number} uid
+ * @returns {boolean} whether it is a folder
+ */
+function checkFolder(path, uid) {
+  const stats = statsOf(path);
+  if (!stats?.isDirectory()) return false;
+  requireOwn(path, stats, uid);
+  if (stats.mode & OTHERS_WRITE) {
+    throw new DataFolderError(
+      `other users can write in ${path}; look that what is in it is yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder`,
+    );
+  }
+  if (stats.mode & OTHERS && !isLink(path)) tighten(() => chmodSync(path, stats.mode & 0o700));
+  return true;
+}
+
+/**
+ * @param {string} path
+ * @param {number} uid
+ */
+function checkFile(path, uid) {
+  const stats = statsOf(path);
+  if (stats === null) return;
+  requireOwn(path, stats, uid);
+  if (stats.isFile() && stats.mode & OTHERS && !isLink(path)) tighten(() => chmodSync(path, stats.mode & 0o700));
+}
+
+/**
+ * @param {string} path
+ * @param {import('node:fs').Stats} stats
+ * @param {number} uid
+ */
+function requireOwn(path, stats, uid) {
+  if (stats.uid === uid) return;
+  throw new DataFolderError(
+    `${path} belongs to another user (${stats.uid}), who could change it; make it yours with "chown" if you trust what is in it, or set INTERLUDE_DATA_DIR to another folder`,
+  );
+}
+
+/**
+ * @param {string} path
+ * @returns {import('node:fs').Stats | null} null where nothing can be looked at: drafts and logs come and go, and a
+ *   place that can't be reached is told by whoever wants to write there
+ */
+function statsOf(path) {
+  try {
+    return statSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {() => void} change */
+function tighten(change) {
+  try {
+    change();
+  } catch {
+    // gone meanwhile, or the disk is read-only: whoever writes there next says so
+  }
+}
+
+/** @param {string} path */
+function isLink(path) {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== false;
+}
+
+/**
+ * @param {string} folder
+ * @returns {string[]}
+ */
+function namesIn(folder) {
+  try {
+    return readdirSync(folder);
+  } catch {
+    // not there yet, or a file in its place, which is told by whoever wants to write there
+    return [];
+  }
+}
