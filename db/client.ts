@@ -7,6 +7,7 @@ import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
 import { Damage } from './damage';
 import { databaseErrorCode } from './database-error';
+import { DatabaseFile } from './database-file';
 import { guardedReader } from './guarded-reader';
 import { localWriter } from './local-writer';
 import { migrate, schemaState } from './migrate';
@@ -28,6 +29,11 @@ export interface Database {
   damage: Damage;
   /** Calls back after each commit of this process that moved the counter. @returns the way to stop. */
   onCommit(listener: (position: Position) => void): () => void;
+  /**
+   * Whether it can be written to, found out by writing: nothing that anybody can read.
+   * @returns what is wrong, as the end of a sentence about it; null when nothing is
+   */
+  trouble(): Promise<string | null>;
   /** Finishes the writes that wait, then lets go of the file. */
   close(): Promise<void>;
 }
@@ -71,6 +77,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     const writes = new WriteQueue(isFile ? localWriter(writer) : writer, {}, damage);
     if (options.migrates ?? isFile) await migrateUnlessNewer(reader, writes, name);
     await requireSchema(reader, name);
+    const file = isFile ? new DatabaseFile(name) : null;
+    // what is there now is what is meant
+    await file?.trouble();
     return {
       reader: guardedReader(reader, damage),
       damage,
@@ -78,6 +87,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       reads: new ReadQueue(),
       writes,
       onCommit: (listener) => writes.onCommit(listener),
+      trouble: async () => (await file?.trouble()) ?? writeTrouble(writes),
       close: async () => {
         await writes.close();
         for (const client of clients) client.close();
@@ -86,6 +96,18 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   } catch (error) {
     for (const client of clients) client.close();
     throw openError(error, name);
+  }
+}
+
+/** A page that has to be written, and nothing in it that was not there before: SQLite leaves out what changes nothing. */
+const NOTHING = ['INSERT INTO counter (id, position) VALUES (0, 0)', 'DELETE FROM counter WHERE id = 0'];
+
+async function writeTrouble(writes: WriteQueue): Promise<string | null> {
+  try {
+    await writes.run((transaction) => transaction.batch(NOTHING));
+    return null;
+  } catch (error) {
+    return firstLine(error);
   }
 }
 

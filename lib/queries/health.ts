@@ -8,21 +8,81 @@ export async function healthz(): Promise<Response> {
   return Response.json({ status: 'ok' }, { headers: UNCACHED });
 }
 
-/**
- * `GET /readyz`: the database answers. Open to everybody, so the cause of a failure goes to our own log only.
- *
- * @throws AppError `unavailable`
- */
-export async function readyz(context: () => Promise<ServerContext>): Promise<Response> {
+/** One look serves everybody who asks for this long: the route is open, and a look costs a write. */
+const FRESH_MS = 2_000;
+/** A database that takes longer is of no use to anybody. */
+const PATIENCE_MS = 5_000;
+
+/** Whether the database can be written to, looked at now and then. Changes are told in the server's own log, once each. */
+export class Readiness {
+  readonly #freshMs: number;
+  readonly #patienceMs: number;
+  #isReady = true;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #looking: Promise<void> | null = null;
+
+  constructor({ freshMs = FRESH_MS, patienceMs = PATIENCE_MS } = {}) {
+    this.#freshMs = freshMs;
+    this.#patienceMs = patienceMs;
+  }
+
+  async isReady(context: () => Promise<ServerContext>): Promise<boolean> {
+    if (performance.now() - this.#lookedAt >= this.#freshMs) {
+      this.#looking ??= this.#look(context).finally(() => {
+        this.#lookedAt = performance.now();
+        this.#looking = null;
+      });
+    }
+    await this.#looking;
+    return this.#isReady;
+  }
+
+  async #look(context: () => Promise<ServerContext>): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<string>((resolve) => {
+      timer = setTimeout(() => resolve(`it did not answer within ${this.#patienceMs / 1_000} s`), this.#patienceMs);
+    });
+    const trouble = await Promise.race([troubleOf(context), late]);
+    clearTimeout(timer);
+    const isReady = trouble === null;
+    if (isReady === this.#isReady) return;
+    this.#isReady = isReady;
+    if (isReady) console.error('[interlude] ready again: the database can be written to');
+    else console.error(`[interlude] not ready: the database can’t be written to: ${trouble}`);
+  }
+}
+
+async function troubleOf(context: () => Promise<ServerContext>): Promise<string | null> {
   try {
     const { database } = await context();
     await database.reader.execute('SELECT position FROM counter');
-  } catch (cause) {
-    console.error('[interlude] not ready:', cause);
-    throw new AppError('unavailable', 'The database does not answer yet; the server’s own log has the cause.', {
-      cause,
-      headers: { 'retry-after': '5' },
-    });
+    return await database.trouble();
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+const READINESS = Symbol.for('interlude.readiness');
+const holder = globalThis as { [READINESS]?: Readiness };
+
+/** The process's one. On `globalThis`, because Next bundles every route handler by itself. */
+function readinessOfProcess(): Readiness {
+  holder[READINESS] ??= new Readiness();
+  return holder[READINESS];
+}
+
+/**
+ * `GET /readyz`: the database can be written to. Open to everybody, so the cause of a failure goes to our own log only.
+ *
+ * @throws AppError `unavailable`
+ */
+export async function readyz(
+  context: () => Promise<ServerContext>,
+  readiness: Readiness = readinessOfProcess(),
+): Promise<Response> {
+  if (!(await readiness.isReady(context))) {
+    const message = 'The database can’t be written to; the server’s own log says why.';
+    throw new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
   }
   return Response.json({ status: 'ready' }, { headers: UNCACHED });
 }

@@ -1,6 +1,6 @@
 import { statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Outbox } from '@/lib/runner/outbox/outbox';
 import { FaultServer } from '../support/fault-server';
 import { FrameReader } from '../support/frames';
@@ -29,7 +29,7 @@ describe.runIf(canMount())('a disk', () => {
     expect(await seqsOf(server)).toEqual(upTo(sender.ackedSeq));
   });
 
-  test('that fills up once more is told again, and reading goes on', async () => {
+  test('that fills up once more is told again, reading goes on, and the server is ready only with room again', async () => {
     const disk = smallDisk('size=3m');
     const server = await startLiveServer({ dataDir: disk.folder });
     onTestFinished(() => server.stop());
@@ -38,10 +38,18 @@ describe.runIf(canMount())('a disk', () => {
     disk.remount('size=6m');
     expect((await sender.send()).status).toBe(200);
     await sender.untilRefused();
-    for (const path of ['/readyz', '/api/v1/sessions', '/api/v1/sessions/disk/transcript']) {
-      expect((await fetch(`${server.url}${path}`, { headers: sender.headers })).status, path).toBe(200);
+    const statusOf = async (path: string) => (await fetch(`${server.url}${path}`, { headers: sender.headers })).status;
+    for (const path of ['/api/v1/sessions', '/api/v1/sessions/disk/transcript']) {
+      expect(await statusOf(path), path).toBe(200);
     }
     expect(await seqsOf(server)).toEqual(upTo(sender.ackedSeq));
+    const readyIs = (status: number) =>
+      vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(status), { timeout: 20_000, interval: 100 });
+    await readyIs(503);
+    disk.remount('size=30m');
+    await readyIs(200);
+    expect(server.output.split('not ready:')).toHaveLength(2);
+    expect(server.output.split('ready again')).toHaveLength(2);
   });
 
   test('that is full under an outbox refuses what is handed over and keeps what was taken', async () => {

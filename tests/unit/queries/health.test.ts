@@ -1,0 +1,139 @@
+import { copyFileSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { LibsqlError } from '@libsql/client';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type Database, openDatabase } from '@/db/client';
+import type { ServerContext } from '@/lib/access/server-context';
+import { Readiness, readyz } from '@/lib/queries/health';
+import { dumpDatabase, type TestDatabase, temporaryDatabase } from '../../support/database';
+import { deltas, insertRows } from '../../support/insert-rows';
+import { canMount, smallDisk } from '../../support/small-disk';
+
+let database: TestDatabase;
+let readiness: Readiness;
+const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+beforeEach(async () => {
+  said.mockClear();
+  database = await temporaryDatabase();
+  readiness = new Readiness({ freshMs: 0 });
+});
+afterEach(() => database.dispose());
+
+const ask = (of: Database = database) =>
+  readyz(async () => ({ database: of }) as ServerContext, readiness).then(
+    ({ status }) => status,
+    (error) => error.status,
+  );
+const lines = () => said.mock.calls.map(([line]) => String(line));
+
+describe('a server is ready', () => {
+  test('while its database can be written to, and asking changes no row and wakes nobody', async () => {
+    await insertRows(database, deltas(3));
+    const before = await dumpDatabase(database);
+    const woken = vi.fn();
+    database.onCommit(woken);
+    expect(await ask()).toBe(200);
+    expect(await dumpDatabase(database)).toEqual(before);
+    expect(woken).not.toHaveBeenCalled();
+    expect(lines()).toEqual([]);
+  });
+
+  test('also with a database in which nothing is', async () => {
+    expect(await ask()).toBe(200);
+  });
+
+  test('by one look, however many ask within two seconds', async () => {
+    readiness = new Readiness();
+    const looks = vi.spyOn(database, 'trouble');
+    await Promise.all([ask(), ask(), ask()]);
+    await ask();
+    expect(looks).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('a server is not ready, and says so once', () => {
+  test('while its database does not answer', async () => {
+    readiness = new Readiness({ freshMs: 0, patienceMs: 10 });
+    const held = vi.spyOn(database, 'trouble').mockReturnValue(new Promise(() => {}));
+    expect([await ask(), await ask()]).toEqual([503, 503]);
+    held.mockRestore();
+    expect(await ask()).toBe(200);
+    expect(lines()).toEqual([expect.stringContaining('did not answer'), expect.stringContaining('ready again')]);
+  });
+
+  test('while its database can’t be opened', async () => {
+    const failing = () => readyz(() => Promise.reject(new Error('no such folder')), readiness);
+    await expect(failing()).rejects.toMatchObject({ code: 'unavailable', headers: { 'retry-after': '5' } });
+    await expect(failing()).rejects.toMatchObject({ message: expect.not.stringContaining('folder') });
+    expect(lines()).toEqual([expect.stringContaining('no such folder')]);
+  });
+
+  test.each([
+    ['deleted', (path: string) => rmSync(path)],
+    ['deleted', (path: string) => rmSync(`${path}-wal`)],
+    [
+      'replaced',
+      (path: string) => {
+        copyFileSync(path, `${path}.copy`);
+        renameSync(`${path}.copy`, path);
+      },
+    ],
+  ])('since its file was %s', async (word, change) => {
+    await insertRows(database, deltas(1));
+    expect(await ask()).toBe(200);
+    change(fileURLToPath(database.url));
+    expect([await ask(), await ask()]).toEqual([503, 503]);
+    expect(lines()).toEqual([expect.stringContaining(word)]);
+  });
+
+  test('since its file was deleted right after it was opened', async () => {
+    rmSync(fileURLToPath(database.url));
+    expect(await ask()).toBe(503);
+  });
+
+  test('once damage was met, and stays so', async () => {
+    database.damage.see(new LibsqlError('database disk image is malformed', 'SQLITE_CORRUPT'));
+    said.mockClear();
+    expect([await ask(), await ask()]).toEqual([503, 503]);
+    expect(lines()).toEqual([expect.stringContaining('damaged')]);
+  });
+
+  test.runIf(canMount())('while its disk is full, until it is not', async () => {
+    const disk = smallDisk('size=6m');
+    const onDisk = await openDatabase({ url: pathToFileURL(join(disk.folder, 'interlude.db')).href });
+    onTestFinished(() => onDisk.close());
+    const fill = () => {
+      const { bavail, bsize } = statfsSync(disk.folder);
+      writeFileSync(join(disk.folder, 'ballast'), new Uint8Array(bavail * bsize));
+    };
+    expect(await ask(onDisk)).toBe(200);
+    fill();
+    expect([await ask(onDisk), await ask(onDisk)]).toEqual([503, 503]);
+    disk.remount('size=12m');
+    expect(await ask(onDisk)).toBe(200);
+    expect(lines()).toEqual([expect.stringContaining('full'), expect.stringContaining('ready again')]);
+  });
+
+  test('while a write fails, though nothing else shows it', async () => {
+    const failing = vi.spyOn(database.writes, 'run').mockRejectedValue(new Error('SQLITE_READONLY: read-only'));
+    expect([await ask(), await ask()]).toEqual([503, 503]);
+    failing.mockRestore();
+    expect(await ask()).toBe(200);
+    expect(lines()).toEqual([expect.stringContaining('READONLY'), expect.stringContaining('ready again')]);
+  });
+});
+
+describe.runIf(canMount())('the write that tells', () => {
+  test('meets a disk without room for a page, not only one without room for a record', async () => {
+    const disk = smallDisk('size=6m');
+    const onDisk = await openDatabase({ url: pathToFileURL(join(disk.folder, 'interlude.db')).href });
+    onTestFinished(() => onDisk.close());
+    const { bavail, bsize } = statfsSync(disk.folder);
+    writeFileSync(join(disk.folder, 'ballast'), new Uint8Array(bavail * bsize));
+    const nothing = onDisk.writes.run((transaction) =>
+      transaction.batch(['INSERT INTO counter (id, position) VALUES (0, 0)', 'DELETE FROM counter WHERE id = 0']),
+    );
+    await expect(nothing).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('full') });
+  });
+});
