@@ -1,9 +1,19 @@
 import { describe, expect, test } from 'vitest';
+import { requestDigest } from '@/lib/protocol/request-digest';
 import { answerOf, type PendingRequest, PendingRequests, resultOf } from '@/lib/runner/sources/claude/pending-requests';
 
 function request(tool: string, input: Record<string, unknown> = {}, more: object = {}): PendingRequest {
   return { tool, input, context: { signal: new AbortController().signal, ...more } };
 }
+
+/** What the server sends with an answer to this request. */
+function about(requestId: string, { tool, input }: PendingRequest, position = '7') {
+  const digest = requestDigest({ sessionId: 's', requestId, tool, input, position });
+  return { requestId, digest, openedPosition: position };
+}
+
+const allow = (requestId: string, asked: PendingRequest) =>
+  ({ kind: 'permission', said: { ...about(requestId, asked), behavior: 'allow' } }) as const;
 
 const questions = {
   questions: [
@@ -14,21 +24,66 @@ const questions = {
 
 describe('what the agent waits for people to say', () => {
   test('a decision is given to the request it names, and to no other', async () => {
-    const pending = new PendingRequests();
-    const one = pending.wait('1', request('Bash'), 10_000);
-    const other = pending.wait('2', request('Bash'), 10_000);
-    expect(pending.decide('2', { kind: 'permission', said: { requestId: '2', behavior: 'deny' } })).toBeNull();
+    const pending = new PendingRequests('s');
+    const asked = request('Bash');
+    const one = pending.wait('1', asked, 10_000);
+    const other = pending.wait('2', asked, 10_000);
+    const denial = { kind: 'permission', said: { ...about('2', asked), behavior: 'deny' } } as const;
+    expect(pending.decide('2', denial)).toBeNull();
     expect((await other).kind).toBe('permission');
-    expect(pending.decide('2', { kind: 'permission', said: { requestId: '2', behavior: 'allow' } })).toMatch(
-      /any more/,
-    );
+    expect(pending.decide('3', allow('3', asked))).toMatch(/any more/);
     pending.cancelAll();
     expect(await one).toEqual({ kind: 'cancelled' });
   });
 
+  test('an answer that was meant for anything else is refused, and the agent goes on waiting', async () => {
+    const pending = new PendingRequests('s');
+    const asked = request('Bash', { command: 'ls' });
+    const decision = pending.wait('1', asked, 10_000);
+    const { said } = allow('1', asked);
+    const others = [
+      allow('1', request('Bash', { command: 'ls -la' })).said,
+      allow('1', request('Write', { command: 'ls' })).said,
+      { ...said, digest: allow('2', asked).said.digest },
+      { ...said, openedPosition: '8' },
+      { ...said, digest: said.digest.slice(1) },
+    ];
+    for (const other of others)
+      expect(pending.decide('1', { kind: 'permission', said: other })).toMatch(/something else/);
+    const unsaid = { requestId: '1', behavior: 'allow' } as const;
+    expect(pending.decide('1', { kind: 'permission', said: unsaid })).toMatch(/does not say what was answered/);
+    expect(new PendingRequests('t').decide('1', allow('1', asked))).toMatch(/any more/);
+    expect(pending.decide('1', allow('1', request('Bash', { command: 'ls' })))).toBeNull();
+    expect(resultOf(await decision, asked)).toEqual({ behavior: 'allow', updatedInput: { command: 'ls' } });
+  });
+
+  test('a request is answered once', async () => {
+    const pending = new PendingRequests('s');
+    const asked = request('Bash', { command: 'ls' });
+    const told: string[] = [];
+    const decision = pending.wait('1', asked, 10_000, ({ kind }) => told.push(kind));
+    expect(pending.decide('1', allow('1', asked))).toBeNull();
+    expect(pending.decide('1', allow('1', asked))).toBe('it was answered already');
+    const denial = { kind: 'permission', said: { ...about('1', asked), behavior: 'deny' } } as const;
+    expect(pending.decide('1', denial)).toBe('it was answered already');
+    expect(await decision).toMatchObject({ said: { behavior: 'allow' } });
+    expect(told).toEqual(['permission']);
+  });
+
+  test('asked anew under the same id, it is another request: the first is cancelled, its answer goes nowhere', async () => {
+    const pending = new PendingRequests('s');
+    const [first, second] = [request('Bash', { command: 'ls' }), request('Bash', { command: 'rm' })];
+    const one = pending.wait('1', first, 10_000);
+    const other = pending.wait('1', second, 10_000);
+    expect(await one).toEqual({ kind: 'cancelled' });
+    expect(pending.decide('1', allow('1', first))).toMatch(/something else/);
+    expect(pending.decide('1', allow('1', second))).toBeNull();
+    expect(resultOf(await other, second)).toMatchObject({ updatedInput: { command: 'rm' } });
+  });
+
   test('nobody answers: the agent is told to go on without it', async () => {
     const asked = request('Bash', { command: 'rm' });
-    const decision = await new PendingRequests().wait('1', asked, 1);
+    const decision = await new PendingRequests('s').wait('1', asked, 1);
     expect(decision).toEqual({ kind: 'expired' });
     expect(resultOf(decision, asked)).toEqual({
       behavior: 'deny',
@@ -39,7 +94,7 @@ describe('what the agent waits for people to say', () => {
 
   test('a request that the agent withdraws is cancelled', async () => {
     const withdrawn = new AbortController();
-    const decision = new PendingRequests().wait('1', request('Bash', {}, { signal: withdrawn.signal }), 10_000);
+    const decision = new PendingRequests('s').wait('1', request('Bash', {}, { signal: withdrawn.signal }), 10_000);
     withdrawn.abort();
     expect(await decision).toEqual({ kind: 'cancelled' });
   });
@@ -53,14 +108,15 @@ describe('what the agent waits for people to say', () => {
   });
 
   test('a question is not allowed but answered, and a permission not answered but decided', () => {
-    const pending = new PendingRequests();
-    void pending.wait('q', request('AskUserQuestion', questions), 10_000);
-    void pending.wait('p', request('Bash'), 10_000);
-    expect(pending.decide('q', { kind: 'permission', said: { requestId: 'q', behavior: 'allow' } })).toContain(
-      'answers',
-    );
-    expect(pending.decide('p', { kind: 'question', said: { requestId: 'p', answers: {} } })).toContain('behavior');
-    expect(pending.decide('q', { kind: 'permission', said: { requestId: 'q', behavior: 'deny' } })).toBeNull();
+    const pending = new PendingRequests('s');
+    const [question, permission] = [request('AskUserQuestion', questions), request('Bash')];
+    void pending.wait('q', question, 10_000);
+    void pending.wait('p', permission, 10_000);
+    expect(pending.decide('q', allow('q', question))).toContain('answers');
+    const answers = { kind: 'question', said: { ...about('p', permission), answers: {} } } as const;
+    expect(pending.decide('p', answers)).toContain('behavior');
+    const denial = { kind: 'permission', said: { ...about('q', question), behavior: 'deny' } } as const;
+    expect(pending.decide('q', denial)).toBeNull();
     pending.cancelAll();
   });
 

@@ -61,7 +61,7 @@ export class ClaudeSource implements Source {
   readonly #now: () => number;
   readonly #conversation: Conversation;
   readonly #input: InputQueue;
-  readonly #requests = new PendingRequests();
+  readonly #requests: PendingRequests;
   readonly #restarts = new RestartRule();
   readonly #ending = new AbortController();
   readonly #started = new Set<string>();
@@ -78,6 +78,7 @@ export class ClaudeSource implements Source {
   constructor(options: ClaudeSourceOptions) {
     this.#options = options;
     this.#around = options.surroundings;
+    this.#requests = new PendingRequests(options.surroundings.sessionId);
     this.#now = options.now ?? Date.now;
     this.#conversation = new Conversation(options.surroundings, options.memory, options.inHand, this.#now);
     this.#input = new InputQueue((message) => this.#conversation.handed(message.uuid));
@@ -309,10 +310,13 @@ export class ClaudeSource implements Source {
       return { behavior: 'deny', message: 'The request has no id, so nobody can answer it.' };
     const { answerWithinMs } = this.#options;
     const { signal: _, suggestions: __, ...details } = context;
-    this.#conversation.asked({ tool, input, ...details, expiresAt: this.#now() + answerWithinMs });
+    // Asked anew under the same id, it is another request: the first is over before the second is told of.
+    this.#requests.withdraw(requestId);
+    this.#conversation.asked({ ...details, tool, input, expiresAt: this.#now() + answerWithinMs });
     const request = { tool, input, context };
-    const decision = await this.#requests.wait(requestId, request, answerWithinMs);
-    this.#conversation.answered(requestId, answerOf(decision));
+    const decision = await this.#requests.wait(requestId, request, answerWithinMs, (settled) =>
+      this.#conversation.answered(requestId, answerOf(settled)),
+    );
     return resultOf(decision, request);
   };
 

@@ -1,7 +1,13 @@
-import type { CommandBodies } from '@/lib/protocol/commands';
+import type { AnsweredRequest, CommandBodies } from '@/lib/protocol/commands';
+import { requestDigest } from '@/lib/protocol/request-digest';
 import type { PermissionContext, PermissionResult } from './claude-sdk';
 
-/** What the agent waits for people to say, each for a limited time. */
+/**
+ * What the agent waits for people to say, each for a limited time.
+ *
+ * Failure: an answer that was meant for anything but the request that is held here, to the last byte of its input, is
+ * refused, and so is a second one; the agent goes on waiting.
+ */
 
 export type Decision =
   | { kind: 'permission'; said: CommandBodies['permission.decision'] }
@@ -21,22 +27,43 @@ interface Open extends PendingRequest {
 
 export const QUESTION_TOOL = 'AskUserQuestion';
 
-export class PendingRequests {
-  readonly #open = new Map<string, Open>();
+/** Most answered requests that are remembered, so that a late answer is told why it comes to nothing. */
+const MAX_ANSWERED = 256;
 
-  /** Resolves with what a person said, or when the time is over or the agent asks no more. */
-  wait(id: string, request: PendingRequest, withinMs: number): Promise<Decision> {
+export class PendingRequests {
+  readonly #sessionId: string;
+  readonly #open = new Map<string, Open>();
+  readonly #answered = new Set<string>();
+
+  constructor(sessionId: string) {
+    this.#sessionId = sessionId;
+  }
+
+  /**
+   * Resolves with what a person said, or when the time is over or the agent asks no more.
+   * @param onSettled told the same before anybody else goes on
+   */
+  wait(
+    id: string,
+    request: PendingRequest,
+    withinMs: number,
+    onSettled: (decision: Decision) => void = () => {},
+  ): Promise<Decision> {
+    this.withdraw(id);
     return new Promise((resolve) => {
       const { signal } = request.context;
       const settle = (decision: Decision) => {
         clearTimeout(timer);
         signal.removeEventListener('abort', cancel);
         this.#open.delete(id);
+        if (decision.kind === 'permission' || decision.kind === 'question') this.#remember(id);
+        onSettled(decision);
         resolve(decision);
       };
       const cancel = () => settle({ kind: 'cancelled' });
       const timer = setTimeout(() => settle({ kind: 'expired' }), withinMs);
       signal.addEventListener('abort', cancel);
+      this.#answered.delete(id);
       this.#open.set(id, { ...request, resolve: settle });
       if (signal.aborted) cancel();
     });
@@ -45,20 +72,47 @@ export class PendingRequests {
   /** @returns why it can't be taken, or null */
   decide(id: string, decision: Decision): string | null {
     const open = this.#open.get(id);
-    if (open === undefined) return 'the agent does not wait for this any more';
+    if (open === undefined) {
+      return this.#answered.has(id) ? 'it was answered already' : 'the agent does not wait for this any more';
+    }
     if (decision.kind === 'question' && open.tool !== QUESTION_TOOL) {
       return 'this is a permission; send "behavior" instead of "answers"';
     }
     if (decision.kind === 'permission' && decision.said.behavior === 'allow' && open.tool === QUESTION_TOOL) {
       return 'this is a question; send "answers", or deny it';
     }
+    if (decision.kind === 'permission' || decision.kind === 'question') {
+      const refusal = this.#refusalOf(id, open, decision.said);
+      if (refusal !== null) return refusal;
+    }
     open.resolve(decision);
     return null;
+  }
+
+  /** The agent asks this no more, or asks anew under the same id. */
+  withdraw(id: string): void {
+    this.#open.get(id)?.resolve({ kind: 'cancelled' });
   }
 
   /** The process that asked is gone. */
   cancelAll(): void {
     for (const { resolve } of [...this.#open.values()]) resolve({ kind: 'cancelled' });
+  }
+
+  /** Whether what was answered is what is held here: computed anew, over what would run. */
+  #refusalOf(id: string, { tool, input }: Open, { digest, openedPosition }: AnsweredRequest): string | null {
+    if (digest === undefined || openedPosition === undefined) {
+      return 'the server does not say what was answered; update it, or answer where the agent runs';
+    }
+    const held = { sessionId: this.#sessionId, requestId: id, tool: tool || null, input, position: openedPosition };
+    if (requestDigest(held) === digest) return null;
+    return 'the agent asks for something else than what was answered, and goes on waiting';
+  }
+
+  #remember(id: string): void {
+    this.#answered.add(id);
+    const [oldest] = this.#answered;
+    if (this.#answered.size > MAX_ANSWERED && oldest !== undefined) this.#answered.delete(oldest);
   }
 }
 
