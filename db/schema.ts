@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
+import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 
 /**
  * Positions are integers here and strings on the wire. Times are epoch milliseconds. Hot paths use the SQL directly
@@ -284,7 +284,6 @@ export const commands = sqliteTable(
     type: text('type').notNull(),
     /** JSON. */
     body: text('body').notNull(),
-    clientId: text('client_id'),
     state: text('state').notNull(),
     reason: text('reason'),
     createdAt: integer('created_at').notNull(),
@@ -298,10 +297,23 @@ export const commands = sqliteTable(
     updatedPosition: integer('updated_position').notNull(),
   },
   (table) => [
-    uniqueIndex('commands_by_client').on(table.sessionId, table.clientId),
     index('commands_open_by_agent').on(table.agentId, table.position).where(sql`state in ('queued', 'delivered')`),
     index('commands_open_by_expiry').on(table.expiresAt).where(sql`state in ('queued', 'delivered')`),
   ],
+);
+
+/** What was asked in a session under a name that its client gave it: asked again, it asks for nothing more. */
+export const asks = sqliteTable(
+  'asks',
+  {
+    sessionId: text('session_id').notNull(),
+    clientId: text('client_id').notNull(),
+    /** Of everything that was asked. Null where it was asked before this was kept. */
+    digest: text('digest'),
+    /** The command that answers it; null for what asks nothing of a runner. */
+    commandId: text('command_id'),
+  },
+  (table) => [primaryKey({ columns: [table.sessionId, table.clientId] })],
 );
 
 /** The runner that listens for an agent's commands, or listened last. Older ones are fenced. */

@@ -4,7 +4,7 @@ import { ArrowUp, X } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useId, useImperativeHandle, useRef, useState } from 'react';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 import { ComposerStatus } from './composer-status';
-import { InterruptButton, interruptEffect, useInterrupt } from './interrupt';
+import { InterruptButton, interruptEffect, interruptKey, useInterrupt } from './interrupt';
 import { useDraft } from './use-draft';
 import { useFocusKey } from './use-focus-key';
 import { useGrowing } from './use-growing';
@@ -36,7 +36,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
   const { draft, change } = useDraft(session.id, field);
   const history = useSentHistory(sent);
   const interrupt = useInterrupt(session.openTurnId);
-  const [escapedAt, setEscapedAt] = useState<number | null>(null);
+  const [escaped, setEscaped] = useState<{ at: number; turnId: string | null } | null>(null);
   const statusId = useId();
   useGrowing(field, draft.text);
   useFocusKey(field);
@@ -47,12 +47,13 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
     },
   }));
   useEffect(() => {
-    if (escapedAt === null) return;
-    const timer = setTimeout(() => setEscapedAt(null), ESCAPE_TWICE_MS);
+    if (escaped === null) return;
+    const timer = setTimeout(() => setEscaped(null), ESCAPE_TWICE_MS);
     return () => clearTimeout(timer);
-  }, [escapedAt]);
+  }, [escaped]);
 
   const isEmpty = draft.text.trim() === '';
+  const isEscaped = escaped !== null && escaped.turnId === session.openTurnId;
   const send = () => {
     if (isEmpty || ended !== null) return;
     onSend(draft.text, draft.replyTo);
@@ -60,9 +61,10 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
   };
   const pressEscape = () => {
     if (interrupt === null || interrupt.isAsked) field.current?.blur();
-    else if (escapedAt === null) setEscapedAt(Date.now());
+    // The second Esc is meant for the turn that the first one was meant for.
+    else if (!isEscaped) setEscaped({ at: Date.now(), turnId: session.openTurnId });
     else {
-      setEscapedAt(null);
+      setEscaped(null);
       interrupt.ask();
     }
   };
@@ -139,11 +141,11 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
             <ArrowUp size={15} aria-hidden="true" />
           </button>
         </div>
-        <p id={statusId} className="min-h-4 text-2xs text-ink-3">
+        <p id={statusId} data-action={interruptKey(session.openTurnId ?? '')} className="min-h-4 text-2xs text-ink-3">
           <ComposerStatus
             ended={ended}
             failure={interrupt?.failure ?? null}
-            escapeHint={escapedAt === null ? null : `Esc once more to interrupt. ${effect}`}
+            escapeHint={!isEscaped ? null : `Esc once more to interrupt. ${effect}`}
             effect={interrupt !== null && session.runningTaskCount > 0 ? effect : null}
             agent={agent}
           />

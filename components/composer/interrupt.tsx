@@ -29,7 +29,7 @@ export function useInterrupt(
   return {
     isAsked: state?.kind === 'sending' || state?.kind === 'asked',
     failure: state?.kind === 'failed' ? state.reason : null,
-    ask: () => void actions.ask(interruptKey(turnId), '/interrupt', {}),
+    ask: () => void actions.ask(interruptKey(turnId), '/interrupt', { turnId }),
   };
 }
 

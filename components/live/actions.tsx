@@ -19,12 +19,13 @@ type Listener = () => void;
  * What was asked of the agent from this page, by what it is about: a task, a request, the turn. It lives outside the
  * cards, which come and go while the reader scrolls.
  *
- * Failure: an ask that got no answer keeps its clientId, so that asking again can't do the same thing twice.
+ * Failure: an ask that got no answer keeps its clientId, so that asking the same again can't do it twice. Asking for
+ * something else instead is another ask.
  */
 export class ActionStore {
   readonly #sessionId: string;
   readonly #states = new Map<string, ActionState>();
-  readonly #unanswered = new Map<string, string>();
+  readonly #unanswered = new Map<string, { asked: string; clientId: string }>();
   readonly #listeners = new Set<Listener>();
   #version = 0;
   readonly #onFailure: (key: string, reason: string) => void;
@@ -58,8 +59,10 @@ export class ActionStore {
   /** @param path below the session's own */
   async ask(key: string, path: string, body: object): Promise<void> {
     if (this.get(key)?.kind === 'sending') return;
-    const clientId = this.#unanswered.get(key) ?? crypto.randomUUID();
-    this.#unanswered.set(key, clientId);
+    const asked = JSON.stringify([path, body]);
+    const before = this.#unanswered.get(key);
+    const clientId = before?.asked === asked ? before.clientId : crypto.randomUUID();
+    this.#unanswered.set(key, { asked, clientId });
     this.#set(key, { kind: 'sending' });
     try {
       const { commandId } = await postJson<CommandAnswer>(

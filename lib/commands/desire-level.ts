@@ -100,7 +100,7 @@ async function request(
   await settleOpen(transaction, agentId, `superseded: ${level ?? 'the default'} was asked for since`, now);
   const time = expiresAt === null ? {} : { ttlSeconds: Math.ceil((expiresAt - now) / 1_000), expiresAt };
   const body: CommandBodies['log-level.set'] = { level, by: requestedBy, requestId, ...time };
-  const fields = { id: commandId, agentId, sessionId: null, clientId: null, now, expiresAt };
+  const fields = { id: commandId, agentId, sessionId: null, now, expiresAt };
   await queueCommand(transaction, { ...fields, type: 'log-level.set', body });
 }
 

@@ -26,7 +26,9 @@ export async function expireCommands(transaction: WriteTransaction, now: number)
 
 function reasonOf({ command, state }: StoredCommand): string {
   if (state === 'delivered') return 'the runner took it and never said what became of it';
-  const minutes = Math.round((command.expiresAt - command.createdAt) / 60_000);
-  const span = minutes < 120 ? `${minutes} minutes` : `${Math.round(minutes / 1440)} days`;
+  const seconds = Math.round((command.expiresAt - command.createdAt) / 1_000);
+  const minutes = Math.round(seconds / 60);
+  const span =
+    seconds < 120 ? `${seconds} seconds` : minutes < 120 ? `${minutes} minutes` : `${Math.round(minutes / 1440)} days`;
   return `no runner took it within ${span}`;
 }

@@ -1,9 +1,7 @@
-import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendServerEvents } from '@/lib/ingest/append-server-events';
 import type { Command, CommandBodies, CommandType } from '@/lib/protocol/commands';
-import { AppError } from '@/lib/protocol/errors';
-import { COMMAND_EXPIRY_MS, MESSAGE_EXPIRY_MS } from '@/lib/protocol/limits';
+import { COMMAND_EXPIRY_MS, INTERRUPT_EXPIRY_MS, MESSAGE_EXPIRY_MS } from '@/lib/protocol/limits';
 import { messageEvents, momentEvent } from './command-events';
 import { commandFromRow, type StoredCommand } from './command-row';
 import { takePosition } from './take-position';
@@ -14,7 +12,8 @@ export interface NewCommand<Type extends CommandType> {
   sessionId: string | null;
   type: Type;
   body: CommandBodies[Type];
-  clientId: string | null;
+  /** The name its client gave a message, which carries it. */
+  clientId?: string;
   now: number;
   /** When it is given up, where that is sooner than commands of its type are. */
   expiresAt?: number | null;
@@ -30,8 +29,8 @@ export async function queueCommand<Type extends CommandType>(
   transaction: WriteTransaction,
   fields: NewCommand<Type>,
 ): Promise<Command> {
-  const { id, agentId, sessionId, type, body, clientId, now } = fields;
-  const latest = now + (type === 'message' ? MESSAGE_EXPIRY_MS : COMMAND_EXPIRY_MS);
+  const { id, agentId, sessionId, type, body, clientId = null, now } = fields;
+  const latest = now + expiryMs(type);
   const expiresAt = Math.min(latest, fields.expiresAt ?? latest);
   const command = { id, type, sessionId, createdAt: now, expiresAt, body } as unknown as Command;
   if (sessionId !== null) {
@@ -45,50 +44,33 @@ export async function queueCommand<Type extends CommandType>(
   }
   const position = await takePosition(transaction);
   await transaction.execute({
-    sql: `INSERT INTO commands (id, position, agent_id, session_id, type, body, client_id, state, created_at, expires_at,
+    sql: `INSERT INTO commands (id, position, agent_id, session_id, type, body, state, created_at, expires_at,
             updated_position)
-          VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)`,
-    args: [id, position, agentId, sessionId, type, JSON.stringify(body), clientId, now, expiresAt, position],
+          VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)`,
+    args: [id, position, agentId, sessionId, type, JSON.stringify(body), now, expiresAt, position],
   });
   return command;
 }
 
-/** What the same client asked for under the same name before. */
-export async function findByClientId(
-  transaction: WriteTransaction,
-  sessionId: string,
-  clientId: string,
-): Promise<StoredCommand | null> {
-  return findOne(transaction, 'session_id = ? AND client_id = ?', [columnText(sessionId), clientId]);
+function expiryMs(type: CommandType): number {
+  if (type === 'message') return MESSAGE_EXPIRY_MS;
+  return type === 'interrupt' ? INTERRUPT_EXPIRY_MS : COMMAND_EXPIRY_MS;
 }
 
-/** The refusal of a `clientId` under which the session has something else already. */
-export function reused({ id, type }: Command): AppError {
-  const what = type === 'message' ? 'another message' : `another command (${type})`;
-  return new AppError('conflict', `This clientId stands for ${what} already. Send this one under a new clientId.`, {
-    details: { reason: 'client_id_reused', commandId: id },
-  });
-}
-
-/** The newest command of a session and type whose body has this at `path`, and that can still have its effect. */
-export async function findEffective(
+/** The newest command of a session and type that asks for this and can still have its effect. */
+export async function findEffective<Type extends CommandType>(
   transaction: WriteTransaction,
   agentId: string,
   sessionId: string,
-  type: CommandType,
-  about: { path: string; value: string } | null,
+  type: Type,
+  asksForIt: (body: CommandBodies[Type]) => boolean,
 ): Promise<StoredCommand | null> {
-  const where = `agent_id = ? AND session_id = ? AND type = ? AND state IN ('queued', 'delivered')`;
-  const args = [agentId, sessionId, type];
-  return about === null
-    ? findOne(transaction, where, args)
-    : findOne(transaction, `${where} AND body->>? = ?`, [...args, about.path, about.value]);
-}
-
-async function findOne(transaction: WriteTransaction, where: string, args: string[]): Promise<StoredCommand | null> {
+  // What is open of an agent is little, and has an index of its own.
   const { rows } = await transaction.execute({
-    sql: `SELECT * FROM commands WHERE ${where} ORDER BY position DESC LIMIT 1`,
-    args,
+    sql: `SELECT * FROM commands
+          WHERE agent_id = ? AND session_id = ? AND type = ? AND state IN ('queued', 'delivered') ORDER BY position`,
+    args: [agentId, sessionId, type],
   });
-  return rows[0] === undefined ? null : commandFromRow(rows[0]);
+  const stored = rows.map(commandFromRow);
+  return stored.findLast(({ command }) => asksForIt(command.body as CommandBodies[Type])) ?? null;
 }

@@ -2,10 +2,11 @@ import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { type MessageAnswer, OPERATOR, sendMessageSchema } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
+import { askedBefore, namedAsk, noteAsk } from './asks';
 import { commandHubOf } from './command-hub';
 import type { StoredCommand } from './command-row';
 import { isSaid } from './is-said';
-import { findByClientId, queueCommand, reused } from './queue-command';
+import { queueCommand } from './queue-command';
 import { readInput } from './read-input';
 import { writableSession } from './writable-session';
 
@@ -25,12 +26,10 @@ export async function postMessage(
   const { text, clientId, replyTo } = await readInput(request, sendMessageSchema);
   const isReplyToNothing = replyTo !== undefined && !(await isSaid(server.database.reader, sessionId, replyTo));
   const now = server.now();
+  const named = namedAsk(sessionId, clientId, { type: 'message', text, replyTo });
   const { agentId, answer } = await server.database.writes.run(async (transaction) => {
-    const known = await findByClientId(transaction, sessionId, clientId);
-    if (known !== null) {
-      requireSame(known, { text, replyTo });
-      return { agentId: null, answer: answerOf(known) };
-    }
+    const known = (await askedBefore(transaction, named))?.command ?? null;
+    if (known !== null) return { agentId: null, answer: answerOf(known) };
     const session = await writableSession(transaction, sessionId);
     if (isReplyToNothing) {
       throw new AppError(
@@ -49,6 +48,7 @@ export async function postMessage(
       clientId,
       now,
     });
+    await noteAsk(transaction, named, id);
     return { agentId: session.agentId, answer: { messageId: id, delivery: 'queued' } satisfies MessageAnswer };
   }, text.length * 4);
   if (agentId !== null) commandHubOf(server).wake(agentId);
@@ -62,12 +62,6 @@ const DELIVERY = {
   failed: 'failed',
   expired: 'failed',
 } as const;
-
-/** A repeat says the same; anything else is another message that would be lost in the first one's answer. */
-function requireSame({ command }: StoredCommand, { text, replyTo }: { text: string; replyTo: string | undefined }) {
-  const isSame = command.type === 'message' && command.body.text === text && command.body.replyTo === replyTo;
-  if (!isSame) throw reused(command);
-}
 
 function answerOf({ command, state }: StoredCommand): MessageAnswer {
   return { messageId: command.id, delivery: DELIVERY[state] };

@@ -6,9 +6,9 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { appendServerEvents } from '@/lib/ingest/append-server-events';
 import { CUSTOM, type ObligationWaivedValue } from '@/lib/protocol/ag-ui';
 import { OPERATOR, type WaiveAnswer, waiveSchema } from '@/lib/protocol/commands';
-import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import type { Obligation } from '@/lib/protocol/read-models';
+import { askedBefore, namedAsk, noteAsk } from './asks';
 import { readInput } from './read-input';
 
 /** How much of the message its waiver quotes. */
@@ -19,7 +19,7 @@ const QUOTE_LENGTH = 80;
  * nothing of the runner, so it also holds where the agent has ended.
  *
  * @returns 200 with a WaiveAnswer once it is on disk; the same `clientId` again is answered the same
- * @throws AppError `invalid_argument`, `not_found`, `conflict` with the reason `obligation_settled`
+ * @throws AppError `invalid_argument`, `not_found`, `conflict`: `obligation_settled`, `client_id_reused`
  */
 export async function postWaive(
   request: Request,
@@ -29,12 +29,12 @@ export async function postWaive(
   await authenticate(request, server);
   const { reason, clientId } = await readInput(request, waiveSchema);
   const now = server.now();
+  const named = namedAsk(sessionId, clientId, { type: 'obligation.waive', messageId, reason });
   const answer = await server.database.writes.run(async (transaction): Promise<WaiveAnswer> => {
+    if ((await askedBefore(transaction, named)) !== null) return { messageId, state: 'waived' };
     const obligation = await findObligation(transaction, sessionId, messageId);
     const { state } = obligation;
     if (state !== 'owed') {
-      const isRepeat = clientId !== undefined && (await wasWaivedBy(transaction, obligation, clientId));
-      if (isRepeat) return { messageId, state: 'waived' };
       const how = state === 'answered' ? 'The message was answered' : 'The reply was waived before';
       throw new AppError('conflict', `${how}: nothing is owed any more.`, {
         details: { reason: 'obligation_settled', state },
@@ -51,6 +51,7 @@ export async function postWaive(
     await appendServerEvents(transaction, now, [
       { agentId: obligation.agentId, sessionId: obligation.sessionId, event },
     ]);
+    await noteAsk(transaction, named, null);
     return { messageId, state: 'waived' };
   });
   return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
@@ -70,20 +71,6 @@ async function findObligation(
     'not_found',
     `No reply was ever owed to ${JSON.stringify(messageId)} in the session ${JSON.stringify(sessionId)}. GET /api/v1/agents/:id/reply-obligations lists what is owed.`,
   );
-}
-
-/** A walk through the session's events, which only a request that comes too late has to pay for. */
-async function wasWaivedBy(
-  transaction: WriteTransaction,
-  { sessionId, messageId }: Obligation,
-  clientId: string,
-): Promise<boolean> {
-  const { rows } = await transaction.execute({
-    sql: `SELECT 1 FROM events WHERE session_id = ? AND producer_id = ? AND type = 'CUSTOM'
-          AND payload->>'$.name' = ? AND payload->>'$.value.message_id' = ? AND payload->>'$.value.client_id' = ? LIMIT 1`,
-    args: [sessionId, SERVER_PRODUCER_ID, CUSTOM.obligationWaived, columnText(messageId), columnText(clientId)],
-  });
-  return rows.length > 0;
 }
 
 function quoteOf(text: string): string {

@@ -6,6 +6,7 @@ import type { Position } from '@/lib/protocol/position';
 export interface WritableSession {
   id: string;
   agentId: string;
+  openTurnId: string | null;
   /** `digest` and `openedPosition` are absent where a request was opened before servers computed them. */
   pendingRequests: {
     id: string;
@@ -21,7 +22,7 @@ export interface WritableSession {
  */
 export async function writableSession(transaction: WriteTransaction, sessionId: string): Promise<WritableSession> {
   const { rows } = await transaction.execute({
-    sql: `SELECT s.id, s.agent_id, s.memory->'$.fold.ended' AS ended, s.memory->'$.fold.pendingRequests' AS requests,
+    sql: `SELECT s.id, s.agent_id, s.body->'$.openTurnId' AS open_turn_id, s.memory->'$.fold.ended' AS ended, s.memory->'$.fold.pendingRequests' AS requests,
             iif(a.body->>'$.connection' = 'connected', a.body->>'$.connectedSince', NULL) AS connected_since
           FROM sessions AS s LEFT JOIN agents AS a ON a.id = s.agent_id WHERE s.id = ?`,
     args: [columnText(sessionId)],
@@ -49,6 +50,7 @@ export async function writableSession(transaction: WriteTransaction, sessionId: 
   return {
     id: String(row.id),
     agentId: String(row.agent_id),
+    openTurnId: row.open_turn_id === null ? null : (JSON.parse(String(row.open_turn_id)) as string | null),
     pendingRequests: row.requests === null ? [] : JSON.parse(String(row.requests)),
   };
 }

@@ -34,7 +34,8 @@ export interface AnsweredRequest {
 /** `value` of each type is the command's `body`. A message's `messageId` is the command's id too. */
 export interface CommandBodies {
   message: { messageId: string; text: string; from: Sender; replyTo?: string };
-  interrupt: Record<string, never>;
+  /** `turnId`: the turn it ends, and no other. */
+  interrupt: { turnId?: string };
   /** `description`: what people call the task. */
   'task.stop': { taskId: string; runId?: string; description?: string };
   'permission.decision': AnsweredRequest & {
@@ -106,8 +107,8 @@ const clientId = idSchema;
 /** `POST /sessions/:id/messages` */
 export const sendMessageSchema = z.strictObject({ text, clientId, replyTo: idSchema.optional() });
 
-/** `POST /sessions/:id/interrupt`. The body may be empty. */
-export const interruptSchema = z.strictObject({ clientId: clientId.optional() });
+/** `POST /sessions/:id/interrupt`. The body may be empty; without `turnId` the turn that is open then is meant. */
+export const interruptSchema = z.strictObject({ turnId: z.string().min(1).optional(), clientId: clientId.optional() });
 
 /** `POST /sessions/:id/tasks/:taskId/stop`. The body may be empty; without `runId` the newest run is meant. */
 export const stopTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });

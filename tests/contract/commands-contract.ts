@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
-import { MAX_MESSAGE_BYTES } from '@/lib/protocol/limits';
+import { INTERRUPT_EXPIRY_MS, MAX_MESSAGE_BYTES } from '@/lib/protocol/limits';
 import type {
   Item,
   MessageItem,
@@ -139,28 +139,124 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await items()).filter((item) => item.kind === 'message')).toHaveLength(2);
     });
 
-    test('refuses a clientId that stands for something else already, and sends nothing', async () => {
-      await begun();
-      const first = await say('once', 'c1');
-      const { commandId } = await (await post(path('/interrupt'), { clientId: 'c2' })).json();
-      const reused: [string, object][] = [
-        ['/messages', { text: 'another', clientId: 'c1' }],
-        ['/messages', { text: 'once', clientId: 'c1', replyTo: first }],
-        ['/messages', { text: 'once', clientId: 'c2' }],
-        ['/interrupt', { clientId: 'c1' }],
+    test('refuses a clientId that stands for something else already, whatever that was, and does nothing', async () => {
+      await send(
+        { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'user' },
+        { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'Owed' },
+        { type: 'TEXT_MESSAGE_END', messageId: 'm1' },
+        { type: 'TEXT_MESSAGE_START', messageId: 'm2', role: 'user' },
+        { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm2', delta: 'Owed, too' },
+        { type: 'TEXT_MESSAGE_END', messageId: 'm2' },
+        { type: 'RUN_STARTED', threadId: id, runId: 'r', metadata: { interlude: { userMessageIds: [] } } },
+        custom('task:started', { task_id: 't1', run_id: 'a' }),
+        custom('task:started', { task_id: 't2' }),
+        custom('request:opened', { request_id: 'p1', kind: 'permission', tool_name: 'Bash', input: { command: 'ls' } }),
+        custom('request:opened', { request_id: 'p2', kind: 'permission', tool_name: 'Bash', input: { command: 'rm' } }),
+        custom('request:opened', { request_id: 'q1', kind: 'question', title: 'Which?' }),
+      );
+      const { digest } = (await items()).find((item) => item.id === 'p1') as RequestItem;
+      /** Everything that can be asked, with what differs from it in one field. */
+      const asks: { where: string; body: object; others: [string, object][] }[] = [
+        {
+          where: '/messages',
+          body: { text: 'once' },
+          others: [
+            ['/messages', { text: 'another' }],
+            ['/messages', { text: 'once', replyTo: 'm1' }],
+          ],
+        },
+        {
+          where: '/messages',
+          body: { text: 'To that', replyTo: 'm1' },
+          others: [['/messages', { text: 'To that', replyTo: 'm2' }]],
+        },
+        { where: '/interrupt', body: { turnId: 'r' }, others: [['/interrupt', {}]] },
+        { where: '/interrupt', body: {}, others: [['/interrupt', { turnId: 'r' }]] },
+        {
+          where: '/tasks/t1/stop',
+          body: { runId: 'a' },
+          others: [
+            ['/tasks/t1/stop', {}],
+            ['/tasks/t2/stop', {}],
+          ],
+        },
+        {
+          where: '/requests/p1',
+          body: { behavior: 'allow', digest },
+          others: [
+            ['/requests/p1', { behavior: 'deny', digest }],
+            ['/requests/p1', { behavior: 'allow' }],
+            ['/requests/p1', { behavior: 'allow', digest, remember: true }],
+            ['/requests/p1', { behavior: 'allow', digest, message: 'yes' }],
+            ['/requests/p1', { behavior: 'allow', digest, updatedInput: { command: 'rm' } }],
+            ['/requests/p2', { behavior: 'allow', digest }],
+            ['/requests/p1', { answers: { 'Which?': 'A' } }],
+          ],
+        },
+        {
+          where: '/requests/q1',
+          body: { answers: { 'Which?': 'A' } },
+          others: [
+            ['/requests/q1', { answers: { 'Which?': 'B' } }],
+            ['/requests/q1', { answers: { 'Which?': ['A'] } }],
+          ],
+        },
+        {
+          where: '/obligations/m1/waive',
+          body: { reason: 'done' },
+          others: [
+            ['/obligations/m1/waive', {}],
+            ['/obligations/m2/waive', { reason: 'done' }],
+          ],
+        },
       ];
-      for (const [where, body] of reused) {
-        const response = await post(path(where), body);
-        expect([response.status, await errorOf(response)]).toMatchObject([
-          409,
-          { code: 'conflict', reason: 'client_id_reused' },
-        ]);
+      const asked = async (where: string, body: object, clientId: string) => {
+        const response = await post(path(where), { ...body, clientId });
+        return [response.status, await response.json()];
+      };
+      const answers: unknown[] = [];
+      for (const [at, { where, body }] of asks.entries()) {
+        const answer = await asked(where, body, `c${at}`);
+        expect([where, answer[0]]).toEqual([where, where.startsWith('/obl') ? 200 : 202]);
+        answers.push(answer);
       }
-      expect(await say('once', 'c1')).toBe(first);
-      expect(await (await post(path('/interrupt'), { clientId: 'c2' })).json()).toMatchObject({ commandId });
+      const before = JSON.stringify(await items());
+      for (const [at, { others }] of asks.entries()) {
+        const elsewhere = asks.filter((_, other) => other !== at).map(({ where, body }) => [where, body] as const);
+        for (const [where, body] of [...others, ...elsewhere]) {
+          const [status, answer] = await asked(where, body, `c${at}`);
+          expect([at, where, body, status, answer.error?.reason]).toEqual([at, where, body, 409, 'client_id_reused']);
+        }
+      }
+      for (const [at, { where, body }] of asks.entries()) {
+        // Its fields in another order are the same.
+        const turned = Object.fromEntries(Object.entries(body).reverse());
+        expect(await asked(where, turned, `c${at}`)).toEqual(answers[at]);
+      }
+      expect(JSON.stringify(await items())).toBe(before);
       const reader = await runner();
       await upToDate(reader);
-      expect(commandsOf(reader).map((command) => command.id)).toEqual([first, commandId]);
+      expect(commandsOf(reader).map(({ type }) => type)).toEqual([
+        'message',
+        'message',
+        'interrupt',
+        'task.stop',
+        'permission.decision',
+        'question.answer',
+      ]);
+    });
+
+    test('answers the same name the same, also where another ask was the answer to it', async () => {
+      await send(
+        { type: 'RUN_STARTED', threadId: id, runId: 'r' },
+        custom('request:opened', { request_id: 'p1', kind: 'permission', tool_name: 'Bash' }),
+      );
+      const first = await (await post(path('/interrupt'), { clientId: 'c1' })).json();
+      expect(await (await post(path('/interrupt'), { clientId: 'c2' })).json()).toEqual(first);
+      const other = await post(path('/requests/p1'), { behavior: 'allow', clientId: 'c2' });
+      expect([other.status, (await errorOf(other)).reason]).toEqual([409, 'client_id_reused']);
+      await send({ type: 'RUN_FINISHED', threadId: id, runId: 'r' });
+      expect(await (await post(path('/interrupt'), { clientId: 'c2' })).json()).toEqual(first);
     });
 
     test('takes a reply to what was said in the session, and to nothing else', async () => {
@@ -298,8 +394,36 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
           command: { id: first.commandId, type: 'interrupt', state: 'done' },
         },
       ]);
+      const idle = await post(path('/interrupt'));
+      expect([idle.status, await errorOf(idle)]).toMatchObject([409, { code: 'conflict', reason: 'no_open_turn' }]);
+      await send({ type: 'RUN_STARTED', threadId: id, runId: 'r2' });
       const next = await (await post(path('/interrupt'))).json();
       expect(next.commandId).not.toBe(first.commandId);
+    });
+
+    test('interrupts the turn that was meant, and no other that has begun since', async () => {
+      const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: id, runId });
+      await send(starts('r1'));
+      const reader = await runner();
+      const first = await (await post(path('/interrupt'), { turnId: 'r1' })).json();
+      // Who does not say which means the one that is open.
+      expect(await (await post(path('/interrupt'))).json()).toEqual(first);
+      await send({ type: 'RUN_FINISHED', threadId: id, runId: 'r1' });
+      const idle = await post(path('/interrupt'), { turnId: 'r1' });
+      expect([idle.status, await errorOf(idle)]).toMatchObject([409, { reason: 'turn_ended', openTurnId: null }]);
+      await send(starts('r2'));
+      const late = await post(path('/interrupt'), { turnId: 'r1' });
+      expect([late.status, await errorOf(late)]).toMatchObject([409, { reason: 'turn_ended', openTurnId: 'r2' }]);
+      // What is still on its way for the turn before does not answer for this one.
+      const second = await (await post(path('/interrupt'), { turnId: 'r2' })).json();
+      expect(second.commandId).not.toBe(first.commandId);
+      expect(await commands(reader, 2)).toMatchObject([
+        { id: first.commandId, body: { turnId: 'r1' } },
+        { id: second.commandId, body: { turnId: 'r2' } },
+      ]);
+      const [{ createdAt, expiresAt } = { createdAt: 0, expiresAt: 0 }] = commandsOf(reader);
+      expect(expiresAt - createdAt).toBe(INTERRUPT_EXPIRY_MS);
+      expect((await post(path('/interrupt'), { turnId: '' })).status).toBe(400);
     });
 
     test('stops a task that runs, and says why it can’t stop one that does not', async () => {

@@ -5,7 +5,7 @@ import { claimCommands } from '@/lib/commands/claim-commands';
 import { expireCommands } from '@/lib/commands/expire-commands';
 import { queueCommand } from '@/lib/commands/queue-command';
 import { connectRunner, disconnectSilent, renewRunners } from '@/lib/commands/runner-connection';
-import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
+import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS, INTERRUPT_EXPIRY_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import { readAgent } from '@/lib/queries/read-agents';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 
@@ -27,15 +27,14 @@ const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.
 const connect = (runner: typeof OLD, streamId: string, now = T0) =>
   write((transaction) => connectRunner(transaction, 'a1', runner, streamId, now));
 const agent = async () => (await readAgent(target.database, 'a1'))?.agent;
-const interrupt = (id: string) =>
+const stop = (id: string) =>
   write((transaction) =>
     queueCommand(transaction, {
       id,
       agentId: 'a1',
       sessionId: 's1',
-      type: 'interrupt',
-      body: {},
-      clientId: null,
+      type: 'task.stop',
+      body: { taskId: 't1' },
       now: T0,
     }),
   );
@@ -61,7 +60,7 @@ describe('of two runners of one agent', () => {
 
   it('the one that does not say who it is may acknowledge', async () => {
     await connect(NEW, 'one');
-    await interrupt('c1');
+    await stop('c1');
     const ack = (runner: typeof OLD | null) =>
       write((transaction) => acknowledge(transaction, 'a1', 'c1', { state: 'done' }, runner, T0));
     await expect(ack(OLD)).rejects.toMatchObject({ code: 'stale_epoch' });
@@ -83,7 +82,7 @@ describe('a runner whose server died', () => {
 describe('a command', () => {
   it('is claimed once while its lease runs, and again when it has run out', async () => {
     await connect(NEW, 'one');
-    await interrupt('c1');
+    await stop('c1');
     expect(idsOf(await claim('one', T0))).toEqual(['c1']);
     expect(idsOf(await claim('one', T0 + COMMAND_LEASE_MS - 1))).toEqual([]);
     expect(idsOf(await claim('one', T0 + COMMAND_LEASE_MS))).toEqual(['c1']);
@@ -91,7 +90,7 @@ describe('a command', () => {
 
   it('is claimed at once by a stream that has not carried it, whoever holds its lease', async () => {
     await connect(NEW, 'one');
-    await interrupt('c1');
+    await stop('c1');
     await claim('one', T0);
     await connect(NEW, 'two');
     expect(idsOf(await claim('two', T0, 0))).toEqual(['c1']);
@@ -100,7 +99,7 @@ describe('a command', () => {
 
   it('is claimed no more once it is delivered, but by a runner that has nothing', async () => {
     await connect(NEW, 'one');
-    await interrupt('c1');
+    await stop('c1');
     await claim('one', T0);
     await write((transaction) => acknowledge(transaction, 'a1', 'c1', { state: 'delivered' }, NEW, T0));
     expect(idsOf(await claim('one', T0 + 2 * COMMAND_LEASE_MS))).toEqual([]);
@@ -108,7 +107,7 @@ describe('a command', () => {
   });
 
   it('that expired may turn out to have been acted on', async () => {
-    await interrupt('c1');
+    await stop('c1');
     const late = T0 + COMMAND_EXPIRY_MS;
     expect(await write((transaction) => expireCommands(transaction, late - 1))).toBe(0);
     expect(await write((transaction) => expireCommands(transaction, late))).toBe(1);
@@ -126,6 +125,18 @@ describe('a command', () => {
     ]);
   });
 
+  it('that interrupts a turn is given up within seconds: it is meant for what runs now', async () => {
+    const fields = { id: 'c1', agentId: 'a1', sessionId: 's1', now: T0 };
+    await write((transaction) => queueCommand(transaction, { ...fields, type: 'interrupt', body: { turnId: 'r1' } }));
+    await connect(NEW, 'one');
+    const late = T0 + INTERRUPT_EXPIRY_MS;
+    expect(idsOf(await claim('one', late, 0))).toEqual([]);
+    expect(await write((transaction) => expireCommands(transaction, late - 1))).toBe(0);
+    expect(await write((transaction) => expireCommands(transaction, late))).toBe(1);
+    const { rows } = await target.database.reader.execute(`SELECT reason FROM commands WHERE state = 'expired'`);
+    expect(rows.map(({ reason }) => reason)).toEqual(['no runner took it within 15 seconds']);
+  });
+
   it('is no sign of life of the agent it is for', async () => {
     const before = await agent();
     await write((transaction) =>
@@ -133,9 +144,8 @@ describe('a command', () => {
         id: 'c1',
         agentId: 'a1',
         sessionId: 's1',
-        type: 'interrupt',
-        body: {},
-        clientId: null,
+        type: 'task.stop',
+        body: { taskId: 't1' },
         now: T0 + 60_000,
       }),
     );

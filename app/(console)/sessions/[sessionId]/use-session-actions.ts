@@ -15,7 +15,7 @@ export function useSessionActions(
   const [store] = useState(
     () =>
       new ActionStore(sessionId, (key, reason) => {
-        if (!isInSight(`[data-action="${CSS.escape(key)}"]`) && !key.startsWith('interrupt:')) {
+        if (!isInSight(`[data-action="${CSS.escape(key)}"]`)) {
           setToast(`What you asked of the agent failed: ${reason}`);
         }
       }),

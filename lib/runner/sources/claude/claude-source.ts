@@ -151,8 +151,13 @@ export class ClaudeSource implements Source {
       await noted;
       return { state: 'delivered' };
     },
-    interrupt: async () => {
+    interrupt: async ({ body }) => {
       const { open, inHand } = this.#conversation;
+      const running = open.turn?.runId ?? null;
+      if (body.turnId !== undefined && body.turnId !== running) {
+        const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
+        return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
+      }
       if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again: nothing runs' };
       const receipt = await this.#query.interrupt();
       const waiting = receipt?.still_queued?.length ?? 0;

@@ -1,0 +1,98 @@
+import { columnText } from '@/db/column-text';
+import type { WriteTransaction } from '@/db/write-queue';
+import { authenticate } from '@/lib/access/authenticate';
+import type { ServerContext } from '@/lib/access/server-context';
+import { parseJson } from '@/lib/ingest/parse-json';
+import { readBody } from '@/lib/ingest/read-body';
+import { type AnsweredRequest, answerQuestionSchema, decidePermissionSchema } from '@/lib/protocol/commands';
+import { AppError } from '@/lib/protocol/errors';
+import { askSession } from './ask-session';
+import { missing } from './missing';
+import { findEffective } from './queue-command';
+import { parseInput } from './read-input';
+import type { WritableSession } from './writable-session';
+
+/**
+ * `POST /sessions/:id/requests/:requestId`: `{"behavior", …}` for a permission, `{"answers"}` for a question.
+ * @throws AppError `invalid_argument`, `not_found`, `conflict`
+ */
+export async function postRequestAnswer(
+  request: Request,
+  server: ServerContext,
+  { sessionId = '', requestId = '' }: Record<string, string>,
+): Promise<Response> {
+  await authenticate(request, server);
+  const input = parseJson(await readBody(request)).value;
+  const isAnswer = typeof input === 'object' && input !== null && 'answers' in input;
+  if (isAnswer) {
+    const { clientId, ...said } = parseInput(input, answerQuestionSchema);
+    const { digest, answers } = said;
+    return askSession(server, {
+      sessionId,
+      clientId,
+      ask: { type: 'question.answer', requestId, ...said },
+      prepare: async (transaction, session) => {
+        const asked = await requireOpen(transaction, session, requestId, 'question', digest);
+        return { body: { ...asked, answers } };
+      },
+    });
+  }
+  const { clientId, ...said } = parseInput(input, decidePermissionSchema);
+  const { digest, ...decision } = said;
+  return askSession(server, {
+    sessionId,
+    clientId,
+    ask: { type: 'permission.decision', requestId, ...said },
+    prepare: async (transaction, session) => {
+      const asked = await requireOpen(transaction, session, requestId, 'permission', digest);
+      return { body: { ...asked, ...decision } };
+    },
+  });
+}
+
+/**
+ * @param digest of what was answered, where the sender says so
+ * @returns the request as it is open now: an answer is meant for this and nothing else
+ */
+async function requireOpen(
+  transaction: WriteTransaction,
+  session: WritableSession,
+  requestId: string,
+  kind: 'permission' | 'question',
+  digest: string | null | undefined,
+): Promise<AnsweredRequest> {
+  const open = session.pendingRequests.find((request) => request.id === requestId);
+  if (open === undefined) {
+    // A walk through the session's events, which only a request that comes too late has to pay for.
+    const { rows } = await transaction.execute({
+      sql: `SELECT 1 FROM events WHERE session_id = ? AND type = 'CUSTOM' AND entity_id = ?
+            AND payload->>'$.name' = 'request:opened' LIMIT 1`,
+      args: [session.id, columnText(requestId)],
+    });
+    if (rows.length === 0) throw missing('request', requestId, 'The transcript shows what the agent asks.');
+    throw new AppError('conflict', 'The request is resolved: the agent waits for no answer any more.', {
+      details: { reason: 'request_resolved' },
+    });
+  }
+  if (digest !== undefined && digest !== (open.digest ?? null)) {
+    throw new AppError(
+      'conflict',
+      'The agent asks something else under this id now. Read what it asks, and answer that with its digest.',
+      { details: { reason: 'request_changed', digest: open.digest ?? null } },
+    );
+  }
+  if (open.kind !== undefined && open.kind !== kind) {
+    const wanted = open.kind === 'question' ? '{"answers": {…}}' : '{"behavior": "allow" | "deny"}';
+    throw new AppError('invalid_argument', `The request is a ${open.kind}. Answer it with ${wanted}.`);
+  }
+  for (const type of ['permission.decision', 'question.answer'] as const) {
+    const isIts = (answer: AnsweredRequest) => answer.requestId === requestId;
+    const pending = await findEffective(transaction, session.agentId, session.id, type, isIts);
+    if (pending === null) continue;
+    throw new AppError('conflict', 'The request was answered already, and the answer is on its way to the agent.', {
+      details: { reason: 'request_answered', commandId: pending.command.id },
+    });
+  }
+  const { digest: current, openedPosition } = open;
+  return { requestId, ...(current === undefined ? {} : { digest: current, openedPosition }) };
+}

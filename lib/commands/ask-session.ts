@@ -1,0 +1,56 @@
+import type { WriteTransaction } from '@/db/write-queue';
+import type { ServerContext } from '@/lib/access/server-context';
+import type { Command, CommandAnswer, CommandBodies, CommandType } from '@/lib/protocol/commands';
+import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
+import { commandHubOf } from './command-hub';
+import { findEffective, queueCommand } from './queue-command';
+import { type WritableSession, writableSession } from './writable-session';
+
+export interface SessionAsk<Type extends CommandType> {
+  sessionId: string;
+  clientId: string | undefined;
+  /** Everything that was asked, as it was asked. */
+  ask: Ask & { type: Type };
+  /**
+   * Checks what is asked for and gives the command's body.
+   * `repeats`: whether an earlier command, still on its way, asks for the same; then that one is the answer.
+   */
+  prepare: (
+    transaction: WriteTransaction,
+    session: WritableSession,
+  ) => Promise<{ body: CommandBodies[Type]; repeats?: (earlier: CommandBodies[Type]) => boolean }>;
+}
+
+/**
+ * Asks something of a session's agent that is no message.
+ * @returns 202 with a CommandAnswer once the command is on disk; the same again for the same `clientId`
+ */
+export async function askSession<Type extends CommandType>(
+  server: ServerContext,
+  { sessionId, clientId, ask, prepare }: SessionAsk<Type>,
+): Promise<Response> {
+  const now = server.now();
+  const named = namedAsk(sessionId, clientId, ask);
+  const { agentId, answer } = await server.database.writes.run(async (transaction) => {
+    const before = (await askedBefore(transaction, named))?.command ?? null;
+    if (before !== null) return { agentId: before.agentId, answer: answerOf(before.command, before.state) };
+    const session = await writableSession(transaction, sessionId);
+    const { agentId } = session;
+    const { body, repeats } = await prepare(transaction, session);
+    const pending = repeats && (await findEffective(transaction, agentId, session.id, ask.type, repeats));
+    if (pending) {
+      await noteAsk(transaction, named, pending.command.id);
+      return { agentId, answer: answerOf(pending.command, pending.state) };
+    }
+    const fields = { id: crypto.randomUUID(), agentId, sessionId: session.id, now };
+    const command = await queueCommand(transaction, { ...fields, type: ask.type, body });
+    await noteAsk(transaction, named, command.id);
+    return { agentId, answer: answerOf(command, 'queued') };
+  });
+  commandHubOf(server).wake(agentId);
+  return Response.json(answer, { status: 202, headers: { 'cache-control': 'no-store' } });
+}
+
+function answerOf({ id }: Command, state: CommandAnswer['state']): CommandAnswer {
+  return { commandId: id, state };
+}

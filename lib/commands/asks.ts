@@ -1,0 +1,67 @@
+import { columnText } from '@/db/column-text';
+import type { WriteTransaction } from '@/db/write-queue';
+import type { CommandType } from '@/lib/protocol/commands';
+import { AppError } from '@/lib/protocol/errors';
+import { digestOf } from '@/lib/protocol/request-digest';
+import { commandFromRow, type StoredCommand } from './command-row';
+
+/** What somebody asks for in a session, all of it but the name they gave it. */
+export interface Ask {
+  type: Exclude<CommandType, 'log-level.set'> | 'obligation.waive';
+  [field: string]: unknown;
+}
+
+/** An ask under the name its client gave it. */
+export interface NamedAsk {
+  sessionId: string;
+  clientId: string;
+  type: Ask['type'];
+  digest: string;
+}
+
+/** @returns null where the client gave it no name: then every ask is another one */
+export function namedAsk(sessionId: string, clientId: string | undefined, ask: Ask): NamedAsk | null {
+  if (clientId === undefined) return null;
+  return { sessionId: columnText(sessionId), clientId: columnText(clientId), type: ask.type, digest: digestOf(ask) };
+}
+
+/**
+ * Whether this was asked before, under the same name.
+ *
+ * @returns null where it was not; else the command that answers it, null for what asks nothing of a runner
+ * @throws AppError `conflict` where the name stands for anything else, to the last field of its body
+ */
+export async function askedBefore(
+  transaction: WriteTransaction,
+  ask: NamedAsk | null,
+): Promise<{ command: StoredCommand | null } | null> {
+  if (ask === null) return null;
+  const { rows } = await transaction.execute({
+    sql: `SELECT asks.digest, asks.command_id, commands.* FROM asks LEFT JOIN commands ON commands.id = asks.command_id
+          WHERE asks.session_id = ? AND asks.client_id = ?`,
+    args: [ask.sessionId, ask.clientId],
+  });
+  const [row] = rows;
+  if (row === undefined) return null;
+  const command = row.command_id === null ? null : commandFromRow(row);
+  const isSame = row.digest === null ? command?.command.type === ask.type : String(row.digest) === ask.digest;
+  if (isSame) return { command };
+  const what = command === null ? 'a waiver' : `a command (${command.command.type})`;
+  throw new AppError(
+    'conflict',
+    `This clientId stands for ${what} that asked for something else. Send this under a new clientId.`,
+    { details: { reason: 'client_id_reused', ...(command === null ? {} : { commandId: command.command.id }) } },
+  );
+}
+
+export async function noteAsk(
+  transaction: WriteTransaction,
+  ask: NamedAsk | null,
+  commandId: string | null,
+): Promise<void> {
+  if (ask === null) return;
+  await transaction.execute({
+    sql: 'INSERT INTO asks (session_id, client_id, digest, command_id) VALUES (?, ?, ?, ?)',
+    args: [ask.sessionId, ask.clientId, ask.digest, commandId],
+  });
+}

@@ -1,0 +1,26 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { ActionStore } from '@/components/live/actions';
+
+afterEach(() => vi.unstubAllGlobals());
+
+/** What a server was sent that answers nothing. */
+function unanswered(): { clientId: string }[] {
+  const sent: { clientId: string }[] = [];
+  vi.stubGlobal('fetch', async (_url: string, { body }: { body: string }) => {
+    sent.push(JSON.parse(body));
+    throw new TypeError('cut off');
+  });
+  return sent;
+}
+
+it('asks the same again under the name it had, and something else under another', async () => {
+  const sent = unanswered();
+  const store = new ActionStore('s', () => {});
+  const allow = { behavior: 'allow', digest: 'd' };
+  await store.ask('request:q', '/requests/q', allow);
+  await store.ask('request:q', '/requests/q', { ...allow });
+  await store.ask('request:q', '/requests/q', { ...allow, behavior: 'deny' });
+  const [first, again, other] = sent.map(({ clientId }) => clientId);
+  expect(again).toBe(first);
+  expect(other).not.toBe(first);
+});

@@ -1,0 +1,164 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { Command, CommandBodies, CommandType } from '@/lib/protocol/commands';
+import { requestDigest } from '@/lib/protocol/request-digest';
+import type { ClaudeSdk, PermissionContext, QueryOptions } from '@/lib/runner/sources/claude/claude-sdk';
+import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
+import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
+import { sdkMessages, text } from '../adapters/sdk-messages';
+
+/** A source around an SDK that says what it is told to say and notes what is asked of it. */
+async function running() {
+  const events: AgUiEvent[] = [];
+  const said: object[] = [];
+  let wake = () => {};
+  let over = false;
+  let interrupts = 0;
+  let options: QueryOptions | null = null;
+  const close = () => {
+    over = true;
+    wake();
+  };
+  const sdk: ClaudeSdk = {
+    query: (request) => {
+      options = request.options;
+      return {
+        async *[Symbol.asyncIterator]() {
+          for (;;) {
+            yield* said.splice(0);
+            if (over) return;
+            await new Promise<void>((resolve) => {
+              wake = resolve;
+            });
+          }
+        },
+        interrupt: async () => {
+          interrupts += 1;
+          return undefined;
+        },
+        stopTask: async () => {},
+        close,
+      };
+    },
+  };
+  const source = new ClaudeSource({
+    sdk,
+    surroundings: {
+      sessionId: 's',
+      emit: (told) => void events.push(...told.map(({ event }) => event)),
+      store: async () => {},
+      report: () => {},
+      latestObligation: () => null,
+      changed: () => {},
+      gaveUp: () => {},
+      log: () => {},
+    },
+    memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, open: NOTHING_OPEN, running: false },
+    inHand: [],
+    env: { HOME: '/nowhere' },
+    answerWithinMs: 60_000,
+    now: () => 1,
+  });
+  await source.start();
+  await until(() => options !== null);
+  onTestFinished(() => source.close(0, 'the test is over'));
+  return {
+    events,
+    source,
+    interrupts: () => interrupts,
+    /** Resolves once the source has read them. */
+    async say(...messages: object[]): Promise<void> {
+      said.push(...messages);
+      wake();
+      await until(() => said.length === 0);
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+    ask(id: string, tool: string, input: Record<string, unknown>, more: Partial<PermissionContext> = {}) {
+      const { signal } = new AbortController();
+      return options?.canUseTool?.(tool, input, { signal, toolUseID: id, ...more });
+    },
+    requests: () => events.filter(({ name }) => String(name).startsWith('request:')),
+    deliver: <Type extends CommandType>(type: Type, body: CommandBodies[Type]) =>
+      source.deliver({ id: 'c1', type, sessionId: 's', createdAt: 1, expiresAt: 2, body } as Command, false),
+  };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const about = (requestId: string, tool: string, input: unknown) => ({
+  requestId,
+  digest: requestDigest({ sessionId: 's', requestId, tool, input, position: '7' }),
+  openedPosition: '7',
+});
+
+describe('an interrupt', () => {
+  const { init, assistant, result } = sdkMessages();
+
+  test('ends the turn it is meant for, and no other that the agent has begun since', async () => {
+    const agent = await running();
+    await agent.say(init(['u1']), assistant('m1', [text('One')]));
+    const first = agent.source.observation.openTurnId as string;
+    expect(first).toBeTruthy();
+    await agent.say(result({ user_message_uuids: ['u1'] }));
+    expect(await agent.deliver('interrupt', { turnId: first })).toEqual({
+      state: 'failed',
+      reason: expect.stringContaining('nothing runs now'),
+    });
+    await agent.say(init(['u2']), assistant('m2', [text('Two')]));
+    const second = agent.source.observation.openTurnId as string;
+    expect(second).not.toBe(first);
+    expect(await agent.deliver('interrupt', { turnId: first })).toEqual({
+      state: 'failed',
+      reason: expect.stringContaining('another one'),
+    });
+    expect(agent.interrupts()).toBe(0);
+    expect(await agent.deliver('interrupt', { turnId: second })).toMatchObject({ state: 'done' });
+    expect(agent.interrupts()).toBe(1);
+  });
+});
+
+describe('an answer', () => {
+  test('lets exactly that run which was answered, once', async () => {
+    const agent = await running();
+    const input = { command: 'ls', nested: { b: 1, a: [null, 'é 🌍'] } };
+    const allowed = agent.ask('t1', 'Bash', input);
+    const other = { ...about('t1', 'Bash', { ...input, command: 'ls -la' }), behavior: 'allow' } as const;
+    expect(await agent.deliver('permission.decision', other)).toMatchObject({ state: 'failed' });
+    expect(agent.requests().map(({ name }) => name)).toEqual(['request:opened']);
+    // As the server had it: through JSON, its keys in any order.
+    const shown = JSON.parse(JSON.stringify({ nested: { a: [null, 'é 🌍'], b: 1 }, command: 'ls' }));
+    const answer = { ...about('t1', 'Bash', shown), behavior: 'allow' } as const;
+    expect(await agent.deliver('permission.decision', answer)).toEqual({ state: 'done' });
+    expect(await allowed).toEqual({ behavior: 'allow', updatedInput: input });
+    expect(await agent.deliver('permission.decision', answer)).toEqual({
+      state: 'failed',
+      reason: 'it was answered already',
+    });
+    expect(agent.requests().map(({ name }) => name)).toEqual(['request:opened', 'request:resolved']);
+  });
+
+  test('is told of with what is held, whatever the SDK says beside it', async () => {
+    const agent = await running();
+    void agent.ask('t1', 'Bash', { command: 'rm -rf .' }, { tool: 'Read', input: { path: 'a' }, title: 'Read a?' });
+    expect(agent.requests()[0]?.value).toMatchObject({ tool_name: 'Bash', input: { command: 'rm -rf .' } });
+  });
+
+  test('reaches no request that was asked under its id later', async () => {
+    const agent = await running();
+    const first = agent.ask('t1', 'Bash', { command: 'ls' });
+    const second = agent.ask('t1', 'Bash', { command: 'rm -rf .' });
+    expect(await first).toMatchObject({ behavior: 'deny' });
+    expect(agent.requests().map(({ name, value }) => [name, (value as { input?: object }).input])).toEqual([
+      ['request:opened', { command: 'ls' }],
+      ['request:resolved', undefined],
+      ['request:opened', { command: 'rm -rf .' }],
+    ]);
+    const late = { ...about('t1', 'Bash', { command: 'ls' }), behavior: 'allow' } as const;
+    expect(await agent.deliver('permission.decision', late)).toMatchObject({ state: 'failed' });
+    const now = { ...about('t1', 'Bash', { command: 'rm -rf .' }), behavior: 'deny' } as const;
+    expect(await agent.deliver('permission.decision', now)).toEqual({ state: 'done' });
+    expect(await second).toMatchObject({ behavior: 'deny' });
+  });
+});
