@@ -1,7 +1,8 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
-import type { Item, MessageItem, NoticeItem, RequestAnswer, RequestItem } from '@/lib/protocol/read-models';
+import type { NoticeItem, RequestAnswer, RequestItem } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
 import { customValue, pickText } from './event-fields';
+import type { ItemDraft } from './item-draft';
 
 /**
  * What people ask of an agent, as its transcript shows it: a message's way to the agent on the message, the answer to
@@ -13,30 +14,29 @@ type State = RequestAnswer['state'];
 /** The names of `command:*`, each of which stands where the command's first event stands. */
 export const COMMAND_EVENTS: readonly string[] = [CUSTOM.commandQueued, CUSTOM.commandDone, CUSTOM.commandFailed];
 
-export function foldDelivery(draft: Item[], { event }: EventEntry): void {
+export function foldDelivery(draft: ItemDraft, { event }: EventEntry): void {
   const value = customValue(event);
   const id = pickText(value, 'message_id', 'messageId');
-  const at = draft.findLastIndex((item) => item.kind === 'message' && item.id === id);
+  const message = draft.find('message', id);
   const delivery = value.delivery;
-  if (at < 0 || (delivery !== 'queued' && delivery !== 'delivered' && delivery !== 'failed')) return;
-  draft[at] = { ...(draft[at] as MessageItem), delivery, deliveryReason: pickText(value, 'reason') };
+  if (message === undefined || (delivery !== 'queued' && delivery !== 'delivered' && delivery !== 'failed')) return;
+  draft.put({ ...message, delivery, deliveryReason: pickText(value, 'reason') });
 }
 
 export function foldCommand(state: State) {
-  return (draft: Item[], entry: EventEntry): void => {
+  return (draft: ItemDraft, entry: EventEntry): void => {
     const value = customValue(entry.event);
     const commandId = pickText(value, 'command_id', 'commandId');
     if (commandId === null) return;
     const requestId = pickText(value, 'request_id', 'requestId');
     const reason = pickText(value, 'reason');
-    const request = draft.findLastIndex((item) => item.kind === 'request' && item.id === requestId);
-    const asked = draft[request];
-    if (asked?.kind === 'request' && isItsAnswer(asked, commandId, pickText(value, 'digest'))) {
+    const asked = draft.find('request', requestId);
+    if (asked !== undefined && isItsAnswer(asked, commandId, pickText(value, 'digest'))) {
       const behavior = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
-      draft[request] = {
+      draft.put({
         ...asked,
         answer: { commandId, behavior: behavior ?? asked.answer?.behavior ?? null, state, reason },
-      };
+      });
       return;
     }
     putNotice(draft, entry, commandId, state, value);
@@ -52,15 +52,14 @@ function isItsAnswer(item: RequestItem, commandId: string, digest: string | null
 }
 
 function putNotice(
-  draft: Item[],
+  draft: ItemDraft,
   entry: EventEntry,
   commandId: string,
   state: State,
   value: Record<string, unknown>,
 ): void {
   const id = `command:${commandId}`;
-  const at = draft.findLastIndex((item) => item.kind === 'notice' && item.id === id);
-  const known = draft[at] as NoticeItem | undefined;
+  const known = draft.find('notice', id);
   const type = pickText(value, 'type') ?? known?.command?.type ?? '';
   const taskId = pickText(value, 'task_id', 'taskId') ?? known?.command?.taskId ?? null;
   const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
@@ -77,8 +76,7 @@ function putNotice(
     code: 'command',
     command: { id: commandId, type, state, taskId },
   };
-  if (known === undefined) draft.push(next);
-  else draft[at] = next;
+  draft.put(next);
 }
 
 const OTHER: Record<State, string> = {

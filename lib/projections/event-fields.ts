@@ -1,5 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { MAX_TIME } from '@/lib/protocol/limits';
+import { cutText } from '@/lib/protocol/cut-text';
+import { MAX_CAPTION, MAX_ID_LENGTH, MAX_NAMED, MAX_TIME } from '@/lib/protocol/limits';
 
 /** Tolerant access to the fields of a stored event: agents send more, less and other than the schema says. */
 
@@ -8,9 +9,28 @@ export function textField(event: AgUiEvent, field: string): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
+/** An id of what the event is about. What is too long to be remembered is no id: such an event is stored, not shown. */
+export function idField(event: AgUiEvent, field: string): string | null {
+  return idOrNull(textField(event, field));
+}
+
+function idOrNull(text: string | null): string | null {
+  return text !== null && text.length <= MAX_ID_LENGTH ? text : null;
+}
+
+/** Ids that an event names, as far as they are kept. */
+export function idList(value: unknown): string[] {
+  return stringList(Array.isArray(value) ? value.slice(0, MAX_NAMED) : value).map((id) => cutText(id, MAX_ID_LENGTH));
+}
+
+/** The beginning of a text that stands beside what it is about. Never half a character. */
+export function caption(text: string | null): string | null {
+  return text === null ? null : cutText(text, MAX_CAPTION);
+}
+
 /** What a subagent says belongs to its task. AG-UI's own field wins. */
 export function subagentTaskId(event: AgUiEvent): string | null {
-  return textField(event, 'subagentRunId');
+  return textField(event, 'subagentRunId')?.slice(0, MAX_ID_LENGTH) ?? null;
 }
 
 /** The name of a CUSTOM event, else null. */
@@ -47,6 +67,10 @@ export function pickTime(value: Record<string, unknown>, ...names: string[]): nu
   return found !== null && found >= 0 && found <= MAX_TIME ? found : null;
 }
 
+export function pickId(value: Record<string, unknown>, ...names: string[]): string | null {
+  return idOrNull(pickText(value, ...names));
+}
+
 export function stringList(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : [];
 }
@@ -70,12 +94,12 @@ function textOfPart(part: unknown): string {
 export function taskEventId(event: AgUiEvent): string | null {
   const name = customName(event);
   if (name === null || !name.startsWith('task:')) return null;
-  return pickText(customValue(event), 'task_id', 'taskId');
+  return pickId(customValue(event), 'task_id', 'taskId');
 }
 
 /**
  * The user messages a run was started with: those at the end of its input, after the last message that is not a
- * person's. What stands before them is history.
+ * person's, at most MAX_NAMED. What stands before them is history.
  */
 export function inputUserMessages(event: AgUiEvent): { id: string; text: string }[] {
   const input = event.input;
@@ -83,10 +107,10 @@ export function inputUserMessages(event: AgUiEvent): { id: string; text: string 
   const messages = (input as { messages?: unknown }).messages;
   if (!Array.isArray(messages)) return [];
   const found: { id: string; text: string }[] = [];
-  for (let index = messages.length - 1; index >= 0; index--) {
+  for (let index = messages.length - 1; index >= 0 && found.length < MAX_NAMED; index--) {
     const message = messages[index] as { id?: unknown; role?: unknown; content?: unknown } | null;
     if (message?.role !== 'user' || typeof message.id !== 'string') break;
-    found.unshift({ id: message.id, text: contentText(message.content) });
+    if (message.id.length <= MAX_ID_LENGTH) found.push({ id: message.id, text: contentText(message.content) });
   }
-  return found;
+  return found.reverse();
 }

@@ -1,5 +1,6 @@
 import type { AgUiEvent, InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
-import { stringList } from './event-fields';
+import { MAX_NAMED } from '@/lib/protocol/limits';
+import { idList } from './event-fields';
 
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'agent', 'unknown'] as const;
@@ -33,7 +34,7 @@ function triggerOf(said: unknown): TurnTrigger | null {
   const kind = TRIGGER_KINDS.find((known) => known === said.kind) ?? 'unknown';
   return {
     kind,
-    taskIds: stringList(said.taskIds),
+    taskIds: idList(said.taskIds),
     ...byIndex('taskRunIds', said),
     ...byIndex('ofSessionIds', said),
   };
@@ -41,7 +42,7 @@ function triggerOf(said: unknown): TurnTrigger | null {
 
 function byIndex<Key extends 'taskRunIds' | 'ofSessionIds'>(key: Key, said: Record<string, unknown>) {
   const ids = said[key];
-  return Array.isArray(ids) ? { [key]: ids.map((id) => (typeof id === 'string' ? id : null)) } : {};
+  return Array.isArray(ids) ? { [key]: ids.slice(0, MAX_NAMED).map((id) => (typeof id === 'string' ? id : null)) } : {};
 }
 
 function senderOf(said: unknown): Pick<InterludeMetadata, 'from'> {
@@ -50,7 +51,7 @@ function senderOf(said: unknown): Pick<InterludeMetadata, 'from'> {
 }
 
 function list<Key extends 'userMessageIds' | 'foldedTaskIds' | 'replyTo'>(key: Key, said: Record<string, unknown>) {
-  return Array.isArray(said[key]) ? { [key]: stringList(said[key]) } : {};
+  return Array.isArray(said[key]) ? { [key]: idList(said[key]) } : {};
 }
 
 function text<Key extends 'taskRunId' | 'clientId' | 'reportedBy' | 'assignedBy'>(

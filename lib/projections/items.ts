@@ -2,7 +2,6 @@ import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { PARKING_CODES, type RejectionCode } from '@/lib/protocol/envelope';
 import type {
   Item,
-  ItemKind,
   MessageItem,
   NoticeItem,
   ReasoningItem,
@@ -26,6 +25,7 @@ import {
   textField,
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
+import { ItemDraft, type ShownItems } from './item-draft';
 import { normaliseTaskEnd } from './task-status';
 
 /**
@@ -37,7 +37,13 @@ import { normaliseTaskEnd } from './task-status';
  * @param outside the items are those of a `none` turn
  */
 export function foldItems(items: readonly Item[], entries: readonly EventEntry[], outside = false): Item[] {
-  const draft = [...items];
+  return foldShown({ items: [...items] }, entries, outside).items;
+}
+
+/** The same, with how many older items are not shown: at most MAX_TURN_ITEMS are, of at most MAX_TURN_TEXT. */
+export function foldShown(shown: ShownItems, entries: readonly EventEntry[], outside: boolean): ShownItems {
+  const draft = new ItemDraft(shown);
+  const callIds = new Set<string>();
   for (const entry of entries) {
     const { event } = entry;
     // In a turn the error is the turn's own; outside any it needs a line.
@@ -46,15 +52,17 @@ export function foldItems(items: readonly Item[], entries: readonly EventEntry[]
     const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
     const fold = Object.hasOwn(folds, name) ? folds[name] : undefined;
     fold?.(draft, entry);
+    if (ADDS_ARGS.has(event.type)) callIds.add(String(event.toolCallId));
   }
-  return draft;
+  // Once all of their pieces are there, not at each.
+  for (const id of callIds) {
+    const call = draft.find('tool-call', id);
+    if (call !== undefined) draft.put({ ...call, args: parsedArgs(call.argsText) });
+  }
+  return draft.shown();
 }
 
-type Fold = (draft: Item[], entry: EventEntry) => void;
-
-function find<K extends ItemKind>(draft: Item[], kind: K, id: string): number {
-  return draft.findLastIndex((item) => item.kind === kind && item.id === id);
-}
+type Fold = (draft: ItemDraft, entry: EventEntry) => void;
 
 function base(entry: EventEntry, id: string) {
   return { id, position: entry.position, at: entry.occurredAt };
@@ -79,8 +87,8 @@ const text =
     const { event } = entry;
     const id = textField(event, 'messageId');
     if (id === null) return;
-    const at = find(draft, kind, id);
-    const known = draft[at] as TextItem | undefined;
+    const known: TextItem | undefined = draft.find(kind, id);
+    if (known === undefined && draft.isCut && event.type.endsWith('_CONTENT')) return;
     const begun: TextItem = known ?? {
       ...base(entry, id),
       ...(kind === 'message'
@@ -91,20 +99,17 @@ const text =
     };
     const next: TextItem = { ...begun, text: start ? '' : grown(begun.text, entry), streaming: true };
     if (next.kind === 'message') sayDelivery(next, event);
-    if (known === undefined) draft.push(next);
-    else draft[at] = next;
+    draft.put(next);
   };
 
 const endOf =
   (kind: 'message' | 'reasoning'): Fold =>
   (draft, entry) => {
-    const id = textField(entry.event, 'messageId');
-    const at = id === null ? -1 : find(draft, kind, id);
-    const item = draft[at];
-    if (item?.kind !== 'message' && item?.kind !== 'reasoning') return;
+    const item: TextItem | undefined = draft.find(kind, textField(entry.event, 'messageId'));
+    if (item === undefined) return;
     const next: TextItem = { ...item, streaming: false };
     if (next.kind === 'message') sayDelivery(next, entry.event);
-    draft[at] = next;
+    draft.put(next);
   };
 
 const NOT_SENT = { delivery: null, deliveryReason: null, replyTo: [], clientId: null } satisfies Partial<MessageItem>;
@@ -117,11 +122,11 @@ function sayDelivery(message: MessageItem, event: AgUiEvent): void {
   if (replyTo !== undefined) message.replyTo = stringList(replyTo);
 }
 
-function tool(draft: Item[], entry: EventEntry, change: (call: ToolCallItem) => ToolCallItem): void {
+function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) => ToolCallItem): void {
   const id = textField(entry.event, 'toolCallId');
   if (id === null) return;
-  const at = find(draft, 'tool-call', id);
-  const known = draft[at] as ToolCallItem | undefined;
+  const known = draft.find('tool-call', id);
+  if (known === undefined && draft.isCut && !OPENS_CALL.has(entry.event.type)) return;
   const call: ToolCallItem = known ?? {
     ...base(entry, id),
     kind: 'tool-call',
@@ -132,22 +137,29 @@ function tool(draft: Item[], entry: EventEntry, change: (call: ToolCallItem) => 
     status: 'running',
     endedAt: null,
   };
-  if (known === undefined) draft.push(change(call));
-  else draft[at] = change(call);
+  draft.put(change(call));
 }
 
-function withArgs(call: ToolCallItem, argsText: string): ToolCallItem {
-  let args: unknown = null;
-  // Arguments stream as pieces of JSON: worth parsing only once the last brace is there.
-  if (/[}\]"\d]\s*$|(?:true|false|null)\s*$/.test(argsText)) {
-    try {
-      args = JSON.parse(argsText);
-    } catch {
-      args = null;
-    }
+const OPENS_CALL: ReadonlySet<string> = new Set(['TOOL_CALL_START', 'TOOL_CALL_CHUNK']);
+const ADDS_ARGS: ReadonlySet<string> = new Set(['TOOL_CALL_ARGS', 'TOOL_CALL_CHUNK']);
+
+/** Arguments stream as pieces of JSON: worth parsing only where the last one may be the end. */
+function parsedArgs(argsText: string): unknown {
+  if (!/[}\]"\del]/.test(lastLetter(argsText))) return null;
+  try {
+    return JSON.parse(argsText);
+  } catch {
+    return null;
   }
-  return { ...call, argsText, args };
 }
+
+function lastLetter(text: string): string {
+  let at = text.length - 1;
+  while (at >= 0 && JSON_BLANKS.includes(text.charAt(at))) at -= 1;
+  return text.charAt(at);
+}
+
+const JSON_BLANKS = ' \t\r\n';
 
 const FOLD: Record<string, Fold | undefined> = {
   TEXT_MESSAGE_START: text('message', true),
@@ -168,8 +180,8 @@ const FOLD: Record<string, Fold | undefined> = {
       status: 'running',
       endedAt: null,
     })),
-  TOOL_CALL_ARGS: (draft, entry) => tool(draft, entry, (call) => withArgs(call, grown(call.argsText, entry))),
-  TOOL_CALL_CHUNK: (draft, entry) => tool(draft, entry, (call) => withArgs(call, grown(call.argsText, entry))),
+  TOOL_CALL_ARGS: (draft, entry) => tool(draft, entry, (call) => ({ ...call, argsText: grown(call.argsText, entry) })),
+  TOOL_CALL_CHUNK: (draft, entry) => tool(draft, entry, (call) => ({ ...call, argsText: grown(call.argsText, entry) })),
   TOOL_CALL_END: (draft, entry) =>
     tool(draft, entry, (call) => {
       const result = pick(entry.event, 'result');
@@ -179,8 +191,8 @@ const FOLD: Record<string, Fold | undefined> = {
     tool(draft, entry, (call) => ended(call, entry, contentText(entry.event.content))),
   RUN_STARTED: (draft, entry) => {
     for (const { id, text } of inputUserMessages(entry.event)) {
-      if (find(draft, 'message', id) >= 0) continue;
-      draft.push({
+      if (draft.find('message', id) !== undefined) continue;
+      draft.put({
         ...base(entry, id),
         kind: 'message',
         role: 'user',
@@ -200,18 +212,18 @@ function ended(call: ToolCallItem, entry: EventEntry, result: string): ToolCallI
 
 type NoticeFields = Pick<NoticeItem, 'text' | 'tone' | 'code' | 'ofSessionId'>;
 
-function notice(draft: Item[], entry: EventEntry, fields: NoticeFields): void {
+function notice(draft: ItemDraft, entry: EventEntry, fields: NoticeFields): void {
   const id = `notice:${entry.position}`;
-  if (find(draft, 'notice', id) < 0) draft.push({ ...base(entry, id), kind: 'notice', ...fields, command: null });
+  if (draft.find('notice', id) === undefined)
+    draft.put({ ...base(entry, id), kind: 'notice', ...fields, command: null });
 }
 
-function taskItem(draft: Item[], entry: EventEntry, phase: 'started' | TaskEnd): void {
+function taskItem(draft: ItemDraft, entry: EventEntry, phase: 'started' | TaskEnd): void {
   const id = taskEventId(entry.event);
   if (id === null) return;
-  if (draft.some((item) => item.kind === 'task' && item.position === entry.position)) return;
   const runId = pickText(customValue(entry.event), 'run_id', 'runId');
   const { reportedBy } = interludeOf(entry.event);
-  draft.push({ ...base(entry, id), kind: 'task', runId, phase, ...(reportedBy === undefined ? {} : { reportedBy }) });
+  draft.put({ ...base(entry, id), kind: 'task', runId, phase, ...(reportedBy === undefined ? {} : { reportedBy }) });
 }
 
 const OUTCOMES = ['allowed', 'denied', 'answered', 'expired', 'cancelled'] as const;
@@ -225,14 +237,13 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const id = pickText(value, 'request_id', 'requestId');
     if (id === null) return;
     const digest = pickText(value, 'digest');
-    const at = find(draft, 'request', id);
-    const known = draft[at] as RequestItem | undefined;
+    const known = draft.find('request', id);
     if (known !== undefined) {
       if (known.digest === digest) return;
-      draft[at] = superseded(known, entry);
+      draft.replace(known, superseded(known, entry));
     }
     const toolName = pickText(value, 'tool_name', 'toolName');
-    draft.push({
+    draft.put({
       ...base(entry, id),
       kind: 'request',
       requestKind: value.kind === 'question' ? 'question' : 'permission',
@@ -251,12 +262,10 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   },
   [CUSTOM.requestResolved]: (draft, entry) => {
     const value = customValue(entry.event);
-    const id = pickText(value, 'request_id', 'requestId');
-    const at = id === null ? -1 : find(draft, 'request', id);
-    const item = draft[at] as RequestItem | undefined;
+    const item = draft.find('request', pickText(value, 'request_id', 'requestId'));
     if (item === undefined) return;
     const outcome = OUTCOMES.find((known) => known === value.outcome) ?? 'unknown';
-    draft[at] = { ...item, outcome, message: pickText(value, 'message'), resolvedAt: entry.occurredAt };
+    draft.put({ ...item, outcome, message: pickText(value, 'message'), resolvedAt: entry.occurredAt });
   },
   [CUSTOM.sessionEnded]: (draft, entry) => {
     const value = customValue(entry.event);
@@ -334,7 +343,7 @@ function isParked(code: string | null): boolean {
   return PARKING_CODES.has(code as RejectionCode);
 }
 
-function settled(draft: Item[], entry: EventEntry, code: 'parked-assigned' | 'parked-discarded'): void {
+function settled(draft: ItemDraft, entry: EventEntry, code: 'parked-assigned' | 'parked-discarded'): void {
   const value = customValue(entry.event);
   const [by, from, reason] = ['by', 'reported_by', 'reason'].map((field) => pickText(value, field));
   const task = pickText(value, 'task_id') ?? 'a task';

@@ -1,6 +1,7 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
-import { customName, customValue, pickText } from './event-fields';
+import { caption, customName, customValue, pickId, pickText } from './event-fields';
 import type { Placement } from './turns';
 
 /** A request the agent waits with. */
@@ -20,14 +21,21 @@ export interface OpenRequest {
 export class OpenRequests {
   readonly #open: Map<string, OpenRequest>;
   #list: readonly OpenRequest[] | null;
+  #more: number;
 
-  constructor(open: readonly OpenRequest[]) {
+  constructor(open: readonly OpenRequest[], more = 0) {
+    this.#more = more;
     this.#open = new Map(open.map((request) => [request.id, request]));
     this.#list = open;
   }
 
   get count(): number {
-    return this.#open.size;
+    return this.#open.size + this.#more;
+  }
+
+  /** How many are open beyond those that are remembered: those are only counted. */
+  get more(): number {
+    return this.#more;
   }
 
   get first(): OpenRequest | undefined {
@@ -48,13 +56,13 @@ export class OpenRequests {
     // A turn that is over asks for nothing any more, unless it ended in order to ask.
     if (turns.some(({ kind, state }) => kind !== 'none' && state !== 'open' && state !== 'finished')) this.#clear();
     const value = customValue(entry.event);
-    const id = pickText(value, 'request_id', 'requestId');
+    const id = pickId(value, 'request_id', 'requestId');
     switch (customName(entry.event)) {
       case CUSTOM.requestOpened:
         if (id !== null) this.#put(opened(id, value));
         return;
       case CUSTOM.requestResolved:
-        if (id !== null && this.#open.delete(id)) this.#list = null;
+        if (id !== null) this.#resolve(id);
         return;
       case CUSTOM.sessionEnded:
         this.#clear();
@@ -64,12 +72,22 @@ export class OpenRequests {
   #put(request: OpenRequest): void {
     const known = this.#open.get(request.id);
     if (known !== undefined && known.digest === request.digest) return;
+    if (known === undefined && this.#open.size >= MAX_PENDING_REQUESTS) {
+      this.#more += 1;
+      return;
+    }
     this.#open.delete(request.id);
     this.#open.set(request.id, request);
     this.#list = null;
   }
 
+  #resolve(id: string): void {
+    if (this.#open.delete(id)) this.#list = null;
+    else if (this.#more > 0) this.#more -= 1;
+  }
+
   #clear(): void {
+    this.#more = 0;
     if (this.#open.size === 0) return;
     this.#open.clear();
     this.#list = null;
@@ -81,7 +99,7 @@ function opened(id: string, value: Record<string, unknown>): OpenRequest {
   const openedPosition = pickText(value, 'opened_position');
   return {
     id,
-    title: pickText(value, 'title', 'tool_name', 'toolName') ?? 'The agent asks',
+    title: caption(pickText(value, 'title', 'tool_name', 'toolName')) ?? 'The agent asks',
     kind: value.kind === 'question' ? 'question' : 'permission',
     ...(digest === null || openedPosition === null ? {} : { digest, openedPosition }),
   };

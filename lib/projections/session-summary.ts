@@ -2,6 +2,7 @@ import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { SessionAway, SessionState, SessionSummary, Task } from '@/lib/protocol/read-models';
 import {
+  caption,
   contentText,
   customName,
   customValue,
@@ -27,6 +28,8 @@ export interface SessionFold {
   /** The message `lastText` is made of. */
   textMessageId: string | null;
   pendingRequests: OpenRequest[];
+  /** How many more are open than are remembered. */
+  morePending?: number;
   lastTurn: { state: 'finished' | 'failed' | 'interrupted'; message: string | null } | null;
   /** `at`: when the server heard of it. */
   ended: { failed: boolean; reason: string | null; at?: number } | null;
@@ -93,12 +96,14 @@ export function foldSession(
     next.away = null;
     if (placements.length > 0) next.summary.lastHeardAt = heardAt;
   }
-  const open = new OpenRequests(fold.pendingRequests);
+  const open = new OpenRequests(fold.pendingRequests, fold.morePending);
   for (const placement of placements) {
     open.apply(placement);
     apply(next, placement, open);
   }
   next.pendingRequests = open.list();
+  if (open.more > 0) next.morePending = open.more;
+  else delete next.morePending;
   for (const { before, after } of tasks) {
     next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
@@ -174,10 +179,11 @@ function applyText(fold: SessionFold, { entry, entityId, role }: Placement): voi
 }
 
 function setTitle(fold: SessionFold, messageId: string | null, text: string): void {
-  const line = text.trimStart().split('\n', 1)[0] ?? '';
+  const told = text.trimStart();
+  const line = told.slice(0, TITLE_LENGTH + 1).split('\n', 1)[0] ?? '';
   fold.summary.title = cutText(line, TITLE_LENGTH) || null;
-  // The first line is whole once there is a second.
-  fold.titleMessageId = text.trimStart().includes('\n') ? null : messageId;
+  // The first line is whole once there is a second, or more of it than is shown.
+  fold.titleMessageId = told.length > TITLE_LENGTH || told.includes('\n') ? null : messageId;
 }
 
 function applyCustom(fold: SessionFold, { entry }: Placement): void {
@@ -205,7 +211,7 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
     case CUSTOM.sessionEnded: {
       const exitCode = pick(value, 'exitCode', 'exit_code');
       const failed = typeof exitCode === 'number' && exitCode !== 0;
-      fold.ended = { failed, reason: pickText(value, 'reason'), at: entry.receivedAt };
+      fold.ended = { failed, reason: caption(pickText(value, 'reason')), at: entry.receivedAt };
       fold.away = null;
     }
   }

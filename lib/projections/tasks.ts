@@ -1,10 +1,14 @@
 import { CUSTOM, type TurnTrigger } from '@/lib/protocol/ag-ui';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
 import {
+  caption,
   customName,
   customValue,
   pick,
+  pickId,
   pickNumber,
   pickText,
   pickTime,
@@ -64,14 +68,22 @@ function named(trigger: TurnTrigger | undefined): { id: string; runId: string | 
   return stringList(trigger?.taskIds).map((id, index) => ({ id, runId: trigger?.taskRunIds?.[index] ?? null }));
 }
 
+/** The runs of one task, each by its position, ascending. */
+interface Runs {
+  all: Position[];
+  byRunId: Map<string | null, Position[]>;
+}
+
 class TaskLedger {
-  readonly #byPosition = new Map<string, Task>();
+  readonly #byPosition = new Map<Position, Task>();
+  readonly #byId = new Map<string, Runs>();
   readonly #changed = new Set<string>();
   readonly #owner: { sessionId: string; agentId: string };
 
   constructor(tasks: readonly Task[], owner: { sessionId: string; agentId: string }) {
     this.#owner = owner;
-    for (const task of tasks) this.#byPosition.set(task.position, task);
+    const inOrder = [...tasks].sort((a, b) => comparePositions(a.position, b.position));
+    for (const task of inOrder) this.#remember(task);
   }
 
   changed(): Task[] {
@@ -110,7 +122,7 @@ class TaskLedger {
     const id = taskEventId(entry.event);
     if (id === null) return;
     const value = customValue(entry.event);
-    const runId = pickText(value, 'run_id', 'runId');
+    const runId = pickId(value, 'run_id', 'runId');
     const starts = name === CUSTOM.taskStarted;
     const found = this.#find(id, runId);
     // A task that ended and starts again under the same name is another run of it.
@@ -128,11 +140,10 @@ class TaskLedger {
 
   /** The run asked for, else the newest run that does not say which it is, else (asked for none) the newest. */
   #find(id: string, runId: string | null): Task | undefined {
-    const runs = [...this.#byPosition.values()]
-      .filter((task) => task.id === id)
-      .sort((a, b) => Number(b.position) - Number(a.position));
-    if (runId === null) return runs[0];
-    return runs.find((task) => task.runId === runId) ?? runs.find((task) => task.runId === null);
+    const runs = this.#byId.get(id);
+    const position =
+      runId === null ? runs?.all.at(-1) : (runs?.byRunId.get(runId) ?? runs?.byRunId.get(null) ?? []).at(-1);
+    return position === undefined ? undefined : this.#byPosition.get(position);
   }
 
   #born(id: string, runId: string | null, entry: EventEntry, turnId: string | null): Task {
@@ -163,35 +174,63 @@ class TaskLedger {
   }
 
   #put(task: Task): void {
-    this.#byPosition.set(task.position, task);
+    this.#remember(task);
     this.#changed.add(task.position);
   }
+
+  #remember(task: Task): void {
+    const { id, runId, position } = task;
+    const before = this.#byPosition.get(position);
+    this.#byPosition.set(position, task);
+    const runs: Runs = this.#byId.get(id) ?? { all: [], byRunId: new Map() };
+    this.#byId.set(id, runs);
+    if (before === undefined) runs.all.push(position);
+    if (before !== undefined && before.runId === runId) return;
+    // told only later which run it is
+    const unnamed = before === undefined ? undefined : runs.byRunId.get(before.runId);
+    if (unnamed !== undefined) without(unnamed, position);
+    const named = runs.byRunId.get(runId);
+    if (named === undefined) runs.byRunId.set(runId, [position]);
+    else insertPosition(named, position);
+  }
+}
+
+/** What is looked for is nearly always the last. */
+function without(positions: Position[], position: Position): void {
+  positions.splice(positions.lastIndexOf(position), 1);
+}
+
+function insertPosition(positions: Position[], position: Position): void {
+  const before = positions.findLastIndex((other) => comparePositions(other, position) < 0);
+  positions.splice(before + 1, 0, position);
 }
 
 function withFields(task: Task, value: Record<string, unknown>, startedInTurnId: string | null): Task {
   const type = pickText(value, 'task_type', 'kind');
   const usage = pick(value, 'usage');
+  const summary = pickText(value, 'summary');
   return {
     ...task,
-    runId: task.runId ?? pickText(value, 'run_id', 'runId'),
-    kind: type === null ? task.kind : normaliseTaskKind(type),
+    runId: task.runId ?? pickId(value, 'run_id', 'runId'),
+    kind: type === null ? task.kind : normaliseTaskKind(type.slice(0, MAX_ID_LENGTH)),
     // Progress reports carry what the task does just now; its name is what it was started with.
-    description: task.description === task.id ? (pickText(value, 'description') ?? task.description) : task.description,
-    summary: pickText(value, 'summary') ?? task.summary,
-    exitCode: pickNumber(value, 'exit_code', 'exitCode') ?? task.exitCode ?? exitCodeIn(pickText(value, 'summary')),
-    error: pickText(value, 'error') ?? task.error,
-    outputFile: pickText(value, 'output_file', 'outputFile') || task.outputFile,
+    description:
+      task.description === task.id ? (caption(pickText(value, 'description')) ?? task.description) : task.description,
+    summary: caption(summary) ?? task.summary,
+    exitCode: pickNumber(value, 'exit_code', 'exitCode') ?? task.exitCode ?? exitCodeIn(summary),
+    error: caption(pickText(value, 'error')) ?? task.error,
+    outputFile: caption(pickText(value, 'output_file', 'outputFile')) || task.outputFile,
     usage: typeof usage === 'object' ? usageOf(usage as Record<string, unknown>) : task.usage,
-    lastToolName: pickText(value, 'last_tool_name', 'lastToolName') ?? task.lastToolName,
-    toolCallId: pickText(value, 'tool_use_id', 'toolCallId') ?? task.toolCallId,
-    parentTaskId: pickText(value, 'parent_task_id', 'parentTaskId') ?? task.parentTaskId,
+    lastToolName: pickId(value, 'last_tool_name', 'lastToolName') ?? task.lastToolName,
+    toolCallId: pickId(value, 'tool_use_id', 'toolCallId') ?? task.toolCallId,
+    parentTaskId: pickId(value, 'parent_task_id', 'parentTaskId') ?? task.parentTaskId,
     startedInTurnId: task.startedInTurnId ?? startedInTurnId,
   };
 }
 
 /** A shell's summary ends with it, where the agent has no field for it. */
 function exitCodeIn(summary: string | null): number | null {
-  const code = /\bexit code (\d{1,3})\)?\.?$/.exec(summary ?? '')?.[1];
+  const code = /\bexit code (\d{1,3})\)?\.?$/.exec(summary?.slice(-32) ?? '')?.[1];
   return code === undefined ? null : Number(code);
 }
 

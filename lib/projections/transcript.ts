@@ -3,7 +3,8 @@ import type { Item, TranscriptPage, Turn } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnHeader, type TurnPlaces } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import { subagentTaskId } from './event-fields';
-import { foldItems } from './items';
+import { ItemDraft } from './item-draft';
+import { foldItems, foldShown } from './items';
 import { insertItem, settleTurn } from './turn-page';
 import { type Placement, placeEvents } from './turns';
 
@@ -109,7 +110,6 @@ class TranscriptDraft {
       this.#turns.push({ ...header, items: [] });
       return;
     }
-    this.#flush(header.id);
     const turn = this.#turns[at] as Turn;
     this.#turns[at] = settleTurn({ ...turn, ...header, position: turn.position, startedAt: turn.startedAt });
   }
@@ -134,7 +134,7 @@ class TranscriptDraft {
     const items = moving
       .filter((item) => item.kind !== 'message' || !known.has(item.id))
       .reduce<Item[]>(insertItem, [...target.items]);
-    this.#turns[to] = settleTurn({ ...target, items });
+    this.#turns[to] = settleTurn({ ...target, ...new ItemDraft({ items, omitted: target.omitted }).shown() });
   }
 
   #remove(turnId: string): void {
@@ -148,6 +148,6 @@ class TranscriptDraft {
     if (entries === undefined || at === undefined) return;
     this.#pending.delete(turnId);
     const turn = this.#turns[at] as Turn;
-    this.#turns[at] = settleTurn({ ...turn, items: foldItems(turn.items, entries, turn.kind === 'none') });
+    this.#turns[at] = settleTurn({ ...turn, ...foldShown(turn, entries, turn.kind === 'none') });
   }
 }

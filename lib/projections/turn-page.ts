@@ -2,7 +2,7 @@ import { comparePositions } from '@/lib/protocol/position';
 import type { Item, Turn } from '@/lib/protocol/read-models';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
-import { foldItems } from './items';
+import { foldShown } from './items';
 
 /**
  * A turn from its header and its events in position order.
@@ -10,7 +10,7 @@ import { foldItems } from './items';
  * @param entries every event whose place is this turn
  */
 export function turnFromEvents(header: TurnHeader, entries: readonly EventEntry[]): Turn {
-  return settleTurn({ ...header, items: foldItems([], entries, header.kind === 'none') });
+  return settleTurn({ ...header, ...foldShown({ items: [] }, entries, header.kind === 'none') });
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
+import { MAX_NAMED } from '@/lib/protocol/limits';
 import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import { stringList } from './event-fields';
@@ -24,12 +25,19 @@ interface OpenedTurn {
 export class TurnPlacer {
   #places: TurnPlaces;
   #copied = false;
+  /** Those of `places`, once anything has changed: a map tells its oldest key at once. */
+  #homes: Map<string, Home> | null = null;
 
   constructor(places: TurnPlaces) {
     this.#places = places;
   }
 
   places(): TurnPlaces {
+    if (this.#homes !== null) {
+      this.#places = { ...this.#places, homes: Object.fromEntries(this.#homes) };
+      this.#copied = false;
+      this.#homes = null;
+    }
     return this.#places;
   }
 
@@ -91,20 +99,25 @@ export class TurnPlacer {
     const turnId = placement.turnId;
     if (turnId === null) return;
     const trigger = metadata.trigger;
-    const taskIds = [...stringList(trigger?.taskIds), ...stringList(metadata.foldedTaskIds)];
+    const isAnyEnded = this.#places.endedTasks.length > 0;
+    const taskIds = isAnyEnded ? [...stringList(trigger?.taskIds), ...stringList(metadata.foldedTaskIds)] : [];
+    const ended = new Map<string, Unanswered[]>();
+    for (const task of this.#places.endedTasks) ended.set(task.id, [...(ended.get(task.id) ?? []), task]);
+    const claimed = new Set<Unanswered>();
     const runIds = trigger?.taskRunIds ?? [];
     for (const [index, taskId] of taskIds.entries()) {
       const runId = runIds[index] ?? null;
-      const found = this.#places.endedTasks.filter(
-        (task) => task.id === taskId && (runId === null || task.runId === null || task.runId === runId),
+      const found = (ended.get(taskId) ?? []).filter(
+        (task) => !claimed.has(task) && (runId === null || task.runId === null || task.runId === runId),
       );
       // Given up as lost and told of later, it ended twice: the turn was told of the later one.
       const last = found.at(-1);
       if (last !== undefined) this.#move(placement, last, turnId, last.position);
-      if (found.length > 0) {
-        const places = this.#change();
-        places.endedTasks = places.endedTasks.filter((task) => !found.includes(task));
-      }
+      for (const task of found) claimed.add(task);
+    }
+    if (claimed.size > 0) {
+      const places = this.#change();
+      places.endedTasks = places.endedTasks.filter((task) => !claimed.has(task));
     }
     this.#claimMessages(placement, stringList(metadata.userMessageIds));
   }
@@ -135,7 +148,8 @@ export class TurnPlacer {
     const waiting = this.#places.userMessages.find((message) => message.id === id);
     const isQueued = interludeOf(entry.event).delivery === 'queued';
     // What is still on its way to the agent is not what its turn began with.
-    if (this.#places.awaitsMessage && waiting === undefined && !isQueued) {
+    const isFull = (this.#places.openTurn?.userMessageIds.length ?? 0) >= MAX_NAMED;
+    if (this.#places.awaitsMessage && waiting === undefined && !isQueued && !isFull) {
       this.#takeIn(placement, id);
       return;
     }
@@ -250,7 +264,7 @@ export class TurnPlacer {
     const places = this.#change();
     const open = places.openTurn;
     if (open === null) return;
-    for (const [key, home] of Object.entries(places.homes)) {
+    for (const [key, home] of [...this.#changeHomes()]) {
       if (home.turnId !== open.id) continue;
       this.#fold(placement, key.slice(key.indexOf(':') + 1), home);
       // A tool call or a question may be answered by the next user message; those of a failed turn never will.
@@ -269,15 +283,17 @@ export class TurnPlacer {
   #claimMessages(placement: Placement, ids: readonly string[]): void {
     const turnId = placement.turnId;
     if (turnId === null || ids.length === 0) return;
-    const found = this.#places.userMessages.filter((message) => ids.includes(message.id));
-    if (found.length === 0) return;
+    if (this.#places.userMessages.length === 0) return;
+    const named = new Set(ids);
+    const found = new Set(this.#places.userMessages.filter((message) => named.has(message.id)));
+    if (found.size === 0) return;
     for (const message of found) {
       this.#move(placement, message, turnId, null);
       const home = this.#home('text', message.id);
       if (home !== undefined) this.#setHome('text', message.id, { ...home, turnId });
     }
     const places = this.#change();
-    places.userMessages = places.userMessages.filter((message) => !found.includes(message));
+    places.userMessages = places.userMessages.filter((message) => !found.has(message));
   }
 
   #move(placement: Placement, what: Unanswered, toTurnId: string, position: Placement['moves'][number]['position']) {
@@ -325,7 +341,9 @@ export class TurnPlacer {
   }
 
   #home(kind: string, id: string): Home | undefined {
-    return this.#places.homes[`${kind}:${id}`];
+    const key = `${kind}:${id}`;
+    if (this.#homes !== null) return this.#homes.get(key);
+    return Object.hasOwn(this.#places.homes, key) ? this.#places.homes[key] : undefined;
   }
 
   #setHome(kind: string, id: string, home: Home): void {
@@ -333,19 +351,23 @@ export class TurnPlacer {
   }
 
   #setHomeKey(key: string, home: Home): void {
-    const places = this.#change();
-    places.homes[key] = home;
-    const keys = Object.keys(places.homes);
-    if (keys.length > MAX_REMEMBERED) delete places.homes[keys[0] as string];
+    const homes = this.#changeHomes();
+    homes.set(key, home);
+    if (homes.size > MAX_REMEMBERED) for (const oldest of homes.keys()) return void homes.delete(oldest);
   }
 
   #dropHome(key: string): void {
-    delete this.#change().homes[key];
+    this.#changeHomes().delete(key);
+  }
+
+  #changeHomes(): Map<string, Home> {
+    this.#homes ??= new Map(Object.entries(this.#places.homes));
+    return this.#homes;
   }
 
   #change(): TurnPlaces {
     if (!this.#copied) {
-      this.#places = { ...this.#places, homes: { ...this.#places.homes } };
+      this.#places = { ...this.#places };
       this.#copied = true;
     }
     return this.#places;

@@ -3,10 +3,12 @@ import type { Position } from '@/lib/protocol/position';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import {
+  caption,
   customName,
   customValue,
+  idField,
   inputUserMessages,
-  pickText,
+  pickId,
   stringList,
   subagentTaskId,
   taskEventId,
@@ -72,10 +74,10 @@ function placeEvent(placer: TurnPlacer, entry: EventEntry): Placement {
 type Place = (placer: TurnPlacer, placement: Placement, task: string | null) => void;
 
 const starts =
-  (kind: string, idField: string): Place =>
+  (kind: string, field: string): Place =>
   (placer, placement, task) => {
     const { event } = placement.entry;
-    const id = textField(event, idField);
+    const id = idField(event, field);
     if (id === null) return;
     placement.entityId = id;
     placement.role = kind === 'text' ? (textField(event, 'role') ?? 'assistant') : null;
@@ -84,18 +86,18 @@ const starts =
   };
 
 const continues =
-  (kind: string, idField: string, streaming: FoldedType): Place =>
+  (kind: string, field: string, streaming: FoldedType): Place =>
   (placer, placement, task) => {
-    const id = textField(placement.entry.event, idField);
+    const id = idField(placement.entry.event, field);
     if (id === null) return;
     placement.entityId = id;
     placer.continueEntity(placement, kind, id, task, streaming);
   };
 
 const ends =
-  (kind: string, idField: string, keep: boolean): Place =>
+  (kind: string, field: string, keep: boolean): Place =>
   (placer, placement) => {
-    const id = textField(placement.entry.event, idField);
+    const id = idField(placement.entry.event, field);
     if (id === null) return;
     placement.entityId = id;
     placer.endEntity(placement, kind, id, keep);
@@ -103,9 +105,9 @@ const ends =
 
 /** A chunk both opens and continues, and is never told to end: its rows stay as they are. */
 const chunks =
-  (kind: string, idField: string): Place =>
+  (kind: string, field: string): Place =>
   (placer, placement, task) => {
-    const id = textField(placement.entry.event, idField);
+    const id = idField(placement.entry.event, field);
     if (id === null) return;
     placement.entityId = id;
     placement.role = kind === 'text' ? (textField(placement.entry.event, 'role') ?? 'assistant') : null;
@@ -138,13 +140,13 @@ const PLACE: Record<string, Place | undefined> = {
     const metadata = interludeOf(event);
     const input = inputUserMessages(event);
     // A run without input that has a parent was started by the agent itself (Ambient's synthetic turns).
-    const byItself = event.input === undefined && textField(event, 'parentRunId') !== null;
+    const byItself = event.input === undefined && idField(event, 'parentRunId') !== null;
     const said = metadata.turn === 'user' || metadata.turn === 'between-run' ? metadata.turn : null;
     const kind = said ?? (byItself ? 'between-run' : 'user');
     placer.openTurn(placement, {
-      id: textField(event, 'runId') ?? `run:${placement.entry.position}`,
+      id: idField(event, 'runId') ?? `run:${placement.entry.position}`,
       kind,
-      parentTurnId: textField(event, 'parentRunId'),
+      parentTurnId: idField(event, 'parentRunId'),
       trigger: metadata.trigger ?? (kind === 'between-run' ? placer.likelyTrigger(byItself) : null),
       userMessageIds:
         metadata.userMessageIds !== undefined
@@ -161,16 +163,16 @@ const PLACE: Record<string, Place | undefined> = {
   RUN_FINISHED: (placer, placement) => {
     const { event } = placement.entry;
     const outcome = event.outcome as { type?: unknown } | undefined;
-    placer.closeTurn(placement, textField(event, 'runId'), {
+    placer.closeTurn(placement, idField(event, 'runId'), {
       state: outcome?.type === 'cancelled' ? 'interrupted' : 'finished',
       error: null,
     });
   },
   RUN_ERROR: (placer, placement) => {
     const { event } = placement.entry;
-    placer.closeTurn(placement, textField(event, 'runId'), {
+    placer.closeTurn(placement, idField(event, 'runId'), {
       state: 'failed',
-      error: { message: textField(event, 'message') ?? 'The run failed.', code: textField(event, 'code') },
+      error: { message: caption(textField(event, 'message')) ?? 'The run failed.', code: idField(event, 'code') },
     });
     if (placement.turnId === null) placer.show(placement);
   },
@@ -193,9 +195,9 @@ const ofCommand =
   (state: 'queued' | 'done' | 'failed'): Place =>
   (placer, placement) => {
     const value = customValue(placement.entry.event);
-    const id = pickText(value, 'command_id', 'commandId');
+    const id = pickId(value, 'command_id', 'commandId');
     if (id === null) return;
-    const requestId = pickText(value, 'request_id', 'requestId');
+    const requestId = pickId(value, 'request_id', 'requestId');
     if (requestId !== null && placer.join(placement, 'request', requestId)) {
       placement.entityId = requestId;
       return;
@@ -222,29 +224,29 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
     if (id === null) return;
     placement.entityId = id;
     const isToldElsewhere = interludeOf(placement.entry.event).reportedBy !== undefined;
-    placer.endTask(placement, id, pickText(value, 'run_id', 'runId'), isToldElsewhere ? { isToldElsewhere } : {});
+    placer.endTask(placement, id, pickId(value, 'run_id', 'runId'), isToldElsewhere ? { isToldElsewhere } : {});
   },
   [CUSTOM.taskElsewhere]: (placer, placement) => {
     const value = customValue(placement.entry.event);
-    const id = pickText(value, 'task_id');
-    const ofSessionId = pickText(value, 'session_id');
+    const id = pickId(value, 'task_id');
+    const ofSessionId = pickId(value, 'session_id');
     if (id === null || ofSessionId === null) return;
     placement.entityId = id;
-    placer.endTask(placement, id, pickText(value, 'run_id'), { ofSessionId });
+    placer.endTask(placement, id, pickId(value, 'run_id'), { ofSessionId });
   },
   [CUSTOM.taskTold]: (_placer, placement) => {
-    const id = pickText(customValue(placement.entry.event), 'task_id');
+    const id = pickId(customValue(placement.entry.event), 'task_id');
     placement.entityId = id;
     placement.turnId = id === null ? null : `task:${id}`;
   },
   [CUSTOM.requestOpened]: (placer, placement, task) => {
-    const id = pickText(customValue(placement.entry.event), 'request_id', 'requestId');
+    const id = pickId(customValue(placement.entry.event), 'request_id', 'requestId');
     if (id === null) return;
     placement.entityId = id;
     placer.openEntity(placement, 'request', id, task);
   },
   [CUSTOM.requestResolved]: (placer, placement) => {
-    const id = pickText(customValue(placement.entry.event), 'request_id', 'requestId');
+    const id = pickId(customValue(placement.entry.event), 'request_id', 'requestId');
     if (id === null) return;
     placement.entityId = id;
     placer.endEntity(placement, 'request', id, false);
@@ -256,7 +258,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   },
   [CUSTOM.messageDelivery]: (placer, placement) => {
     const value = customValue(placement.entry.event);
-    const id = pickText(value, 'message_id', 'messageId');
+    const id = pickId(value, 'message_id', 'messageId');
     if (id === null) return;
     placement.entityId = id;
     placer.deliver(placement, id, value.delivery === 'delivered');

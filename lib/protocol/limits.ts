@@ -49,5 +49,15 @@ export const MAX_LOG_SEARCH_LENGTH = 1000;
 export const MAX_REGEX_PROGRAM = 300;
 /** How long debug is asked for, unless the request says otherwise. */
 export const DEBUG_TTL_SECONDS = 15 * 60;
+/** Most items that are shown of one turn, or of what a task's subagent did: the newest. */
+export const MAX_TURN_ITEMS = 2_000;
+/** Most text of those items, in UTF-16 code units; the newest is shown whatever its size. */
+export const MAX_TURN_TEXT = 4 * 1024 * 1024;
+/** Most messages and most tasks that one event names. */
+export const MAX_NAMED = 1_000;
+/** Most open requests that a session remembers by name; beyond that they are counted. */
+export const MAX_PENDING_REQUESTS = 200;
+/** How much of a title, a reason or an error is kept where it stands beside what it is about, in UTF-16 code units. */
+export const MAX_CAPTION = 4_000;
 /** How much of its line an insight quotes, in UTF-16 code units. */
 export const MAX_INSIGHT_DETAIL = 2000;

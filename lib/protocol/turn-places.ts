@@ -1,7 +1,7 @@
 import type { Position } from './position';
 import type { Turn } from './read-models';
 
-export type TurnHeader = Omit<Turn, 'items'>;
+export type TurnHeader = Omit<Turn, 'items' | 'omitted'>;
 
 export type FoldedType = 'TEXT_MESSAGE_CONTENT' | 'TOOL_CALL_ARGS' | 'REASONING_MESSAGE_CONTENT';
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { EventEntry } from '@/lib/projections/event-entry';
-import { foldItems } from '@/lib/projections/items';
+import { foldItems, foldShown } from '@/lib/projections/items';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import { custom, says } from './session-story';
 
 const entries = (...events: AgUiEvent[]): EventEntry[] =>
@@ -87,5 +88,39 @@ describe('items', () => {
         ),
       ),
     ).toEqual([]);
+  });
+});
+
+describe('a turn of more items than are shown', () => {
+  const calls = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, at) => ({
+      type: 'TOOL_CALL_START',
+      toolCallId: `c${from + at}`,
+      toolCallName: 'Bash',
+    }));
+  const MORE = MAX_TURN_ITEMS + 300;
+
+  it('shows the newest, and says how many came before them', () => {
+    const { items, omitted } = foldShown({ items: [] }, entries(...calls(0, MORE)), false);
+    expect([items.length, omitted, items[0]?.id]).toEqual([MAX_TURN_ITEMS, 300, 'c300']);
+  });
+
+  it('is the same however its events are cut into batches', () => {
+    const all = entries(
+      ...calls(0, MORE),
+      { type: 'TOOL_CALL_RESULT', toolCallId: 'c7', content: 'of one that is not shown any more' },
+      { type: 'TOOL_CALL_ARGS', toolCallId: `c${MORE - 1}`, delta: '{"a":1}' },
+    );
+    const half = foldShown({ items: [] }, all.slice(0, MAX_TURN_ITEMS + 20), false);
+    expect(foldShown(half, all.slice(MAX_TURN_ITEMS + 20), false)).toEqual(foldShown({ items: [] }, all, false));
+  });
+
+  it('is cut by its text, too, and shows its last however large', () => {
+    const half = 'x'.repeat(MAX_TURN_TEXT / 2 + 1);
+    const said = (messageId: string, delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
+    const two = foldShown({ items: [] }, entries(said('m1', half), said('m2', half)), false);
+    expect([two.items.map(({ id }) => id), two.omitted]).toEqual([['m2'], 1]);
+    const whole = foldShown({ items: [] }, entries(said('m1', half + half)), false);
+    expect([whole.items.length, whole.omitted]).toEqual([1, undefined]);
   });
 });

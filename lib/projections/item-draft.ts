@@ -1,0 +1,120 @@
+import { MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
+import type { Item, ItemKind } from '@/lib/protocol/read-models';
+
+/** Items of a turn in order: the newest, and how many stand before them that are not shown. */
+export interface ShownItems {
+  items: Item[];
+  /** Left out where it is 0. */
+  omitted?: number;
+}
+
+/**
+ * Items while events are folded into them: known by kind and id, so that a turn of ten thousand costs as much an event
+ * as one of ten, and bounded as they grow. What goes first is the oldest: who follows a turn wants its end.
+ *
+ * The bound holds after every event, not after every batch. So what is shown depends on the events alone, and a turn
+ * followed live ends as the one that is loaded.
+ */
+export class ItemDraft {
+  readonly #items: Item[];
+  readonly #index = new Map<string, number>();
+  #first = 0;
+  #text = 0;
+  #omitted: number;
+
+  constructor({ items, omitted = 0 }: ShownItems) {
+    this.#items = [...items];
+    this.#omitted = omitted;
+    for (const [at, item] of items.entries()) {
+      this.#index.set(keyOf(item), at);
+      this.#text += textOf(item);
+    }
+    this.#trim();
+  }
+
+  /** Whether an item that is unknown here may be one that is not shown any more. */
+  get isCut(): boolean {
+    return this.#omitted > 0;
+  }
+
+  find<K extends Exclude<ItemKind, 'task'>>(kind: K, id: string | null): Extract<Item, { kind: K }> | undefined {
+    const at = id === null ? undefined : this.#index.get(`${kind} ${id}`);
+    return at === undefined ? undefined : (this.#items[at] as Extract<Item, { kind: K }>);
+  }
+
+  /** In the place of the one it is known by, else behind all others. */
+  put(item: Item): void {
+    const key = keyOf(item);
+    const at = this.#index.get(key);
+    this.#text += textOf(item);
+    if (at === undefined) this.#index.set(key, this.#items.push(item) - 1);
+    else {
+      this.#text -= textOf(this.#items[at] as Item);
+      this.#items[at] = item;
+    }
+    this.#trim();
+  }
+
+  /** In the place of `known`, also under another id. */
+  replace(known: Item, item: Item): void {
+    const key = keyOf(known);
+    const at = this.#index.get(key);
+    if (at === undefined) return;
+    this.#index.delete(key);
+    this.#index.set(keyOf(item), at);
+    this.#text += textOf(item) - textOf(known);
+    this.#items[at] = item;
+    this.#trim();
+  }
+
+  shown(): ShownItems {
+    const items = this.#first === 0 ? this.#items : this.#items.slice(this.#first);
+    return this.#omitted === 0 ? { items } : { items, omitted: this.#omitted };
+  }
+
+  #trim(): void {
+    while (this.#items.length - this.#first > 1 && this.#isOver()) {
+      const oldest = this.#items[this.#first] as Item;
+      this.#index.delete(keyOf(oldest));
+      this.#text -= textOf(oldest);
+      this.#first += 1;
+      this.#omitted += 1;
+    }
+  }
+
+  #isOver(): boolean {
+    return this.#items.length - this.#first > MAX_TURN_ITEMS || this.#text > MAX_TURN_TEXT;
+  }
+}
+
+/** A task has an item for each moment of its life that is shown; everything else has one. */
+function keyOf(item: Item): string {
+  return `${item.kind} ${item.kind === 'task' ? item.position : item.id}`;
+}
+
+const INPUT_LENGTHS = new WeakMap<object, number>();
+
+/** How much it says, in UTF-16 units. */
+function textOf(item: Item): number {
+  switch (item.kind) {
+    case 'message':
+    case 'reasoning':
+    case 'notice':
+      return item.text.length;
+    case 'tool-call':
+      return item.argsText.length + (item.result?.length ?? 0);
+    case 'request':
+      return item.title.length + lengthOf(item.input);
+    default:
+      return 0;
+  }
+}
+
+function lengthOf(input: unknown): number {
+  if (typeof input !== 'object' || input === null) return String(input ?? '').length;
+  const known = INPUT_LENGTHS.get(input);
+  if (known !== undefined) return known;
+  const length = JSON.stringify(input).length;
+  INPUT_LENGTHS.set(input, length);
+  return length;
+}

@@ -1,0 +1,302 @@
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { MAX_RECORD_BYTES, MAX_RECORDS_PER_REQUEST, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+
+/**
+ * What the limits of PROTOCOL.md let an agent send, at those limits: each is a few requests that are accepted, and what
+ * reads the session they are about afterwards. Everything is about the session `s` of the agent `a`.
+ */
+export interface HostileCase {
+  name: string;
+  /** The records of each request, without `seq`. */
+  requests: () => object[][];
+}
+
+const MOST = MAX_RECORDS_PER_REQUEST;
+const AT = 1_795_170_167_743;
+
+const base = { agentId: 'a', occurredAt: AT };
+const event = (event: object, sessionId = 's') => ({ kind: 'event', ...base, sessionId, event });
+const custom = (name: string, value: object) => event({ type: 'CUSTOM', name, value });
+const log = (log: object) => ({ kind: 'log', ...base, log: { level: 'info', component: 'c', ...log } });
+const times = (count: number, make: (index: number) => object) => Array.from({ length: count }, (_, at) => make(at));
+const run = event({ type: 'RUN_STARTED', threadId: 's', runId: 'r' });
+const finish = event({ type: 'RUN_FINISHED', threadId: 's', runId: 'r' });
+const ids = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}${at}`);
+
+/** Text of one record's size, less what stands around it. */
+const MUCH = MAX_RECORD_BYTES - 2_000;
+/** How many records of that size a request holds. */
+const LARGE_IN_REQUEST = Math.floor(MAX_REQUEST_BYTES / MAX_RECORD_BYTES) - 1;
+
+const opened = (at: number) =>
+  custom(CUSTOM.requestOpened, {
+    request_id: `q${at}`,
+    kind: 'permission',
+    tool_name: 'Bash',
+    input: { command: 'ls' },
+  });
+const resolved = (at: number) => custom(CUSTOM.requestResolved, { request_id: `q${at}`, outcome: 'allowed' });
+const started = (at: number) => custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: `Task ${at}` });
+const completed = (at: number) => custom(CUSTOM.taskCompleted, { task_id: `t${at}`, status: 'completed' });
+const said = (type: string, messageId: string, more: object = {}) => event({ type, messageId, ...more });
+const session = (at: number) => event({ type: 'CUSTOM', name: CUSTOM.sessionStarted, value: {} }, `s${at}`);
+const message = (id: string, role: string) => [
+  said('TEXT_MESSAGE_START', id, { role }),
+  said('TEXT_MESSAGE_CONTENT', id, { delta: 'What does it say?' }),
+  said('TEXT_MESSAGE_END', id),
+];
+
+export const HOSTILE_CASES: readonly HostileCase[] = [
+  {
+    name: 'requests opened in one turn, then resolved',
+    requests: () => [[run, ...times(MOST - 1, opened)], times(MOST, resolved), [finish]],
+  },
+  {
+    name: 'tasks started in one turn, then ended',
+    requests: () => [[run, ...times(MOST - 1, started)], times(MOST, completed), [finish]],
+  },
+  {
+    name: 'progress of tasks',
+    requests: () => [
+      times(MOST, started),
+      times(MOST, (at) => custom(CUSTOM.taskProgress, { task_id: `t${at}`, summary: 'on its way' })),
+      times(MOST, () => custom(CUSTOM.taskProgress, { task_id: 't7', summary: 'on its way' })),
+    ],
+  },
+  {
+    name: 'runs of one task',
+    requests: () => [
+      times(MOST / 2, (at) => [
+        custom(CUSTOM.taskStarted, { task_id: 't', run_id: `run${at}` }),
+        custom(CUSTOM.taskCompleted, { task_id: 't', run_id: `run${at}` }),
+      ]).flat(),
+    ],
+  },
+  { name: 'sessions', requests: () => [times(MOST, session), times(MOST, session)] },
+  { name: 'agents', requests: () => [times(MOST, (at) => ({ ...log({ message: 'm' }), agentId: `a${at}` }))] },
+  {
+    name: 'sessions, then an insight and a loss that name none',
+    requests: () => [
+      times(MOST, session),
+      [
+        ...times(20, () => log({ level: 'fatal', component: 'hook:stop', message: 'died' })),
+        { kind: 'lost', ...base, lost: { count: 1, reason: 'outbox-full' } },
+      ],
+    ],
+  },
+  {
+    name: 'sessions, then losses that name none',
+    requests: () => [
+      times(1_000, session),
+      times(10, () => ({ kind: 'lost', ...base, lost: { count: 1, reason: 'outbox-full' } })),
+    ],
+  },
+  {
+    name: 'turns',
+    requests: () => [
+      Array.from({ length: MOST / 2 }, (_, at) => [
+        event({ type: 'RUN_STARTED', threadId: 's', runId: `r${at}` }),
+        event({ type: 'RUN_FINISHED', threadId: 's', runId: `r${at}` }),
+      ]).flat(),
+    ],
+  },
+  {
+    name: 'turns that break in on one another',
+    requests: () => [times(MOST, (at) => event({ type: 'RUN_STARTED', threadId: 's', runId: `r${at}` }))],
+  },
+  {
+    name: 'messages open at once, then ended',
+    requests: () => [
+      [run, ...times(MOST - 1, (at) => said('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
+      times(MOST, (at) => said('TEXT_MESSAGE_CONTENT', `m${at}`, { delta: 'a' })),
+      times(MOST, (at) => said('TEXT_MESSAGE_END', `m${at}`)),
+      [finish],
+    ],
+  },
+  {
+    name: 'deltas of messages that interleave',
+    requests: () => [
+      [run, ...times(200, (at) => said('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
+      times(MOST, (at) => said('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
+      times(MOST, (at) => said('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
+      [...times(200, (at) => said('TEXT_MESSAGE_END', `m${at}`)), finish],
+    ],
+  },
+  {
+    name: 'deltas of one message that never ends',
+    requests: () => [
+      [run, said('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
+      ...[1, 2, 3].map(() => times(MOST, () => said('TEXT_MESSAGE_CONTENT', 'm', { delta: 'a word '.repeat(80) }))),
+    ],
+  },
+  {
+    name: 'deltas of one call, and of one thought',
+    requests: () => [
+      [run, event({ type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'Bash' })],
+      times(MOST, () => event({ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta: '{"a":1}'.repeat(60) })),
+      times(MOST, () => said('REASONING_MESSAGE_CONTENT', 'm', { delta: 'a word '.repeat(60) })),
+      [finish],
+    ],
+  },
+  {
+    name: 'messages told anew',
+    requests: () => [
+      [run, ...times((MOST - 1) / 3, () => message('m', 'assistant')).flat()],
+      times(MOST / 4, () => message('u', 'user')).flat(),
+      [finish],
+    ],
+  },
+  {
+    name: 'messages of people, then the turn that names them',
+    requests: () => [
+      times(MOST / 4, (at) => message(`u${at}`, 'user')).flat(),
+      times(MOST / 4, (at) => message(`v${at}`, 'user')).flat(),
+      [
+        event({ type: 'RUN_STARTED', runId: 'r', metadata: { interlude: { userMessageIds: ids('u', MOST) } } }),
+        event({ type: 'RUN_FINISHED', runId: 'r', metadata: { interlude: { userMessageIds: ids('v', MOST) } } }),
+      ],
+    ],
+  },
+  {
+    name: 'messages of people in a run’s input',
+    requests: () => [
+      [
+        event({
+          type: 'RUN_STARTED',
+          runId: 'r',
+          input: { messages: ids('u', MOST).map((id) => ({ id, role: 'user', content: 'hello' })) },
+        }),
+        finish,
+      ],
+    ],
+  },
+  {
+    name: 'messages of people in an open turn',
+    requests: () => [[run, ...times(MOST / 3 - 1, (at) => message(`u${at}`, 'user')).flat()], [finish]],
+  },
+  {
+    name: 'tool calls open at once',
+    requests: () => [
+      [run, ...times(MOST - 1, (at) => event({ type: 'TOOL_CALL_START', toolCallId: `c${at}`, toolCallName: 'Bash' }))],
+      times(MOST, (at) => event({ type: 'TOOL_CALL_ARGS', toolCallId: `c${at}`, delta: '{"a":1}' })),
+      times(MOST, (at) => event({ type: 'TOOL_CALL_RESULT', toolCallId: `c${at}`, content: 'done' })),
+      [event({ type: 'RUN_ERROR', message: 'it broke' })],
+    ],
+  },
+  {
+    name: 'what a subagent says',
+    requests: () => [
+      [
+        started(1),
+        ...times(MOST - 1, (at) => said('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: 'a', subagentRunId: 't1' })),
+      ],
+      times(MOST, (at) => said('TEXT_MESSAGE_CHUNK', `n${at}`, { delta: 'a', subagentRunId: 't1' })),
+    ],
+  },
+  {
+    name: 'ends of tasks, then the turn that folds them',
+    requests: () => [
+      times(MOST, started),
+      times(MOST, completed),
+      [
+        event({
+          type: 'RUN_STARTED',
+          runId: 'r',
+          metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds: ids('t', MOST) } } },
+        }),
+        event({ type: 'RUN_FINISHED', runId: 'r', metadata: { interlude: { foldedTaskIds: ids('t', MOST) } } }),
+      ],
+    ],
+  },
+  { name: 'turns that all name all messages', requests: () => [turnsNaming('userMessageIds', 'u')] },
+  { name: 'turns that all fold all tasks', requests: () => [times(MOST, started), turnsNaming('foldedTaskIds', 't')] },
+  {
+    name: 'notices, quarantined records and what stands outside of any turn',
+    requests: () => [
+      times(MOST, () => custom(CUSTOM.notice, { text: 'look' })),
+      times(MOST, (at) => ({ kind: 'event', ...base, sessionId: 's', event: { type: at } })),
+      times(MOST, () => ({ kind: 'unheard of', ...base })),
+    ],
+  },
+  {
+    name: 'log lines',
+    requests: () => [
+      times(MOST, (at) => log({ message: `line ${at}`, component: `c${at}` })),
+      times(LARGE_IN_REQUEST, () => log({ message: 'x'.repeat(MUCH) })),
+    ],
+  },
+  {
+    name: 'statuses',
+    requests: () => [
+      times(MOST, (at) => ({
+        kind: 'status',
+        ...base,
+        sessionId: `s${at}`,
+        status: { kind: 'claude', state: 'idle' },
+      })),
+      times(LARGE_IN_REQUEST, () => ({ kind: 'status', ...base, sessionId: 's', status: { what: 'x'.repeat(MUCH) } })),
+    ],
+  },
+  {
+    name: 'texts as large as a record',
+    requests: () => [
+      [
+        run,
+        ...times(LARGE_IN_REQUEST, (at) => said('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: ' \n'.repeat(MUCH / 4) })),
+      ],
+      times(LARGE_IN_REQUEST, (at) => custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: 'd'.repeat(MUCH) })),
+      times(LARGE_IN_REQUEST, (at) => custom(CUSTOM.requestOpened, { request_id: `q${at}`, title: 'd'.repeat(MUCH) })),
+      times(LARGE_IN_REQUEST, (at) => custom(CUSTOM.notice, { text: `${at}${'d'.repeat(MUCH)}` })),
+      [finish],
+    ],
+  },
+  {
+    name: 'JSON as wide as a record and as deep as is allowed',
+    requests: () => [
+      [
+        run,
+        ...times(LARGE_IN_REQUEST, (at) => custom(CUSTOM.requestOpened, { request_id: `q${at}`, input: nested() })),
+      ],
+      [{ ...log({ message: 'm' }), more: nested() }],
+    ],
+  },
+  {
+    name: 'records that are too large',
+    requests: () => [times(LARGE_IN_REQUEST, () => log({ message: 'é'.repeat(MAX_RECORD_BYTES / 2) }))],
+  },
+];
+
+/** As many turns as a request holds by size, each naming the same thousand. */
+function turnsNaming(field: string, name: string): object[] {
+  const named = ids(name, 1_000);
+  return times(450, (at) => [
+    event({ type: 'RUN_STARTED', runId: `r${at}`, metadata: { interlude: { [field]: named } } }),
+    event({ type: 'RUN_FINISHED', runId: `r${at}`, metadata: { interlude: { [field]: named } } }),
+  ]).flat();
+}
+
+/** Many small values, under as many levels as the wire allows inside a record. */
+function nested(): unknown {
+  let value: unknown = Array.from({ length: 200_000 }, () => [1]);
+  for (let depth = 0; depth < 40; depth += 1) value = { d: value };
+  return value;
+}
+
+/** Everything that reads what such a case has left. */
+export const HOSTILE_READS: readonly string[] = [
+  '/api/v1/sessions',
+  '/api/v1/sessions/s',
+  '/api/v1/sessions/s/transcript',
+  '/api/v1/sessions/s/transcript?limit=200',
+  '/api/v1/sessions/s/tasks',
+  '/api/v1/sessions/s/tasks/t1',
+  '/api/v1/sessions/s/turn-at?at=1795170167743',
+  '/api/v1/agents',
+  '/api/v1/agents/a',
+  '/api/v1/agents/a/reply-obligations',
+  '/api/v1/agents/a/logs',
+  '/api/v1/agents/a/logs?limit=1000',
+  `/api/v1/agents/a/logs?regex=${encodeURIComponent('(a|aa)*b')}`,
+  '/api/v1/agents/a/logs/components',
+  '/api/v1/stream?topic=fleet&topic=session:s&topic=logs:a&after=0',
+];

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { foldObligations, NO_OBLIGATIONS } from '@/lib/projections/obligations';
+import { foldSession, newSession } from '@/lib/projections/session-summary';
+import { foldTasks } from '@/lib/projections/tasks';
+import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
+import { turnFromEvents } from '@/lib/projections/turn-page';
+import { placeEvents } from '@/lib/projections/turns';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { NO_PLACES } from '@/lib/protocol/turn-places';
+import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays } from './session-story';
+
+/** Everything a batch is folded into, here and in the browser, of many events that are all about something else. */
+const FEW = 1_000;
+const MANY = 4 * FEW;
+/** Four times the events cost four times as much; what looks through all of them for each, sixteen times. */
+const AT_MOST = 10;
+
+const numbered = (count: number, make: (at: number) => AgUiEvent[]) =>
+  Array.from({ length: count }, (_, at) => make(at));
+const inTurn = (count: number, make: (at: number) => AgUiEvent[]) => [runStarts('r'), ...numbered(count, make)];
+const opened = (at: number) => custom('request:opened', { request_id: `q${at}`, tool_name: 'Bash', input: { a: 1 } });
+const resolved = (at: number) => custom('request:resolved', { request_id: `q${at}`, outcome: 'allowed' });
+const ids = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}${at}`);
+const messages = (count: number) => ids('u', count).map((id) => ({ id, role: 'user', content: 'hello' }));
+
+const STORIES: [string, (count: number) => AgUiEvent[][]][] = [
+  ['requests', (count) => [...inTurn(count, opened), ...numbered(count, resolved), runEnds('r')]],
+  [
+    'tasks',
+    (count) => [
+      ...inTurn(count, (at) => taskStarts(`t${at}`)),
+      ...numbered(count, (at) => taskEnds(`t${at}`, 'completed')),
+    ],
+  ],
+  [
+    'runs of one task',
+    (count) =>
+      numbered(count, (at) => [
+        ...taskStarts('t', { run_id: `${at}` }),
+        ...taskEnds('t', 'completed', { run_id: `${at}` }),
+      ]),
+  ],
+  ['messages', (count) => inTurn(count, (at) => says(`m${at}`, 'a'))],
+  ['messages that begin and do not end', (count) => inTurn(count, (at) => says(`m${at}`, 'a').slice(0, 1))],
+  ['messages of people', (count) => inTurn(count, (at) => userSays(`u${at}`, 'hello'))],
+  [
+    'messages in a run’s input',
+    (count) => [[{ type: 'RUN_STARTED', runId: 'r', input: { messages: messages(count) } }]],
+  ],
+  [
+    'messages of people that a turn names',
+    (count) => [
+      ...numbered(count, (at) => userSays(`u${at}`, 'hello')),
+      runStarts('r', { userMessageIds: ids('u', count) }),
+      runEnds('r'),
+    ],
+  ],
+  [
+    'tool calls',
+    (count) =>
+      inTurn(count, (at) => [
+        { type: 'TOOL_CALL_START', toolCallId: `c${at}` },
+        { type: 'TOOL_CALL_ARGS', toolCallId: `c${at}`, delta: '{}' },
+      ]),
+  ],
+  [
+    'pieces of the arguments of one call',
+    (count) => [
+      [{ type: 'TOOL_CALL_START', toolCallId: 'c' }],
+      ...inTurn(count, () => [{ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta: '{"a":"0123456789"}' }]),
+    ],
+  ],
+  ['turns', (count) => numbered(count, (at) => [...runStarts(`r${at}`), ...runEnds(`r${at}`)])],
+  ['notices', (count) => numbered(count, () => custom('interlude:notice', { text: 'look' }))],
+];
+
+describe('what a batch costs', () => {
+  it.each(STORIES)(
+    'grows with its events and no faster: %s',
+    (_, tell) => {
+      foldAll(tell(FEW));
+      const few = fastest(tell(FEW));
+      const many = fastest(tell(MANY));
+      // below a few milliseconds it is the clock that is measured
+      expect(many / Math.max(few, 5)).toBeLessThan(AT_MOST);
+    },
+    120_000,
+  );
+});
+
+function fastest(story: AgUiEvent[][]): number {
+  return Math.min(...[1, 2, 3].map(() => foldAll(story)));
+}
+
+/** @returns how long it took, in milliseconds */
+function foldAll(story: AgUiEvent[][]): number {
+  const owner = { sessionId: 's', agentId: 'a' };
+  const entries = story
+    .flat()
+    .map((event, at) => ({ position: String(at + 1), occurredAt: at, receivedAt: at, event }));
+  const beganAt = performance.now();
+  const { placements } = placeEvents(NO_PLACES, entries);
+  const tasks = foldTasks([], placements, owner).map((after) => ({ before: null, after }));
+  const { changes } = foldObligations(NO_OBLIGATIONS, [], placements, owner);
+  foldSession(newSession('s', 'a', 0), placements, tasks, changes, 0);
+  const header = placements.find(({ turns }) => turns.length > 0)?.turns[0];
+  if (header !== undefined) turnFromEvents(header, entries);
+  foldTranscript(transcriptFromPage({ position: '0', hasMore: false, turns: [], places: NO_PLACES }), entries);
+  return performance.now() - beganAt;
+}
