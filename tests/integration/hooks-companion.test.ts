@@ -174,6 +174,39 @@ describe('a day in a terminal', () => {
   });
 });
 
+describe('the last words of a turn', () => {
+  test('stand in it and answer its prompt, though the stop hook is three seconds ahead of them', async () => {
+    const { sessionId, hook, assistant } = await atWork();
+    const askedAt = Date.now();
+    const text = 'It is built.\n\nAll of it.';
+    expect(await hook('Stop', { stop_hook_active: false, last_assistant_message: text })).toBe('');
+    // the agent does not wait for any of this
+    expect(Date.now() - askedAt).toBeLessThan(2_000);
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect((await turnsOf(sessionId)).map(({ state }) => state)).toEqual(['open']);
+    assistant(text, 'end_turn');
+    const [turn, ...others] = await eventually(async () => {
+      const turns = await turnsOf(sessionId);
+      return turns.some(({ state }) => state === 'finished') && turns;
+    });
+    expect([others, texts([turn as Turn])]).toEqual([[], ['Build it', text]]);
+  });
+
+  test('are the hook’s where no line brings them, and are not told again by one that is later still', async () => {
+    const { sessionId, hook, assistant } = await atWork();
+    await hook('Stop', { stop_hook_active: false, last_assistant_message: 'It is built.' });
+    const finished = async () => {
+      const turns = await turnsOf(sessionId);
+      return turns.some(({ state }) => state === 'finished') && turns;
+    };
+    expect(texts(await eventually(finished))).toEqual(['Build it', 'It is built.']);
+    assistant('It is built.', 'end_turn');
+    await hook('UserPromptSubmit', { prompt: 'And?' });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect((await turnsOf(sessionId)).map(({ items }) => items.length)).toEqual([2]);
+  });
+});
+
 describe('a message from the dashboard', () => {
   test('is put before the agent when its turn ends, and its answer is a reply to it', async () => {
     const agentId = `agent ${randomUUID()}`;

@@ -226,7 +226,8 @@ export class ClaudeAdapter {
 
   #assistant(message: Fields): void {
     this.#flushThinking();
-    if (isMain(message)) this.#turns.activity('content', message);
+    // What comes behind the end of its turn opens none.
+    if (isMain(message) && message.late !== true) this.#turns.activity('content', message);
     const replaced = textsOf(message.supersedes);
     if (replaced.length > 0) this.#emit(custom('claude:superseded', { message_uuids: replaced }));
     const { content } = fieldsOf(message.message);

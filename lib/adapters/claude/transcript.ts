@@ -1,6 +1,7 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type AdapterOutput, ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
+import { type ClosedTurn, LastWords, textIn } from './last-words';
 import { remember } from './remember';
 import { contentText } from './stand-in';
 import { isStopFeedback } from './stop-feedback';
@@ -19,7 +20,8 @@ const STALE_MS = 60_000;
  *
  * What a transcript does not hold: deltas (text comes block by block), task progress, requests (a hook tells of them)
  * and results. A turn opens with the line of who asked for it and closes with `turn_duration`, with the line that says
- * it was interrupted, or when its Stop hook ran and nothing more comes (`stopped`). Without a terminal (`claude -p`, the
+ * it was interrupted, or when its Stop hook ran and nothing more comes (`stopped`). That hook brings the turn's last text
+ * (`announced`): a turn that closes without it is told it, and the line that comes too late is left out. Without a terminal (`claude -p`, the
  * Agent SDK) no `turn_duration` is written: there the next turn's first line closes a turn that had said its last word.
  *
  * Pure, and the same lines give the same events: a run is named after the line that opens it. A reader that comes after
@@ -46,6 +48,7 @@ export class TranscriptAdapter {
   #saidLastWord = false;
   /** The agent has said or done something since the turn opened. */
   #hasActed = false;
+  readonly #lastWords = new LastWords();
   #openRunId: string | null = null;
   #apiError: string | null = null;
   #key = '';
@@ -61,6 +64,26 @@ export class TranscriptAdapter {
   /** The agent has ended its turn in its own words, or the model API has: what is to come is its stop hook. */
   get hasSaidLastWord(): boolean {
     return this.#openRunId !== null && this.#saidLastWord;
+  }
+
+  /** The stop hook told what the agent said last, and no line has said it. */
+  get lacksLastWords(): boolean {
+    return this.#openRunId !== null && this.#lastWords.missing !== null;
+  }
+
+  /** The turn that a hook closed last: its lines may still come. */
+  get closed(): ClosedTurn | null {
+    return this.#lastWords.closed;
+  }
+
+  /** As the reader before this one left it. */
+  recallClosed(closed: ClosedTurn | null): void {
+    this.#lastWords.recall(closed);
+  }
+
+  /** The stop hook ran. @param text what it says the agent said last; null takes back what was announced */
+  announced(text: string | null, now: number): void {
+    this.#lastWords.announced(text, now);
   }
 
   /** Subagents in the background, whose own transcripts are worth reading: those that run, and those that have run. */
@@ -102,7 +125,8 @@ export class TranscriptAdapter {
 
   /** The turn's last hook ran, and the transcript has nothing more to say of it. */
   stopped(now: number): AdapterOutput[] {
-    return this.#openRunId === null ? [] : this.#tell(this.#close(`${this.#key}/stopped`, {}, now));
+    if (this.#openRunId === null) return [];
+    return this.#tell(this.#close(`${this.#key}/stopped`, {}, now, true));
   }
 
   /** The turn died in an API error (StopFailure). */
@@ -113,7 +137,7 @@ export class TranscriptAdapter {
 
   ended(now: number, exit: ProcessExit): AdapterOutput[] {
     // A turn that had said its last word was over, though no hook came to say so.
-    const last = this.#saidLastWord ? this.stopped(now) : [];
+    const last = this.#saidLastWord || this.lacksLastWords ? this.stopped(now) : [];
     this.#calls.clear();
     this.#askedFor.clear();
     this.#returned.clear();
@@ -138,7 +162,10 @@ export class TranscriptAdapter {
       .filter((block) => block.type === 'tool_result');
     if (results.length > 0) return this.#toolResults(line, results, agentId, at);
     if (agentId !== null) return this.#readAs(line, at);
-    if (isStopFeedback(line)) this.#saidLastWord = false;
+    if (isStopFeedback(line)) {
+      this.#saidLastWord = false;
+      this.#lastWords.held();
+    }
     const text = contentText(content);
     if (text.startsWith('[Request interrupted')) {
       const stopped = { subtype: 'error_during_execution', is_error: true, terminal_reason: 'aborted_streaming' };
@@ -159,7 +186,12 @@ export class TranscriptAdapter {
       this.#tasks.called(id, fieldsOf(block.input));
     }
     if (contentText(content) === '' && listOf(content).length === 0) return [];
-    if (textOf(line.agentId) === null) {
+    const isMain = textOf(line.agentId) === null;
+    if (isMain && this.#lastWords.isLate(line, this.#openRunId !== null)) {
+      return this.#lastWords.isTold(line) ? [] : this.#adapter.read({ ...sdkMessage(line), late: true }, at);
+    }
+    if (isMain) {
+      this.#lastWords.said(textIn(line));
       this.#saidLastWord = fieldsOf(line.message).stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
     }
@@ -261,6 +293,7 @@ export class TranscriptAdapter {
   #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): AdapterOutput[] {
     const started = agentId === null ? this.#tasks.launched(line, results) : null;
     for (const result of results) this.#return(`${result.tool_use_id}`, at);
+    if (agentId === null) this.#lastWords.given();
     return [...(started === null ? [] : this.#adapter.read(started, at)), ...this.#readAs(line, at)];
   }
 
@@ -270,26 +303,24 @@ export class TranscriptAdapter {
     if (!this.#askedFor.delete(id) && call !== undefined) remember(this.#returned, id, { ...call, at }, MAX_RETURNED);
   }
 
-  #readAs({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields, at: number): AdapterOutput[] {
-    const results = listOf(fieldsOf(message).content)
-      .map(fieldsOf)
-      .filter((block) => block.type === 'tool_result');
-    // The line speaks of the one result it has. The SDK says the same, by the tool call's id.
-    const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
-    const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
-    return this.#adapter.read(compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta }), at);
+  #readAs(line: Fields, at: number): AdapterOutput[] {
+    return this.#adapter.read(sdkMessage(line), at);
   }
 
   /** What is said in mid-turn comes as an attachment: a line that opens a turn comes when the one before is over. */
   #closeBefore(at: number): AdapterOutput[] {
-    if (this.#saidLastWord || this.#apiError !== null) return this.#close(`${this.#key}/before`, {}, at);
+    if (this.#saidLastWord || this.#apiError !== null || this.lacksLastWords)
+      return this.#close(`${this.#key}/before`, {}, at);
     // It was broken off: whom it did not answer the next one does not answer either.
     this.#answers = [];
     return [];
   }
 
-  #close(uuid: string, how: Fields, at: number): AdapterOutput[] {
+  #close(uuid: string, how: Fields, at: number, byHook = false): AdapterOutput[] {
     if (this.#openRunId === null) return [];
+    const text = this.#lastWords.missingAt(at);
+    const last = text === null ? [] : this.#sayLast(text, at);
+    this.#lastWords.closes(at, byHook, text);
     const failed = this.#apiError !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: this.#apiError } : {};
     const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;
@@ -299,7 +330,14 @@ export class TranscriptAdapter {
     this.#apiError = null;
     this.#saidLastWord = false;
     const result = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, ...how, ...error };
-    return this.#adapter.read(compact({ ...result, uuid, origin, user_message_uuids: answers }), at);
+    return [...last, ...this.#adapter.read(compact({ ...result, uuid, origin, user_message_uuids: answers }), at)];
+  }
+
+  /** What the stop hook told, where no line has. Which line it would have been is known by its text when it comes. */
+  #sayLast(text: string, at: number): AdapterOutput[] {
+    const id = `${this.#openRunId}/last-words`;
+    const message = { id, role: 'assistant', content: [{ type: 'text', text }] };
+    return this.#adapter.read({ type: 'assistant', uuid: id, message }, at);
   }
 
   #matchAsks(at: number): AdapterOutput[] {
@@ -334,7 +372,10 @@ export class TranscriptAdapter {
     const told = outputs.filter(({ event }) => event.name !== 'claude:init');
     return told.map((output) => {
       const { event } = output;
-      if (event.type === 'RUN_STARTED') this.#openRunId = textOf(event.runId);
+      if (event.type === 'RUN_STARTED') {
+        this.#openRunId = textOf(event.runId);
+        this.#lastWords.opened(output.occurredAt);
+      }
       if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
         this.#openRunId = null;
         this.#replyTo = [];
@@ -345,6 +386,17 @@ export class TranscriptAdapter {
         : output;
     });
   }
+}
+
+/** A line as the SDK would have sent it. */
+function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
+  const results = listOf(fieldsOf(message).content)
+    .map(fieldsOf)
+    .filter((block) => block.type === 'tool_result');
+  // The line speaks of the one result it has. The SDK says the same, by the tool call's id.
+  const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
+  const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
+  return compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta });
 }
 
 function asReply(event: AgUiEvent, replyTo: string[]): AgUiEvent {

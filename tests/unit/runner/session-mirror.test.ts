@@ -436,6 +436,272 @@ describe('what no line says', () => {
   });
 });
 
+describe('a turn whose stop hook is ahead of its transcript', () => {
+  const at = (ms: number) => new Date(ms).toISOString();
+  const write = (line: object) => writeLine({ file: mainFile(firstSession()), text: JSON.stringify(line) });
+  const prompt = (uuid: string, text = 'Go') =>
+    write({
+      type: 'user',
+      uuid,
+      timestamp: at(now),
+      message: { role: 'user', content: text },
+      origin: { kind: 'human' },
+    });
+  /** A line of the agent's, that it made then. */
+  const says = (uuid: string, text: string, madeAt: number, stop_reason = 'end_turn') =>
+    write({
+      ...{ type: 'assistant', uuid, timestamp: at(madeAt) },
+      message: { id: `m-${uuid}`, stop_reason, content: [{ type: 'text', text }] },
+    });
+  const over = () =>
+    write({ type: 'system', subtype: 'turn_duration', uuid: `o${now}`, timestamp: at(now), durationMs: 5 });
+  const pass = async (mirror: SessionMirror, ms: number) => {
+    now += ms;
+    await mirror.step();
+  };
+  /** Runs, what the agent said, and the session's end, in order. */
+  const told = (events: AgUiEvent[]) =>
+    events.flatMap(({ type, delta, name, metadata }) => {
+      if (type === 'RUN_FINISHED') return [`${type} ${metadata?.interlude?.userMessageIds}`];
+      if (type.startsWith('RUN_')) return [type];
+      if (name === 'session:ended') return [name];
+      return typeof delta === 'string' ? [delta] : [];
+    });
+
+  async function stopped(text: string | null = 'Done.'): Promise<Followed> {
+    const followed = follow(firstSession());
+    prompt('u1');
+    await pass(followed.mirror, 1_000);
+    followed.mirror.stopped(null, text);
+    await followed.mirror.step();
+    return followed;
+  }
+
+  test('is held until its last words are there', async () => {
+    const { mirror, events } = await stopped();
+    const hookAt = now;
+    await pass(mirror, 3_000);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED']);
+    expect(mirror.selfReport).toBe('idle');
+    says('a1', 'Done.', hookAt - 100);
+    await mirror.step();
+    await pass(mirror, 1_600);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1']);
+  });
+
+  test.each([
+    ['as the hook had them', 'Done.\n\nAll of it.'],
+    ['with other blank space', ' Done.\r\nAll of it. \n'],
+  ])(
+    'takes the hook’s word for them in the end, and leaves out the line that comes too late, %s',
+    async (_how, line) => {
+      const { mirror, events } = await stopped('Done.\n\nAll of it.');
+      const hookAt = now;
+      await pass(mirror, 4_900);
+      expect(told(events)).not.toContain('RUN_FINISHED u1');
+      await pass(mirror, 200);
+      const whole = ['Go', 'RUN_STARTED', 'Done.\n\nAll of it.', 'RUN_FINISHED u1'];
+      expect(told(events)).toEqual(whole);
+      says('a1', line, hookAt - 100);
+      over();
+      await pass(mirror, 10_000);
+      expect(told(events)).toEqual(whole);
+      // the same words in the next turn are its own
+      prompt('u2', 'Again');
+      says('a2', 'Done.\n\nAll of it.', now + 5);
+      over();
+      await pass(mirror, 10);
+      expect(told(events).slice(whole.length)).toEqual([
+        ...['Again', 'RUN_STARTED', 'Done.\n\nAll of it.', 'RUN_FINISHED u2'],
+      ]);
+    },
+  );
+
+  test('has what else comes too late told outside of any turn', async () => {
+    const { mirror, events } = await stopped();
+    const hookAt = now;
+    await pass(mirror, 5_100);
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'ls' } };
+    const message = { id: 'm-c1', stop_reason: 'tool_use', content: [call] };
+    says('a1', 'I look.', hookAt - 300, 'tool_use');
+    write({ type: 'assistant', uuid: 'c1', timestamp: at(hookAt - 290), message });
+    const content = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'a.txt' }];
+    write({ type: 'user', uuid: 'r1', timestamp: at(hookAt - 200), message: { role: 'user', content } });
+    says('a2', 'Done.', hookAt - 100);
+    await pass(mirror, 10_000);
+    expect(told(events).filter((line) => line.startsWith('RUN_'))).toEqual(['RUN_STARTED', 'RUN_FINISHED u1']);
+    expect(told(events).filter((line) => line === 'Done.')).toHaveLength(1);
+    expect(told(events)).toContain('I look.');
+    expect(events.map(({ type }) => type)).toContain('TOOL_CALL_RESULT');
+  });
+
+  test.each(['held', 'closed by the hook’s word'])(
+    'is the same for the mirror after one that was killed, %s',
+    async (when) => {
+      const before = await stopped();
+      const hookAt = now;
+      if (when !== 'held') await pass(before.mirror, 5_100);
+      now += 3_600_000;
+      const { mirror, events } = follow(firstSession(), before.state(), before.events);
+      await mirror.step();
+      const whole = ['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1'];
+      expect(told(events)).toEqual(whole);
+      says('a1', 'Done.', hookAt - 100);
+      over();
+      await pass(mirror, 10_000);
+      expect(told(events)).toEqual(whole);
+    },
+  );
+
+  test('has the line for the mirror after one that was killed, where it was written in between', async () => {
+    const before = await stopped();
+    says('a1', 'Done.', now - 100);
+    now += 3_600_000;
+    const { mirror, events } = follow(firstSession(), before.state(), before.events);
+    await mirror.step();
+    await pass(mirror, 1_600);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1']);
+  });
+
+  test('is over soon after the next prompt, by the hook’s word', async () => {
+    const { mirror, events } = await stopped();
+    mirror.report('busy');
+    await pass(mirror, 1_000);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1']);
+    expect(mirror.isBusy).toBe(true);
+  });
+
+  test('is over where the next prompt stands in the transcript, with its words', async () => {
+    const { mirror, events } = await stopped();
+    now += 100;
+    prompt('u2', 'And?');
+    await mirror.step();
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1', 'And?', 'RUN_STARTED']);
+    // its stop hook is not the one that ran
+    await pass(mirror, 60_000);
+    expect(mirror.openRunId).toBe('run-u2');
+  });
+
+  test('is over with its session, by the hook’s word, and keeps its answer', async () => {
+    const { mirror, events } = await stopped();
+    now += 100;
+    mirror.end('the terminal session was left');
+    await pass(mirror, 2_900);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED']);
+    await pass(mirror, 200);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1', 'session:ended']);
+  });
+
+  test('that is interrupted meanwhile has said what it said', async () => {
+    const { mirror, events } = await stopped();
+    now += 100;
+    const content = [{ type: 'text', text: '[Request interrupted by user]' }];
+    write({ type: 'user', uuid: 'i1', timestamp: at(now), message: { role: 'user', content } });
+    await mirror.step();
+    expect(told(events).slice(0, 3)).toEqual(['Go', 'RUN_STARTED', 'Done.']);
+    expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } });
+  });
+
+  test('goes on where another hook holds the agent, who may end with the same words again', async () => {
+    const { mirror, events } = await stopped();
+    says('a1', 'Done.', now - 100);
+    const held = { role: 'user', content: 'Stop hook feedback:\nRun the tests first.' };
+    write({ type: 'user', uuid: 'f1', isMeta: true, timestamp: at(now), message: held });
+    await mirror.step();
+    await pass(mirror, 60_000);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.']);
+    mirror.stopped(null, 'Done.');
+    await pass(mirror, 2_000);
+    expect(told(events)).toHaveLength(3);
+    await pass(mirror, 3_100);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'Done.', 'RUN_FINISHED u1']);
+  });
+
+  test('keeps the hook’s word though the hook calls again without it', async () => {
+    const { mirror, events } = await stopped();
+    mirror.stopped();
+    await pass(mirror, 5_100);
+    expect(told(events)).toContain('Done.');
+  });
+
+  test('is not the next one, where the hook was slower than both', async () => {
+    const { mirror, events } = follow(firstSession());
+    prompt('u1');
+    says('a1', 'Done.', now + 10);
+    now += 20;
+    over();
+    await mirror.step();
+    mirror.stopped(null, 'Done.');
+    now += 300;
+    prompt('u2', 'And?');
+    await mirror.step();
+    await pass(mirror, 60_000);
+    expect(mirror.openRunId).toBe('run-u2');
+    expect(told(events).filter((line) => line === 'Done.')).toHaveLength(1);
+  });
+
+  test('is not the one before, where the transcript is behind by more than a turn', async () => {
+    const { mirror, events } = follow(firstSession());
+    prompt('u1');
+    await mirror.step();
+    const [endAt, nextAt] = [now + 10, now + 20];
+    now += 1_000;
+    mirror.stopped(null, 'Second.');
+    await mirror.step();
+    says('a1', 'First.', endAt - 5);
+    write({ type: 'system', subtype: 'turn_duration', uuid: 'o1', timestamp: at(endAt), durationMs: 5 });
+    const message = { role: 'user', content: 'And?' };
+    write({ type: 'user', uuid: 'u2', timestamp: at(nextAt), message, origin: { kind: 'human' } });
+    await pass(mirror, 100);
+    await pass(mirror, 5_000);
+    expect(told(events)).toEqual([
+      ...['Go', 'RUN_STARTED', 'First.', 'RUN_FINISHED u1'],
+      ...['And?', 'RUN_STARTED', 'Second.', 'RUN_FINISHED u2'],
+    ]);
+  });
+
+  test.each([0, 900, 3_000, 8_000])('all day, its lines %i ms behind, is told as on any other', async (behindMs) => {
+    const sessionId = firstSession();
+    const byText = (events: AgUiEvent[]) =>
+      events
+        .filter(({ subagentRunId }) => subagentRunId === undefined)
+        .flatMap(({ type, delta, outcome, metadata }) => {
+          if (type === 'TEXT_MESSAGE_CONTENT') return [String(delta)];
+          if (type === 'RUN_STARTED') return [`${metadata?.interlude?.turn} turn`];
+          return type === 'RUN_FINISHED' ? [(outcome as { type: string }).type] : [];
+        });
+    const whole = byText((await wholeStory(sessionId)).map((event) => JSON.parse(event) as AgUiEvent));
+    for (const { file } of linesOf(sessionId)) rmSync(file, { force: true });
+    const { mirror, events } = follow(sessionId);
+    for (const [index, step] of steps.entries()) {
+      const input = step.kind === 'hook' ? step.input : null;
+      if (step.kind === 'line' && step.sessionId === sessionId) {
+        const { timestamp } = JSON.parse(step.text) as { timestamp?: string };
+        if (timestamp !== undefined) now = Math.max(now, Date.parse(timestamp));
+        writeLine(step);
+      }
+      // the agent goes on by itself where a hook holds it
+      const next = steps
+        .slice(index + 1)
+        .find((one) => one.kind === 'line' && /"type":"(user|assistant)"/.test(one.text));
+      if (input?.hook_event_name === 'Stop' && input.session_id === sessionId && next?.kind === 'line') {
+        now = Math.max(now, Date.parse((JSON.parse(next.text) as { timestamp: string }).timestamp)) + 5;
+        mirror.stopped(null, String(input.last_assistant_message));
+        await mirror.step();
+        await pass(mirror, behindMs);
+      }
+      await mirror.step();
+    }
+    await pass(mirror, 10_000);
+    const isHeldOnce = behindMs < 5_000;
+    if (isHeldOnce) expect(byText(events)).toEqual(whole);
+    // a hook that held the agent was not there to say so in time: its turn is two
+    else for (const text of whole) expect(byText(events)).toContain(text);
+    const texts = byText(events).filter((text) => text.endsWith('.'));
+    expect(new Set(texts).size).toBe(texts.length);
+  });
+});
+
 test('a file is read on in whole lines, however long', async () => {
   const file = join(home, 'long.jsonl');
   expect(await readOn(file, null)).toBeNull();

@@ -209,7 +209,7 @@ export class Companion {
     const mirror = this.#of(about);
     if (mirror === null) return;
     // The stop hook's own trap: its call before this one may have failed.
-    if (state === 'idle') mirror.stopped();
+    if (state === 'idle') mirror.stopped(null, textOf(about.last_assistant_message));
     else if (state === 'busy' || state === 'compacting') mirror.report(state);
     void mirror.step();
     this.#status.changed();

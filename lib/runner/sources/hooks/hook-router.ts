@@ -62,7 +62,8 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
 
 function stop(mirror: SessionMirror, input: Record<string, unknown>, { owed, inbox, log }: HookRouterOptions) {
   // Two hooks that run at once arrive in either order: behind the session's end there is nobody to answer.
-  if (mirror.isLeft) return void mirror.stopped();
+  const text = textOf(input.last_assistant_message);
+  if (mirror.isLeft) return void mirror.stopped(null, text);
   const unseen = inbox.waitingFor(mirror.sessionId);
   const waiting = owed().filter(
     ({ messageId, sessionId }) =>
@@ -76,7 +77,7 @@ function stop(mirror: SessionMirror, input: Record<string, unknown>, { owed, inb
   const replies = [...unseen, ...waiting.map((one) => ({ ...one, unseen: false }))];
   const decision = stopDecision(replies, input.stop_hook_active === true);
   if (decision === null) {
-    mirror.stopped();
+    mirror.stopped(null, text);
     return undefined;
   }
   log('info', `${mirror.sessionId} is held at the end of its turn: ${decision.messageIds.length} replies are owed`);

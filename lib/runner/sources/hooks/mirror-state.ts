@@ -1,4 +1,5 @@
 import { fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/adapters/claude/fields';
+import type { ClosedTurn } from '@/lib/adapters/claude/last-words';
 import type { TailPlace } from './tail-file';
 import type { TerminalProcess } from './terminal-process';
 
@@ -12,6 +13,10 @@ export interface MirrorState {
   last: string | null;
   /** A run is open in what was told. */
   open: boolean;
+  /** The stop hook ran, and the turn waits for what the transcript still lacks of it. */
+  stop: HeardStop | null;
+  /** The turn that a stop hook closed last: lines of it may still come. */
+  closed: ClosedTurn | null;
   /** The session was left, and why; what it still writes is waited for. */
   ending: string | null;
   /** The session was told to have ended. */
@@ -24,6 +29,17 @@ export interface MirrorState {
   process: TerminalProcess | null;
 }
 
+export interface HeardStop {
+  /** Epoch milliseconds. */
+  at: number;
+  /** What the agent said last, by the hook's word; null where the hook did not say. */
+  text: string | null;
+  /** Why the turn died, where it did. */
+  failure: string | null;
+  /** When the next prompt was heard of: the agent goes on. */
+  promptedAt: number | null;
+}
+
 export function newMirrorState(file: string): MirrorState {
   const [open, ended] = [false, false];
   return {
@@ -32,6 +48,8 @@ export function newMirrorState(file: string): MirrorState {
     subagents: {},
     last: null,
     open,
+    stop: null,
+    closed: null,
     ending: null,
     ended,
     asks: [],
@@ -64,12 +82,27 @@ export function parseMirrorState(text: string): MirrorState | null {
     subagents: Object.fromEntries(subagents),
     last: textOf(fields.last),
     open: fields.open === true,
+    stop: stopOf(fields.stop),
+    closed: closedOf(fields.closed),
     ending: textOf(fields.ending),
     ended: fields.ended === true,
     asks,
     handed: textsOf(fields.handed),
     process: processOf(fields.process),
   };
+}
+
+function stopOf(value: unknown): HeardStop | null {
+  const { at, text, failure, promptedAt } = fieldsOf(value);
+  const known = numberOf(at);
+  if (known === null) return null;
+  return { at: known, text: textOf(text), failure: textOf(failure), promptedAt: numberOf(promptedAt) };
+}
+
+function closedOf(value: unknown): ClosedTurn | null {
+  const { at, text } = fieldsOf(value);
+  const known = numberOf(at);
+  return known === null ? null : { at: known, text: textOf(text) };
 }
 
 function processOf(value: unknown): TerminalProcess | null {

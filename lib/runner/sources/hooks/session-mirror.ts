@@ -5,7 +5,7 @@ import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { lineKey } from './line-key';
-import { type MirrorState, newMirrorState } from './mirror-state';
+import { type HeardStop, type MirrorState, newMirrorState } from './mirror-state';
 import { readOn, type TailPlace } from './tail-file';
 import { birthOf, type TerminalProcess } from './terminal-process';
 
@@ -31,6 +31,11 @@ export interface SessionMirrorOptions {
 
 /** How long the transcript must be still after the last hook of a turn, before the turn is held to be over. */
 const STILL_MS = 1_500;
+/**
+ * How long a turn is held for the text that its stop hook brought and the transcript has not: past it the hook's word is
+ * taken. Shorter, once the next prompt was heard of.
+ */
+const LAST_LINE_MS = { most: 5_000, prompted: 1_000 };
 /** How long a session that has ended may still write. */
 const LAST_WORDS_MS = { still: 500, most: 3_000 };
 /** What a session writes this long after it has ended is nobody's any more. */
@@ -55,8 +60,6 @@ export class SessionMirror {
   #selfReport: SelfReport = 'starting';
   #selfReportAt: number;
   #lastLineAt = 0;
-  #stoppedAt: number | null = null;
-  #failure: string | null = null;
   #ending: { reason: string; at: number } | null = null;
   #ended: { reason: string; at: number } | null = null;
   #offered: string[] = [];
@@ -152,7 +155,7 @@ export class SessionMirror {
   began(): void {
     this.#ending = null;
     this.#ended = null;
-    this.#stoppedAt = null;
+    this.#state.stop = null;
     this.#do(() => {
       this.#state.ending = null;
       this.#state.ended = false;
@@ -163,14 +166,31 @@ export class SessionMirror {
   report(state: SelfReport): void {
     this.#selfReport = state;
     this.#selfReportAt = this.#now();
-    if (state === 'busy') this.#stoppedAt = null;
+    if (state === 'busy' && this.#state.stop !== null) this.#state.stop.promptedAt ??= this.#now();
   }
 
-  /** The stop hook ran and did not hold the agent. */
-  stopped(failure: string | null = null): void {
+  /**
+   * The stop hook ran and did not hold the agent. Its turn is told to be over when the transcript has said what the agent
+   * said last: the hook comes before.
+   *
+   * @param text what the agent said last, by the hook's word
+   */
+  stopped(failure: string | null = null, text: string | null = null): void {
     this.report('idle');
-    this.#stoppedAt = this.#now();
-    this.#failure = failure;
+    const heard = this.#state.stop;
+    // The hook's own trap calls once more, and knows less.
+    const at = heard?.at ?? this.#now();
+    this.#state.stop = {
+      at,
+      text: text ?? heard?.text ?? null,
+      failure: failure ?? heard?.failure ?? null,
+      promptedAt: null,
+    };
+    this.#do(() => {
+      const { stop } = this.#state;
+      if (stop !== null) this.#adapter.announced(stop.text, stop.at);
+      this.#tell([], true);
+    });
   }
 
   /** The stop hook holds the agent with these messages; the transcript will say whether that reached it. */
@@ -206,14 +226,12 @@ export class SessionMirror {
       // more waits
     }
     const now = this.#now();
-    const still = now - Math.max(this.#lastLineAt, this.#stoppedAt ?? 0);
     // A terminal that is left right behind its turn: the stop hook's word stands, the turn was not broken off.
     const isOver = this.#ending !== null && this.#hasSaidAll(this.#ending.at, now);
-    if (this.#stoppedAt !== null && (still >= STILL_MS || isOver)) {
-      const failure = this.#failure;
-      this.#stoppedAt = null;
-      this.#failure = null;
-      this.#tell(failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(failure, now));
+    const { stop } = this.#state;
+    if (stop !== null && this.#isOver(stop, now, isOver)) {
+      this.#state.stop = null;
+      this.#tell(stop.failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(stop.failure, now), true);
     }
     const stillFor = now - Math.max(this.#selfReportAt, this.#lastLineAt);
     if (this.#adapter.hasSaidLastWord && stillFor >= (this.#offered.length > 0 ? HELD_MS : STUCK_MS)) {
@@ -243,9 +261,18 @@ export class SessionMirror {
     }
   }
 
+  /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
+  #isOver({ at, promptedAt }: HeardStop, now: number, isLeft: boolean): boolean {
+    if (!this.#adapter.lacksLastWords) return isLeft || now - Math.max(this.#lastLineAt, at) >= STILL_MS;
+    if (promptedAt !== null && now - promptedAt >= LAST_LINE_MS.prompted) return true;
+    const isLeftLong = this.#ending !== null && now - this.#ending.at >= LAST_WORDS_MS.most;
+    return isLeftLong || now - at >= LAST_LINE_MS.most;
+  }
+
   #hasSaidAll(since: number, now: number): boolean {
     const stillFor = now - Math.max(this.#lastLineAt, since);
-    return stillFor >= LAST_WORDS_MS.still || now - since >= LAST_WORDS_MS.most;
+    const hasSaid = stillFor >= LAST_WORDS_MS.still && !this.#adapter.lacksLastWords;
+    return hasSaid || now - since >= LAST_WORDS_MS.most;
   }
 
   /** @returns whether something was read */
@@ -293,6 +320,7 @@ export class SessionMirror {
     const source = textOf(fieldsOf(fields.attachment).source_uuid);
     if (source !== null) this.#seen.add(source);
     this.#state.last = key;
+    if (isStopFeedback(fields)) this.#state.stop = null;
     if (this.#offered.length > 0 && isStopFeedback(fields)) this.#handOver();
     return this.#adapter.read(line, key, this.#now());
   }
@@ -310,7 +338,10 @@ export class SessionMirror {
   }
 
   #tell(outputs: AdapterOutput[], moved = false): void {
-    for (const { event } of outputs) {
+    for (const { event, occurredAt } of outputs) {
+      // What began after the hook ran it did not end; what ended before it was another turn.
+      const isAfter = this.#state.stop !== null && occurredAt >= this.#state.stop.at;
+      if (event.type === 'RUN_STARTED' && isAfter && occurredAt !== this.#state.stop?.at) this.#state.stop = null;
       const value = fieldsOf(event.value);
       if (event.name === CUSTOM.requestResolved) this.#state.asks.shift();
       if (event.name === CUSTOM.requestOpened) this.#options.log('debug', `the terminal asks: ${textOf(value.title)}`);
@@ -319,11 +350,12 @@ export class SessionMirror {
       if (isAnswer) for (const id of this.#state.handed) this.#answered.add(id);
       this.#state.handed = [];
       this.#state.asks = [];
-      this.#stoppedAt = null;
+      if (isAfter) this.#state.stop = null;
       this.#dropOffer();
       this.#options.onTurnEnded();
     }
     this.#state.open = this.#adapter.openRunId !== null;
+    this.#state.closed = this.#adapter.closed;
     if (outputs.length > 0 || moved) this.#options.emit(outputs, structuredClone(this.#state));
   }
 
@@ -336,6 +368,8 @@ export class SessionMirror {
       if (again !== null) this.#state.subagents[id] = again;
     }
     if (!was.open) this.#adapter.stopped(now);
+    this.#adapter.recallClosed(was.closed);
+    if (was.stop !== null) this.#adapter.announced(was.stop.text, was.stop.at);
     if (was.ended) this.#adapter.ended(now, {});
     for (const { tool, input } of was.asks) this.#adapter.permissionAsked(tool, input, {}, now);
     this.#adapter.handedOver(was.handed);
