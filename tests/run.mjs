@@ -15,6 +15,7 @@ import { root } from '../lib/launch/root.mjs';
 import { giveUp, LaunchError, say } from '../lib/launch/say.mjs';
 import { ensureAgentSdk } from './support/agent-sdk.mjs';
 import { ensureChromium } from './support/chromium-path.mjs';
+import { ensureLibsqlServer } from './support/libsql-server.mjs';
 
 /** A stage that hangs must not hang the run. */
 const STAGE_LIMIT_MS = 900_000;
@@ -42,7 +43,13 @@ const STAGES = {
       () => PASSED,
       (error) => failed(error.message),
     ),
-  contract: () => vitest('contract'),
+  contract: async () => {
+    const libsql = ensureLibsqlServer();
+    const tally = await vitest('contract');
+    if ('missing' in libsql)
+      tally.notes = [...(tally.notes ?? []), `not run against a libSQL server\n${libsql.missing}`];
+    return tally;
+  },
   integration: () => vitest('integration'),
   ui: () => vitest('ui'),
   e2e: async () => {

@@ -1,6 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/fleet-rows';
+import { inPieces } from '@/db/json-pieces';
 import type { WriteTransaction } from '@/db/write-queue';
 import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows } from './batch-rows';
@@ -80,11 +81,11 @@ function eventStatements({ events, source, receivedAt, writtenSessionIds }: Batc
     ]),
   );
   return [
-    { sql: INSERT_EVENTS, args: [JSON.stringify(rows), source.id, source.epoch, receivedAt] },
-    {
+    ...inPieces(rows, (json) => ({ sql: INSERT_EVENTS, args: [json, source.id, source.epoch, receivedAt] })),
+    ...inPieces(writtenSessionIds, (json) => ({
       sql: 'INSERT OR IGNORE INTO producer_sessions (producer_id, session_id) SELECT ?1, value FROM json_each(?2)',
-      args: [source.id, JSON.stringify(writtenSessionIds)],
-    },
+      args: [source.id, json],
+    })),
   ];
 }
 
@@ -104,27 +105,28 @@ function logStatements({ logLines, agentLogs, logComponents, receivedAt }: Batch
     ]),
   );
   const logs = agentLogs.map(({ agentId, log }) => storable([agentId, log.lastLine, log.bytes]));
+  const components = logComponents.map((row) => storable([row.agentId, row.component, row.lines]));
   return [
-    {
+    ...inPieces(rows, (json) => ({
       sql: `INSERT INTO log_lines
               (position, agent_id, occurred_at, received_at, level, component, message, line, redacted, marker)
             SELECT value->>0, value->>1, value->>2, ?2, value->>3, value->>4, value->>5, value->>6, value->>7,
               nullif(value->8, 'null')
             FROM json_each(?1)`,
-      args: [JSON.stringify(rows), receivedAt],
-    },
-    {
+      args: [json, receivedAt],
+    })),
+    ...inPieces(logs, (json) => ({
       sql: `INSERT INTO agent_logs (agent_id, last_line, bytes)
             SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
             ON CONFLICT (agent_id) DO UPDATE SET last_line = excluded.last_line, bytes = excluded.bytes`,
-      args: [JSON.stringify(logs)],
-    },
-    {
+      args: [json],
+    })),
+    ...inPieces(components, (json) => ({
       sql: `INSERT INTO log_components (agent_id, component, lines)
             SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
             ON CONFLICT (agent_id, component) DO UPDATE SET lines = lines + excluded.lines`,
-      args: [JSON.stringify(logComponents.map((row) => storable([row.agentId, row.component, row.lines])))],
-    },
+      args: [json],
+    })),
   ];
 }
 
@@ -133,13 +135,11 @@ function insightStatements({ insights }: BatchRows): InStatement[] {
   const rows = insights.map((row) =>
     storable([row.position, row.agentId, row.sessionId, row.kind, row.subject, row.detail, row.occurredAt]),
   );
-  return [
-    {
-      sql: `INSERT INTO insights (position, agent_id, session_id, kind, subject, detail, occurred_at)
-            SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6 FROM json_each(?1)`,
-      args: [JSON.stringify(rows)],
-    },
-  ];
+  return inPieces(rows, (json) => ({
+    sql: `INSERT INTO insights (position, agent_id, session_id, kind, subject, detail, occurred_at)
+          SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6 FROM json_each(?1)`,
+    args: [json],
+  }));
 }
 
 function quarantineStatements({ quarantine, source, receivedAt }: BatchRows): InStatement[] {
@@ -158,17 +158,15 @@ function quarantineStatements({ quarantine, source, receivedAt }: BatchRows): In
       row.task?.runId ?? null,
     ]),
   );
-  return [
-    {
-      sql: `INSERT INTO quarantine
-              (position, producer_id, epoch, seq, agent_id, session_id, code, message, record, received_at, parked,
-               task_id, task_run_id)
-            SELECT value->>0, ?2, ?3, value->>1, value->>2, value->>3, value->>4, value->>5, value->6, ?4, value->>7,
-              value->>8, value->>9
-            FROM json_each(?1)`,
-      args: [JSON.stringify(rows), source.id, source.epoch, receivedAt],
-    },
-  ];
+  return inPieces(rows, (json) => ({
+    sql: `INSERT INTO quarantine
+            (position, producer_id, epoch, seq, agent_id, session_id, code, message, record, received_at, parked,
+             task_id, task_run_id)
+          SELECT value->>0, ?2, ?3, value->>1, value->>2, value->>3, value->>4, value->>5, value->6, ?4, value->>7,
+            value->>8, value->>9
+          FROM json_each(?1)`,
+    args: [json, source.id, source.epoch, receivedAt],
+  }));
 }
 
 /** A turn keeps the place and time of its first header: later ones say how it went on. */
@@ -200,7 +198,7 @@ function turnStatements({ turns, removedTurns, moves }: BatchRows): InStatement[
         header.error?.code ?? null,
       ]),
     );
-    statements.push({ sql: UPSERT_TURNS, args: [JSON.stringify(rows)] });
+    statements.push(...inPieces(rows, (json) => ({ sql: UPSERT_TURNS, args: [json] })));
   }
   for (const move of moves) {
     statements.push({
@@ -218,20 +216,19 @@ function turnStatements({ turns, removedTurns, moves }: BatchRows): InStatement[
 }
 
 function fleetStatements({ tasks, sessions, agents, stillThereAgentIds, receivedAt }: BatchRows): InStatement[] {
-  const statements: InStatement[] = [];
-  if (tasks.length > 0) {
-    statements.push({
+  const taskRows = tasks.map(({ task, updatedPosition }) => taskToRow(task, updatedPosition));
+  const sessionRows = sessions.map(({ summary, places, memory }) => ({ ...sessionToRow(summary), places, memory }));
+  return [
+    ...inPieces(taskRows, (json) => ({
       sql: `INSERT INTO tasks (session_id, position, id, run_id, agent_id, status, body, updated_position)
             SELECT value->>'sessionId', value->>'position', value->>'id', value->>'runId', value->>'agentId',
               value->>'status', value->'body', value->>'updatedPosition'
             FROM json_each(?) WHERE true
             ON CONFLICT (session_id, position) DO UPDATE SET run_id = excluded.run_id, status = excluded.status,
               body = excluded.body, updated_position = excluded.updated_position`,
-      args: [JSON.stringify(tasks.map(({ task, updatedPosition }) => taskToRow(task, updatedPosition)))],
-    });
-  }
-  if (sessions.length > 0) {
-    statements.push({
+      args: [json],
+    })),
+    ...inPieces(sessionRows, (json) => ({
       sql: `INSERT INTO sessions (id, agent_id, state, last_event_at, body, places, memory, updated_position)
             SELECT value->>'id', value->>'agentId', value->>'state', value->>'lastEventAt', value->'body',
               value->'places', value->'memory', value->>'updatedPosition'
@@ -239,66 +236,55 @@ function fleetStatements({ tasks, sessions, agents, stillThereAgentIds, received
             ON CONFLICT (id) DO UPDATE SET state = excluded.state, last_event_at = excluded.last_event_at,
               body = excluded.body, places = excluded.places, memory = excluded.memory,
               updated_position = excluded.updated_position`,
-      args: [
-        JSON.stringify(sessions.map(({ summary, places, memory }) => ({ ...sessionToRow(summary), places, memory }))),
-      ],
-    });
-  }
-  if (agents.length > 0) {
-    statements.push({
+      args: [json],
+    })),
+    ...inPieces(agents.map(agentToRow), (json) => ({
       sql: `INSERT INTO agents (id, body, last_seen_at, updated_position)
             SELECT value->>'id', value->'body', value->>'lastSeenAt', value->>'updatedPosition'
             FROM json_each(?) WHERE true
             ON CONFLICT (id) DO UPDATE SET body = excluded.body, last_seen_at = excluded.last_seen_at,
               updated_position = excluded.updated_position`,
-      args: [JSON.stringify(agents.map(agentToRow))],
-    });
-  }
-  if (stillThereAgentIds.length > 0) {
-    statements.push({
+      args: [json],
+    })),
+    ...inPieces(stillThereAgentIds, (json) => ({
       sql: 'UPDATE agents SET last_seen_at = ? WHERE id IN (SELECT value FROM json_each(?))',
-      args: [receivedAt, JSON.stringify(stillThereAgentIds)],
-    });
-  }
-  return statements;
+      args: [receivedAt, json],
+    })),
+  ];
 }
 
 /** What an agent does without a listening runner is no sign that it will be told of to its end. */
 function runnerStatements({ stirredAgentIds, receivedAt }: BatchRows): InStatement[] {
-  if (stirredAgentIds.length === 0) return [];
-  return [
-    {
-      sql: `UPDATE runners SET lost_at = ?, tell_at = ?
-            WHERE agent_id IN (SELECT value FROM json_each(?)) AND alive_until IS NULL AND tell_at IS NULL`,
-      args: [receivedAt, receivedAt + RUNNER_GRACE_MS, JSON.stringify(stirredAgentIds)],
-    },
-  ];
+  return inPieces(stirredAgentIds, (json) => ({
+    sql: `UPDATE runners SET lost_at = ?, tell_at = ?
+          WHERE agent_id IN (SELECT value FROM json_each(?)) AND alive_until IS NULL AND tell_at IS NULL`,
+    args: [receivedAt, receivedAt + RUNNER_GRACE_MS, json],
+  }));
 }
 
 function obligationStatements({ obligations, seenMessages }: BatchRows): InStatement[] {
-  const statements: InStatement[] = seenMessages.map(({ sessionId, messageIds, updatedPosition }) => ({
+  const rows = obligations.map(({ obligation, updatedPosition }) => obligationToRow(obligation, updatedPosition));
+  const seen = seenMessages.flatMap(({ sessionId, messageIds, updatedPosition }) =>
     // However it came there: what the agent has read needs no delivery any more.
-    sql: `UPDATE commands SET state = 'done', lease_until = NULL, updated_position = ?
-          WHERE id IN (SELECT value FROM json_each(?)) AND session_id = ? AND type = 'message'
-            AND state IN ('queued', 'delivered')`,
-    args: [updatedPosition, JSON.stringify(messageIds.map(columnText)), columnText(sessionId)],
-  }));
-  if (obligations.length > 0) {
-    statements.push({
+    inPieces(messageIds.map(columnText), (json) => ({
+      sql: `UPDATE commands SET state = 'done', lease_until = NULL, updated_position = ?
+            WHERE id IN (SELECT value FROM json_each(?)) AND session_id = ? AND type = 'message'
+              AND state IN ('queued', 'delivered')`,
+      args: [updatedPosition, json, columnText(sessionId)],
+    })),
+  );
+  return [
+    ...seen,
+    ...inPieces(rows, (json) => ({
       sql: `INSERT INTO obligations (session_id, message_id, position, agent_id, state, body, updated_position)
             SELECT value->>'sessionId', value->>'messageId', value->>'position', value->>'agentId', value->>'state',
               value->'body', value->>'updatedPosition'
             FROM json_each(?) WHERE true
             ON CONFLICT (session_id, message_id) DO UPDATE SET state = excluded.state, body = excluded.body,
               updated_position = excluded.updated_position`,
-      args: [
-        JSON.stringify(
-          obligations.map(({ obligation, updatedPosition }) => obligationToRow(obligation, updatedPosition)),
-        ),
-      ],
-    });
-  }
-  return statements;
+      args: [json],
+    })),
+  ];
 }
 
 /** Cells whose texts any column can hold. Objects stay: they become JSON, which escapes what columns can't hold. */

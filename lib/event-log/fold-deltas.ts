@@ -1,7 +1,10 @@
 import type { InStatement, Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
+import { MAX_ARGUMENT_BYTES } from '@/db/json-pieces';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { utf8Length } from '@/lib/protocol/log-text';
+import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import type { StoredFold } from './batch-rows';
 
 /**
@@ -26,44 +29,56 @@ export function appendDelta(text: string, event: AgUiEvent): string {
   return isObject(interlude) && interlude.whole === true ? delta : text + delta;
 }
 
+/** A text that is longer as JSON stays in its deltas: one row holds what a libSQL server takes as one argument. */
+export function isFoldable(text: string): boolean {
+  // as JSON a UTF-16 unit is 6 bytes at most
+  return text.length * 6 <= MAX_FOLDED_BYTES || utf8Length(JSON.stringify(text)) <= MAX_FOLDED_BYTES;
+}
+
+const MAX_FOLDED_BYTES = MAX_ARGUMENT_BYTES / 2;
+
 /**
  * Reads the stored deltas and gives the statements that fold them. What this batch adds to them is in `into`, which
  * gets the whole text; it must not have been written yet.
  */
 export async function foldStoredDeltas(transaction: WriteTransaction, folds: StoredFold[]): Promise<InStatement[]> {
   if (folds.length === 0) return [];
-  const found = await transaction.batch(folds.map((fold) => ({ sql: SELECT_DELTAS, args: deltaArgs(fold) })));
-  return folds.flatMap((fold, index) => foldOne(fold, found[index]?.rows[0]));
+  const found = await transaction.batch(
+    folds.map((fold) => ({ sql: SELECT_DELTAS, args: [...deltaArgs(fold), MAX_FOLDED_BYTES] })),
+  );
+  return folds.flatMap((fold, index) => foldOne(fold, found[index]?.rows ?? []));
 }
 
-const DELTAS = 'session_id = ? AND position >= ? AND position <= ? AND type = ? AND entity_id = ?';
+const DELTAS = 'session_id = ?1 AND position >= ?2 AND position <= ?3 AND type = ?4 AND entity_id = ?5';
 
-// The texts travel as JSON: extracted, a NUL or half a surrogate pair in them would not survive.
-const SELECT_DELTAS = `SELECT max(position) AS last, payload, count(*) AS count,
-  json_group_array(json_object('delta', payload->'$.delta', 'metadata', payload->'$.metadata') ORDER BY position) AS deltas
-  FROM events WHERE ${DELTAS}`;
+/** Where all of it together is too long no payload is read, however many deltas there are. */
+const SELECT_DELTAS = `SELECT position, iif(bytes <= ?6, payload, NULL) AS payload FROM (
+    SELECT position, payload, SUM(octet_length(payload)) OVER () AS bytes FROM events WHERE ${DELTAS}
+  ) ORDER BY position`;
 
 function deltaArgs({ sessionId, fromPosition, upToPosition, type, entityId }: StoredFold) {
   return [sessionId, fromPosition, upToPosition, type, columnText(entityId)];
 }
 
-function foldOne(fold: StoredFold, row: Row | undefined): InStatement[] {
-  const count = Number(row?.count ?? 0);
-  const deltas: AgUiEvent[] = JSON.parse(String(row?.deltas ?? '[]'));
-  const text = deltas.reduce(appendDelta, '');
+function foldOne(fold: StoredFold, rows: readonly Row[]): InStatement[] {
   const { into } = fold;
+  const last = rows.at(-1);
   // a single delta is whole as it is
-  if (count + fold.deltaCount < 2) return [];
+  if (rows.length + fold.deltaCount < 2 || last?.payload === null) return [];
+  const deltas = rows.map((row): AgUiEvent => JSON.parse(String(row.payload)));
+  const stored = deltas.reduce(appendDelta, '');
+  const text = into === null ? stored : appendDelta(stored, into.event);
+  if (!isFoldable(text)) return [];
   if (into !== null) {
-    into.event = wholeEvent(into.event, appendDelta(text, into.event));
-    return count === 0 ? [] : [{ sql: `DELETE FROM events WHERE ${DELTAS}`, args: deltaArgs(fold) }];
+    into.event = wholeEvent(into.event, text);
+    return rows.length === 0 ? [] : [{ sql: `DELETE FROM events WHERE ${DELTAS}`, args: deltaArgs(fold) }];
   }
-  if (row === undefined) return [];
-  const last = Number(row.last);
-  const payload = JSON.stringify(wholeEvent(JSON.parse(String(row.payload)), text));
+  if (last === undefined) return [];
+  const position = Number(last.position);
+  const payload = stringifyWellFormed(wholeEvent(deltas.at(-1) as AgUiEvent, text));
   return [
-    { sql: 'UPDATE events SET payload = ? WHERE position = ?', args: [payload, last] },
-    { sql: `DELETE FROM events WHERE ${DELTAS} AND position < ?`, args: [...deltaArgs(fold), last] },
+    { sql: 'UPDATE events SET payload = ? WHERE position = ?', args: [payload, position] },
+    { sql: `DELETE FROM events WHERE ${DELTAS} AND position < ?6`, args: [...deltaArgs(fold), position] },
   ];
 }
 

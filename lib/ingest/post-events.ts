@@ -1,10 +1,12 @@
+import type { WriteTransaction } from '@/db/write-queue';
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 import { wellFormed } from '@/lib/protocol/well-formed';
-import { type CommitOutcome, commitBatch, scopeOf } from './commit-batch';
+import { commitApart, isRefusal } from './commit-apart';
+import { type Batch, type CommitOutcome, commitBatch, scopeOf } from './commit-batch';
 import { gapTally } from './gap-tally';
 import { judgeRecord } from './judge-record';
 import { parseJson } from './parse-json';
@@ -35,14 +37,23 @@ export async function postEvents(request: Request, context: ServerContext): Prom
 
   const tally = gapTally(context.database);
   const gaps = tally.count(source.id);
-  const outcome = await context.database.writes.run(async (transaction) => {
-    const committed = await commitBatch(transaction, batch, gaps);
-    if (committed.kind === 'answered') await withdrawAnswers(transaction, committed.openings, batch.receivedAt);
-    return committed;
-  }, body.byteLength);
+  const { writes } = context.database;
+  const outcome = await writes
+    .run((transaction) => take(transaction, batch, gaps), body.byteLength)
+    .catch((error) => {
+      if (!isRefusal(error)) throw error;
+      console.error('[interlude] a request is refused as a whole, and taken in parts', error);
+      return writes.run((transaction) => commitApart(transaction, batch, gaps, take), body.byteLength);
+    });
   if (outcome.kind === 'answered') tally.settle(source.id, gaps);
   if (outcome.kind === 'gap') tally.add(source.id);
   return toAnswer(outcome, raws[0]?.seq ?? 0);
+}
+
+async function take(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
+  const committed = await commitBatch(transaction, batch, gaps);
+  if (committed.kind === 'answered') await withdrawAnswers(transaction, committed.openings, batch.receivedAt);
+  return committed;
 }
 
 /** Too small to be worth a compressor of its own, which Next would otherwise start for each. */

@@ -1,5 +1,5 @@
 import type { EventRow, SessionChange, StoredFold, TurnMove } from '@/lib/event-log/batch-rows';
-import { appendDelta, wholeEvent } from '@/lib/event-log/fold-deltas';
+import { appendDelta, isFoldable, wholeEvent } from '@/lib/event-log/fold-deltas';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import {
   foldObligations,
@@ -208,6 +208,7 @@ class RowFolder {
     if (last !== null && deltas.length > 1) {
       const startsOver = deltas.some((row) => row.event.metadata?.interlude?.whole === true);
       const text = deltas.reduce((whole, row) => appendDelta(whole, row.event), '');
+      if (!isFoldable(text)) return;
       last.event = allHere || startsOver ? wholeEvent(last.event, text) : { ...last.event, delta: text };
       for (const row of deltas) if (row !== last) this.away.add(row);
       this.#byEntity.set(key, [...all.filter((row) => row.position < from), last]);

@@ -28,11 +28,19 @@ type RouteModule = Record<string, ((request: Request, route: object) => Promise<
 const APP = fileURLToPath(new URL('../../app', import.meta.url));
 const TOKEN = 'a-token-for-tests-0123456789';
 
-/** The handlers as Next mounts them, found by their path as Next finds them. One to a process: they share a context. */
-export async function inProcessServer(): Promise<ServerTarget> {
+/**
+ * The handlers as Next mounts them, found by their path as Next finds them. One to a process: they share a context.
+ *
+ * @param databaseUrl of a libSQL server with nothing in it; by default the database is a file
+ */
+export async function inProcessServer(databaseUrl?: string): Promise<ServerTarget> {
   const dataDir = await mkdtemp(join(tmpdir(), 'interlude-test-'));
   process.env.INTERLUDE_TOKEN = TOKEN;
   process.env.INTERLUDE_DATA_DIR = dataDir;
+  if (databaseUrl !== undefined) {
+    process.env.INTERLUDE_DATABASE_URL = databaseUrl;
+    await (await openDatabase({ url: databaseUrl, migrates: true })).close();
+  }
   const routes = await findRoutes();
   const origin = 'http://127.0.0.1:4319';
   return target(origin, TOKEN, {

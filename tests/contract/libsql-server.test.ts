@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { database } from '@/db/client';
+import { LogKeeper } from '@/lib/log-store/log-keeper';
+import { ingest, record, sendEvents } from '../support/ingest-target';
+import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
+import { inProcessServer, type ServerTarget } from '../support/server-target';
+import { describeCommandsContract } from './commands-contract';
+import { describeIngestContract } from './ingest-contract';
+import { describeInsightsContract } from './insights-contract';
+import { describeLogLevelContract } from './log-level-contract';
+import { describeLogsContract } from './logs-contract';
+import { describeObligationsContract } from './obligations-contract';
+import { describeReadModelsContract } from './read-models-contract';
+import { describeStreamContract } from './stream-contract';
+import { describeTurnAtContract } from './turn-at-contract';
+
+/** The same suites over a libSQL server: its parser and its limits are not those of the library that reads files. */
+// where there is none for this platform, the stage says so
+const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
+let libsql: ReturnType<typeof startLibsqlServer> | undefined;
+let server: Promise<ServerTarget> | null = null;
+
+/** One server for all suites, which keep to sessions of their own. */
+async function shared(): Promise<ServerTarget> {
+  libsql ??= startLibsqlServer();
+  server ??= libsql.then(({ url }) => inProcessServer(url));
+  return { ...(await server), close: async () => {} };
+}
+
+/** What no other database refuses, or does. Each test writes as a producer of its own. */
+suites('a libSQL server', () => {
+  let target: ServerTarget;
+  const own = (id: string, seq: number, event: object) => record(seq, { agentId: id, sessionId: id, event });
+  const rows = async (sql: string, id: string) =>
+    (await (await database()).reader.execute({ sql, args: [id] })).rows.map((row) => ({ ...row }));
+
+  beforeAll(async () => {
+    target = await shared();
+  });
+
+  test('is given a full request in pieces', async () => {
+    const records = Array.from({ length: 8 }, (_, index) =>
+      own('pieces', index + 1, { type: 'CUSTOM', name: 'large', value: 'ü'.repeat(500_000) }),
+    );
+    expect(await ingest(target, records, 1, 'pieces')).toMatchObject({ accepted: 8, rejected: [] });
+    const sizes = await rows('SELECT octet_length(payload) AS size FROM events WHERE session_id = ?', 'pieces');
+    expect(sizes.map(({ size }) => Number(size) > 1_000_000)).toEqual(Array(8).fill(true));
+  });
+
+  test('holds a message that no row could hold in its deltas, and what came with it', async () => {
+    const delta = { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: 'x'.repeat(900_000) };
+    const start = { type: 'TEXT_MESSAGE_START', messageId: 'm', role: 'assistant' };
+    await ingest(target, [own('long', 1, start), ...[2, 3, 4, 5, 6].map((seq) => own('long', seq, delta))], 1, 'long');
+    const rest = [own('long', 7, delta), own('long', 8, { type: 'TEXT_MESSAGE_END', messageId: 'm' })];
+    expect(await ingest(target, rest, 1, 'long')).toMatchObject({ accepted: 2, rejected: [] });
+    const { turns } = await (await target.get('/api/v1/sessions/long/transcript')).json();
+    expect(turns[0].items).toMatchObject([{ kind: 'message', text: 'x'.repeat(6 * 900_000), streaming: false }]);
+  });
+
+  test('keeps of a record that it can’t hold the beginning, and takes the others', async () => {
+    const large = own('large', 1, { type: 'X', value: 'x'.repeat(6 * 1024 * 1024) });
+    const answer = await ingest(target, [large, own('large', 2, { type: 'X' })], 1, 'large');
+    expect(answer).toMatchObject({ ackedSeq: 2, accepted: 1, rejected: [{ seq: 1, code: 'record_too_large' }] });
+    const [kept] = await rows('SELECT record FROM quarantine WHERE producer_id = ?', 'large');
+    expect(JSON.parse(String(kept?.record)).beginning).toMatch(/^\{"seq":1,.*x{1000}$/s);
+  });
+
+  test('has its logs indexed and cut', async () => {
+    const lines = Array.from({ length: 300 }, (_, index) =>
+      record(index + 1, {
+        kind: 'log',
+        agentId: 'logs',
+        log: { level: 'info', component: 'c', message: `line ${index}` },
+      }),
+    );
+    await ingest(target, lines, 1, 'logs');
+    const keeper = new LogKeeper({ database: await database(), now: Date.now }, { maxAgeMs: 60_000, maxBytes: 500 });
+    await keeper.indexAll();
+    expect(await rows('SELECT indexed_line > 200 AS indexed FROM agent_logs WHERE agent_id = ?', 'logs')).toEqual([
+      { indexed: 1 },
+    ]);
+    await keeper.removeOld();
+    keeper.close();
+    const page = await (await target.get('/api/v1/agents/logs/logs?q=line&limit=1000')).json();
+    expect(page.lines.length).toBeLessThan(100);
+    expect(page.log).toMatchObject({ lastLine: 300, lines: page.log.lastLine - page.log.firstLine + 1 });
+  });
+
+  test('that is away is unavailable, whatever is asked, and back as soon as it is there', async () => {
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    await ingest(target, [own('away', 1, { type: 'X' })], 1, 'away');
+    const paths = [
+      '/sessions',
+      '/sessions/away',
+      '/sessions/away/transcript',
+      '/agents',
+      '/agents/away/logs',
+      '/readyz',
+    ];
+    await (await libsql)?.kill();
+    for (const path of [...paths, '/stream?topic=fleet']) {
+      const response = await target.get(`/api/v1${path}`);
+      expect([path, response.status, response.headers.get('retry-after')]).toEqual([path, 503, expect.any(String)]);
+    }
+    const later = { producer: { id: 'away', epoch: 1 }, records: [own('away', 2, { type: 'Y' })] };
+    expect((await sendEvents(target, later)).status).toBe(503);
+    await (await libsql)?.restart();
+    for (const path of paths) expect([path, (await target.get(`/api/v1${path}`)).status]).toEqual([path, 200]);
+    expect(await (await sendEvents(target, later)).json()).toMatchObject({ ackedSeq: 2, accepted: 1 });
+    vi.restoreAllMocks();
+  });
+});
+
+afterAll(async () => {
+  await (await server)?.close();
+  await (await libsql)?.stop();
+});
+
+suites('over a libSQL server', () => {
+  describeIngestContract('libSQL server', shared);
+  describeStreamContract('libSQL server', shared);
+  describeReadModelsContract('libSQL server', shared);
+  describeCommandsContract('libSQL server', shared);
+  describeLogLevelContract('libSQL server', shared);
+  describeInsightsContract('libSQL server', shared);
+  describeObligationsContract('libSQL server', shared);
+  describeLogsContract('libSQL server', shared);
+  describeTurnAtContract('libSQL server', shared);
+});
