@@ -1,4 +1,5 @@
 import type { ErrorBody } from '@/lib/protocol/errors';
+import { PAGE_HEADER } from '@/lib/protocol/page-header';
 import { API_BASE } from '@/lib/protocol/version';
 
 /** An answer that was not 2xx. `message` is the server's own sentence: it says what to do next. */
@@ -22,7 +23,7 @@ export async function fetchJson<Body>(path: string, signal?: AbortSignal): Promi
   const response = await fetch(`${API_BASE}${path}`, {
     credentials: 'same-origin',
     cache: 'no-store',
-    headers: { accept: 'application/json' },
+    headers: { accept: 'application/json', [PAGE_HEADER]: '1' },
     signal,
   });
   return bodyOf(response);
@@ -48,7 +49,7 @@ async function sendJson<Body>(method: string, path: string, body: object, signal
     method,
     credentials: 'same-origin',
     cache: 'no-store',
-    headers: { accept: 'application/json', 'content-type': 'application/json' },
+    headers: { accept: 'application/json', 'content-type': 'application/json', [PAGE_HEADER]: '1' },
     body: JSON.stringify(body),
     signal,
   });

@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import type { FrameData } from '@/lib/protocol/frames';
+import { PAGE_HEADER } from '@/lib/protocol/page-header';
 import type { Position } from '@/lib/protocol/position';
 import { API_BASE } from '@/lib/protocol/version';
 import { isRowFrameName, type RowFrame } from './row-frame';
@@ -36,7 +37,7 @@ export async function readStream(
   try {
     const query = new URLSearchParams([...request.topics.map((topic) => ['topic', topic]), ['after', request.after]]);
     const response = await request.fetch(`${API_BASE}/stream?${query}`, {
-      headers: { accept: 'text/event-stream' },
+      headers: { accept: 'text/event-stream', [PAGE_HEADER]: '1' },
       credentials: 'same-origin',
       cache: 'no-store',
       signal: AbortSignal.any([request.signal, silence.signal]),

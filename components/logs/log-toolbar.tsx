@@ -74,6 +74,8 @@ export function LogToolbar(props: LogToolbarProps) {
           <a
             href={`${API_BASE}/agents/${encodeURIComponent(agentId)}/logs/download?${paramsFromQuery(query)}`}
             download
+            // On plain http to another host than localhost, this is all that tells whose link it is.
+            referrerPolicy="same-origin"
             title="Download what is filtered"
             className="hit text-ink-3 hover:text-ink"
           >

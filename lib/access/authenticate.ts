@@ -27,6 +27,20 @@ export async function authenticate(request: Request, policy: AccessPolicy): Prom
   return 'operator';
 }
 
+/**
+ * As `authenticate`, for what only programs do: speaking for an agent, and listening in its place. The operator's cookie
+ * opens none of it, whoever had a browser send it.
+ *
+ * @throws AppError `misdirected_host`, `unauthenticated`
+ */
+export async function authenticateProgram(request: Request, policy: AccessPolicy): Promise<void> {
+  checkHost(request, policy);
+  if (request.headers.get('authorization') === null && (await isSignedIn(request, policy))) {
+    throw unauthenticated('This is for runners, and a sign-in by cookie does not open it.');
+  }
+  await authenticate(request, policy);
+}
+
 /** Whether the request carries the cookie of a live session. For pages, which redirect instead of refusing. */
 export async function isSignedIn(request: Request, policy: AccessPolicy): Promise<boolean> {
   const session = sessionOf(request.headers);

@@ -1,29 +1,43 @@
 import { AppError } from '@/lib/protocol/errors';
+import { PAGE_HEADER } from '@/lib/protocol/page-header';
 
-const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
+const READS = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Refuses a state-changing request that a browser sent with the operator's cookie on behalf of another site. Browsers
- * say where a request comes from in Sec-Fetch-Site (on trustworthy origins) and in Origin; a request that says neither
- * is refused too, because programs have the bearer token.
+ * Refuses a request that a browser sent with the operator's cookie on behalf of another site, whatever its method: a
+ * link, an `<img>` or a page on another port of this host may ask for nothing in the operator's name.
+ *
+ * Browsers say where a request comes from in Sec-Fetch-Site, on trustworthy origins, and then that counts. Elsewhere
+ * (plain http to another host than localhost) it is told from what another origin can't send: our Origin, the header of
+ * our own pages, or, on a read such as a download link, our own address as Referer. What says nothing is refused, because
+ * programs have the bearer token.
  *
  * @throws AppError `cross_origin`
  */
 export function checkSameOrigin(request: Request): void {
-  if (SAFE_METHODS.includes(request.method)) return;
-  const site = request.headers.get('sec-fetch-site');
-  const origin = request.headers.get('origin');
-  const host = request.headers.get('host') ?? new URL(request.url).host;
-  if (site !== null ? site === 'same-origin' : origin !== null && hostOf(origin) === host.toLowerCase()) return;
+  if (isOwn(request)) return;
   throw new AppError(
     'cross_origin',
-    'A request that changes something and is signed in by cookie must come from the dashboard’s own pages. From a program, send "Authorization: Bearer <token>" instead.',
+    'A request that is signed in by cookie must come from the dashboard’s own pages. From a program, send "Authorization: Bearer <token>" instead.',
   );
 }
 
-function hostOf(origin: string): string | null {
+function isOwn({ headers, method, url }: Request): boolean {
+  const isRead = READS.includes(method);
+  const site = headers.get('sec-fetch-site');
+  // `none`: the person typed it, or opened a bookmark.
+  if (site !== null) return site === 'same-origin' || (site === 'none' && isRead);
+  const host = (headers.get('host') ?? new URL(url).host).toLowerCase();
+  const origin = headers.get('origin');
+  if (origin !== null) return hostOf(origin) === host;
+  if (headers.get(PAGE_HEADER) !== null) return true;
+  const referrer = headers.get('referer');
+  return isRead && referrer !== null && hostOf(referrer) === host;
+}
+
+function hostOf(address: string): string | null {
   try {
-    return new URL(origin).host;
+    return new URL(address).host;
   } catch {
     return null;
   }

@@ -35,7 +35,7 @@ export function sessionOf(headers: Headers): string | null {
 
 /**
  * Lax, not Strict: a link to a session that a colleague sent must open signed in. Nothing changes state on GET, and
- * every state-changing request by cookie has to come from the same origin anyway.
+ * every request to the API by cookie has to come from the same origin anyway.
  */
 export function sessionCookie(session: string, secure: boolean): string {
   return `${COOKIE_NAME}=${session}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${LIFETIME_SECONDS}${secure ? '; Secure' : ''}`;

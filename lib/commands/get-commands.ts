@@ -1,5 +1,5 @@
 import { columnText } from '@/db/column-text';
-import { authenticate } from '@/lib/access/authenticate';
+import { authenticateProgram } from '@/lib/access/authenticate';
 import { peerOf } from '@/lib/access/peer';
 import type { ServerContext } from '@/lib/access/server-context';
 import { idSchema } from '@/lib/protocol/envelope';
@@ -20,7 +20,7 @@ export async function getCommands(
   server: ServerContext,
   { agentId = '' }: Record<string, string>,
 ): Promise<Response> {
-  await authenticate(request, server);
+  await authenticateProgram(request, server);
   if (!idSchema.safeParse(agentId).success) {
     throw new AppError(
       'invalid_argument',

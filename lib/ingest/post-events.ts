@@ -1,5 +1,5 @@
 import type { WriteTransaction } from '@/db/write-queue';
-import { authenticate } from '@/lib/access/authenticate';
+import { authenticateProgram } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
@@ -22,7 +22,7 @@ import { withdrawAnswers } from './withdraw-answers';
  * @see PROTOCOL.md, Ingest
  */
 export async function postEvents(request: Request, context: ServerContext): Promise<Response> {
-  await authenticate(request, context);
+  await authenticateProgram(request, context);
   const body = await readBody(request);
   const { value, hasHalves } = parseJson(body);
   const { producer: source, records: raws } = parseRequest(value);

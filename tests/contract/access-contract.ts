@@ -156,10 +156,30 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
     });
 
     describe('the cookie', () => {
-      test('opens what the token opens', async () => {
-        expect((await target.send('/api/v1/sessions', { headers: { cookie: await cookie() } })).status).toBe(200);
+      test('opens what the token opens, from the dashboard’s own pages', async () => {
+        const own = { 'sec-fetch-site': 'same-origin' };
         const among = `theme=dark; ${await cookie()}; other=1`;
-        expect((await target.send('/api/v1/sessions', { headers: { cookie: among } })).status).toBe(200);
+        for (const value of [await cookie(), among]) {
+          const response = await target.send('/api/v1/sessions', { headers: { ...own, cookie: value } });
+          expect(response.status).toBe(200);
+        }
+      });
+
+      test('opens nothing that only a runner does, and says what does', async () => {
+        const headers = { cookie: await cookie(), 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' };
+        const runners: [string, string][] = [
+          ['POST', '/api/v1/events'],
+          ['GET', '/api/v1/agents/a/commands?runner=r&startedAt=9999999999999'],
+          ['POST', '/api/v1/agents/a/commands/c/ack'],
+        ];
+        for (const [method, path] of runners) {
+          const response = await target.send(path, { method, headers, body: method === 'POST' ? '{}' : undefined });
+          expect([path, response.status]).toEqual([path, 401]);
+          expect(await errorOf(response)).toMatchObject({
+            code: 'unauthenticated',
+            message: expect.stringMatching(/for runners.*Authorization: Bearer/),
+          });
+        }
       });
 
       test('is not the token and gives no bearer token away', async () => {
@@ -186,26 +206,52 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         }
       });
 
-      test('changes something only from the dashboard’s own pages', async () => {
-        const post = async (headers: Record<string, string>) => {
-          const response = await target.send('/api/v1/events', {
-            method: 'POST',
-            headers: { cookie: await cookie(), 'content-type': 'application/json', ...headers },
-            body: '{}',
-          });
-          return (await errorOf(response)).code;
+      test('does something only for the dashboard’s own pages, whatever the method', async () => {
+        const ask = async (method: string, path: string, headers: Record<string, string>) => {
+          const body = method === 'GET' ? undefined : '{}';
+          const all = { cookie: await cookie(), 'content-type': 'application/json', ...headers };
+          const response = await target.send(path, { method, headers: all, body });
+          const isRefused = response.status === 403 && (await errorOf(response)).code === 'cross_origin';
+          await response.body?.cancel().catch(() => {});
+          return !isRefused;
         };
-        // an empty batch is refused for what it is, once it is let in
-        expect(await post({ origin: target.origin })).toBe('malformed');
-        expect(await post({ 'sec-fetch-site': 'same-origin' })).toBe('malformed');
-        expect(await post({})).toBe('cross_origin');
-        expect(await post({ origin: 'null' })).toBe('cross_origin');
-        expect(await post({ origin: 'http://evil.example' })).toBe('cross_origin');
-        expect(await post({ origin: `http://${host()}.evil.example` })).toBe('cross_origin');
-        expect(await post({ origin: 'http://127.0.0.1:1' })).toBe('cross_origin');
-        expect(await post({ origin: target.origin, 'sec-fetch-site': 'cross-site' })).toBe('cross_origin');
-        expect(await post({ 'sec-fetch-site': 'same-site' })).toBe('cross_origin');
-        expect(await post({ 'sec-fetch-site': 'none' })).toBe('cross_origin');
+        const requests: [string, string][] = [
+          ['POST', '/api/v1/sessions/nowhere/messages'],
+          ['PUT', '/api/v1/agents/nowhere/log-level'],
+          ['GET', '/api/v1/sessions'],
+          ['GET', '/api/v1/stream?topic=fleet'],
+          ['GET', '/api/v1/agents/nowhere/logs/download'],
+          ['GET', '/api/nothing/here'],
+        ];
+        const page = { 'x-interlude-page': '1' };
+        for (const [method, path] of requests) {
+          const isLetIn = (headers: Record<string, string>) => ask(method, path, headers);
+          const isRead = method === 'GET';
+          const table: [Record<string, string>, boolean][] = [
+            [{ 'sec-fetch-site': 'same-origin' }, true],
+            [{ origin: target.origin }, true],
+            // plain http to another host than localhost, where browsers do not say where a request comes from
+            [page, true],
+            [{ referer: `${target.origin}/agents/a/logs` }, isRead],
+            // typed by the person
+            [{ 'sec-fetch-site': 'none' }, isRead],
+            [{}, false],
+            [{ origin: 'null' }, false],
+            [{ origin: 'http://evil.example' }, false],
+            [{ origin: `http://${host()}.evil.example` }, false],
+            [{ origin: 'http://127.0.0.1:1' }, false],
+            [{ origin: target.origin, 'sec-fetch-site': 'cross-site' }, false],
+            [{ 'sec-fetch-site': 'same-site' }, false],
+            [{ 'sec-fetch-site': 'same-site', ...page }, false],
+            [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }, false],
+            [{ origin: 'http://127.0.0.1:1', ...page }, false],
+            [{ referer: 'http://127.0.0.1:1/' }, false],
+            [{ referer: `http://evil.example/${target.origin}` }, false],
+          ];
+          for (const [headers, expected] of table) {
+            expect([method, path, headers, await isLetIn(headers)]).toEqual([method, path, headers, expected]);
+          }
+        }
       });
 
       test('is taken back on sign-out, which another site can’t ask for', async () => {

@@ -9,6 +9,7 @@ import { describeLogsContract } from './logs-contract';
 import { describeObligationsContract } from './obligations-contract';
 import { describeOwnershipContract } from './ownership-contract';
 import { describeReadModelsContract } from './read-models-contract';
+import { describeReadsContract } from './reads-contract';
 import { describeRequestsContract } from './requests-contract';
 import { describeStreamContract } from './stream-contract';
 import { describeTurnAtContract } from './turn-at-contract';
@@ -90,6 +91,8 @@ describe('a server that stops', () => {
 });
 describeCommandsContract('next start', shared);
 describeRequestsContract('next start', shared);
+// A server of its own: what other suites leave behind goes on by itself.
+describeReadsContract('next start', liveServer);
 describeLogLevelContract('next start', shared);
 describeInsightsContract('next start', shared);
 describeObligationsContract('next start', shared);

@@ -149,13 +149,16 @@ function patternOf(file: string): RegExp {
   return new RegExp(`^${source.join('')}$`);
 }
 
-/** The paths of all routes under `/api`, each parameter filled with `id`. */
-export async function apiPaths(): Promise<string[]> {
+/** The paths of all routes under `/api`, each parameter filled with what is given for it, else with `id`. */
+export async function apiPaths(ids: Record<string, string> = {}): Promise<string[]> {
   const files = (await readdir(join(APP, 'api'), { recursive: true })).filter((file) => file.endsWith('route.ts'));
   return files.map((file) => {
     const parts = file.split('/').slice(0, -1);
-    return ['/api', ...parts.map((part) => (part.startsWith('[[') ? 'anything' : part.replace(/^\[.*\]$/, 'id')))].join(
-      '/',
+    const filled = parts.map((part) =>
+      part.startsWith('[[')
+        ? 'anything'
+        : part.replace(/^\[(.*)\]$/, (_, name) => encodeURIComponent(ids[name] ?? 'id')),
     );
+    return ['/api', ...filled].join('/');
   });
 }
