@@ -120,7 +120,7 @@ export const sessions = sqliteTable(
   },
   (table) => [
     index('sessions_by_update').on(table.updatedPosition),
-    index('sessions_by_agent').on(table.agentId),
+    index('sessions_by_agent').on(table.agentId, table.lastEventAt, table.id),
     index('sessions_by_last_event').on(table.lastEventAt),
     index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
   ],
@@ -135,7 +135,10 @@ export const agents = sqliteTable(
     lastSeenAt: integer('last_seen_at').notNull(),
     updatedPosition: integer('updated_position').notNull(),
   },
-  (table) => [index('agents_by_update').on(table.updatedPosition)],
+  (table) => [
+    index('agents_by_update').on(table.updatedPosition),
+    index('agents_by_last_seen').on(table.lastSeenAt, table.id),
+  ],
 );
 
 export const logLines = sqliteTable(

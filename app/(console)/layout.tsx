@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
-import { DONE_IN_PAGE, readSessions } from '@/lib/queries/read-sessions';
+import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/queries/read-sessions';
 import { readInTurn } from './read-in-turn';
 import { Shell } from './shell';
 
-/** The list of sessions is read with the page, so that it is there before any script runs. */
+/** The first of the sessions are read with every page, so that they are there before any script runs. */
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
-  const sessions = await readInTurn((database) => readSessions(database, DONE_IN_PAGE));
+  const sessions = await readInTurn((database) => readSessionPage(database, { after: null, limit: SESSIONS_IN_PAGE }));
   return <Shell sessions={sessions}>{children}</Shell>;
 }

@@ -42,9 +42,10 @@ export function Shell({ sessions, children }: { sessions: SessionList; children:
             home ? 'flex min-w-0 flex-1' : 'hidden w-[300px] shrink-0 border-r bg-sunken lg:flex',
           )}
         >
-          <TopBar home={home} sessions={list.data?.sessions} />
+          <TopBar home={home} list={list.data} />
           <SessionNav
             list={list.data}
+            more={list.more}
             currentId={sessionId === undefined ? null : decodeURIComponent(sessionId)}
             keysEverywhere={home}
             empty={<Welcome compact={!home} />}

@@ -6,10 +6,10 @@ import { ConnectionBadge } from '@/components/live/connection-badge';
 import { Logo } from '@/components/ui/logo';
 import { Shortcuts } from '@/components/ui/shortcuts';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
-import type { SessionSummary } from '@/lib/protocol/read-models';
+import type { SessionList } from '@/lib/protocol/read-models';
 
 /** The name, and what belongs to no page in particular. On the start page it also says how the fleet stands. */
-export function TopBar({ home, sessions }: { home: boolean; sessions: SessionSummary[] | undefined }) {
+export function TopBar({ home, list }: { home: boolean; list: SessionList | undefined }) {
   const Title = home ? 'h1' : 'p';
   // On the start page this is within the main part, elsewhere beside it.
   const Bar = home ? 'div' : 'header';
@@ -21,7 +21,7 @@ export function TopBar({ home, sessions }: { home: boolean; sessions: SessionSum
           Interlude
         </Link>
       </Title>
-      {home && sessions !== undefined && sessions.length > 0 && <FleetSummary sessions={sessions} />}
+      {home && list !== undefined && list.sessions.length > 0 && <FleetSummary list={list} />}
       <div className="ml-auto flex items-center gap-3">
         {home && <ConnectionBadge />}
         <Link href="/agents" title="Agents" className="hit grid size-5 place-items-center text-ink-3 hover:text-ink">
@@ -35,16 +35,15 @@ export function TopBar({ home, sessions }: { home: boolean; sessions: SessionSum
   );
 }
 
-/** `2 need you · 3 working · 4 tasks running`. What is zero is not said. */
-function FleetSummary({ sessions }: { sessions: SessionSummary[] }) {
-  const count = (matches: (session: SessionSummary) => boolean) => sessions.filter(matches).length;
-  const needing = count(({ state }) => state === 'failed' || state === 'waiting');
-  const working = count(({ state }) => state === 'working');
+/** `2 need you · 3 working · 4 tasks running`. What is zero is not said, nor what is known only of a part. */
+function FleetSummary({ list: { sessions, counts, next } }: { list: SessionList }) {
+  const needing = counts.failed + counts.waiting;
+  const working = counts.working;
   const tasks = sessions.reduce((sum, { away, runningTaskCount }) => sum + (away === null ? runningTaskCount : 0), 0);
   const parts = [
-    needing > 0 && `${needing} ${needing === 1 ? 'needs' : 'need'} you`,
-    working > 0 && `${working} working`,
-    tasks > 0 && `${tasks} ${tasks === 1 ? 'task' : 'tasks'} running`,
+    needing > 0 && `${needing.toLocaleString('en')} ${needing === 1 ? 'needs' : 'need'} you`,
+    working > 0 && `${working.toLocaleString('en')} working`,
+    next === null && tasks > 0 && `${tasks} ${tasks === 1 ? 'task' : 'tasks'} running`,
   ].filter((part) => part !== false);
   return <p className="tabular hidden truncate text-ink-3 text-xs sm:block">{parts.join(' · ')}</p>;
 }

@@ -2,17 +2,19 @@
 
 import Link from 'next/link';
 import { type ReactNode, useState } from 'react';
+import { MoreRows } from '@/components/live/more-rows';
 import { failuresInWords } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
-import type { AgentList } from '@/lib/protocol/read-models';
+import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
 import { SelectionBar } from './selection-bar';
 import { useAgents } from './use-agents';
 
 /** Every agent this server has heard of, the last heard first. */
-export function AgentTable(props: { initial: AgentList; renderState: (agentId: string) => ReactNode }) {
+export function AgentTable(props: { initial: AgentList; renderState: (agent: AgentSummary) => ReactNode }) {
   const { initial, renderState } = props;
-  const agents = useAgents(initial).data?.agents ?? [];
+  const { data, more } = useAgents(initial);
+  const agents = data?.agents ?? [];
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   if (agents.length === 0) {
     return (
@@ -54,7 +56,7 @@ export function AgentTable(props: { initial: AgentList; renderState: (agentId: s
                 {agent.connectedSince !== null && ` · ${agent.connection}`}
                 {agent.owedCount > 0 && ` · owes ${plural(agent.owedCount, 'reply', 'replies')}`}
               </span>
-              <span className="text-ink-2 text-xs max-sm:col-span-2 max-sm:empty:hidden">{renderState(agent.id)}</span>
+              <span className="text-ink-2 text-xs max-sm:col-span-2 max-sm:empty:hidden">{renderState(agent)}</span>
               <span className="text-waiting text-xs max-sm:col-span-2 max-sm:empty:hidden">
                 {[
                   agent.insightCount > 0 && failuresInWords(agent.insightCount),
@@ -72,6 +74,7 @@ export function AgentTable(props: { initial: AgentList; renderState: (agentId: s
           </li>
         ))}
       </ul>
+      {data?.next != null && <MoreRows {...more} listed={agents.length} count={data.count} what="agents" />}
       {chosen.length > 0 && (
         <SelectionBar
           agents={chosen}

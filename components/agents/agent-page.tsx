@@ -3,6 +3,7 @@
 import Link from 'next/link';
 import type { ReactNode } from 'react';
 import { useEffect, useRef } from 'react';
+import { MoreRows } from '@/components/live/more-rows';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { TerminalText } from '@/components/ui/terminal-text';
@@ -11,7 +12,7 @@ import { DeliveryLedger } from './delivery-ledger';
 import { FailureList } from './failure-list';
 import { QuarantineList } from './quarantine-list';
 import { RunnerFacts } from './runner-facts';
-import { useAgent } from './use-agents';
+import { useAgent, useAgentSessions } from './use-agents';
 
 /** The ledger is read again at most this often while its agent is at work. */
 const LEDGER_MS = 5_000;
@@ -21,8 +22,10 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
   const { initial, renderSession } = props;
   const query = useAgent(initial.agent.id, initial);
   const detail = query.data ?? initial;
-  const { agent, producers, sessions, quarantine, insights } = detail;
-  useRereadLedger(Math.max(agent.lastSeenAt, ...sessions.map((session) => session.lastEventAt)), query.refetch);
+  const { agent, producers, quarantine, insights } = detail;
+  const { sessions, hasMore, more } = useAgentSessions(detail);
+  const lastEventAt = sessions.reduce((latest, session) => Math.max(latest, session.lastEventAt), agent.lastSeenAt);
+  useRereadLedger(lastEventAt, query.refetch);
   const ordered = [...sessions].sort((a, b) => b.lastEventAt - a.lastEventAt);
   return (
     <div className="space-y-9">
@@ -46,13 +49,14 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
           <FailureList detail={detail} />
         </Section>
       )}
-      <Section title="Sessions" count={sessions.length}>
+      <Section title="Sessions" count={Math.max(agent.sessionCount, sessions.length)}>
         <ul className="@container -mx-4">
           {ordered.map((session) => (
             <li key={session.id}>{renderSession(session)}</li>
           ))}
         </ul>
         {sessions.length === 0 && <p className="text-ink-3">No session yet.</p>}
+        {hasMore && <MoreRows {...more} listed={sessions.length} count={agent.sessionCount} what="sessions" />}
       </Section>
       <Section title="Runner">
         <RunnerFacts agent={agent} />

@@ -1,20 +1,37 @@
 'use client';
 
-import { useEffect, useRef } from 'react';
+import { skipToken, useQuery } from '@tanstack/react-query';
+import { useEffect, useMemo, useRef } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { RowFrame } from '@/components/live/row-frame';
 import { useLiveQuery } from '@/components/live/use-live-query';
-import type { AgentDetail, AgentList, AgentSummary } from '@/lib/protocol/read-models';
+import { useMorePages } from '@/components/live/use-more-pages';
+import type { AgentDetail, AgentList, AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 
-/** Every agent, kept current. */
+const PAGE = 100;
+
+const pageAfter = (after: string, signal?: AbortSignal) =>
+  fetchJson<AgentList>(`/agents?${new URLSearchParams({ after, limit: String(PAGE) })}`, signal);
+
+/** The agents that were loaded, kept current, and the way to the others. */
 export function useAgents(initial?: AgentList) {
-  return useLiveQuery<AgentList>({
+  const query = useLiveQuery<AgentList>({
     key: ['agents'],
     topic: 'fleet',
     initial,
-    load: (signal) => fetchJson('/agents', signal),
-    fold: (list, frames) => ({ position: lastPosition(frames), agents: replaceRows(list.agents, agentRows(frames)) }),
+    load: (signal) => pageAfter('0', signal),
+    fold: (list, frames) => {
+      const agents = replaceRows(list.agents, agentRows(frames));
+      return { ...list, position: lastPosition(frames), agents, count: Math.max(list.count, agents.length) };
+    },
   });
+  const more = useMorePages<AgentList>(['agents'], pageAfter, (list, page) => ({
+    ...list,
+    agents: replaceRows(page.agents, list.agents),
+    next: page.next,
+    count: page.count,
+  }));
+  return { ...query, more };
 }
 
 /**
@@ -48,6 +65,33 @@ export function useAgent(agentId: string, initial?: AgentDetail) {
     readAt.current = count;
   }, [count, refetch]);
   return query;
+}
+
+interface OlderSessions {
+  sessions: SessionSummary[];
+  next: string | null;
+}
+
+/**
+ * An agent's sessions: the newest, which come with it and are read again with it, and those that were loaded beyond.
+ */
+export function useAgentSessions({ agent, sessions, nextSessions }: AgentDetail) {
+  const key = ['agent-sessions', agent.id];
+  const older = useQuery<OlderSessions>({
+    queryKey: key,
+    queryFn: skipToken,
+    initialData: { sessions: [], next: nextSessions },
+  }).data;
+  const load = (after: string) => {
+    const query = new URLSearchParams({ agent: agent.id, after, limit: String(PAGE) });
+    return fetchJson<OlderSessions>(`/sessions?${query}`);
+  };
+  const more = useMorePages<OlderSessions>(key, load, (before, page) => ({
+    sessions: [...before.sessions, ...page.sessions],
+    next: page.next,
+  }));
+  const all = useMemo(() => replaceRows(older?.sessions ?? [], sessions), [older, sessions]);
+  return { sessions: all, hasMore: older?.next != null, more };
 }
 
 /** One agent's row, kept current: whether it is there, what it is. */

@@ -3,6 +3,8 @@
 import { clsx } from 'clsx';
 import { ChevronRight, Search, X } from 'lucide-react';
 import { useDeferredValue, useMemo, useRef, useState } from 'react';
+import { MoreRows } from '@/components/live/more-rows';
+import type { MorePages } from '@/components/live/use-more-pages';
 import { Boundary } from '@/components/ui/boundary';
 import type { SessionList } from '@/lib/protocol/read-models';
 import { groupSessions, type SessionGroup } from './session-groups';
@@ -19,18 +21,21 @@ const DONE_SHOWN = 5;
  */
 export function SessionNav(props: {
   list: SessionList | undefined;
+  /** The way to those that are not loaded. */
+  more: MorePages;
   currentId: string | null;
   /** Whether j and k move in the list wherever the focus is. */
   keysEverywhere: boolean;
   empty: React.ReactNode;
 }) {
-  const { list, currentId, keysEverywhere, empty } = props;
+  const { list, more, currentId, keysEverywhere, empty } = props;
   const box = useRef<HTMLElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [search, setSearch] = useState('');
   const wanted = useDeferredValue(search);
   const sessions = list?.sessions;
   const groups = useMemo(() => groupSessions(sessions ?? [], wanted), [sessions, wanted]);
+  const count = list === undefined ? 0 : Object.values(list.counts).reduce((sum, one) => sum + one, 0);
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
@@ -45,6 +50,7 @@ export function SessionNav(props: {
           <Group
             key={group.standing}
             group={group}
+            count={list?.next == null || wanted !== '' ? null : countOf(group, list)}
             currentId={currentId}
             // What was searched for is shown, and so is what is all there is.
             unfolds={wanted !== '' || groups.length === 1}
@@ -53,13 +59,32 @@ export function SessionNav(props: {
         {sessions !== undefined && sessions.length > 0 && groups.length === 0 && (
           <p className="px-4 py-3 text-ink-3">No session has “{wanted}” in its title, agent, id or last words.</p>
         )}
-        {list?.hasMore && <p className="px-4 pt-2 text-2xs text-ink-3">Older sessions are not listed.</p>}
+        {list != null && list.next !== null && (
+          <div className="px-4 pt-1">
+            {wanted !== '' && <p className="pt-2 text-2xs text-ink-3">Searched in those that are listed.</p>}
+            <MoreRows {...more} listed={list.sessions.length} count={count} what="sessions" />
+          </div>
+        )}
       </div>
     </nav>
   );
 }
 
-function Group({ group, currentId, unfolds }: { group: SessionGroup; currentId: string | null; unfolds: boolean }) {
+/** How many there are of a group, listed or not. Those whose runner has gone are listed apart, whatever their state. */
+function countOf({ standing, sessions }: SessionGroup, list: SessionList): number | null {
+  if (standing === 'away') return null;
+  const apart = list.sessions.filter(({ state, away }) => state === standing && away !== null).length;
+  return Math.max(sessions.length, list.counts[standing] - apart);
+}
+
+function Group(props: {
+  group: SessionGroup;
+  /** Null where all of them are listed. */
+  count: number | null;
+  currentId: string | null;
+  unfolds: boolean;
+}) {
+  const { group, count, currentId, unfolds } = props;
   const foldable = group.standing === 'done' && group.sessions.length > DONE_SHOWN && !unfolds;
   const [unfolded, setUnfolded] = useState(false);
   const open = !foldable || unfolded;
@@ -75,10 +100,10 @@ function Group({ group, currentId, unfolds }: { group: SessionGroup; currentId: 
             className="hit -ml-1 flex items-center gap-1 hover:text-ink"
           >
             <ChevronRight size={12} aria-hidden="true" className={clsx('transition-transform', open && 'rotate-90')} />
-            <GroupTitle group={group} />
+            <GroupTitle group={group} count={count} />
           </button>
         ) : (
-          <GroupTitle group={group} />
+          <GroupTitle group={group} count={count} />
         )}
       </h2>
       <ul>
@@ -97,12 +122,15 @@ function Group({ group, currentId, unfolds }: { group: SessionGroup; currentId: 
   );
 }
 
-function GroupTitle({ group }: { group: SessionGroup }) {
+function GroupTitle({ group, count }: { group: SessionGroup; count: number | null }) {
   const urgent = group.standing === 'failed' || group.standing === 'away' || group.standing === 'waiting';
   return (
     <span className="flex items-baseline gap-1.5">
       <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>{STANDING_WORD[group.standing]}</span>
-      <span className="tabular">{group.sessions.length}</span>
+      <span className="tabular">
+        {group.sessions.length.toLocaleString('en')}
+        {count !== null && count > group.sessions.length && ` of ${count.toLocaleString('en')}`}
+      </span>
     </span>
   );
 }

@@ -3,7 +3,7 @@
 import { type RefObject, useEffect } from 'react';
 import { isTyping } from '@/components/ui/is-typing';
 
-const ROWS = '[data-session-row]';
+const ROWS = '[data-session-row], [data-more-rows]';
 
 /** j/k and the arrows move through the list, "/" goes to the search. Enter is the link's own. */
 export function useListKeys(options: {

@@ -423,10 +423,14 @@ export interface TaskDetail {
 }
 export interface SessionList {
   position: Position;
-  /** All that are not done, and the newest of those that are. */
+  /** All that are not done and the newest of those that are, or a page of them; 1,000 at most. */
   sessions: SessionSummary[];
-  /** There are older sessions that are done, which are not listed. */
+  /** There are sessions that are not listed. */
   hasMore: boolean;
+  /** Where the next page begins, as `after` takes it; opaque, null at the end. */
+  next: string | null;
+  /** How many sessions there are in each state, listed or not; counted up to 100,000 each. */
+  counts: Record<SessionState, number>;
 }
 export interface SessionDetail {
   position: Position;
@@ -435,12 +439,19 @@ export interface SessionDetail {
 export interface AgentList {
   position: Position;
   agents: AgentSummary[];
+  /** Where the next page begins, as `after` takes it; opaque, null at the end. */
+  next: string | null;
+  /** How many agents there are, listed or not; counted up to 100,000. */
+  count: number;
 }
 export interface AgentDetail {
   position: Position;
   agent: AgentSummary;
   producers: ProducerSummary[];
+  /** The 100 with the newest events. */
   sessions: SessionSummary[];
+  /** Where the next page of them begins, as `after` of `GET /sessions?agent=` takes it; opaque, null at the end. */
+  nextSessions: string | null;
   quarantine: QuarantinedRecord[];
   /** What is parked, the oldest 50; `agent.parkedCount` tells how much there is. */
   parked: QuarantinedRecord[];

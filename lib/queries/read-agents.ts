@@ -12,6 +12,8 @@ import type {
   QuarantinedRecord,
 } from '@/lib/protocol/read-models';
 import { COUNTER, counterOf } from './counter';
+import { cursorText, type ListCursor } from './list-cursor';
+import { agentPageOf, ofAgent } from './read-sessions';
 
 /** Of an agent's quarantine the newest records are shown; `quarantinedCount` tells how many there are. */
 const QUARANTINE_SHOWN = 50;
@@ -27,17 +29,45 @@ const QUARANTINE_COLUMNS = `position, producer_id, epoch, seq, agent_id, session
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
 
-/** Every agent, the one last heard of first. */
-export async function readAgents(database: Database): Promise<AgentList> {
-  const [counter, agents] = await database.reader.batch(
-    [COUNTER, 'SELECT id, last_seen_at, body, updated_position FROM agents ORDER BY last_seen_at DESC, id'],
+/** Most agents of one answer, and those that come with a page of the dashboard. */
+export const AGENTS_LISTED = 1_000;
+export const AGENTS_IN_PAGE = 100;
+/** The group that cursors of the agents are of. */
+export const SEEN_GROUP = 'seen';
+const SESSIONS_SHOWN = 100;
+const MOST_COUNTED = 100_000;
+
+/** One page of the agents, the one last heard of first. */
+export async function readAgents(
+  database: Database,
+  { after, limit }: { after: ListCursor | null; limit: number },
+): Promise<AgentList> {
+  const place = after === null ? '' : 'WHERE (last_seen_at, id) < (?, ?)';
+  const [counter, count, agents] = await database.reader.batch(
+    [
+      COUNTER,
+      `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE last_seen_at >= 0 LIMIT ${MOST_COUNTED})`,
+      {
+        sql: `SELECT id, last_seen_at, body, updated_position FROM agents ${place}
+          ORDER BY last_seen_at DESC, id DESC LIMIT ?`,
+        args: [...(after === null ? [] : [after.at, columnText(after.id)]), limit + 1],
+      },
+    ],
     'read',
   );
-  return { position: counterOf(counter), agents: (agents?.rows ?? []).map(agentFromRow) };
+  const rows = (agents?.rows ?? []).map(agentFromRow);
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return {
+    position: counterOf(counter),
+    agents: rows.slice(0, limit),
+    next: last === undefined ? null : cursorText({ group: SEEN_GROUP, at: last.lastSeenAt, id: last.id }),
+    count: Number(count?.rows[0]?.count ?? 0),
+  };
 }
 
 /**
- * One agent with its outboxes, its sessions (newest event first) and its newest quarantined records (newest first).
+ * One agent with its outboxes, the newest 100 of its sessions (newest event first) and its newest quarantined records
+ * (newest first).
  *
  * @returns null when there is no such agent
  */
@@ -48,11 +78,7 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
       COUNTER,
       { sql: 'SELECT id, last_seen_at, body, updated_position FROM agents WHERE id = ?', args },
       { sql: 'SELECT * FROM producers WHERE agent_id = ? ORDER BY last_seen_at DESC, id', args },
-      {
-        sql: `SELECT id, agent_id, state, last_event_at, body, updated_position FROM sessions
-          WHERE agent_id = ? ORDER BY last_event_at DESC, id`,
-        args,
-      },
+      ofAgent(agentId, null, SESSIONS_SHOWN + 1),
       {
         sql: `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
           WHERE agent_id = ? ORDER BY position DESC LIMIT ${QUARANTINE_SHOWN}`,
@@ -68,11 +94,13 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
   );
   const row = agents?.rows[0];
   if (row === undefined) return null;
+  const listed = agentPageOf((sessions?.rows ?? []).map(sessionFromRow), SESSIONS_SHOWN);
   return {
     position: counterOf(counter),
     agent: agentFromRow(row),
     producers: (producers?.rows ?? []).map(producerFromRow),
-    sessions: (sessions?.rows ?? []).map(sessionFromRow),
+    sessions: listed.sessions,
+    nextSessions: listed.next,
     quarantine: (quarantine?.rows ?? []).map(quarantinedFromRow),
     parked: (parked?.rows ?? []).map(quarantinedFromRow),
     insights: (insights?.rows ?? []).map(insightFromRow),

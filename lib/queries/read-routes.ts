@@ -2,15 +2,24 @@ import { authenticate } from '@/lib/access/authenticate';
 import { clientOf } from '@/lib/access/peer';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
+import { SESSION_STATES } from '@/lib/protocol/read-models';
 import { downloadLog } from './download-log';
+import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logRequestOf } from './log-query';
 import { invalid, limitOf, onlyKnown, positionOf, timeOf } from './query-arguments';
-import { readAgent, readAgents, readParked } from './read-agents';
+import { AGENTS_LISTED, readAgent, readAgents, readParked, SEEN_GROUP } from './read-agents';
 import { readLogComponents } from './read-log-components';
 import { readLogLevel } from './read-log-level';
 import { readLogLines } from './read-log-lines';
 import { readObligations } from './read-obligations';
-import { DONE_LISTED, readSession, readSessions } from './read-sessions';
+import {
+  AGENT_GROUP,
+  readAgentSessions,
+  readSession,
+  readSessionPage,
+  readSessions,
+  SESSIONS_LISTED,
+} from './read-sessions';
 import { readTask, readTasks } from './read-tasks';
 import { readTranscript } from './read-transcript';
 import { readTurnAt } from './read-turn-at';
@@ -22,11 +31,25 @@ import { readTurnAt } from './read-turn-at';
 
 type Ids = Record<string, string>;
 
-/** `?limit=1..1000`: how many of those that are done */
+/**
+ * `?limit=1..1000`: how many of those that are done. `?after=0` or `after=<next>`, with `limit` rows each and `agent` for
+ * those of one: page by page.
+ */
 export async function getSessions(request: Request, server: ServerContext): Promise<Response> {
   await authenticate(request, server);
-  const done = limitOf(new URL(request.url).searchParams, DONE_LISTED, DONE_LISTED);
-  return inTurn(request, server, async () => answer(await readSessions(server.database, done)));
+  const query = new URL(request.url).searchParams;
+  const limit = limitOf(query, SESSIONS_LISTED, SESSIONS_LISTED);
+  const agentId = query.get('agent');
+  const after = query.get('after') ?? (agentId === null ? null : LIST_START);
+  return inTurn(request, server, async () => {
+    if (after === null) return answer(await readSessions(server.database, limit));
+    if (agentId === null) {
+      const cursor = cursorOf(after, SESSION_STATES);
+      return answer(await readSessionPage(server.database, { after: cursor, limit }));
+    }
+    const cursor = cursorOf(after, [AGENT_GROUP]);
+    return answer(await readAgentSessions(server.database, agentId, { after: cursor, limit }));
+  });
 }
 
 export async function getSession(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
@@ -75,9 +98,13 @@ export async function getTask(request: Request, server: ServerContext, ids: Ids)
   );
 }
 
+/** `?after=0` or `after=<next>`, `&limit=1..1000` */
 export async function getAgents(request: Request, server: ServerContext): Promise<Response> {
   await authenticate(request, server);
-  return inTurn(request, server, async () => answer(await readAgents(server.database)));
+  const query = new URL(request.url).searchParams;
+  const limit = limitOf(query, AGENTS_LISTED, AGENTS_LISTED);
+  const after = cursorOf(query.get('after') ?? LIST_START, [SEEN_GROUP]);
+  return inTurn(request, server, async () => answer(await readAgents(server.database, { after, limit })));
 }
 
 export async function getAgent(request: Request, server: ServerContext, ids: Ids): Promise<Response> {

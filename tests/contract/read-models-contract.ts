@@ -11,6 +11,7 @@ import type {
   TranscriptPage,
   Turn,
 } from '@/lib/protocol/read-models';
+import { SESSION_STATES, type SessionSummary } from '@/lib/protocol/read-models';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
@@ -87,6 +88,56 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(await own(2)).toEqual([[`${id}-new`, `${id}-older-than-new`, id], true]);
         expect(await own(1000)).toEqual([[`${id}-new`, `${id}-older-than-new`, `${id}-old`, id], false]);
         expect(await refusal('/sessions?limit=1001')).toMatchObject({ status: 400, code: 'invalid_argument' });
+      });
+
+      test('are read in pages, those that need a person most first, each once', async () => {
+        await send(
+          ...Array.from({ length: 12 }, (_, at) => ({
+            ...event({ type: 'RUN_STARTED', threadId: `${id}-${at}`, runId: 'r1' }),
+            sessionId: `${id}-${at}`,
+          })),
+          { ...event({ type: 'RUN_ERROR', threadId: `${id}-3`, runId: 'r1', message: 'no' }), sessionId: `${id}-3` },
+          { ...event({ type: 'RUN_FINISHED', threadId: `${id}-7`, runId: 'r1' }), sessionId: `${id}-7` },
+        );
+        const pages = async (query: string) => {
+          const found: SessionSummary[] = [];
+          for (let after: string | null = '0'; after !== null; ) {
+            const search: string = new URLSearchParams({ after, limit: '5' }).toString();
+            const page: SessionList = await read<SessionList>(`/sessions?${search}${query}`);
+            expect(page.sessions.length).toBeLessThanOrEqual(5);
+            expect(page.hasMore).toBe(page.next !== null);
+            found.push(...page.sessions);
+            after = page.next;
+          }
+          return found;
+        };
+        const all = await pages('');
+        expect(new Set(all.map((one) => one.id)).size).toBe(all.length);
+        const ranks = all.map(({ state }) => SESSION_STATES.indexOf(state));
+        expect(ranks).toEqual([...ranks].sort((a, b) => a - b));
+        const { counts } = await read<SessionList>('/sessions?limit=1');
+        for (const state of SESSION_STATES) {
+          expect(counts[state], state).toBe(all.filter((one) => one.state === state).length);
+        }
+        const own = await pages(`&agent=${encodeURIComponent(id)}`);
+        expect(own.map((one) => one.id).sort()).toEqual(
+          all
+            .filter((one) => one.agentId === id)
+            .map((one) => one.id)
+            .sort(),
+        );
+        expect(own.map(({ lastEventAt }) => lastEventAt)).toEqual(
+          own.map(({ lastEventAt }) => lastEventAt).sort((a, b) => b - a),
+        );
+        const refused = [
+          '/sessions?after=5',
+          '/sessions?after=agent.5.x',
+          '/sessions?agent=a&after=idle.5.x',
+          '/agents?after=x',
+        ];
+        for (const path of refused) {
+          expect(await refusal(path)).toMatchObject({ status: 400, code: 'invalid_argument' });
+        }
       });
 
       test('tell their state one by one', async () => {
@@ -252,7 +303,8 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
           { kind: 'novelty', sessionId: id, what: 'is this' },
           { kind: 'lost', lost: { count: 12, reason: 'outbox-full' } },
         );
-        const { agents } = await read<AgentList>('/agents');
+        const { agents, count } = await read<AgentList>('/agents');
+        expect(count).toBeGreaterThanOrEqual(agents.length);
         expect(agents.find((agent) => agent.id === id)).toMatchObject({
           kind: 'claude',
           status: { kind: 'claude', state: 'working' },

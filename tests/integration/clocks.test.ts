@@ -37,7 +37,7 @@ test('an agent that is heard of after the clock was set back was last seen by th
   await ingest(target, turn(1, 'r1', NOON));
   now = NOON - HOUR;
   await ingest(target, [record(3, { occurredAt: now, kind: 'log', log: { level: 'info', message: 'still here' } })]);
-  const [agent] = (await readAgents(target.database)).agents;
+  const [agent] = (await readAgents(target.database, { after: null, limit: 10 })).agents;
   expect(agent?.lastSeenAt).toBe(NOON - HOUR);
 });
 

@@ -30,6 +30,16 @@ describe('a hostile text', () => {
     expect(state.shownLength).toBeLessThan(30_000);
   });
 
+  it('that is a table of thousands of rows is parsed as far as it is shown, and what follows it as well', () => {
+    const rows = Array.from({ length: 5_000 }, (_, at) => `| row ${at} | ${at} |\n`).join('');
+    const blocks = parse(`# Rows\n\n| a | b |\n|---|---|\n${rows}\nThe *end*.`);
+    const table = blocks.find(({ type }) => type === 'table');
+    expect(table).toMatchObject({ rowCount: 5_000 });
+    expect((table as { rows: unknown[] }).rows.length).toBeLessThan(1_000);
+    expect(blocks.filter(({ type }) => type === 'table')).toHaveLength(1);
+    expect(blocks.at(-1)).toMatchObject({ type: 'paragraph', text: 'The *end*.' });
+  });
+
   it('costs a growing message no more than its end, also where that is one block', { timeout: 300_000 }, () => {
     for (const { name, text } of hostileTexts(10_000)) {
       let state = NOTHING_SETTLED;

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { groupSessions } from '@/components/sessions/session-groups';
 import { describeState, sessionTitle } from '@/components/sessions/session-words';
-import { foldSessionList } from '@/components/sessions/use-sessions';
+import { addPage, foldSessionList } from '@/components/sessions/use-sessions';
 import type { SessionList } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
+
+const NONE = { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 };
 
 describe('the session list', () => {
   it('puts first what needs a person, and leaves out groups without sessions', () => {
@@ -68,7 +70,13 @@ describe('the session list', () => {
 
   it('takes a changed row for the old one, and a new row besides', () => {
     const sessions = [aSession({ id: 'a' }), aSession({ id: 'b' })];
-    const list: SessionList = { position: '1', sessions, hasMore: true };
+    const list: SessionList = {
+      position: '1',
+      sessions,
+      hasMore: true,
+      next: 'done.1.z',
+      counts: { ...NONE, idle: 2 },
+    };
     const next = foldSessionList(list, [
       { event: 'session', id: '2', data: aSession({ id: 'b', state: 'working' }) },
       { event: 'session', id: '3', data: aSession({ id: 'c' }) },
@@ -81,5 +89,56 @@ describe('the session list', () => {
       ['c', 'idle'],
     ]);
     expect(next.sessions[0]).toBe(list.sessions[0]);
+  });
+
+  it('counts what changes of what is loaded, and asks again about what is not', () => {
+    const whole = {
+      position: '1',
+      sessions: [aSession({ id: 'a' })],
+      hasMore: false,
+      next: null,
+      counts: { ...NONE, idle: 1 },
+    };
+    const frames = [
+      { event: 'session', id: '2', data: aSession({ id: 'a', state: 'failed' }) },
+      { event: 'session', id: '3', data: aSession({ id: 'new', state: 'working' }) },
+    ] as const;
+    const next = foldSessionList(whole, [...frames]);
+    expect([next.counts, next.countsAreOld]).toEqual([{ ...NONE, failed: 1, working: 1 }, false]);
+    const part = foldSessionList({ ...whole, hasMore: true, next: 'idle.5.b', counts: { ...NONE, idle: 900 } }, [
+      ...frames,
+    ]);
+    expect([part.counts, part.countsAreOld]).toEqual([{ ...NONE, failed: 1, idle: 899 }, true]);
+  });
+
+  it('takes in a further page, each session once, and of two that know it the one that knows later', () => {
+    const list = {
+      position: '9',
+      sessions: [
+        aSession({ id: 'a', updatedPosition: '9', title: 'live' }),
+        aSession({ id: 'b', updatedPosition: '2' }),
+      ],
+      hasMore: true,
+      next: 'idle.5.b',
+      counts: { ...NONE, idle: 3 },
+    };
+    const page = {
+      position: '8',
+      sessions: [
+        aSession({ id: 'a', updatedPosition: '5', title: 'older' }),
+        aSession({ id: 'b', updatedPosition: '8', title: 'newer' }),
+        aSession({ id: 'c' }),
+      ],
+      hasMore: false,
+      next: null,
+      counts: { ...NONE, idle: 4 },
+    };
+    const all = addPage(list, page);
+    expect(all.sessions.map(({ id, title }) => [id, title])).toEqual([
+      ['a', 'live'],
+      ['b', 'newer'],
+      ['c', 'Do it'],
+    ]);
+    expect([all.next, all.hasMore, all.counts.idle, all.position]).toEqual([null, false, 4, '9']);
   });
 });

@@ -1,5 +1,6 @@
 'use client';
 
+import { useMemo } from 'react';
 import { AgentTable } from '@/components/agents/agent-list';
 import { glyphOf, STANDING_WORD, STANDINGS, standingOf } from '@/components/sessions/session-words';
 import { useSessions } from '@/components/sessions/use-sessions';
@@ -8,22 +9,38 @@ import type { AgentList, SessionSummary } from '@/lib/protocol/read-models';
 
 /** The agents, each with the most urgent state of its sessions. */
 export function AgentsView({ initial }: { initial: AgentList }) {
-  const sessions = useSessions().data?.sessions ?? [];
+  const sessions = useSessions().data?.sessions;
+  const byAgent = useMemo(() => sessionsByAgent(sessions ?? []), [sessions]);
   return (
-    <AgentTable initial={initial} renderState={(agentId) => <AgentState agentId={agentId} sessions={sessions} />} />
+    <AgentTable
+      initial={initial}
+      renderState={({ id, sessionCount }) => <AgentState sessions={byAgent.get(id) ?? NONE} count={sessionCount} />}
+    />
   );
 }
 
-function AgentState({ agentId, sessions }: { agentId: string; sessions: readonly SessionSummary[] }) {
-  const own = sessions.filter((session) => session.agentId === agentId);
-  const standing = STANDINGS.find((candidate) => own.some((session) => standingOf(session) === candidate));
+const NONE: readonly SessionSummary[] = [];
+
+function sessionsByAgent(sessions: readonly SessionSummary[]): Map<string, SessionSummary[]> {
+  const byAgent = new Map<string, SessionSummary[]>();
+  for (const session of sessions) {
+    const own = byAgent.get(session.agentId);
+    if (own) own.push(session);
+    else byAgent.set(session.agentId, [session]);
+  }
+  return byAgent;
+}
+
+/** The sessions that are loaded are the most urgent ones: how many are in that state is said only where all are. */
+function AgentState({ sessions, count: all }: { sessions: readonly SessionSummary[]; count: number }) {
+  const standing = STANDINGS.find((candidate) => sessions.some((session) => standingOf(session) === candidate));
   if (standing === undefined) return null;
-  const count = own.filter((session) => standingOf(session) === standing).length;
+  const count = sessions.filter((session) => standingOf(session) === standing).length;
   return (
     <span className="flex items-baseline gap-1.5">
       <Glyph name={glyphOf(standing)} className="relative top-[1.5px]" />
       {STANDING_WORD[standing]}
-      {own.length > 1 && <span className="tabular text-ink-3">{`${count} of ${own.length}`}</span>}
+      {all > 1 && sessions.length >= all && <span className="tabular text-ink-3">{`${count} of ${all}`}</span>}
     </span>
   );
 }

@@ -3,12 +3,12 @@ import type { Token, Tokens } from 'marked';
 import { memo, type ReactNode } from 'react';
 import { CodeBlock } from './code-block';
 import { renderInline } from './inline';
+import { type LongTable, ROWS_SHOWN } from './parse';
 
 /** Nesting beyond this is shown as it was written. */
 const DEEPEST = 12;
 /** What a browser lays out of a table without a pause; beyond it nobody reads on. */
 const MOST_COLUMNS = 50;
-const MOST_ROWS = 300;
 
 interface BlockProps {
   token: Token;
@@ -45,7 +45,7 @@ export const Block = memo(
           </blockquote>
         );
       case 'table':
-        return <Table table={token as Tokens.Table} />;
+        return <Table table={token as Tokens.Table | LongTable} />;
       case 'hr':
         return <hr className="my-4" />;
       case 'space':
@@ -98,9 +98,10 @@ function List({ list, inner }: { list: Tokens.List; inner: (tokens: Token[]) => 
   );
 }
 
-function Table({ table }: { table: Tokens.Table }): ReactNode {
-  const rows = table.rows.slice(0, MOST_ROWS);
-  const isCut = rows.length < table.rows.length || table.header.length > MOST_COLUMNS;
+function Table({ table }: { table: Tokens.Table | LongTable }): ReactNode {
+  const rowCount = 'rowCount' in table ? table.rowCount : table.rows.length;
+  const rows = table.rows.slice(0, ROWS_SHOWN);
+  const isCut = rows.length < rowCount || table.header.length > MOST_COLUMNS;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls sideways must be reachable by keyboard
     <div className="my-3 overflow-x-auto" tabIndex={0}>
@@ -135,8 +136,7 @@ function Table({ table }: { table: Tokens.Table }): ReactNode {
       </table>
       {isCut && (
         <p className="mt-1 text-2xs text-ink-3">
-          The beginning of {table.rows.length.toLocaleString('en')} rows and {table.header.length.toLocaleString('en')}{' '}
-          columns.
+          The beginning of {rowCount.toLocaleString('en')} rows and {table.header.length.toLocaleString('en')} columns.
         </p>
       )}
     </div>

@@ -10,7 +10,7 @@ import { Blocks } from './block';
 import { useParsed } from './use-parsed';
 
 /** What follows is shown as it was written, and only when it is asked for. */
-const MOST_CHARACTERS = 60_000;
+const MOST_CHARACTERS = 120_000;
 
 /**
  * What an agent said, as elements.

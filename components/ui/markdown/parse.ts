@@ -1,4 +1,4 @@
-import { Lexer, type Token } from 'marked';
+import { Lexer, type Token, type Tokens } from 'marked';
 import remend from 'remend';
 
 /**
@@ -12,6 +12,8 @@ const LONGEST_MS = 40;
 const UNSETTLED_BLOCKS = 3;
 /** What a browser lays out of one text without a pause; what follows so many pieces is shown as it was written. */
 const MOST_PIECES = 4_000;
+/** What is laid out of a table; nobody reads on. */
+export const ROWS_SHOWN = 300;
 /** A growing end that takes longer is not parsed again for every word: only when there is a quarter more of it. */
 const COSTLY_MS = 8;
 /** More marks of quotes and lists at the beginning of a line than anybody means, and than a stack may bear. */
@@ -86,6 +88,23 @@ function parseWindow(state: Settled, text: string, streaming: boolean): Settled 
   const isEnd = part.length === rest.length;
   const { blocks, tookMs } = lexTimed(part);
   const { count, length } = settledBlocks(blocks, part);
+  if (count === 0 && !isEnd) {
+    const table = longTable(blocks, rest, tookMs * 4 < LONGEST_MS ? ROWS_SHOWN : 1);
+    if (table !== null) {
+      const tokens = [...state.tokens, ...blocks.slice(0, -1), table];
+      const settledText = text.slice(0, text.length - rest.length + textLength(blocks.slice(0, -1)) + table.raw.length);
+      const pieces = state.pieces + countPieces(blocks);
+      return {
+        text: settledText,
+        tokens,
+        shown: tokens,
+        shownLength: settledText.length,
+        pieces,
+        window: WINDOW,
+        tookMs,
+      };
+    }
+  }
   if (count === 0 && !isEnd && tookMs * 4 < LONGEST_MS) return { ...state, tookMs, window: state.window * 2 };
   // What can't be parsed any wider ends here, whatever it would have become.
   const isCutHere = count === 0 && !isEnd;
@@ -118,6 +137,33 @@ function settledBlocks(blocks: readonly Token[], text: string): { count: number;
   const raw = settled.map((block) => block.raw).join('');
   // The lexer normalises some white space; where its pieces are not the text's own, nothing is settled for good.
   return text.startsWith(raw) ? { count, length: raw.length } : { count: 0, length: 0 };
+}
+
+/** A table of which only so many rows were parsed as are shown. */
+export interface LongTable extends Tokens.Table {
+  /** How many it has in all. */
+  rowCount: number;
+}
+
+/** Of a table that is longer than what is shown of it, the rest is counted and not parsed. */
+function longTable(blocks: readonly Token[], text: string, leastRows: number): LongTable | null {
+  const last = blocks.at(-1) as Tokens.Table | undefined;
+  const from = textLength(blocks.slice(0, -1));
+  if (last?.type !== 'table' || last.rows.length < leastRows || !text.startsWith(last.raw, from)) return null;
+  let rowCount = last.rows.length;
+  let end = from + last.raw.length;
+  while (end < text.length) {
+    const next = text.indexOf('\n', end);
+    const line = text.slice(end, next === -1 ? text.length : next);
+    if (!line.includes('|')) break;
+    rowCount += 1;
+    end = next === -1 ? text.length : next + 1;
+  }
+  return { ...last, raw: text.slice(from, end), rowCount };
+}
+
+function textLength(blocks: readonly Token[]): number {
+  return blocks.reduce((sum, { raw }) => sum + raw.length, 0);
 }
 
 function lexTimed(text: string): { blocks: Token[]; tookMs: number } {

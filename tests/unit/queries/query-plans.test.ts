@@ -6,9 +6,9 @@ import { EVERY_LINE } from '@/lib/projections/log-filter';
 import { readChunkWindow } from '@/lib/queries/log-chunks';
 import { conditionOf } from '@/lib/queries/log-condition';
 import { selectInChunks, selectSpan } from '@/lib/queries/log-slices';
-import { readAgent } from '@/lib/queries/read-agents';
+import { readAgent, readAgents } from '@/lib/queries/read-agents';
 import { readLogLines } from '@/lib/queries/read-log-lines';
-import { readSessions } from '@/lib/queries/read-sessions';
+import { readAgentSessions, readSessionPage, readSessions } from '@/lib/queries/read-sessions';
 import { readTask, readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { readTurnAt } from '@/lib/queries/read-turn-at';
@@ -51,6 +51,11 @@ describe('by index, in the order of an index', () => {
     'the newest page of a transcript': () => readTranscript(database, 's1', { before: null, limit: 50 }),
     'an older page of a transcript': () => readTranscript(database, 's1', { before: '5000', limit: 50 }),
     'the sessions': () => readSessions(database),
+    'a page of the sessions': () =>
+      readSessionPage(database, { after: { group: 'working', at: 5, id: 's1' }, limit: 100 }),
+    'a page of an agent’s sessions': () =>
+      readAgentSessions(database, 'a1', { after: { group: 'agent', at: 5, id: 's1' }, limit: 100 }),
+    'a page of the agents': () => readAgents(database, { after: { group: 'seen', at: 5, id: 'a1' }, limit: 100 }),
     'a session’s tasks': () => readTasks(database, 's1'),
     'one task': () => readTask(database, 's1', 't1'),
     'the newest log lines': () => readLogLines(database, 'a1', { filter, place: { kind: 'newest' }, limit: 200 }),

@@ -1,0 +1,26 @@
+import { invalid } from './query-arguments';
+
+/** Stands for the beginning of a list. */
+export const LIST_START = '0';
+
+/** A place in a list that is read in pages: behind the row of this group, time and id. */
+export interface ListCursor {
+  group: string;
+  at: number;
+  id: string;
+}
+
+export function cursorText({ group, at, id }: ListCursor): string {
+  return `${group}.${at}.${id}`;
+}
+
+/**
+ * @returns null for the beginning
+ * @throws AppError `invalid_argument` for what no answer gave as `next`
+ */
+export function cursorOf(text: string, groups: readonly string[]): ListCursor | null {
+  if (text === LIST_START) return null;
+  const [, group = '', at = '', id = ''] = /^(\w+)\.(\d{1,16})\.(.{1,256})$/s.exec(text) ?? [];
+  if (!groups.includes(group)) throw invalid('after', text.slice(0, 300), '0, or `next` of an answer');
+  return { group, at: Number(at), id };
+}
