@@ -2,6 +2,7 @@ import { ChevronLeft } from 'lucide-react';
 import Link from 'next/link';
 import type { ReactNode } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
+import { Name } from '@/components/ui/name';
 
 /** A page of text and tables: its title, the way back, the connection. */
 export function PageFrame(props: { title: string; back: { href: string; label: string }; children: ReactNode }) {
@@ -13,7 +14,9 @@ export function PageFrame(props: { title: string; back: { href: string; label: s
           <ChevronLeft size={17} aria-hidden="true" />
           <span className="sr-only">{back.label}</span>
         </Link>
-        <h1 className="min-w-0 flex-1 truncate font-medium text-md">{title}</h1>
+        <h1 className="min-w-0 flex-1 truncate font-medium text-md">
+          <Name text={title} />
+        </h1>
         <ConnectionBadge />
       </header>
       <div className="max-w-[1080px] px-4 py-5 sm:px-6">{children}</div>

@@ -6,6 +6,8 @@ import { MoreRows } from '@/components/live/more-rows';
 import { failuresInWords } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
 import { SelectionBar } from './selection-bar';
 import { useAgents } from './use-agents';
@@ -40,7 +42,7 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
             <label className="-m-1.5 flex p-1.5">
               <input
                 type="checkbox"
-                aria-label={`Select ${agent.id}`}
+                aria-label={`Select ${nameText(agent.id)}`}
                 checked={selected.has(agent.id)}
                 onChange={(event) => select(agent.id, event.target.checked)}
                 className="accent-ink"
@@ -50,9 +52,11 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
               href={`/agents/${encodeURIComponent(agent.id)}`}
               className="grid min-w-0 flex-1 grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-5 py-2 -outline-offset-2 hover:bg-raised/60 sm:grid-cols-[minmax(0,3fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)_48px]"
             >
-              <span className="truncate font-medium">{agent.id}</span>
+              <span className="truncate font-medium">
+                <Name text={agent.id} />
+              </span>
               <span className="col-start-1 row-start-2 text-ink-3 text-xs sm:col-start-2 sm:row-start-1">
-                {agent.kind ?? 'unnamed kind'} · {plural(agent.sessionCount, 'session')}
+                <Name text={agent.kind ?? 'unnamed kind'} /> · {plural(agent.sessionCount, 'session')}
                 {agent.connectedSince !== null && ` · ${agent.connection}`}
                 {agent.owedCount > 0 && ` · owes ${plural(agent.owedCount, 'reply', 'replies')}`}
               </span>

@@ -6,7 +6,8 @@ import { useEffect, useRef } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
-import { TerminalText } from '@/components/ui/terminal-text';
+import { Name } from '@/components/ui/name';
+import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { AgentDetail, SessionSummary } from '@/lib/protocol/read-models';
 import { DeliveryLedger } from './delivery-ledger';
 import { FailureList } from './failure-list';
@@ -30,7 +31,9 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
   return (
     <div className="space-y-9">
       <p className="flex flex-wrap gap-x-5 text-ink-3 text-xs">
-        <span>{agent.kind ?? 'unnamed kind'}</span>
+        <span>
+          <Name text={agent.kind ?? 'unnamed kind'} />
+        </span>
         <span>
           first heard <TimeOfDay at={agent.firstSeenAt} />
         </span>
@@ -68,7 +71,7 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
       </Section>
       {agent.status !== null && (
         <Section title="Last status">
-          <TerminalText text={JSON.stringify(agent.status, null, 2)} label="status" />
+          <VerbatimText text={JSON.stringify(agent.status, null, 2)} label="status" className="text-ink-2" />
           {agent.statusAt !== null && (
             <p className="mt-1 text-2xs text-ink-3">
               sent <Ago at={agent.statusAt} />

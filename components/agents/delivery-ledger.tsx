@@ -3,6 +3,8 @@
 import { Ago } from '@/components/ui/clock';
 import { formatDuration, plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 
 /**
@@ -36,8 +38,11 @@ export function DeliveryLedger({ producers }: { producers: readonly ProducerSumm
         <tbody>
           {producers.map((producer) => (
             <tr key={`${producer.id}:${producer.epoch}`} className="border-b align-baseline">
-              <td className="max-w-[200px] truncate py-1.5 pr-4" title={`${producer.id}, epoch ${producer.epoch}`}>
-                {producer.id}
+              <td
+                className="max-w-[200px] truncate py-1.5 pr-4"
+                title={`${nameText(producer.id)}, epoch ${producer.epoch}`}
+              >
+                <Name text={producer.id} />
               </td>
               <td className="whitespace-nowrap py-1.5 pr-4">
                 <Verdict producer={producer} />

@@ -4,8 +4,8 @@ import { clsx } from 'clsx';
 import Link from 'next/link';
 import { useState } from 'react';
 import { sessionTitle } from '@/components/sessions/session-words';
-import { plainText } from '@/components/ui/ansi';
 import { Ago } from '@/components/ui/clock';
+import { Name } from '@/components/ui/name';
 import type { AgentDetail, Insight, SessionSummary } from '@/lib/protocol/read-models';
 import { seeFailures } from './see-failures';
 import { unseenOf, useSeenWhileShown } from './use-seen-while-shown';
@@ -31,15 +31,20 @@ export function FailureList({ detail }: { detail: Pick<AgentDetail, 'agent' | 'i
   );
 }
 
+/** What a hook said as it failed. */
+const MOST_CHARACTERS = 4_000;
+
 function Failure({ insight, session }: { insight: Insight; session: SessionSummary | null }) {
   const { position, agentId, subject, detail, occurredAt, seenAt } = insight;
   return (
     <li data-insight={position} className="border-line border-b py-2">
       <p className="flex flex-wrap items-baseline gap-x-3">
         <span className={clsx('font-mono text-xs', seenAt === null ? 'text-failed' : 'text-ink-2')}>
-          {subject} hook
+          <Name text={subject} /> hook
         </span>
-        <span className="wrap-anywhere min-w-0 flex-1 text-ink-2 text-xs">{plainText(detail)}</span>
+        <span className="wrap-anywhere min-w-0 flex-1 text-ink-2 text-xs">
+          <Name text={detail.trim()} most={MOST_CHARACTERS} />
+        </span>
         <span className="tabular text-2xs text-ink-3">
           {seenAt === null && <span className="text-failed">new · </span>}
           <Ago at={occurredAt} />
@@ -50,7 +55,10 @@ function Failure({ insight, session }: { insight: Insight; session: SessionSumma
           href={`/agents/${encodeURIComponent(agentId)}/logs#${position}`}
           className="underline underline-offset-2 hover:text-ink"
         >
-          In the log<span className="sr-only">: {subject} hook</span>
+          In the log
+          <span className="sr-only">
+            : <Name text={subject} /> hook
+          </span>
         </Link>
         {session === null ? (
           <span>No session is named</span>
@@ -59,7 +67,7 @@ function Failure({ insight, session }: { insight: Insight; session: SessionSumma
             href={`/sessions/${encodeURIComponent(session.id)}`}
             className="truncate underline underline-offset-2 hover:text-ink"
           >
-            {sessionTitle(session)}
+            <Name text={sessionTitle(session)} />
           </Link>
         )}
       </p>

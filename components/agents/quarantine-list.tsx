@@ -1,10 +1,9 @@
 'use client';
 
 import Link from 'next/link';
-import { stripAnsi } from '@/components/ui/ansi';
 import { Ago } from '@/components/ui/clock';
-import { firstPart } from '@/components/ui/first-part';
-import { TerminalText } from '@/components/ui/terminal-text';
+import { Name } from '@/components/ui/name';
+import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { QuarantinedRecord } from '@/lib/protocol/read-models';
 
 /** Records that could not be taken as they were, each with the reason; of a long one only the beginning. */
@@ -16,16 +15,20 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
           <li key={entry.position} className="border-line border-b py-2">
             <details>
               <summary className="flex list-none flex-wrap items-baseline gap-x-3 [&::-webkit-details-marker]:hidden">
-                <span className="font-mono text-waiting text-xs">{entry.code}</span>
-                <span className="min-w-0 flex-1 text-ink-2 text-xs">{stripAnsi(firstPart(entry.message, 2_000))}</span>
+                <span className="font-mono text-waiting text-xs">
+                  <Name text={entry.code} />
+                </span>
+                <span className="min-w-0 flex-1 text-ink-2 text-xs">
+                  <Name text={entry.message} />
+                </span>
                 <span className="tabular text-2xs text-ink-3">
-                  {entry.producerId} #{entry.seq} · <Ago at={entry.receivedAt} />
+                  <Name text={entry.producerId} /> #{entry.seq} · <Ago at={entry.receivedAt} />
                 </span>
               </summary>
-              <TerminalText
+              <VerbatimText
                 text={entry.excerpt ?? JSON.stringify(entry.record, null, 2)}
                 label="record"
-                className="mt-2"
+                className="mt-2 text-ink-2"
               />
               {entry.excerpt !== null && (
                 <p className="text-ink-3 text-xs">The beginning of {entry.size.toLocaleString('en')} bytes.</p>

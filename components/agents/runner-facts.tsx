@@ -4,6 +4,8 @@ import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { formatDuration, plural } from '@/components/ui/duration';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { outboxFacts } from './outbox-facts';
 
@@ -17,8 +19,8 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
       </Fact>
       {agent.runnerId !== null && (
         <Fact name="Runner">
-          <span className="block truncate font-mono" title={agent.runnerId}>
-            {agent.runnerId}
+          <span className="block truncate font-mono" title={nameText(agent.runnerId)}>
+            <Name text={agent.runnerId} />
           </span>
         </Fact>
       )}

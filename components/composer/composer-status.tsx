@@ -1,3 +1,4 @@
+import { Name } from '@/components/ui/name';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
 /** The one thing worth saying about writing here, the most pressing first. */
@@ -9,8 +10,13 @@ export function ComposerStatus(props: {
   agent: AgentSummary | null;
 }) {
   const { ended, failure, escapeHint, effect, agent } = props;
-  if (ended !== null) return ended;
-  if (failure !== null) return <span className="text-failed">Not interrupted: {failure}</span>;
+  if (ended !== null) return <Name text={ended} />;
+  if (failure !== null)
+    return (
+      <span className="text-failed">
+        Not interrupted: <Name text={failure} />
+      </span>
+    );
   if (escapeHint !== null) return escapeHint;
   if (agent?.connection === 'away') {
     const never = agent.connectedSince === null ? 'No runner listens for this agent' : 'The agent is away';

@@ -2,6 +2,8 @@
 
 import { ArrowUp, X } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useId, useImperativeHandle, useRef, useState } from 'react';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 import { ComposerStatus } from './composer-status';
 import { InterruptButton, interruptEffect, interruptKey, useInterrupt } from './interrupt';
@@ -76,7 +78,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
       send();
     } else if (event.key === 'Escape') {
       event.preventDefault();
-      pressEscape();
+      if (!event.repeat) pressEscape();
     } else if (!event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
       const text = history.move(event.key, draft.text);
       if (text === null) return;
@@ -99,7 +101,9 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
       <div className="mx-auto max-w-[960px] px-4 pt-2 pb-1.5 sm:pr-6 sm:pl-[86px]">
         {quote !== null && (
           <p className="flex items-center gap-2 pb-1 text-ink-3 text-xs">
-            <span className="min-w-0 truncate">In reply to “{quote}”</span>
+            <span className="min-w-0 truncate">
+              In reply to “<Name text={quote} />”
+            </span>
             <button
               type="button"
               aria-label="Don’t reply to it"
@@ -116,15 +120,16 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
             rows={1}
             value={draft.text}
             disabled={ended !== null}
-            aria-label={`Message to ${session.agentId}`}
+            aria-label={`Message to ${nameText(session.agentId)}`}
             aria-describedby={statusId}
-            placeholder={ended === null ? `Message to ${session.agentId}` : undefined}
+            placeholder={ended === null ? `Message to ${nameText(session.agentId)}` : undefined}
             onChange={(event) => change({ text: event.target.value })}
             onKeyDown={onKeyDown}
             className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-[3px] text-md outline-none [overflow-wrap:anywhere] placeholder:text-ink-3 disabled:cursor-not-allowed"
           />
           {interrupt !== null && (
             <InterruptButton
+              turnId={interrupt.turnId}
               isAsked={interrupt.isAsked}
               describedBy={statusId}
               effect={effect}

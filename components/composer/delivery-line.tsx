@@ -2,6 +2,7 @@
 
 import { clsx } from 'clsx';
 import { Glyph } from '@/components/ui/glyph';
+import { Name } from '@/components/ui/name';
 import type { MessageItem } from '@/lib/protocol/read-models';
 import type { OutgoingMessage } from './outgoing-queue';
 
@@ -31,7 +32,9 @@ export function DeliveryLine({ item, outgoing, away, sendAgain, discard }: Deliv
           <p className="flex flex-wrap items-baseline gap-x-3 text-failed">
             <span className="flex min-w-0 items-baseline gap-1.5">
               <Glyph name="failed" className="relative top-[1.5px] scale-90" />
-              <span className="[overflow-wrap:anywhere]">{failure}</span>
+              <span className="[overflow-wrap:anywhere]">
+                <Name text={failure} />
+              </span>
             </span>
             {sendAgain !== null && (
               <button type="button" onClick={sendAgain} className="text-ink-2 underline hover:text-ink">

@@ -1,9 +1,11 @@
 'use client';
 
 import { Square } from 'lucide-react';
+import { useRef } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
 import { plural } from '@/components/ui/duration';
 import { useLiveness } from '@/components/ui/liveness';
+import { useSettled } from '@/components/ui/use-settled';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
 export const interruptKey = (turnId: string) => `interrupt:${turnId}`;
@@ -20,30 +22,41 @@ export function interruptEffect(agent: AgentSummary | null, runningTasks: number
 /** Asks the agent to stop what it is doing. @returns null where that can't be asked */
 export function useInterrupt(
   turnId: string | null,
-): { isAsked: boolean; failure: string | null; ask: () => void } | null {
+): { turnId: string; isAsked: boolean; failure: string | null; ask: () => void } | null {
   const actions = useActions();
   const state = useActionState(interruptKey(turnId ?? ''));
   const { stopped } = useLiveness();
   // What waited for a runner that has gone would interrupt what its successor begins.
   if (actions === null || turnId === null || stopped !== null) return null;
   return {
+    turnId,
     isAsked: state?.kind === 'sending' || state?.kind === 'asked',
     failure: state?.kind === 'failed' ? state.reason : null,
     ask: () => void actions.ask(interruptKey(turnId), '/interrupt', { turnId }),
   };
 }
 
-export function InterruptButton(props: { isAsked: boolean; describedBy: string; effect: string; onPress: () => void }) {
-  const { isAsked, describedBy, effect, onPress } = props;
+export function InterruptButton(props: {
+  turnId: string;
+  isAsked: boolean;
+  describedBy: string;
+  effect: string;
+  onPress: () => void;
+}) {
+  const { turnId, isAsked, describedBy, effect, onPress } = props;
+  const button = useRef<HTMLButtonElement>(null);
+  const { settled, isMeant } = useSettled(button, turnId);
   const { isAway } = useLiveness();
   return (
     <button
+      ref={button}
       type="button"
-      onClick={onPress}
+      onClick={() => isMeant() && onPress()}
       disabled={isAsked}
+      aria-disabled={isAsked || !settled}
       title={effect}
       aria-describedby={describedBy}
-      className="flex h-7 shrink-0 items-center gap-1.5 rounded px-2 text-ink-2 text-xs hover:bg-raised hover:text-ink disabled:cursor-default disabled:text-ink-3 disabled:hover:bg-transparent"
+      className="flex h-7 shrink-0 items-center gap-1.5 rounded px-2 text-ink-2 text-xs transition-colors duration-300 hover:bg-raised hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:hover:bg-transparent"
     >
       <Square size={10} fill="currentColor" aria-hidden="true" />
       {isAway ? (isAsked ? 'Interrupt queued' : 'Queue interrupt') : isAsked ? 'Interrupting…' : 'Interrupt'}

@@ -2,6 +2,8 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { LogComponentList } from '@/lib/protocol/read-models';
 import { FilterPopover } from './filter-popover';
 
@@ -41,8 +43,8 @@ export function ComponentFilter(props: {
                 }
                 className="accent-ink"
               />
-              <span className="min-w-0 flex-1 truncate font-mono" title={name}>
-                {name || '(none)'}
+              <span className="min-w-0 flex-1 truncate font-mono" title={nameText(name)}>
+                <Name text={name || '(none)'} />
               </span>
               <span className="tabular text-2xs text-ink-3">{lines.toLocaleString('en')}</span>
             </label>

@@ -4,6 +4,8 @@ import { clsx } from 'clsx';
 import { ChevronDown } from 'lucide-react';
 import { Popover } from 'radix-ui';
 import type { ReactNode } from 'react';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 
 /** A button in the toolbar with what it opens. It says by itself what is chosen. */
 export function FilterPopover(props: {
@@ -20,7 +22,7 @@ export function FilterPopover(props: {
   return (
     <Popover.Root onOpenChange={(open) => open && onOpen?.()}>
       <Popover.Trigger
-        aria-label={chosen === null ? label : `${label}: ${chosen}`}
+        aria-label={chosen === null ? label : `${label}: ${nameText(chosen)}`}
         title={icon === undefined ? undefined : label}
         className={clsx(
           'hit flex max-w-[24ch] items-center gap-1 hover:text-ink data-[state=open]:text-ink',
@@ -29,7 +31,9 @@ export function FilterPopover(props: {
       >
         {icon ?? (
           <>
-            <span className="truncate">{chosen ?? label}</span>
+            <span className="truncate">
+              <Name text={chosen ?? label} />
+            </span>
             <ChevronDown size={12} aria-hidden="true" className="shrink-0" />
           </>
         )}

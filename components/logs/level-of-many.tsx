@@ -1,6 +1,7 @@
 'use client';
 
 import { useState } from 'react';
+import { Name } from '@/components/ui/name';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { askLevel, type LevelChoice } from './ask-level';
 import { LevelLine } from './level-line';
@@ -46,7 +47,9 @@ export function LevelOfMany({ agents }: { agents: readonly AgentSummary[] }) {
         <ul aria-label="What came of it" className="mt-1.5 max-h-40 overflow-y-auto text-xs">
           {told.map((agent) => (
             <li key={agent.id} className="flex flex-col gap-x-3 py-0.5 sm:flex-row">
-              <span className="truncate font-medium sm:w-40 sm:shrink-0">{agent.id}</span>
+              <span className="truncate font-medium sm:w-40 sm:shrink-0">
+                <Name text={agent.id} />
+              </span>
               <Outcome agent={agent} asked={asked.get(agent.id)} />
             </li>
           ))}

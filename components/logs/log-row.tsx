@@ -3,6 +3,8 @@
 import { clsx } from 'clsx';
 import { memo, useMemo, useState } from 'react';
 import { longRunClass } from '@/components/ui/long-run';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import { hitsIn, type LogFilter } from '@/lib/projections/log-filter';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { indentJson, jsonTailAt } from './json-tail';
@@ -82,8 +84,8 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
         </span>
         <span className="@max-2xl:sr-only">{level}</span>
       </span>
-      <span className="hidden w-[16ch] shrink-0 truncate text-ink-3 @2xl:block" title={component}>
-        {component}
+      <span className="hidden w-[16ch] shrink-0 truncate text-ink-3 @2xl:block" title={nameText(component)}>
+        <Name text={component} />
       </span>
       <FoldButton
         canUnfold={canUnfold}
@@ -99,8 +101,16 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
           longRunClass(shown.text),
         )}
       >
-        {component !== '' && <span className="text-ink-3 @2xl:hidden">{component} </span>}
-        {hook !== null && <strong className="font-semibold">Hook {hook} failed: </strong>}
+        {component !== '' && (
+          <span className="text-ink-3 @2xl:hidden">
+            <Name text={component} />{' '}
+          </span>
+        )}
+        {hook !== null && (
+          <strong className="font-semibold">
+            Hook <Name text={hook} /> failed:{' '}
+          </strong>
+        )}
         {/* an element of its own: what looks for the message alone finds it without the component */}
         <span>
           <MessageText message={shown.text} hits={hits} />

@@ -1,5 +1,7 @@
 'use client';
 
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { LogMarker } from '@/lib/protocol/envelope';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { LineTime } from './line-time';
@@ -12,11 +14,13 @@ export function MarkerRow(props: { line: LogLine & { marker: LogMarker }; style:
   return (
     <div
       data-line={line.position}
-      title={line.message}
+      title={nameText(line.message)}
       className={`log-line flex items-center gap-x-[1ch] border-l-2 pr-3 pl-2.5 text-ink-3 sm:pl-3.5 ${isTarget ? 'border-accent bg-accent-soft' : 'border-transparent'}`}
     >
       {line.marker.kind === 'level' && <LineTime at={line.occurredAt} style={style} />}
-      <span className="min-w-0 truncate font-sans text-2xs">{markerWords(line.marker)}</span>
+      <span className="min-w-0 truncate font-sans text-2xs">
+        <Name text={markerWords(line.marker)} />
+      </span>
       <span aria-hidden="true" className="h-px min-w-4 flex-1 bg-line-strong" />
     </div>
   );

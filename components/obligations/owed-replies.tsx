@@ -2,9 +2,9 @@
 
 import { Popover } from 'radix-ui';
 import { useState } from 'react';
-import { plainText } from '@/components/ui/ansi';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
+import { Name } from '@/components/ui/name';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { useObligations } from './use-obligations';
 import { Waive } from './waive';
@@ -51,11 +51,13 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
             <span className="flex items-baseline gap-2 text-2xs text-ink-3">
               <span className="min-w-0 flex-1 truncate">
                 {from.kind === 'agent' ? 'agent ' : ''}
-                {from.id}
+                <Name text={from.id} />
               </span>
               <Ago at={sentAt} />
             </span>
-            <span className="block truncate text-xs">{plainText(text.slice(0, 500).split('\n', 1)[0] ?? '')}</span>
+            <span className="block truncate text-xs">
+              <Name text={(text.slice(0, 500).split('\n', 1)[0] ?? '').trim()} />
+            </span>
           </a>
           <span className="px-3">
             <Waive sessionId={session.id} messageId={messageId} />

@@ -1,4 +1,5 @@
 import type { RequestItem, Turn } from '@/lib/protocol/read-models';
+import { requestKey } from './request-key';
 
 /** The requests nobody has answered, oldest first. @param count how many there are: the search ends with them */
 export function openRequests(turns: readonly Turn[], count: number): RequestItem[] {
@@ -9,4 +10,14 @@ export function openRequests(turns: readonly Turn[], count: number): RequestItem
     }
   }
   return open.reverse();
+}
+
+/** The same request as it is now, open or not; null where the turns have it no more. */
+export function findRequest(turns: readonly Turn[], wanted: RequestItem): RequestItem | null {
+  const key = requestKey(wanted);
+  for (let at = turns.length - 1; at >= 0; at--) {
+    const found = turns[at]?.items.find((item) => item.kind === 'request' && requestKey(item) === key);
+    if (found?.kind === 'request') return found;
+  }
+  return null;
 }

@@ -1,23 +1,49 @@
 'use client';
 
-import { useState } from 'react';
+import { clsx } from 'clsx';
+import { type Ref, useId } from 'react';
 
 /** Longest reason the server takes. */
 const REASON_LENGTH = 4_000;
 
-/** Allow or deny, and why not. */
-export function PermissionAnswer({ onAnswer }: { onAnswer: (body: object) => void }) {
-  const [reason, setReason] = useState<string | null>(null);
-  const deny = () => onAnswer({ behavior: 'deny', ...(reason?.trim() ? { message: reason.trim() } : {}) });
+/**
+ * Allow or deny, and why not.
+ *
+ * @param settled whether a press can be meant for these; before that they take none
+ * @param unseen why it can't be allowed yet, else null
+ */
+export function PermissionAnswer(props: {
+  row: Ref<HTMLDivElement>;
+  settled: boolean;
+  unseen: string | null;
+  reason: string | null;
+  onReason: (reason: string | null) => void;
+  onAllow: () => void;
+  onDeny: () => void;
+}) {
+  const { row, settled, unseen, reason, onReason, onAllow, onDeny } = props;
+  const whyId = useId();
   return (
-    <div className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-1.5 pl-5 text-xs">
+    <div ref={row} className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-1.5 pl-5 text-xs">
       {reason === null ? (
         <>
-          <Choice label="Allow" keySign="a" onPress={() => onAnswer({ behavior: 'allow' })} primary />
-          <Choice label="Deny" keySign="d" onPress={deny} />
-          <button type="button" onClick={() => setReason('')} className="text-ink-3 underline hover:text-ink">
+          <Choice
+            label="Allow"
+            keySign="a"
+            onPress={onAllow}
+            isOff={!settled || unseen !== null}
+            describedBy={unseen === null ? undefined : whyId}
+            primary
+          />
+          <Choice label="Deny" keySign="d" onPress={onDeny} isOff={!settled} />
+          <button type="button" onClick={() => onReason('')} className="text-ink-3 underline hover:text-ink">
             Deny with a reason
           </button>
+          {unseen !== null && (
+            <span id={whyId} className="basis-full text-ink-2">
+              {unseen}
+            </span>
+          )}
         </>
       ) : (
         <>
@@ -28,18 +54,18 @@ export function PermissionAnswer({ onAnswer }: { onAnswer: (body: object) => voi
             placeholder="Why not, and what to do instead"
             maxLength={REASON_LENGTH}
             value={reason}
-            onChange={(event) => setReason(event.target.value)}
+            onChange={(event) => onReason(event.target.value)}
             onKeyDown={(event) => {
               if (event.nativeEvent.isComposing) return;
-              if (event.key === 'Enter') deny();
+              if (event.key === 'Enter') onDeny();
               if (event.key !== 'Escape') return;
               event.preventDefault();
-              setReason(null);
+              onReason(null);
             }}
             className="h-7 min-w-40 flex-1 border-line-strong border-b bg-transparent outline-none placeholder:text-ink-3 focus:border-accent"
           />
-          <Choice label="Deny" onPress={deny} />
-          <button type="button" onClick={() => setReason(null)} className="text-ink-3 underline hover:text-ink">
+          <Choice label="Deny" onPress={onDeny} isOff={!settled} />
+          <button type="button" onClick={() => onReason(null)} className="text-ink-3 underline hover:text-ink">
             Back
           </button>
         </>
@@ -48,18 +74,31 @@ export function PermissionAnswer({ onAnswer }: { onAnswer: (body: object) => voi
   );
 }
 
-function Choice(props: { label: string; keySign?: string; onPress: () => void; primary?: boolean }) {
-  const { label, keySign, onPress, primary = false } = props;
+/** One that is off keeps the focus and its place: it is only for a moment, or until more was read. */
+function Choice(props: {
+  label: string;
+  keySign?: string;
+  onPress: () => void;
+  isOff: boolean;
+  describedBy?: string | undefined;
+  primary?: boolean;
+}) {
+  const { label, keySign, onPress, isOff, describedBy, primary = false } = props;
   return (
     <button
       type="button"
-      onClick={onPress}
+      onClick={() => !isOff && onPress()}
+      aria-disabled={isOff}
+      aria-describedby={describedBy}
       aria-keyshortcuts={keySign}
-      className={
-        primary
-          ? 'flex h-7 items-center gap-2 rounded bg-ink px-3 font-medium text-ground hover:bg-ink-2'
-          : 'flex h-7 items-center gap-2 rounded border border-line-strong px-3 font-medium hover:bg-raised'
-      }
+      className={clsx(
+        'flex h-7 items-center gap-2 rounded px-3 font-medium transition-colors duration-300',
+        primary && !isOff && 'bg-ink text-ground hover:bg-ink-2',
+        primary && isOff && 'bg-raised',
+        !primary && 'border',
+        !primary && (isOff ? 'border-line' : 'border-line-strong hover:bg-raised'),
+        isOff && 'cursor-default text-ink-3',
+      )}
     >
       {label}
       {keySign !== undefined && (

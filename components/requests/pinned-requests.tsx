@@ -1,32 +1,71 @@
 'use client';
 
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react';
+import { useActions } from '@/components/live/actions';
 import { JumpLink } from '@/components/ui/jump';
 import { useHydrated } from '@/components/ui/now';
 import type { RequestItem } from '@/lib/protocol/read-models';
+import { nextPinned } from './next-pinned';
+import { goneWords } from './request-answer';
 import { useVisibleRequests } from './request-board';
+import { requestKey } from './request-key';
+import { useFocusWithin } from './use-focus-within';
 
-/** What the agent waits for, kept in sight while its place in the transcript is not. */
+/**
+ * What the agent waits for, kept in sight while its place in the transcript is not. One at a time, and the same one
+ * until it was answered here, the reader goes to it, or they are done with it.
+ */
 export function PinnedRequests(props: {
   requests: readonly RequestItem[];
-  renderRequest: (item: RequestItem) => ReactNode;
+  /** The same request as it is now. */
+  find: (item: RequestItem) => RequestItem | null;
+  renderRequest: (item: RequestItem, onDismiss: () => void) => ReactNode;
 }) {
-  const { requests, renderRequest } = props;
+  const { requests, find, renderRequest } = props;
   const visible = useVisibleRequests();
   const hydrated = useHydrated();
-  const hidden = requests.filter(({ id }) => !visible.has(id));
-  const [first] = hidden;
-  if (!hydrated || first === undefined) return null;
+  const actions = useActions();
+  const { hasFocus, leave, handlers } = useFocusWithin();
+  const group = useRef<HTMLDivElement>(null);
+  const [held, setHeld] = useState<RequestItem | null>(null);
+  const hidden = requests.filter((item) => !visible.has(requestKey(item)));
+  const current = held === null ? null : find(held);
+  const stays = current !== null && goneWords(current, actions?.get(requestKey(current)) ?? null) !== null;
+  const shown = nextPinned({ current, hidden, hasFocus, stays });
+  if (shown !== held) setHeld(shown);
+  const isGone = shown !== null && shown.outcome !== null;
+  const key = shown === null ? null : requestKey(shown);
+  const dismiss = () => {
+    leave();
+    setHeld(null);
+  };
+
+  // Whoever turns to something else has seen what became of it.
+  useEffect(() => {
+    if (!isGone) return;
+    const listen = ({ target }: Event) => {
+      if (target instanceof Node && group.current?.contains(target) === false) setHeld(null);
+    };
+    document.addEventListener('focusin', listen);
+    document.addEventListener('pointerdown', listen);
+    return () => {
+      document.removeEventListener('focusin', listen);
+      document.removeEventListener('pointerdown', listen);
+    };
+  }, [isGone]);
+
+  if (!hydrated || shown === null) return null;
+  const others = hidden.filter((item) => requestKey(item) !== key).length;
   return (
     // biome-ignore lint/a11y/useSemanticElements: it holds a section for each request
-    <div role="group" aria-label="Waiting for you" className="shrink-0 border-line border-t">
+    <div ref={group} role="group" aria-label="Waiting for you" className="shrink-0 border-line border-t" {...handlers}>
       <div className="mx-auto max-h-[45dvh] max-w-[960px] overflow-y-auto px-4 py-2 sm:pr-6 sm:pl-[86px]">
-        {renderRequest(first)}
+        <Fragment key={key}>{renderRequest(shown, dismiss)}</Fragment>
         <p className="mt-1 flex gap-3 text-2xs text-ink-3">
-          <JumpLink anchor={`request-${first.id}`} className="underline hover:text-ink">
+          <JumpLink anchor={`request-${shown.id}`} className="underline hover:text-ink">
             Show where it was asked
           </JumpLink>
-          {hidden.length > 1 && <span>{hidden.length - 1} more after this</span>}
+          {others > 0 && <span>{others} more after this</span>}
         </p>
       </div>
     </div>

@@ -1,42 +1,66 @@
 'use client';
 
-import { useId, useMemo, useState } from 'react';
-import { plainText } from '@/components/ui/ansi';
+import { type Ref, useId, useMemo } from 'react';
+import { Name } from '@/components/ui/name';
 import type { RequestItem } from '@/lib/protocol/read-models';
-import { answersOf, type Choice, type Question, questionsOf } from './questions';
+import { answersOf, type Choice, hasTwins, type Question, questionsOf } from './questions';
 
 const NOTHING: Choice = { labels: [], other: '' };
 
-/** The questions with their options, and room for another answer. */
-export function QuestionAnswer({ item, onAnswer }: { item: RequestItem; onAnswer: (body: object) => void }) {
+/**
+ * The questions with their options, and room for another answer.
+ *
+ * @param settled whether a press can be meant for this form; before that it takes none
+ */
+export function QuestionAnswer(props: {
+  item: RequestItem;
+  row: Ref<HTMLDivElement>;
+  settled: boolean;
+  choices: readonly Choice[];
+  onChoices: (choices: readonly Choice[]) => void;
+  onAnswer: (body: object) => void;
+}) {
+  const { item, row, settled, choices, onChoices, onAnswer } = props;
   const questions = useMemo(() => questionsOf(item), [item]);
-  const [choices, setChoices] = useState<Choice[]>(() => questions.map(() => NOTHING));
   const answers = answersOf(questions, choices);
+  const twins = useMemo(() => hasTwins(questions), [questions]);
+  const isOff = answers === null || !settled;
   return (
     <form
       className="mt-1.5 pl-5"
       onSubmit={(event) => {
         event.preventDefault();
-        if (answers !== null) onAnswer({ answers });
+        if (!isOff) onAnswer({ answers });
       }}
     >
       {questions.map((question, at) => (
         <QuestionFields
-          key={question.text}
+          // biome-ignore lint/suspicious/noArrayIndexKey: two may have the same words, and none is ever moved
+          key={at}
           question={question}
           // The card's own title says it already.
           titled={questions.length > 1 || question.text !== item.title}
           choice={choices[at] ?? NOTHING}
-          onChoice={(choice) => setChoices(choices.with(at, choice))}
+          onChoice={(choice) =>
+            onChoices(questions.map((_, other) => (other === at ? choice : (choices[other] ?? NOTHING))))
+          }
         />
       ))}
-      <button
-        type="submit"
-        disabled={answers === null}
-        className="mt-1.5 flex h-7 items-center rounded bg-ink px-3 font-medium text-ground text-xs hover:bg-ink-2 disabled:cursor-default disabled:bg-raised disabled:text-ink-3"
-      >
-        Answer
-      </button>
+      {twins && (
+        <p className="py-0.5 text-waiting text-xs">
+          Two of these have the same words: an answer here could not tell them apart. Answer where the agent runs.
+        </p>
+      )}
+      <div ref={row} className="w-fit">
+        <button
+          type="submit"
+          aria-disabled={isOff}
+          disabled={answers === null}
+          className="mt-1.5 flex h-7 items-center rounded bg-ink px-3 font-medium text-ground text-xs transition-colors duration-300 hover:bg-ink-2 aria-disabled:cursor-default aria-disabled:bg-raised aria-disabled:text-ink-3"
+        >
+          Answer
+        </button>
+      </div>
     </form>
   );
 }
@@ -56,14 +80,19 @@ function QuestionFields(props: {
     onChoice({ labels: checked ? [...others, label] : others, other: multiSelect ? choice.other : '' });
   };
   return (
-    <fieldset className="mb-2">
+    <fieldset className="mb-2 [overflow-wrap:anywhere]">
       <legend className={titled ? 'py-0.5 font-medium text-xs' : 'sr-only'}>
-        {question.header !== null && <span className="mr-2 text-ink-3">{plainText(question.header)}</span>}
-        {plainText(question.text)}
+        {question.header !== null && (
+          <span className="mr-2 text-ink-3">
+            <Name text={question.header} />
+          </span>
+        )}
+        <Name text={question.text} most={MOST_CHARACTERS} />
         {multiSelect && <span className="ml-2 font-normal text-ink-3">several may be chosen</span>}
       </legend>
-      {question.options.map(({ label, description }) => (
-        <label key={label} className="flex items-baseline gap-2 py-[3px] text-xs">
+      {question.options.map(({ label, description }, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: two may have the same words, and none is ever moved
+        <label key={at} className="flex items-baseline gap-2 py-[3px] text-xs">
           <input
             type={multiSelect ? 'checkbox' : 'radio'}
             name={name}
@@ -72,8 +101,12 @@ function QuestionFields(props: {
             className="relative top-[2px] size-3.5 shrink-0 accent-accent"
           />
           <span className="min-w-0">
-            {plainText(label)}
-            {description !== null && <span className="ml-2 text-ink-3">{plainText(description)}</span>}
+            <Name text={label} most={MOST_CHARACTERS} />
+            {description !== null && (
+              <span className="ml-2 text-ink-3">
+                <Name text={description} most={MOST_CHARACTERS} />
+              </span>
+            )}
           </span>
         </label>
       ))}
@@ -90,3 +123,6 @@ function QuestionFields(props: {
     </fieldset>
   );
 }
+
+/** What is chosen is sent whole, so it is shown whole, as far as anybody reads. */
+const MOST_CHARACTERS = 10_000;

@@ -52,12 +52,19 @@ export function answersOf(
   questions: readonly Question[],
   choices: readonly Choice[],
 ): Record<string, string | string[]> | null {
-  const answers: Record<string, string | string[]> = {};
+  if (hasTwins(questions)) return null;
+  const answers: [string, string | string[]][] = [];
   for (const [at, question] of questions.entries()) {
     const { labels = [], other = '' } = choices[at] ?? {};
     const said = [...labels, ...(other.trim() === '' ? [] : [other.trim()])];
     if (said.length === 0) return null;
-    answers[question.text] = question.multiSelect ? said : (said.at(-1) as string);
+    answers.push([question.text, question.multiSelect ? said : (said.at(-1) as string)]);
   }
-  return answers;
+  // Not by assignment: a question may have any words, those of a prototype too.
+  return Object.fromEntries(answers);
+}
+
+/** An answer is known by the words of its question, so of two alike one would get the other's. */
+export function hasTwins(questions: readonly Question[]): boolean {
+  return new Set(questions.map(({ text }) => text)).size < questions.length;
 }

@@ -1,13 +1,30 @@
 'use client';
 
-import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
+import { createContext, type ReactNode, useCallback, useContext, useState, useSyncExternalStore } from 'react';
+import type { Choice } from './questions';
 
-type Watch = (id: string, element: Element) => () => void;
+/** What a person has begun to answer. */
+export interface RequestDraft {
+  /** Why it is denied; null while no reason is asked for. */
+  reason: string | null;
+  /** Of each question, in order. */
+  choices: readonly Choice[];
+}
 
-/** Which open requests the reader has before their eyes. Cards come and go as the transcript lays them out. */
-class RequestBoard {
+const NO_DRAFT: RequestDraft = { reason: null, choices: [] };
+
+type Watch = (key: string, element: Element) => () => void;
+
+/**
+ * What the reader has to do with the open requests, by `requestKey`: which are before their eyes, which they have read
+ * to the end, and what they have begun to answer. Cards come and go as the transcript lays them out, and a request may
+ * have two; what belongs to one request never becomes another's.
+ */
+export class RequestBoard {
   readonly #listeners = new Set<() => void>();
+  readonly #drafts = new Map<string, RequestDraft>();
   #visible: ReadonlySet<string> = new Set();
+  #read: ReadonlySet<string> = new Set();
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -18,22 +35,45 @@ class RequestBoard {
     return this.#visible;
   }
 
-  readonly watch: Watch = (id, element) => {
+  readonly watch: Watch = (key, element) => {
     // Any part of it counts: a pinned copy shrinks the transcript, and must not by that bring itself about again.
-    const observer = new IntersectionObserver(([entry]) => this.#set(id, entry?.isIntersecting === true));
+    const observer = new IntersectionObserver(([entry]) => this.#see(key, entry?.isIntersecting === true));
     observer.observe(element);
     return () => {
       observer.disconnect();
-      this.#set(id, false);
+      this.#see(key, false);
     };
   };
 
-  #set(id: string, isVisible: boolean): void {
-    if (this.#visible.has(id) === isVisible) return;
+  isRead(key: string): boolean {
+    return this.#read.has(key);
+  }
+
+  markRead(key: string): void {
+    if (this.#read.has(key)) return;
+    this.#read = new Set(this.#read).add(key);
+    this.#notify();
+  }
+
+  draftOf(key: string): RequestDraft {
+    return this.#drafts.get(key) ?? NO_DRAFT;
+  }
+
+  change(key: string, draft: Partial<RequestDraft>): void {
+    this.#drafts.set(key, { ...this.draftOf(key), ...draft });
+    this.#notify();
+  }
+
+  #see(key: string, isVisible: boolean): void {
+    if (this.#visible.has(key) === isVisible) return;
     const visible = new Set(this.#visible);
-    if (isVisible) visible.add(id);
-    else visible.delete(id);
+    if (isVisible) visible.add(key);
+    else visible.delete(key);
     this.#visible = visible;
+    this.#notify();
+  }
+
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }
@@ -45,19 +85,44 @@ export function RequestBoardProvider({ children }: { children: ReactNode }) {
   return <BoardContext value={board}>{children}</BoardContext>;
 }
 
-const nothing: Watch = () => () => {};
-const never = () => () => {};
-const NONE: ReadonlySet<string> = new Set();
-
-export function useWatchedRequests(): Watch {
-  return useContext(BoardContext)?.watch ?? nothing;
+/** The page's board; where there is none, one of the card's own. */
+function useBoard(): RequestBoard {
+  const [own] = useState(() => new RequestBoard());
+  return useContext(BoardContext) ?? own;
 }
 
+export function useWatchedRequests(): Watch {
+  return useBoard().watch;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
 export function useVisibleRequests(): ReadonlySet<string> {
-  const board = useContext(BoardContext);
+  const board = useBoard();
   return useSyncExternalStore(
-    board?.subscribe ?? never,
-    () => board?.visible ?? NONE,
+    board.subscribe,
+    () => board.visible,
     () => NONE,
   );
+}
+
+/** Whether the reader has had all of a request's input before their eyes. */
+export function useRead(key: string): { isRead: boolean; markRead: () => void } {
+  const board = useBoard();
+  const isRead = useSyncExternalStore(
+    board.subscribe,
+    () => board.isRead(key),
+    () => false,
+  );
+  return { isRead, markRead: useCallback(() => board.markRead(key), [board, key]) };
+}
+
+export function useRequestDraft(key: string): [RequestDraft, (change: Partial<RequestDraft>) => void] {
+  const board = useBoard();
+  const draft = useSyncExternalStore(
+    board.subscribe,
+    () => board.draftOf(key),
+    () => NO_DRAFT,
+  );
+  return [draft, useCallback((change) => board.change(key, change), [board, key])];
 }

@@ -1,107 +1,177 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { type KeyboardEvent, memo, type ReactNode, useEffect, useRef } from 'react';
-import { type ActionState, useActionState, useActions } from '@/components/live/actions';
-import { plainText } from '@/components/ui/ansi';
-import { RunningClock } from '@/components/ui/clock';
-import { Glyph } from '@/components/ui/glyph';
+import { type KeyboardEvent, memo, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useActionState, useActions } from '@/components/live/actions';
 import { isTyping } from '@/components/ui/is-typing';
 import { useLiveness } from '@/components/ui/liveness';
+import { Name } from '@/components/ui/name';
+import { useSettled } from '@/components/ui/use-settled';
+import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
-import { useWatchedRequests } from './request-board';
+import { answerWords, goneWords, isUnderWay } from './request-answer';
+import { useRead, useRequestDraft, useWatchedRequests } from './request-board';
+import { RequestHead } from './request-head';
+import { type InputGate, RequestInput } from './request-input';
 import { requestKey } from './request-key';
 import { RequestOutcome } from './request-outcome';
-import { TimeLimit } from './time-limit';
+import { useFocusWithin } from './use-focus-within';
 
 interface RequestCardProps {
   item: RequestItem;
-  /** What the agent wants to do, as the transcript shows what tools are given. */
+  /** What the agent wants to do, as the transcript shows what tools are given. Null where it gave nothing. */
   input: ReactNode;
-  /** The tool's name as people say it, where the title does not name it. */
+  /** How much that is, in words. */
+  size: string;
+  /** The tool's name as people say it. */
   tool: string | null;
   /** Shown outside the transcript, where its own place is out of sight. */
   pinned?: boolean;
+  /** The reader is done with one that can't be answered any more. */
+  onDismiss?: () => void;
 }
 
-/** The agent asks a person. Open, it can be answered here; answered, it shrinks to a line. */
-export const RequestCard = memo(function RequestCard({ item, input, tool, pinned = false }: RequestCardProps) {
+/**
+ * The agent asks a person. Open, it can be answered here; answered, it shrinks to a line. One that goes while the reader
+ * is at it stays where it is and says so: nothing takes its place under their hands.
+ */
+export const RequestCard = memo(function RequestCard(props: RequestCardProps) {
+  // What was read, typed and focused belongs to this request, and to no other one in its place.
+  return <Card key={requestKey(props.item)} {...props} />;
+});
+
+const UNSEEN: Record<InputGate, string | null> = {
+  open: null,
+  scroll: 'Scroll to the end of the input to allow it.',
+  folded: 'Show all of the input, to its end, to allow it.',
+};
+
+function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCardProps) {
+  const key = requestKey(item);
   const actions = useActions();
-  const asked = useActionState(requestKey(item));
+  const asked = useActionState(key);
   const box = useRef<HTMLElement>(null);
+  const row = useRef<HTMLDivElement>(null);
   const watch = useWatchedRequests();
   const { stopped } = useLiveness();
+  const { hasFocus, leave, handlers } = useFocusWithin();
+  const { isRead, markRead } = useRead(key);
+  const [draft, change] = useRequestDraft(key);
+  const [gate, setGate] = useState<InputGate>('scroll');
   const open = item.outcome === null;
+  const gone = open ? null : goneWords(item, asked);
+  const stays = gone !== null && (pinned || hasFocus);
+  const isQuestion = item.requestKind === 'question';
+  const isBusy = isUnderWay(item, asked);
+  const canAnswer = open && actions !== null && !isBusy && stopped === null;
+  const { settled, isMeant } = useSettled(box, canAnswer ? key : null, row);
+  const unseen = isQuestion || input === null || isRead ? null : UNSEEN[gate];
+
   useEffect(() => {
     if (pinned || !open || box.current === null) return;
-    return watch(item.id, box.current);
-  }, [watch, pinned, open, item.id]);
+    return watch(key, box.current);
+  }, [watch, pinned, open, key]);
+  // The button that had the focus is gone with what could be answered.
+  useLayoutEffect(() => {
+    if (stays && hasFocus && box.current?.contains(document.activeElement) === false) {
+      box.current.focus({ preventScroll: true });
+    }
+  }, [stays, hasFocus]);
 
-  if (!open) return <RequestOutcome item={item} tool={tool} />;
-  const isBusy = isUnderWay(item, asked);
-  const canAnswer = actions !== null && !isBusy && stopped === null;
+  if (!open && !stays) return <RequestOutcome item={item} tool={tool} />;
   const answer = (body: object) => {
-    if (canAnswer) actions.ask(requestKey(item), `/requests/${encodeURIComponent(item.id)}`, body);
+    if (!canAnswer || !isMeant()) return;
+    const digest = item.digest === null ? {} : { digest: item.digest };
+    actions.ask(key, `/requests/${encodeURIComponent(item.id)}`, { ...body, ...digest });
   };
+  const allow = () => unseen === null && answer({ behavior: 'allow' });
+  const deny = () => answer({ behavior: 'deny', ...(draft.reason?.trim() ? { message: draft.reason.trim() } : {}) });
   const onKeyDown = (event: KeyboardEvent) => {
-    if (item.requestKind !== 'permission' || isTyping(event.nativeEvent)) return;
-    if (event.metaKey || event.ctrlKey || event.altKey || actions === null) return;
+    if (isQuestion || !canAnswer || event.repeat || isTyping(event.nativeEvent)) return;
+    if (event.metaKey || event.ctrlKey || event.altKey) return;
     if (event.key !== 'a' && event.key !== 'd') return;
     event.preventDefault();
-    answer({ behavior: event.key === 'a' ? 'allow' : 'deny' });
+    if (event.key === 'a') allow();
+    else answer({ behavior: 'deny' });
   };
-  const isQuestion = item.requestKind === 'question';
   const failure = asked?.kind === 'failed' ? asked.reason : item.answer?.state === 'failed' ? item.answer.reason : null;
   return (
     <section
       ref={box}
       id={pinned ? undefined : `request-${item.id}`}
-      data-action={requestKey(item)}
+      data-action={key}
       // Where it was asked there may be another one of this name on the page.
-      aria-label={`${isQuestion ? 'Question' : 'Permission'}${pinned ? ', pinned' : ''}: ${item.title}`}
+      aria-label={`${isQuestion ? 'Question' : 'Permission'}${pinned ? ', pinned' : ''}: ${nameText(item.title)}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: its keys need a focus to go to
       tabIndex={0}
       onKeyDown={onKeyDown}
-      className={clsx('border-waiting border-l-2 bg-waiting-soft px-3 py-2 -outline-offset-2', !pinned && 'my-3')}
+      {...handlers}
+      className={clsx(
+        'border-l-2 px-3 py-2 -outline-offset-2',
+        stays ? 'border-line-strong border-dashed bg-raised/60' : 'border-waiting bg-waiting-soft',
+        !pinned && 'my-3',
+      )}
     >
-      <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
-        <Glyph name="waiting" className="relative top-[1.5px]" />
-        <span className="min-w-0 flex-1 max-sm:basis-[calc(100%-20px)]">
-          <span className="font-medium text-ink [overflow-wrap:anywhere]">{plainText(item.title)}</span>
-          {tool !== null && <span className="ml-2 text-ink-3">{tool}</span>}
-        </span>
-        <span className="tabular flex shrink-0 gap-2 text-2xs text-waiting max-sm:pl-5">
-          <span>
-            waiting <RunningClock since={item.at} />
-          </span>
-          {item.expiresAt !== null && stopped === null && <TimeLimit at={item.expiresAt} />}
-        </span>
-      </p>
-      {!isQuestion && input !== null && <div className="mt-1.5 max-h-60 overflow-y-auto">{input}</div>}
-      {stopped !== null && (
+      <RequestHead item={item} tool={tool} isOpen={open} />
+      {!isQuestion && input === null && <p className="mt-1.5 pl-5 text-ink-2 text-xs">It came without any input.</p>}
+      {!isQuestion && input !== null && (
+        <RequestInput size={size} pinned={pinned} onRead={markRead} onGate={setGate}>
+          {input}
+        </RequestInput>
+      )}
+      {open && stopped !== null && (
         <p className="mt-1.5 text-ink-2 text-xs">{stopped.why}: nobody waits for the answer here.</p>
       )}
-      {canAnswer && isQuestion && <QuestionAnswer item={item} onAnswer={answer} />}
-      {canAnswer && !isQuestion && <PermissionAnswer onAnswer={answer} />}
-      {isBusy && <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerWords(item)}, on its way to the agent…</p>}
+      {canAnswer && isQuestion && (
+        <QuestionAnswer
+          item={item}
+          row={row}
+          settled={settled}
+          choices={draft.choices}
+          onChoices={(choices) => change({ choices })}
+          onAnswer={answer}
+        />
+      )}
+      {canAnswer && !isQuestion && (
+        <PermissionAnswer
+          row={row}
+          settled={settled}
+          unseen={unseen}
+          reason={draft.reason}
+          onReason={(reason) => change({ reason })}
+          onAllow={allow}
+          onDeny={deny}
+        />
+      )}
+      {open && isBusy && (
+        <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerWords(item)}, on its way to the agent…</p>
+      )}
       <p aria-live="polite" className="pl-5 text-failed text-xs empty:hidden">
-        {failure !== null && !isBusy ? `The answer did not reach the agent: ${failure}` : null}
+        {open && failure !== null && !isBusy && (
+          <>
+            The answer did not reach the agent: <Name text={failure} />
+          </>
+        )}
+      </p>
+      <p aria-live="polite" className="mt-1.5 flex flex-wrap items-baseline gap-x-4 pl-5 text-xs empty:hidden">
+        {stays && (
+          <>
+            <span className="font-medium text-ink">{gone}</span>
+            <button
+              type="button"
+              onClick={() => {
+                leave();
+                onDismiss?.();
+              }}
+              className="text-ink-2 underline hover:text-ink"
+            >
+              Dismiss
+            </button>
+          </>
+        )}
       </p>
     </section>
   );
-});
-
-/** Whether an answer was given that has not failed. The request says so by itself once the server has told. */
-function isUnderWay({ answer }: RequestItem, asked: ActionState | null): boolean {
-  if (asked?.kind === 'sending') return true;
-  if (asked?.kind === 'asked' && answer?.commandId !== asked.commandId) return true;
-  return answer !== null && answer.state !== 'failed';
-}
-
-function answerWords(item: RequestItem): string {
-  if (item.answer?.behavior === 'allow') return 'Allowed';
-  if (item.answer?.behavior === 'deny') return 'Denied';
-  return 'Answered';
 }

@@ -1,4 +1,9 @@
 import type { RequestItem } from '@/lib/protocol/read-models';
 
-/** What an answer to a request is known by among what was asked of the agent. */
-export const requestKey = (item: Pick<RequestItem, 'id'>) => `request:${item.id}`;
+/**
+ * What a request, and an answer to it, is known by on the page: its id, where it was opened, and what it asks for. One
+ * that is opened again under the same id is another one.
+ */
+export function requestKey(item: Pick<RequestItem, 'id' | 'position' | 'digest'>): string {
+  return `request:${item.id}:${item.position}:${item.digest ?? ''}`;
+}

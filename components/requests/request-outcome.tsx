@@ -1,7 +1,8 @@
-import { plainText, stripAnsi } from '@/components/ui/ansi';
 import { TimeOfDay } from '@/components/ui/clock';
 import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
 
 const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
@@ -13,6 +14,9 @@ const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
   unknown: 'Resolved, the agent did not say how',
 };
 
+/** Longest reason the server takes of a person; an agent may say more. */
+const MOST_CHARACTERS = 4_000;
+
 /** What became of a request, by whom and when. */
 export function RequestOutcome({ item, tool }: { item: RequestItem; tool: string | null }) {
   const outcome = item.outcome ?? 'unknown';
@@ -23,7 +27,7 @@ export function RequestOutcome({ item, tool }: { item: RequestItem; tool: string
     <section
       id={`request-${item.id}`}
       tabIndex={-1}
-      aria-label={`${item.requestKind === 'permission' ? 'Permission' : 'Question'}: ${item.title}`}
+      aria-label={`${item.requestKind === 'permission' ? 'Permission' : 'Question'}: ${nameText(item.title)}`}
       className="my-1 outline-none"
     >
       <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
@@ -31,8 +35,14 @@ export function RequestOutcome({ item, tool }: { item: RequestItem; tool: string
           name={outcome === 'denied' ? 'stopped' : decided ? 'completed' : 'lost'}
           className="relative top-[1.5px]"
         />
-        <span className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">{plainText(item.title)}</span>
-        {tool !== null && <span className="text-ink-3">{tool}</span>}
+        <span className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
+          <Name text={item.title} />
+        </span>
+        {tool !== null && !item.title.includes(item.toolName ?? tool) && (
+          <span className="text-ink-3">
+            <Name text={tool} most={100} />
+          </span>
+        )}
         <span className="tabular ml-auto flex shrink-0 gap-2 text-2xs text-ink-3">
           {OUTCOME[outcome]}
           {by}
@@ -45,7 +55,9 @@ export function RequestOutcome({ item, tool }: { item: RequestItem; tool: string
         </span>
       </p>
       {item.message !== null && (
-        <p className="mt-0.5 max-w-prose pl-5 text-ink-2 text-xs [overflow-wrap:anywhere]">{stripAnsi(item.message)}</p>
+        <p className="mt-0.5 max-w-prose pl-5 text-ink-2 text-xs [overflow-wrap:anywhere]">
+          <Name text={item.message} most={MOST_CHARACTERS} />
+        </p>
       )}
     </section>
   );

@@ -3,6 +3,8 @@
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionAway, SessionSummary } from '@/lib/protocol/read-models';
 
 /** What it means that a session's runner has gone, on what evidence, and what to do about it. */
@@ -30,7 +32,9 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
         {command !== null && (
           <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2 pl-5 text-ink-2">
             {away.agentGoesOn ? 'To watch it again, on its machine:' : 'To go on, on its machine:'}
-            <code className="min-w-0 break-all font-mono text-2xs text-ink">{command}</code>
+            <code className="min-w-0 break-all font-mono text-2xs text-ink">
+              <Name text={command} most={Number.POSITIVE_INFINITY} />
+            </code>
             <CopyButton label="Copy command" text={() => command} className="self-center" />
           </p>
         )}
@@ -53,5 +57,15 @@ export function Evidence({ away }: { away: SessionAway }) {
 function commandOf(session: SessionSummary, away: SessionAway, agent: AgentSummary | null): string | null {
   const program = 'npm run -s interlude --';
   if (away.agentGoesOn) return `${program} runner hooks`;
-  return agent?.kind === 'claude' ? `${program} runner claude --resume ${session.id}` : null;
+  if (agent?.kind !== 'claude' || !canBeWritten(session.id)) return null;
+  return `${program} runner claude --resume ${quoted(session.id)}`;
+}
+
+/** The id comes from an agent, and the command is for a shell: it may be a word there, but no option and no key press. */
+function canBeWritten(id: string): boolean {
+  return !id.startsWith('-') && nameText(id) === id;
+}
+
+function quoted(id: string): string {
+  return /^[\w.:@/-]+$/.test(id) ? id : `'${id.replaceAll("'", "'\\''")}'`;
 }

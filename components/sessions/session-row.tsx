@@ -3,11 +3,12 @@
 import { clsx } from 'clsx';
 import Link from 'next/link';
 import { memo } from 'react';
-import { plainText } from '@/components/ui/ansi';
 import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
+import { Name } from '@/components/ui/name';
+import { cutText } from '@/lib/protocol/cut-text';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { describeState, failuresInWords, glyphOf, sessionTitle, standingOf } from './session-words';
 
@@ -40,7 +41,7 @@ export const SessionRow = memo(function SessionRow({
       />
       <span className="col-start-2 row-start-1 flex min-w-0 items-baseline gap-2">
         <span className={clsx('truncate', session.state === 'done' ? 'text-ink-2' : 'font-medium text-ink')}>
-          {sessionTitle(session)}
+          <Name text={sessionTitle(session)} />
         </span>
       </span>
       <span className="tabular col-start-3 row-start-1 text-2xs text-ink-3 @3xl:col-start-5 @3xl:text-right">
@@ -53,13 +54,15 @@ export const SessionRow = memo(function SessionRow({
         )}
       </span>
       <span className="col-start-2 col-end-4 row-start-2 flex min-w-0 items-baseline gap-2 text-xs text-ink-3 @3xl:col-start-4 @3xl:col-end-5 @3xl:row-start-1">
-        <span className="truncate">{session.agentId}</span>
+        <span className="truncate">
+          <Name text={session.agentId} />
+        </span>
         <StateWord session={session} />
         {session.state === 'working' && <LastHeard at={session.lastHeardAt} className="shrink-0" />}
         <Marks session={session} />
       </span>
       <span className="col-start-2 col-end-4 row-start-3 truncate text-xs text-ink-2 empty:hidden @3xl:col-end-4 @3xl:col-start-3 @3xl:row-start-1">
-        {lastLine(session)}
+        <Name text={lastLine(session) ?? ''} />
       </span>
     </Link>
   );
@@ -112,7 +115,12 @@ function lastLine(session: SessionSummary): string | null {
 
 /** The words without the marks of their markdown. Underscores stay: they are mostly parts of names. */
 function plainLine(text: string | null): string | null {
-  return text === null ? null : plainText(text.slice(0, 1_000).replace(/\*\*|`|^#+\s+|\|[-:| ]*\|/gm, ''));
+  return text === null
+    ? null
+    : cutText(text, 1_000)
+        .replace(/\*\*|`|^#+\s+|\|[-:| ]*\|/gm, '')
+        .replace(/[ \t\r\n]+/g, ' ')
+        .trim();
 }
 
 function needsLook(session: SessionSummary): boolean {

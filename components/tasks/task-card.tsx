@@ -9,7 +9,9 @@ import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { longRunClass } from '@/components/ui/long-run';
+import { Name } from '@/components/ui/name';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
+import { nameText } from '@/components/ui/verbatim';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts } from './task-facts';
 import { TaskOutcome } from './task-status';
@@ -47,7 +49,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
       role="group"
       id={taskAnchor(task)}
       tabIndex={-1}
-      aria-label={`Task ${task.description}: ${isUnheard ? 'not heard of' : TASK_WORD[task.status]}`}
+      aria-label={`Task ${nameText(task.description)}: ${isUnheard ? 'not heard of' : TASK_WORD[task.status]}`}
       className={clsx(
         'group/task my-2.5 border-l-2 pl-3 outline-none',
         RULE[isUnheard ? 'lost' : task.status],
@@ -56,8 +58,8 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
     >
       <div className="flex items-center gap-2">
         <Glyph name={task.status} />
-        <span className="min-w-0 truncate font-medium" title={task.description}>
-          {task.description}
+        <span className="min-w-0 truncate font-medium" title={nameText(task.description)}>
+          <Name text={task.description} />
         </span>
         <TaskOutcome task={task} className="flex-1" />
         <ShowInLog
@@ -105,7 +107,11 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
             What it did
           </button>
         )}
-        {task.summary !== null && isBoilerplate(task) && <span>{firstPart(task.summary, 400)}</span>}
+        {task.summary !== null && isBoilerplate(task) && (
+          <span>
+            <Name text={task.summary} />
+          </span>
+        )}
         <TaskFacts task={task} />
         <TaskStop task={task} />
         {task.answeredInTurnId !== null && task.answeredInTurnId !== task.startedInTurnId && (

@@ -4,6 +4,8 @@ import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { longRunClass } from '@/components/ui/long-run';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { Task, TaskItem } from '@/lib/protocol/read-models';
 import { TaskOutcome } from './task-status';
 import { TASK_WORD, taskAnchor } from './task-words';
@@ -19,7 +21,7 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
       <p className="flex items-center gap-2 text-xs">
         <Glyph name={item.phase === 'started' ? 'running' : item.phase} />
         <JumpLink anchor={taskAnchor(task)} className="min-w-0 truncate text-ink-2 hover:text-ink hover:underline">
-          {task.description}
+          <Name text={task.description} />
         </JumpLink>
         <TaskOutcome task={task} />
       </p>
@@ -38,7 +40,7 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
   if (!standsAlone) return <div className="my-1.5">{line}</div>;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
-    <div role="group" aria-label={`Task ${task.description}: ${TASK_WORD[task.status]}`} className="my-1.5">
+    <div role="group" aria-label={`Task ${nameText(task.description)}: ${TASK_WORD[task.status]}`} className="my-1.5">
       {line}
     </div>
   );

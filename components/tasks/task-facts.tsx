@@ -1,5 +1,7 @@
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatCount, plural } from '@/components/ui/duration';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { Task } from '@/lib/protocol/read-models';
 
 /** The small facts of a task: what it used, what it does just now, where its output is. */
@@ -7,14 +9,18 @@ export function TaskFacts({ task }: { task: Task }) {
   const { usage, outputFile } = task;
   return (
     <>
-      {task.status === 'running' && task.lastToolName !== null && <span>now in {task.lastToolName}</span>}
+      {task.status === 'running' && task.lastToolName !== null && (
+        <span>
+          now in <Name text={task.lastToolName} />
+        </span>
+      )}
       {usage?.toolUses != null && usage.toolUses > 0 && <span>{plural(usage.toolUses, 'tool call')}</span>}
       {usage?.totalTokens != null && usage.totalTokens > 0 && <span>{formatCount(usage.totalTokens)} tokens</span>}
       {outputFile !== null && (
         <span className="flex min-w-0 max-w-full items-center gap-1.5">
           {/* The end of a path tells; dir=rtl would clip the front but also turn its slashes around. */}
-          <span className="truncate font-mono" title={outputFile}>
-            {shortPath(outputFile)}
+          <span className="truncate font-mono" title={nameText(outputFile)}>
+            <Name text={shortPath(outputFile)} />
           </span>
           <CopyButton label="Copy output path" text={() => outputFile} />
         </span>

@@ -1,8 +1,12 @@
 'use client';
 
-import { useEffect, useState } from 'react';
+import { clsx } from 'clsx';
+import { useEffect, useRef, useState } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
 import { useLiveness } from '@/components/ui/liveness';
+import { Name } from '@/components/ui/name';
+import { useSettled } from '@/components/ui/use-settled';
+import { nameText } from '@/components/ui/verbatim';
 import type { Task } from '@/lib/protocol/read-models';
 
 /** How long a first press waits for the second. */
@@ -17,17 +21,22 @@ export function TaskStop({ task }: { task: Task }) {
   const key = stopKey(task);
   const state = useActionState(key);
   const [pressed, setPressed] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  // What a first press asks is another question than what the second one answers.
+  const isOnItsWay = state?.kind === 'sending' || state?.kind === 'asked';
+  // One that nobody runs any more may not be there when its runner is: what waited would stop something else.
+  const isOffered = actions !== null && task.status === 'running' && stopped === null;
+  const { settled, isMeant } = useSettled(button, isOffered && !isOnItsWay ? `${key}:${pressed}` : null);
   useEffect(() => {
     if (!pressed) return;
     const timer = setTimeout(() => setPressed(false), CONFIRM_MS);
     return () => clearTimeout(timer);
   }, [pressed]);
-  // One that nobody runs any more may not be there when its runner is: what waited would stop something else.
-  if (actions === null || task.status !== 'running' || stopped !== null) return null;
-  if (state?.kind === 'sending' || state?.kind === 'asked')
-    return <span data-action={key}>{isAway ? 'Stop queued, its runner is away' : 'Stopping…'}</span>;
+  if (!isOffered) return null;
+  if (isOnItsWay) return <span data-action={key}>{isAway ? 'Stop queued, its runner is away' : 'Stopping…'}</span>;
 
   const ask = () => {
+    if (!isMeant()) return;
     if (!pressed) return setPressed(true);
     setPressed(false);
     const run = task.runId === null ? {} : { runId: task.runId };
@@ -35,13 +44,24 @@ export function TaskStop({ task }: { task: Task }) {
   };
   return (
     <span data-action={key} aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2">
-      {state?.kind === 'failed' && <span className="text-failed">Not stopped: {state.reason}</span>}
+      {state?.kind === 'failed' && (
+        <span className="text-failed">
+          Not stopped: <Name text={state.reason} />
+        </span>
+      )}
       <button
+        ref={button}
         type="button"
+        aria-disabled={!settled}
         onClick={ask}
         onBlur={() => setPressed(false)}
-        aria-label={pressed ? `Press again to stop ${task.description}` : `Stop ${task.description}`}
-        className={pressed ? 'font-medium text-failed underline' : 'underline hover:text-ink'}
+        aria-label={
+          pressed ? `Press again to stop ${nameText(task.description)}` : `Stop ${nameText(task.description)}`
+        }
+        className={clsx(
+          'underline transition-colors duration-300 aria-disabled:cursor-default',
+          pressed ? 'font-medium text-failed aria-disabled:text-ink-2' : 'hover:text-ink',
+        )}
       >
         {pressed ? 'Press again to stop it' : state?.kind === 'failed' ? 'Try again' : isAway ? 'Queue stop' : 'Stop'}
       </button>

@@ -1,5 +1,4 @@
-import { plainText } from '@/components/ui/ansi';
-import { firstPart } from '@/components/ui/first-part';
+import { cutText } from '@/lib/protocol/cut-text';
 import type { Task, TaskStatus } from '@/lib/protocol/read-models';
 
 export const TASK_WORD: Record<TaskStatus, string> = {
@@ -16,19 +15,19 @@ export function taskOutcome(task: Pick<Task, 'status' | 'exitCode'>): string {
   return `${TASK_WORD[task.status]}${exit}`;
 }
 
-/** A task whose names are safe to show: what agents write may hold what a terminal acts on. */
-export function readableTask(task: Task): Task {
-  const known = readable.get(task);
+/** A task that was given no name goes by its id. */
+export function namedTask(task: Task): Task {
+  const known = named.get(task);
   if (known !== undefined) return known;
-  const description = plainText(firstPart(task.description, MOST_DESCRIPTION)) || task.id;
+  const description = cutText(task.description, MOST_DESCRIPTION).trim() === '' ? task.id : task.description;
   const result = description === task.description ? task : { ...task, description };
-  readable.set(task, result);
+  named.set(task, result);
   return result;
 }
 
 const MOST_DESCRIPTION = 1_000;
 /** A session may have thousands of tasks, of which one changes. */
-const readable = new WeakMap<Task, Task>();
+const named = new WeakMap<Task, Task>();
 
 /** Where a task's card stands in the page. */
 export function taskAnchor(task: Pick<Task, 'position'>): string {

@@ -1,9 +1,11 @@
 import { clsx } from 'clsx';
 import { CircleAlert, Info, TriangleAlert } from 'lucide-react';
-import { stripAnsi } from '@/components/ui/ansi';
-import { firstPart } from '@/components/ui/first-part';
 import { longRunClass } from '@/components/ui/long-run';
+import { Name } from '@/components/ui/name';
 import type { NoticeItem } from '@/lib/protocol/read-models';
+
+/** A notice is a line or two; what agents put into one may be anything. */
+const MOST_CHARACTERS = 4_000;
 
 const ICON = { info: Info, warning: TriangleAlert, error: CircleAlert };
 const COLOUR = { info: 'text-ink-3', warning: 'text-waiting', error: 'text-failed' };
@@ -11,11 +13,12 @@ const COLOUR = { info: 'text-ink-3', warning: 'text-waiting', error: 'text-faile
 /** Something to know at this place: records lost, a record in quarantine, the agent's end. */
 export function NoticeLine({ item }: { item: NoticeItem }) {
   const Icon = ICON[item.tone];
-  const text = firstPart(item.text, 4_000);
   return (
     <p className={clsx('my-1.5 flex max-w-prose items-start gap-2 text-xs', COLOUR[item.tone])}>
       <Icon size={13} strokeWidth={1.75} aria-hidden="true" className="mt-[2.5px] shrink-0" />
-      <span className={clsx('[overflow-wrap:anywhere]', longRunClass(text))}>{stripAnsi(text)}</span>
+      <span className={clsx('[overflow-wrap:anywhere]', longRunClass(item.text.slice(0, MOST_CHARACTERS)))}>
+        <Name text={item.text} most={MOST_CHARACTERS} />
+      </span>
     </p>
   );
 }

@@ -4,6 +4,7 @@ import { cutText } from '@/lib/protocol/cut-text';
 
 import { CornerDownRight } from 'lucide-react';
 import { JumpLink } from '@/components/ui/jump';
+import { Name } from '@/components/ui/name';
 import type { Item, MessageItem } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
 
@@ -43,7 +44,7 @@ export function ReplyLink({ answers }: { answers: string }) {
         <JumpLink key={id} anchor={messageAnchor(id)} className="flex min-w-0 items-baseline gap-1 hover:text-ink">
           <CornerDownRight size={11} aria-hidden="true" className="relative top-[1.5px] shrink-0" />
           <span className="truncate underline decoration-line-strong underline-offset-2">
-            in reply to {slots.quoteOf(id) ?? 'an earlier message'}
+            in reply to <Name text={slots.quoteOf(id) ?? 'an earlier message'} />
           </span>
         </JumpLink>
       ))}

@@ -5,6 +5,7 @@ import { RunningClock } from '@/components/ui/clock';
 import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
+import { Name } from '@/components/ui/name';
 import { TerminalText } from '@/components/ui/terminal-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { useHoldTail } from './hold-tail';
@@ -36,7 +37,9 @@ export const ToolCallLine = memo(function ToolCallLine(props: { call: ToolCallIt
         className="-mx-1.5 flex w-[calc(100%+12px)] min-w-0 items-center gap-2 rounded px-1.5 py-[3px] text-left text-xs hover:bg-raised/70"
       >
         <ToolIcon name={call.name} />
-        <span className="shrink-0 text-ink-2">{toolName(call.name)}</span>
+        <span className="shrink-0 text-ink-2">
+          <Name text={toolName(call.name)} most={80} />
+        </span>
         <Argument text={argument} />
         <CallStatus call={call} />
       </button>
@@ -56,12 +59,20 @@ export const ToolCallLine = memo(function ToolCallLine(props: { call: ToolCallIt
 function Argument({ text }: { text: string }) {
   const [, folder, file] = /^((?:[\w.@~-]*\/)+)([^/\s]+)$/.exec(text) ?? [];
   if (folder === undefined || file === undefined) {
-    return <span className="min-w-0 flex-1 truncate font-mono text-ink-3">{text}</span>;
+    return (
+      <span className="min-w-0 flex-1 truncate font-mono text-ink-3">
+        <Name text={text} />
+      </span>
+    );
   }
   return (
     <span className="flex min-w-0 flex-1 font-mono text-ink-3">
-      <span className="min-w-0 truncate">{folder}</span>
-      <span className="max-w-[70%] shrink-0 truncate text-ink-2">{file}</span>
+      <span className="min-w-0 truncate">
+        <Name text={folder} />
+      </span>
+      <span className="max-w-[70%] shrink-0 truncate text-ink-2">
+        <Name text={file} />
+      </span>
     </span>
   );
 }

@@ -1,78 +1,79 @@
-import { TerminalText } from '@/components/ui/terminal-text';
+import { clsx } from 'clsx';
+import { type ReactNode, useMemo } from 'react';
+import { Name } from '@/components/ui/name';
+import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
+import { type InputPart, inputParts } from './input-parts';
 
-/** What a call was given: a command as typed, an edit as removed and added lines, anything else as JSON. */
-export function ToolInput({ call }: { call: Pick<ToolCallItem, 'args' | 'argsText'> }) {
-  const args = call.args;
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) {
-    const text = typeof args === 'string' ? args : call.argsText;
-    return text === '' ? null : <TerminalText text={text} label="input" />;
-  }
-  const { command, old_string, new_string, content, prompt, ...rest } = args as Record<string, unknown>;
-  const others = Object.keys(rest).length > 0 ? rest : null;
-  if (typeof command === 'string') {
-    return (
-      <>
-        <TerminalText
-          text={command}
-          label="command"
-          className="before:float-left before:mr-2 before:font-mono before:text-ink-3 before:text-xs before:content-['$']"
-        />
-        {others && <Fields fields={others} />}
-      </>
-    );
-  }
-  if (typeof old_string === 'string' || typeof new_string === 'string') {
-    return (
-      <>
-        {others && <Fields fields={others} />}
-        <ChangedLines removed={old_string} added={new_string} />
-      </>
-    );
-  }
-  const long = content ?? prompt;
-  if (typeof long === 'string') {
-    return (
-      <>
-        {others && <Fields fields={others} />}
-        <TerminalText text={long} label={content === undefined ? 'prompt' : 'content'} />
-      </>
-    );
-  }
-  return Object.keys(args).length === 0 ? null : <Fields fields={args as Record<string, unknown>} />;
+/**
+ * What a call was given, all of it and as it is: a command as typed, an edit as removed and added text, anything else
+ * by its names. Who reads this decides what runs.
+ */
+export function ToolInput({ call }: { call: Pick<ToolCallItem, 'args' | 'argsText'> }): ReactNode {
+  const { args, argsText } = call;
+  const parts = useMemo(() => inputParts({ args, argsText }), [args, argsText]);
+  const fields = parts.filter(({ kind }) => kind === 'field');
+  const blocks = parts.filter(({ kind }) => kind !== 'field');
+  const before = blocks.filter(({ kind }) => kind === 'command');
+  const after = blocks.filter(({ kind }) => kind !== 'command');
+  if (parts.length === 0) return null;
+  return (
+    <div className="space-y-1 text-ink-2">
+      {before.map((part) => (
+        <Block key={part.name} part={part} />
+      ))}
+      {fields.length > 0 && <Fields fields={fields} />}
+      {after.map((part) => (
+        <Block key={`${part.kind}:${part.name}`} part={part} isNamed={parts.length > 1} />
+      ))}
+    </div>
+  );
 }
 
-function Fields({ fields }: { fields: Record<string, unknown> }) {
+const LOOK: Record<InputPart['kind'], string> = {
+  command: "before:float-left before:mr-2 before:font-mono before:text-ink-3 before:text-xs before:content-['$']",
+  removed:
+    "border-failed border-l-2 pl-2 before:float-left before:mr-2 before:font-mono before:text-xs text-failed before:content-['-']",
+  added:
+    "border-working border-l-2 pl-2 before:float-left before:mr-2 before:font-mono before:text-xs text-working before:content-['+']",
+  long: '',
+  whole: '',
+  field: '',
+};
+
+const COPIED: Record<InputPart['kind'], string | null> = {
+  command: 'command',
+  removed: 'removed text',
+  added: 'added text',
+  long: null,
+  whole: 'input',
+  field: null,
+};
+
+function Block({ part, isNamed = false }: { part: InputPart; isNamed?: boolean }) {
+  const { kind, name, text } = part;
+  const caption = kind === 'long' ? name : kind === 'whole' && isNamed ? 'as it was written' : null;
   return (
-    <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 text-xs">
-      {Object.entries(fields).map(([name, value]) => (
+    <div>
+      {caption !== null && <p className="text-ink-3 text-xs">{caption}</p>}
+      <VerbatimText text={text} label={COPIED[kind] ?? name} className={LOOK[kind]} />
+    </div>
+  );
+}
+
+function Fields({ fields }: { fields: readonly InputPart[] }) {
+  return (
+    <dl className="grid grid-cols-[fit-content(40%)_minmax(0,1fr)] gap-x-3 text-xs">
+      {fields.map(({ name, text, isJson }) => (
         <div key={name} className="contents">
-          <dt className="text-ink-3">{name}</dt>
-          <dd className="whitespace-pre-wrap break-words font-mono text-ink-2">
-            {typeof value === 'string' ? value : JSON.stringify(value, null, 2)}
+          <dt className="text-ink-3 [overflow-wrap:anywhere]">
+            <Name text={name} most={Number.POSITIVE_INFINITY} />
+          </dt>
+          <dd className={clsx('min-w-0', isJson && 'text-[color:var(--code-number)]')}>
+            <VerbatimText text={text} />
           </dd>
         </div>
       ))}
     </dl>
-  );
-}
-
-function ChangedLines({ removed, added }: { removed: unknown; added: unknown }) {
-  const lines = [
-    ...(typeof removed === 'string' && removed !== '' ? removed.split('\n').map((text) => ['-', text]) : []),
-    ...(typeof added === 'string' && added !== '' ? added.split('\n').map((text) => ['+', text]) : []),
-  ];
-  return (
-    <pre className="max-h-96 overflow-auto text-xs">
-      {lines.map(([sign, text], at) => (
-        <span
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text have no other identity
-          key={at}
-          className={sign === '+' ? 'block text-working' : 'block text-failed'}
-        >
-          {sign} {text}
-        </span>
-      ))}
-    </pre>
   );
 }

@@ -1,4 +1,3 @@
-import { plainText } from '@/components/ui/ansi';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 
@@ -60,7 +59,10 @@ function tellingPart(argsText: string): string {
 }
 
 function oneLine(text: string): string {
-  const line = plainText(cutText(text, LOOKED_AT));
+  // Its lines run on; that they are several is still said.
+  const line = cutText(text, LOOKED_AT)
+    .trim()
+    .replace(/\n[ \t]+/g, '\n');
   return line.length > 300 ? `${cutText(line, 300)}…` : line;
 }
 

@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { memo, useCallback, useMemo } from 'react';
 import { TimeOfDay } from '@/components/ui/clock';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
+import { nameText } from '@/components/ui/verbatim';
 import type { TaskItem, Turn } from '@/lib/protocol/read-models';
 import { ItemList } from './item-list';
 import { useTranscriptSlots } from './transcript-slots';
@@ -40,7 +41,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
   return (
     <article
       id={`turn-${turn.id}`}
-      aria-label={turnName(turn, slots)}
+      aria-label={nameText(turnName(turn, slots))}
       tabIndex={-1}
       data-turn={turn.id}
       className={clsx(

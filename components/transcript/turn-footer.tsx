@@ -11,6 +11,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
 import { useHeardAt, useLiveness } from '@/components/ui/liveness';
 import { longRunClass } from '@/components/ui/long-run';
+import { Name } from '@/components/ui/name';
 import { ShowInLog } from '@/components/ui/time-lock';
 import type { Turn } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
@@ -31,7 +32,11 @@ export function TurnFooter({ turn }: { turn: Turn }) {
           <Glyph name="failed" className="mt-[3px]" />
           <span className={clsx('[overflow-wrap:anywhere]', longRunClass(turn.error?.message.slice(0, 4_000) ?? ''))}>
             {turn.error === null ? 'The turn failed.' : stripAnsi(firstPart(turn.error.message, 4_000))}
-            {turn.error?.code != null && <span className="ml-2 font-mono text-2xs">{turn.error.code}</span>}
+            {turn.error?.code != null && (
+              <span className="ml-2 font-mono text-2xs">
+                <Name text={turn.error.code} />
+              </span>
+            )}
           </span>
         </p>
       )}

@@ -8,6 +8,7 @@ import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { longRunClass } from '@/components/ui/long-run';
+import { Name } from '@/components/ui/name';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
 import { causeOf } from './turn-cause';
@@ -62,14 +63,19 @@ function Head({ children, below }: { children: ReactNode; below?: ReactNode }) {
 
 function WakingTask({ id, task }: { id: string; task: Task | null }) {
   const slots = useTranscriptSlots();
-  if (task === null) return <span className="font-medium text-accent">task {id}</span>;
+  if (task === null)
+    return (
+      <span className="font-medium text-accent">
+        task <Name text={id} />
+      </span>
+    );
   return (
     <>
       <JumpLink
         anchor={slots.anchorOf(task)}
         className="min-w-0 truncate font-medium text-accent underline decoration-accent-line underline-offset-3 hover:decoration-current"
       >
-        {task.description}
+        <Name text={task.description} />
       </JumpLink>
       <span className={task.status === 'failed' ? 'shrink-0 text-failed' : 'shrink-0 text-ink-2'}>
         {slots.outcomeOf(task)}

@@ -1,4 +1,3 @@
-import { plainText } from '@/components/ui/ansi';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { Turn } from '@/lib/protocol/read-models';
 import type { TranscriptSlots } from './transcript-slots';
@@ -11,7 +10,12 @@ export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 
   const name = turnName(turn, slots);
   if (turn.kind !== 'user') return name;
   const asked = turn.items.find((item) => item.kind === 'message' && item.role === 'user');
-  const line = asked?.kind === 'message' ? plainText(cutText(asked.text, 1_000)) : '';
+  const line =
+    asked?.kind === 'message'
+      ? cutText(asked.text, 1_000)
+          .replace(/[ \t\r\n]+/g, ' ')
+          .trim()
+      : '';
   if (!line) return name;
   const characters = [...line];
   const short = characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS).join('').trim()}…` : line;

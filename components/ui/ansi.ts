@@ -31,6 +31,8 @@ const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 // Marks that turn the direction of text around can make one command look like another.
 const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g;
 
+const HAS_CONTROLS = new RegExp(`${CONTROL.source}|${BIDI.source}`);
+
 /** A stretch of some output: text in one style, or an escape that is no colour. `from` and `to` are places in it. */
 export interface AnsiPiece {
   from: number;
@@ -110,12 +112,9 @@ function readable(text: string): string {
   return text.replace(CONTROL, '').replace(BIDI, '').replace(LONE_SURROGATES, '\uFFFD');
 }
 
-/** No name is longer; what is beyond is not even looked at. */
-const MOST_OF_A_NAME = 10_000;
-
-/** A name or a title an agent gave, on one line and without anything a terminal would act on. */
-export function plainText(text: string): string {
-  return stripAnsi(text.slice(0, MOST_OF_A_NAME)).replace(/\s+/g, ' ').trim();
+/** Whether text holds what `stripAnsi` would leave out. */
+export function hasControls(text: string): boolean {
+  return HAS_CONTROLS.test(text);
 }
 
 /** A progress bar writes its line again and again; what counts is what stood there at the end. */

@@ -2,7 +2,7 @@
 
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
-import { parseAnsi, stripAnsi } from './ansi';
+import { hasControls, parseAnsi, stripAnsi } from './ansi';
 import { CopyButton } from './copy-button';
 import { countLines, lastPart } from './last-part';
 import { longRunClass } from './long-run';
@@ -64,7 +64,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
         </span>
       </pre>
       <CopyButton
-        label={`Copy ${label}`}
+        label={hasControls(props.text) ? `Copy ${label} without its control characters` : `Copy ${label}`}
         text={() => stripAnsi(props.text)}
         className="absolute top-0.5 right-0 bg-inherit pointer-coarse:opacity-100 opacity-0 group-focus-within/code:opacity-100 group-hover/code:opacity-100"
       />

@@ -2,17 +2,20 @@ import { describe, expect, it } from 'vitest';
 import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
 import { messagePieces } from '@/components/logs/message-pieces';
 import { shownMessage } from '@/components/logs/shown-message';
-import { isBoilerplate, readableTask } from '@/components/tasks/task-words';
+import { isBoilerplate, namedTask } from '@/components/tasks/task-words';
+import { inputParts } from '@/components/transcript/input-parts';
 import { quote } from '@/components/transcript/reply-link';
 import { tellingArgument, toolName } from '@/components/transcript/tool-words';
 import { estimateTurnHeight } from '@/components/transcript/turn-height';
-import { ansiPieces, parseAnsi, plainText, stripAnsi } from '@/components/ui/ansi';
+import { ansiPieces, parseAnsi, stripAnsi } from '@/components/ui/ansi';
 import { firstPart } from '@/components/ui/first-part';
 import { lastPart } from '@/components/ui/last-part';
 import { longRunClass } from '@/components/ui/long-run';
 import { decodeEntities } from '@/components/ui/markdown/entities';
 import { markdownWork } from '@/components/ui/markdown/markdown-work';
 import { safeHref } from '@/components/ui/markdown/safe-href';
+import { nameText, verbatimPieces } from '@/components/ui/verbatim';
+import { verbatimPage } from '@/components/ui/verbatim-page';
 import { EVERY_LINE, hitsIn } from '@/lib/projections/log-filter';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { cpuMs } from '../support/cpu-time';
@@ -23,7 +26,11 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   parseAnsi: (text) => parseAnsi(text),
   stripAnsi,
   ansiPieces,
-  plainText,
+  'verbatimPieces of lines': (text) => verbatimPieces(text, 'lines'),
+  'verbatimPieces of a name': (text) => verbatimPieces(text, 'name'),
+  verbatimPage: (text) => verbatimPage(text, 0, { characters: 60_000, lines: 2_000 }),
+  nameText: (text) => nameText(text),
+  inputParts: (text) => inputParts({ args: { text }, argsText: text }),
   longRunClass,
   decodeEntities,
   safeHref,
@@ -44,7 +51,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   toolName: (text) => toolName(`mcp__${text}`),
   quote: (text) => quote({ text }),
   isBoilerplate: (text) => isBoilerplate({ summary: `Background command "${text}` }),
-  readableTask: (text) => readableTask({ description: text, id: 't' } as Task),
+  namedTask: (text) => namedTask({ description: text, id: 't' } as Task),
   estimateTurnHeight: (text) =>
     estimateTurnHeight({ kind: 'user', items: [{ kind: 'message', role: 'user', text }] } as unknown as Turn),
   lastPart: (text) => lastPart(text, { lines: 16, characters: 4_000 }),

@@ -62,8 +62,8 @@ describe('the session list', () => {
     expect(describeState(aSession({ state: 'waiting' }))).toBe('Waiting');
   });
 
-  it('calls a session by its first words, made harmless, or by its id', () => {
-    expect(sessionTitle(aSession({ title: 'Fix \u001b[31mthe\u202e bug' }))).toBe('Fix the bug');
+  it('calls a session by its first words as they are, or by its id', () => {
+    expect(sessionTitle(aSession({ title: 'Fix \u001b[31mthe\u202e bug' }))).toBe('Fix \u001b[31mthe\u202e bug');
     expect(sessionTitle(aSession({ title: null, id: '0123456789' }))).toBe('Session 01234567');
     expect(sessionTitle(aSession({ title: 'x'.repeat(120) }))).toMatch(/…$/);
   });

@@ -60,10 +60,10 @@ describe('the way from the transcript to the log', () => {
     expect(buttons({ turns: [turn], tasks: [aTask()] }).size).toBe(0);
   });
 
-  it('cuts a long question short, and none of what a terminal would act on is in the name', () => {
+  it('cuts a long question short, and spells out what a terminal would act on', () => {
     const long = aTurn({ items: [asked(`\u001b[31m${'a word '.repeat(300)}`)] });
     expect(buttons({ turns: [long], held: null })).toEqual(
-      new Set(['User turn “a word a word a word a word a word a word a word…”']),
+      new Set(['User turn “⟨ESC⟩[31ma word a word a word a word a word a word a…”']),
     );
   });
 });

@@ -37,7 +37,7 @@ describe('times', () => {
 
 describe('a tool call on one line', () => {
   it.each([
-    [{ command: 'npm test\n  --watch', description: 'Run tests' }, 'npm test --watch'],
+    [{ command: 'npm test\n  --watch', description: 'Run tests' }, 'npm test\n--watch'],
     [{ file_path: '/a/b.ts', old_string: 'x', new_string: 'y' }, '/a/b.ts'],
     [{ pattern: 'TODO', path: 'src' }, 'TODO'],
     [{ todos: [1, 2, 3] }, '3 items'],

@@ -1,5 +1,6 @@
 import type { Token, Tokens } from 'marked';
 import type { ReactNode } from 'react';
+import { nameText } from '../verbatim';
 import { decodeEntities } from './entities';
 import { safeHref } from './safe-href';
 
@@ -36,11 +37,7 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
     // A link within a link is none in HTML: the browser would take them apart, and React not find its own again.
     case 'link':
       if (inLink) return inner();
-      return (
-        <Link href={token.href} title={token.title}>
-          {inner()}
-        </Link>
-      );
+      return <Link href={token.href}>{inner()}</Link>;
     // A picture would be fetched from wherever the agent says: it is a link that the reader may follow.
     case 'image': {
       const name = token.text === '' ? 'image' : `image: ${token.text}`;
@@ -55,14 +52,15 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
   }
 }
 
-function Link({ href, title, children }: { href: string; title?: string | null; children: ReactNode }): ReactNode {
+/** What it is called is the agent's word; where it leads is not, so that is what it says of itself. */
+function Link({ href, children }: { href: string; children: ReactNode }): ReactNode {
   const safe = safeHref(href);
   // Said as text, so that the reader sees where it would have led.
-  if (safe === null) return <span title={href}>{children}</span>;
+  if (safe === null) return <span title={nameText(href)}>{children}</span>;
   return (
     <a
       href={safe}
-      title={title ?? safe}
+      title={nameText(safe)}
       target="_blank"
       rel="noopener noreferrer nofollow"
       className="underline decoration-line-strong underline-offset-2 [overflow-wrap:anywhere] hover:decoration-current"

@@ -1,5 +1,6 @@
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
+import { nameText } from '@/components/ui/verbatim';
 import { readAgent } from '@/lib/queries/read-agents';
 import { PageFrame } from '../../page-frame';
 import { readInTurn } from '../../read-in-turn';
@@ -11,7 +12,7 @@ interface Props {
 
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
   // Decoded already, unlike in the page itself.
-  return { title: (await params).agentId };
+  return { title: nameText((await params).agentId) };
 }
 
 export default async function AgentDetailPage({ params }: Props) {

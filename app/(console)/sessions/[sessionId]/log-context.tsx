@@ -8,7 +8,9 @@ import type { Span } from '@/components/time-lock/span-of';
 import type { RanThen } from '@/components/time-lock/use-ran-then';
 import { formatDuration } from '@/components/ui/duration';
 import { JumpLink } from '@/components/ui/jump';
+import { Name } from '@/components/ui/name';
 import { useNow } from '@/components/ui/now';
+import { nameText } from '@/components/ui/verbatim';
 
 /** Something of the transcript, and where it is. */
 export interface Named {
@@ -38,7 +40,7 @@ export function LogContext(props: {
           <SpanOf span={held.span} />
           <button
             type="button"
-            aria-label={`Let go of ${held.title}`}
+            aria-label={`Let go of ${nameText(held.title)}`}
             title="Let go"
             onClick={onRelease}
             className="hit shrink-0 self-center hover:text-ink"
@@ -95,7 +97,7 @@ function Place({ anchor, title }: Named) {
       anchor={anchor}
       className="min-w-0 truncate text-ink-2 underline decoration-line-strong underline-offset-3 hover:text-ink"
     >
-      {title}
+      <Name text={title} />
     </JumpLink>
   );
 }

@@ -3,6 +3,7 @@ import { notFound } from 'next/navigation';
 import { pageNonce } from '@/app/page-nonce';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { FIRST_PAGE } from '@/components/transcript/first-page';
+import { nameText } from '@/components/ui/verbatim';
 import { serverContext } from '@/lib/access/server-context';
 import type { TaskList, TranscriptPage } from '@/lib/protocol/read-models';
 import { readSession } from '@/lib/queries/read-sessions';
@@ -19,7 +20,7 @@ export async function generateMetadata({ params }: Props): Promise<Metadata> {
   const { database } = await serverContext();
   // Here, unlike in the page itself, Next has decoded the parameter already; once more would make of "a%2Fb" another id.
   const detail = await readSession(database, (await params).sessionId);
-  return { title: detail === null ? 'No such session' : sessionTitle(detail.session) };
+  return { title: detail === null ? 'No such session' : nameText(sessionTitle(detail.session)) };
 }
 
 /** Most tasks that come with the page; a session may have thousands. */

@@ -1,11 +1,21 @@
 import { RequestCard } from '@/components/requests/request-card';
+import { inputParts, inputSize } from '@/components/transcript/input-parts';
 import { ToolInput } from '@/components/transcript/tool-input';
 import { toolName } from '@/components/transcript/tool-words';
 import type { RequestItem } from '@/lib/protocol/read-models';
 
 /** A request with what it is about, shown as the transcript shows what tools are given. */
-export function renderRequest(item: RequestItem, pinned = false) {
-  const tool = item.toolName !== null && !item.title.includes(item.toolName) ? toolName(item.toolName) : null;
-  const input = item.input === null ? null : <ToolInput call={{ args: item.input, argsText: '' }} />;
-  return <RequestCard item={item} input={input} tool={tool} pinned={pinned} />;
+export function renderRequest(item: RequestItem, pinned?: { onDismiss: () => void }) {
+  const call = { args: item.input, argsText: '' };
+  // Of one that is over only its line is shown.
+  const parts = item.outcome === null || pinned ? inputParts(call) : [];
+  return (
+    <RequestCard
+      item={item}
+      input={parts.length === 0 ? null : <ToolInput call={call} />}
+      size={inputSize(parts)}
+      tool={item.toolName === null ? null : toolName(item.toolName)}
+      {...(pinned && { pinned: true, onDismiss: pinned.onDismiss })}
+    />
+  );
 }

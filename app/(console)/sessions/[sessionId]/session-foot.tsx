@@ -4,7 +4,7 @@ import { type RefObject, useMemo } from 'react';
 import { Composer, type ComposerHandle } from '@/components/composer/composer';
 import { useOutgoing } from '@/components/composer/outgoing-provider';
 import { sentTexts } from '@/components/composer/sent-texts';
-import { openRequests } from '@/components/requests/open-requests';
+import { findRequest, openRequests } from '@/components/requests/open-requests';
 import { PinnedRequests } from '@/components/requests/pinned-requests';
 import { AwayNote } from '@/components/sessions/away-note';
 import { Toast } from '@/components/ui/toast';
@@ -33,7 +33,11 @@ export function SessionFoot(props: {
     <>
       <Toast text={toast} onClose={onCloseToast} />
       <AwayNote session={session} agent={agent} />
-      <PinnedRequests requests={requests} renderRequest={(item) => renderRequest(item, true)} />
+      <PinnedRequests
+        requests={requests}
+        find={(item) => findRequest(turns, item)}
+        renderRequest={(item, onDismiss) => renderRequest(item, { onDismiss })}
+      />
       <Composer
         handle={composer}
         session={session}

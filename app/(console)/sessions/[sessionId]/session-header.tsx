@@ -11,6 +11,8 @@ import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 
 /** What session this is, whose, and how it stands since when. */
@@ -28,15 +30,17 @@ export function SessionHeader(props: {
         <span className="sr-only">Sessions</span>
       </Link>
       <div className="min-w-0 flex-1">
-        <h1 className="truncate font-medium text-md" title={session.title ?? session.id}>
-          {sessionTitle(session)}
+        <h1 className="truncate font-medium text-md" title={nameText(session.title ?? session.id)}>
+          <Name text={sessionTitle(session)} />
         </h1>
         <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
           <span className="flex items-center gap-1.5 text-ink-2">
             <Glyph name={glyphOf(standingOf(session))} />
             {describeState(session)}
             {session.away === null && session.stateReason !== null && (
-              <span className="truncate text-ink-3">{session.stateReason}</span>
+              <span className="truncate text-ink-3">
+                <Name text={session.stateReason} />
+              </span>
             )}
             {session.away !== null ? (
               // On a phone there is no room for it twice: the note above the composer has it.
@@ -54,7 +58,7 @@ export function SessionHeader(props: {
             href={`/agents/${encodeURIComponent(session.agentId)}`}
             className="truncate hover:text-ink hover:underline"
           >
-            {session.agentId}
+            <Name text={session.agentId} />
           </Link>
           <OwedReplies session={session} />
           {session.insightCount > 0 && (

@@ -11,7 +11,7 @@ import { useOwedMessages } from '@/components/obligations/use-obligations';
 import { RequestBoardProvider } from '@/components/requests/request-board';
 import { useSession } from '@/components/sessions/use-sessions';
 import { TaskPanel } from '@/components/tasks/task-panel';
-import { readableTask } from '@/components/tasks/task-words';
+import { namedTask } from '@/components/tasks/task-words';
 import { useTasks } from '@/components/tasks/use-tasks';
 import { Transcript, type TranscriptHandle } from '@/components/transcript/transcript';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
@@ -38,7 +38,7 @@ export function SessionView({ sessionId, initial, nonce }: SessionViewProps) {
   const session = useSession(sessionId, initial.session).data?.session ?? initial.session.session;
   const agent = useAgentSummary(session.agentId).data?.agent ?? null;
   const taskRows = useTasks(sessionId, initial.tasks).data?.tasks ?? initial.tasks.list.tasks;
-  const tasks = useMemo(() => taskRows.map(readableTask), [taskRows]);
+  const tasks = useMemo(() => taskRows.map(namedTask), [taskRows]);
   const transcript = useTranscript(sessionId, initial.transcript);
   const { messages, queue } = useOutgoing(sessionId);
   const state = transcript.data;

@@ -8,6 +8,8 @@ import { ConnectionBadge } from '@/components/live/connection-badge';
 import { AgentLog } from '@/components/logs/agent-log';
 import type { FirstLog } from '@/components/logs/first-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
 import type { AgentDetail } from '@/lib/protocol/read-models';
 
 /** An agent's log on a page of its own. */
@@ -24,8 +26,8 @@ export function LogView({ initial, first }: { initial: AgentDetail; first: First
           <span className="sr-only">Agent</span>
         </Link>
         <div className="min-w-0 flex-1">
-          <h1 className="truncate font-medium text-md" title={agent.id}>
-            {agent.id} <span className="font-normal text-ink-3">log</span>
+          <h1 className="truncate font-medium text-md" title={nameText(agent.id)}>
+            <Name text={agent.id} /> <span className="font-normal text-ink-3">log</span>
           </h1>
           <LevelSwitch agent={agent} />
         </div>

@@ -1,0 +1,34 @@
+import { RunningClock } from '@/components/ui/clock';
+import { Glyph } from '@/components/ui/glyph';
+import { useLiveness } from '@/components/ui/liveness';
+import { Name } from '@/components/ui/name';
+import type { RequestItem } from '@/lib/protocol/read-models';
+import { TimeLimit } from './time-limit';
+
+/** Who asks for what: the tool, and in quotes what the agent says of it, which is never what runs. */
+export function RequestHead({ item, tool, isOpen }: { item: RequestItem; tool: string | null; isOpen: boolean }) {
+  const { stopped } = useLiveness();
+  return (
+    <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
+      <Glyph name={isOpen ? 'waiting' : 'lost'} className="relative top-[1.5px]" />
+      <span className="min-w-0 flex-1 [overflow-wrap:anywhere] max-sm:basis-[calc(100%-20px)]">
+        {tool !== null && (
+          <span className="mr-2 font-medium text-ink">
+            <Name text={tool} most={100} />
+          </span>
+        )}
+        <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
+          “<Name text={item.title} />”
+        </span>
+      </span>
+      {isOpen && (
+        <span className="tabular flex shrink-0 gap-2 text-2xs text-waiting max-sm:pl-5">
+          <span>
+            waiting <RunningClock since={item.at} />
+          </span>
+          {item.expiresAt !== null && stopped === null && <TimeLimit at={item.expiresAt} />}
+        </span>
+      )}
+    </p>
+  );
+}

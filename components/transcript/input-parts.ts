@@ -1,0 +1,89 @@
+import { plural } from '@/components/ui/duration';
+import type { ToolCallItem } from '@/lib/protocol/read-models';
+
+/**
+ * One thing a tool was given. Every key of an input is one part, whatever else the input has: a look of its own never
+ * hides what stands beside it.
+ *
+ * `command`, `removed`, `added` and `long` are texts that are shown as blocks; `field` is a line with its name; `whole`
+ * is an input that is no object, or its own words where they say more than what was read of them.
+ */
+export interface InputPart {
+  kind: 'command' | 'removed' | 'added' | 'long' | 'field' | 'whole';
+  /** The key. '' where there is none. */
+  name: string;
+  text: string;
+  /** `text` is JSON and not itself what was given. */
+  isJson: boolean;
+}
+
+const BLOCKS: ReadonlyMap<string, InputPart['kind']> = new Map([
+  ['command', 'command'],
+  ['old_string', 'removed'],
+  ['new_string', 'added'],
+  ['content', 'long'],
+  ['prompt', 'long'],
+]);
+
+const ORDER: readonly InputPart['kind'][] = ['command', 'field', 'removed', 'added', 'long', 'whole'];
+
+/** @returns none for an input that is empty */
+export function inputParts({ args, argsText }: Pick<ToolCallItem, 'args' | 'argsText'>): InputPart[] {
+  const asWritten: InputPart = { kind: 'whole', name: '', text: argsText, isJson: false };
+  if (args === null || args === undefined) return argsText === '' || argsText === 'null' ? [] : [asWritten];
+  if (typeof args === 'string') return [{ ...asWritten, text: args }];
+  if (typeof args !== 'object' || Array.isArray(args)) {
+    return [{ ...asWritten, text: JSON.stringify(args, null, 2), isJson: true }];
+  }
+  const parts = Object.entries(args).map(([name, value]) => partOf(name, value));
+  parts.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind));
+  return argsText === '' || saysTheSame(argsText, args) ? parts : [...parts, asWritten];
+}
+
+function partOf(name: string, value: unknown): InputPart {
+  if (typeof value !== 'string') {
+    return { kind: 'field', name, text: JSON.stringify(value, null, 2) ?? 'undefined', isJson: true };
+  }
+  const kind = BLOCKS.get(name);
+  if (kind !== undefined) return { kind, name, text: value, isJson: false };
+  // A text that reads like a number or an object is told from one by its quotes.
+  if (readsAsJson(value)) return { kind: 'field', name, text: JSON.stringify(value), isJson: true };
+  return { kind: 'field', name, text: value, isJson: false };
+}
+
+function readsAsJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Whether the words an input came in say no more than what was read of them: a key that is there twice, or a number
+ * with more digits than a number here can hold, is otherwise seen by nobody.
+ */
+function saysTheSame(json: string, args: object): boolean {
+  let tokens = '';
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s"]+/gs)) {
+    tokens += token.startsWith('"') ? quotedAlike(token) : token;
+  }
+  return tokens === JSON.stringify(args);
+}
+
+/** The same string may be escaped in several ways. */
+function quotedAlike(token: string): string {
+  try {
+    return JSON.stringify(JSON.parse(token));
+  } catch {
+    return token;
+  }
+}
+
+/** `3 lines, 120 characters` */
+export function inputSize(parts: readonly InputPart[]): string {
+  const characters = parts.reduce((sum, { text }) => sum + text.length, 0);
+  const lines = parts.reduce((sum, { text }) => sum + text.split('\n').length, 0);
+  return `${plural(lines, 'line')}, ${plural(characters, 'character')}`;
+}

@@ -1,0 +1,47 @@
+'use client';
+
+import { createContext, useContext, useEffect, useId, useState, useSyncExternalStore } from 'react';
+
+/** The parts of something that are still folded: who asks whether it was read must know. */
+export class FoldedParts {
+  readonly #folded = new Set<string>();
+  readonly #listeners = new Set<() => void>();
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  get isAnyFolded(): boolean {
+    return this.#folded.size > 0;
+  }
+
+  set(id: string, isFolded: boolean): void {
+    if (this.#folded.has(id) === isFolded) return;
+    if (isFolded) this.#folded.add(id);
+    else this.#folded.delete(id);
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+export const FoldedPartsContext = createContext<FoldedParts | null>(null);
+
+/** Tells what this stands in that not all of it is shown. */
+export function useTellFolded(isFolded: boolean): void {
+  const id = useId();
+  const parts = useContext(FoldedPartsContext);
+  useEffect(() => {
+    parts?.set(id, isFolded);
+    return () => parts?.set(id, false);
+  }, [parts, id, isFolded]);
+}
+
+export function useFoldedParts(): { parts: FoldedParts; isAnyFolded: boolean } {
+  const [parts] = useState(() => new FoldedParts());
+  const isAnyFolded = useSyncExternalStore(
+    parts.subscribe,
+    () => parts.isAnyFolded,
+    () => false,
+  );
+  return { parts, isAnyFolded };
+}

@@ -1,0 +1,93 @@
+'use client';
+
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { type Place, Stillness } from './stillness';
+
+const LOOK_MS = 100;
+/** What moves within this of the reader's own scrolling was moved by it. */
+const SCROLLING_MS = 300;
+
+/**
+ * Whether what can be pressed here has been here for long enough that a press is meant for it: it is in sight, stands
+ * still, and is still the same thing. Whoever acts on a press asks `isMeant` then, for what happened since the last look.
+ *
+ * @param of what the control is about; about something else it is a new one
+ * @param control what is pressed, where that is a part of `box`
+ */
+export function useSettled(
+  box: RefObject<Element | null>,
+  of: string | null,
+  control: RefObject<Element | null> = box,
+): { settled: boolean; isMeant: () => boolean } {
+  const [settledOf, setSettledOf] = useState<string | null>(null);
+  const check = useRef<() => boolean>(() => false);
+
+  useEffect(() => {
+    if (of === null) return;
+    const element = box.current;
+    if (element === null) return;
+    const stillness = new Stillness();
+    let inSight = false;
+    const placeOf = (): Place => {
+      if (!inSight || document.visibilityState !== 'visible') return null;
+      const rect = (control.current ?? element).getBoundingClientRect();
+      return { left: rect.left, top: rect.top };
+    };
+    const look = () => {
+      const now = performance.now();
+      stillness.look(placeOf(), now, now - scrolledAt() < SCROLLING_MS);
+      const settled = stillness.isSettled(now);
+      setSettledOf(settled ? of : null);
+      return settled;
+    };
+    check.current = look;
+    const observer = new IntersectionObserver((entries) => {
+      inSight = entries.at(-1)?.isIntersecting === true;
+      look();
+    });
+    observer.observe(element);
+    const stop = everyLook(look);
+    return () => {
+      observer.disconnect();
+      stop();
+      check.current = () => false;
+    };
+  }, [box, control, of]);
+
+  return { settled: of !== null && settledOf === of, isMeant: useCallback(() => check.current(), []) };
+}
+
+const looks = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | null = null;
+let lastScroll = Number.NEGATIVE_INFINITY;
+
+const SCROLL_KEYS = /^(?:Arrow(?:Up|Down|Left|Right)|Page(?:Up|Down)|Home|End| )$/;
+
+function noteScroll(event: Event): void {
+  if (event instanceof KeyboardEvent && !SCROLL_KEYS.test(event.key)) return;
+  lastScroll = performance.now();
+}
+
+function scrolledAt(): number {
+  return lastScroll;
+}
+
+/** One timer for all that is looked at. */
+function everyLook(look: () => void): () => void {
+  looks.add(look);
+  if (timer === null) {
+    timer = setInterval(() => {
+      for (const one of looks) one();
+    }, LOOK_MS);
+    for (const kind of SCROLLS) window.addEventListener(kind, noteScroll, { capture: true, passive: true });
+  }
+  return () => {
+    looks.delete(look);
+    if (looks.size > 0 || timer === null) return;
+    clearInterval(timer);
+    timer = null;
+    for (const kind of SCROLLS) window.removeEventListener(kind, noteScroll, { capture: true });
+  };
+}
+
+const SCROLLS = ['wheel', 'touchmove', 'keydown'] as const;

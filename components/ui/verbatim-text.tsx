@@ -1,0 +1,76 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { memo, useMemo, useState } from 'react';
+import { CopyButton } from './copy-button';
+import { useTellFolded } from './folded-parts';
+import { Pieces } from './name';
+import { restInWords, type VerbatimPage, verbatimPage } from './verbatim-page';
+
+const FIRST = { characters: 6_000, lines: 100 };
+const FURTHER = { characters: 60_000, lines: 2_000 };
+
+/**
+ * What an agent gives to its tools, as it is: no escape is obeyed, no line overwritten, no letter turned around. Its
+ * head comes first, its lines wrap, and what is long is shown page by page.
+ *
+ * @param label what it is, for a button that copies exactly it; without one there is none
+ */
+export function VerbatimText(props: { text: string; label?: string; className?: string }) {
+  const { text, label, className } = props;
+  const [pageCount, setPageCount] = useState(1);
+  const pages = usePages(text, pageCount);
+  const end = pages.at(-1)?.end ?? 0;
+  useTellFolded(end < text.length);
+  return (
+    <div className={clsx('group/code min-w-0', className)}>
+      {label !== undefined && (
+        <CopyButton
+          label={`Copy ${label}`}
+          text={() => text}
+          className="float-right mt-0.5 ml-2 pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-focus-within/code:opacity-100 group-hover/code:opacity-100"
+        />
+      )}
+      <div className="verbatim">
+        {text === '' && <span className="text-ink-3">empty</span>}
+        {pages.map((page) => (
+          <Page key={page.end} page={page} />
+        ))}
+      </div>
+      {end < text.length && (
+        <button
+          type="button"
+          onClick={() => setPageCount(pageCount + 1)}
+          className="mt-1 block font-sans text-2xs text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+        >
+          Show more: {restInWords(text, end)}
+        </button>
+      )}
+    </div>
+  );
+}
+
+const Page = memo(
+  function Page({ page }: { page: VerbatimPage }) {
+    return (
+      <span>
+        <Pieces pieces={page.pieces} />
+      </span>
+    );
+  },
+  (before, after) => before.page === after.page,
+);
+
+function usePages(text: string, count: number): VerbatimPage[] {
+  const first = useMemo(() => verbatimPage(text, 0, FIRST), [text]);
+  const further = useMemo(() => {
+    const pages: VerbatimPage[] = [];
+    for (let end = first.end; pages.length < count - 1 && end < text.length; ) {
+      const page = verbatimPage(text, end, FURTHER);
+      pages.push(page);
+      end = page.end;
+    }
+    return pages;
+  }, [text, first, count]);
+  return [first, ...further];
+}

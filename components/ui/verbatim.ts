@@ -1,0 +1,141 @@
+import { cutText } from '@/lib/protocol/cut-text';
+
+/**
+ * Text that is shown as it is, interpreted by nothing: what can't be seen, or would act on what stands around it, is
+ * told apart, so that a sign can stand in its place. The pieces joined are the text, for every string.
+ *
+ * Failure: none. Half a character, a control, a mark of direction: each is a piece with a name.
+ */
+export type VerbatimPiece =
+  /** Shown as it is: left to right whatever stands around it. */
+  | { kind: 'text'; text: string }
+  /** Letters that run from right to left. Kept apart, they turn around nothing but themselves. */
+  | { kind: 'rtl'; text: string }
+  /** A tab, which is shown as a tab. */
+  | { kind: 'tab'; text: string }
+  /** The same character `count` times over, of which `label` stands for all: `RLO`, `U+E0041`, `LF ×12`. */
+  | { kind: 'sign'; text: string; label: string };
+
+/** `lines`: line breaks and tabs are shown as such. In a name they are signs. */
+export type VerbatimLayout = 'lines' | 'name';
+
+/** More spaces or tabs in a row than this would push what follows out of sight: they are counted instead. */
+const MOST_BLANKS = 32;
+/** More line breaks in a row than this are counted: three empty lines are still seen for what they are. */
+const MOST_BREAKS = 4;
+/** Marks on one letter beyond this are signs. No script needs more, and they grow over the lines around them. */
+const MOST_MARKS = 4;
+
+const NAMED: readonly (readonly [first: number, names: string])[] = [
+  [0x00, 'NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC'],
+  [0x1c, 'FS GS RS US SP'],
+  [0x7f, 'DEL'],
+  [0x84, 'IND NEL'],
+  [0x8d, 'RI'],
+  [0x90, 'DCS'],
+  [0x98, 'SOS'],
+  [0x9b, 'CSI ST OSC PM APC'],
+  [0xa0, 'NBSP'],
+  [0xad, 'SHY'],
+  [0x034f, 'CGJ'],
+  [0x061c, 'ALM'],
+  [0x200b, 'ZWSP ZWNJ ZWJ LRM RLM'],
+  [0x2028, 'LSEP PSEP LRE RLE PDF LRO RLO NNBSP'],
+  [0x2060, 'WJ'],
+  [0x2066, 'LRI RLI FSI PDI'],
+  [0x3000, 'IDSP'],
+  [0xfeff, 'BOM'],
+];
+
+const NAMES: ReadonlyMap<number, string> = new Map(
+  NAMED.flatMap(([first, names]) => names.split(' ').map((name, at) => [first + at, name] as const)),
+);
+
+/**
+ * What leaves nothing on the page or acts on its surroundings: controls, formats (marks of direction, zero widths, tags),
+ * whatever a font may ignore (variation selectors, fillers), private and never-assigned characters, halves of one, every
+ * space but the plain one, and letters that are drawn as nothing.
+ *
+ * Only classes that no later Unicode moves characters into from others: the server and a browser must agree.
+ */
+const UNSEEN =
+  '[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\p{Noncharacter_Code_Point}' +
+  '\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u2800\\u3000\\ufffc\\u{13441}\\u{13442}\\u{16fe4}\\u{1d159}]';
+
+/** Every block whose characters run from right to left, Arabic digits among them. */
+const RTL = '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]';
+/** A mark at the beginning, or behind what is no letter, has nothing to stand on. */
+const ODD_MARK = `(?<=^|[\\s\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}]|\\p{M}{${MOST_MARKS}})\\p{M}`;
+
+/** In the order of what goes first. Every alternative takes one run of what it is about. */
+const PIECES = {
+  lines: new RegExp(
+    `(?<breaks>\\n{${MOST_BREAKS + 1},}|\\n{2,}$|^\\n+$)|\\n+` +
+      `|(?<blanks> {${MOST_BLANKS + 1},}| +(?=\\n|$)|\\t{${MOST_BLANKS + 1},})` +
+      `|(?<tabs>\\t+)|(?<unseen>(?:${UNSEEN}))\\k<unseen>*|(?<mark>${ODD_MARK})\\k<mark>*` +
+      `|(?<rtl>(?:(?!${UNSEEN}|${ODD_MARK})${RTL})+)`,
+    'gu',
+  ),
+  name: new RegExp(
+    `(?<blanks>^ +| {2,}| +$)|(?<unseen>(?:${UNSEEN}))\\k<unseen>*|(?<mark>${ODD_MARK})\\k<mark>*` +
+      `|(?<rtl>(?:(?!${UNSEEN}|${ODD_MARK})${RTL})+)`,
+    'gu',
+  ),
+};
+
+const SEEN = /^[ -~]*$/;
+
+/** The text in pieces. Joined they are the text. */
+export function verbatimPieces(text: string, layout: VerbatimLayout): VerbatimPiece[] {
+  if (layout === 'name' && SEEN.test(text) && !/^ | {2}| $/.test(text))
+    return text === '' ? [] : [{ kind: 'text', text }];
+  const pieces: VerbatimPiece[] = [];
+  let from = 0;
+  const plain = (to: number) => {
+    if (to > from) pieces.push({ kind: 'text', text: text.slice(from, to) });
+  };
+  for (const match of text.matchAll(PIECES[layout])) {
+    const { breaks, blanks, tabs, unseen, mark, rtl } = match.groups ?? {};
+    const run = breaks ?? blanks ?? unseen ?? mark;
+    if (run === undefined && tabs === undefined && rtl === undefined) continue;
+    plain(match.index);
+    from = match.index + match[0].length;
+    if (rtl !== undefined) pieces.push({ kind: 'rtl', text: rtl });
+    else if (tabs !== undefined) pieces.push({ kind: 'tab', text: tabs });
+    else pieces.push({ kind: 'sign', text: match[0], label: labelOf(match[0]) });
+  }
+  plain(text.length);
+  return pieces;
+}
+
+/**
+ * A name on one line for where there can be no signs: titles of the page and of elements, names for screen readers.
+ * What can't be seen is spelled out: `⟨RLO⟩`. What has been spelled out already stays as it is.
+ */
+export function nameText(text: string, most = 1_000): string {
+  const pieces = verbatimPieces(cutText(text, most), 'name');
+  const shown = pieces.map((piece) => (piece.kind === 'sign' ? bracketed(piece.label) : piece.text)).join('');
+  return text.length > most ? `${shown}…` : shown;
+}
+
+/** How a sign reads. */
+export function bracketed(label: string): string {
+  return `⟨${label}⟩`;
+}
+
+/** What stands in a sign for a run of one character. */
+function labelOf(run: string): string {
+  const code = run.codePointAt(0) as number;
+  const count = run.length / (code > 0xffff ? 2 : 1);
+  const name = NAMES.get(code) ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+  return count === 1 ? name : `${name} ×${count}`;
+}
+
+/** The text a sign's label stands for; null where it is none. */
+export function textOfLabel(label: string): string | null {
+  const [, name = '', times = '1'] = /^(.+?)(?: ×(\d+))?$/.exec(label) ?? [];
+  const code = CODES.get(name) ?? (/^U\+[\dA-F]{4,6}$/.test(name) ? Number.parseInt(name.slice(2), 16) : null);
+  return code === null ? null : String.fromCodePoint(code).repeat(Number(times));
+}
+
+const CODES: ReadonlyMap<string, number> = new Map([...NAMES].map(([code, name]) => [name, code]));

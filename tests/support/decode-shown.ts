@@ -1,0 +1,27 @@
+import { textOfLabel } from '@/components/ui/verbatim';
+
+const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" };
+
+/** The text a reader would read out of rendered markup: its text, each sign taken for what its words say. */
+export function decodeShown(markup: string): string {
+  const withoutButtons = markup
+    .replace(/<button[\s\S]*?<\/button>/g, '')
+    .replace(/<span class="text-ink-3">empty<\/span>/, '');
+  let shown = '';
+  for (const [, sign, tag, text] of withoutButtons.matchAll(
+    /<span class="verbatim-sign[^>]*>⟨(.*?)⟩<\/span>|(<[^>]*>)|([^<]+)/g,
+  )) {
+    if (sign !== undefined) shown += textOfLabel(sign) ?? `(no sign: ${sign})`;
+    else if (tag === undefined) shown += unescaped(text ?? '');
+  }
+  return shown;
+}
+
+export function unescaped(text: string): string {
+  return text.replace(/&(amp|lt|gt|quot|#x27);/g, (whole, name: string) => ENTITIES[name] ?? whole);
+}
+
+/** Whatever leaves no mark on a page, or turns others around. Line breaks and tabs are seen where they are obeyed. */
+export const UNSEEN =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+  /[\x00-\x08\x0b-\x1f\x7f-\xa0\u061c\u115f\u1160\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufeff\uffa0\p{Cf}\p{Cs}\p{Variation_Selector}]/u;
