@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { nextPinned } from '@/components/requests/next-pinned';
+import { findRequest, openRequests } from '@/components/requests/open-requests';
+import { answersOf, hasTwins, questionsOf } from '@/components/requests/questions';
+import { goneWords } from '@/components/requests/request-answer';
+import { RequestBoard } from '@/components/requests/request-board';
+import { requestKey } from '@/components/requests/request-key';
+import type { RequestItem } from '@/lib/protocol/read-models';
+import { aTurn } from './rows';
+
+function aRequest(fields: Partial<RequestItem> = {}): RequestItem {
+  return {
+    kind: 'request',
+    id: 'a',
+    position: '1',
+    at: 1,
+    requestKind: 'permission',
+    toolCallId: null,
+    toolName: 'Bash',
+    title: 'Use Bash',
+    input: { command: 'ls' },
+    outcome: null,
+    message: null,
+    resolvedAt: null,
+    expiresAt: null,
+    digest: 'd1',
+    openedPosition: '1',
+    answer: null,
+    ...fields,
+  };
+}
+
+const a = aRequest();
+const b = aRequest({ id: 'b', position: '2', digest: 'd2' });
+const reader = { hasFocus: false, stays: false };
+
+describe('the pinned request', () => {
+  it('is the oldest out of sight, and stays the same while it is open and out of sight', () => {
+    expect(nextPinned({ ...reader, current: null, hidden: [a, b] })).toBe(a);
+    expect(nextPinned({ ...reader, current: b, hidden: [a, b] })).toBe(b);
+  });
+
+  it('stays though its place comes into sight, as long as the focus is in it', () => {
+    expect(nextPinned({ ...reader, current: a, hidden: [b], hasFocus: true })).toBe(a);
+    expect(nextPinned({ ...reader, current: a, hidden: [b] })).toBe(b);
+  });
+
+  it('stays when it is over without this page’s doing, and gives way when it was answered here', () => {
+    const gone = { ...a, outcome: 'cancelled' as const };
+    expect(nextPinned({ ...reader, current: gone, hidden: [b], stays: true })).toBe(gone);
+    expect(nextPinned({ ...reader, current: gone, hidden: [b], hasFocus: true })).toBe(b);
+    expect(nextPinned({ ...reader, current: gone, hidden: [] })).toBeNull();
+  });
+
+  it('says that nothing was sent where nothing was', () => {
+    expect(goneWords({ outcome: 'cancelled' }, null)).toBe('Withdrawn. Nothing was sent.');
+    expect(goneWords({ outcome: 'allowed' }, { kind: 'failed', reason: 'too late' })).toBe(
+      'Allowed elsewhere. Nothing was sent.',
+    );
+    expect(goneWords({ outcome: 'allowed' }, { kind: 'asked', commandId: 'c' })).toBeNull();
+    expect(goneWords({ outcome: null }, null)).toBeNull();
+  });
+});
+
+describe('a request', () => {
+  it('is another one where it is opened again, elsewhere or for something else', () => {
+    const again = [aRequest({ digest: 'd9' }), aRequest({ position: '9' })];
+    for (const other of again) expect(requestKey(other)).not.toBe(requestKey(a));
+    expect(requestKey(aRequest({ outcome: 'allowed' }))).toBe(requestKey(a));
+  });
+
+  it('is found as it is now, whatever other one bears its id', () => {
+    const now = { ...a, outcome: 'denied' as const };
+    const turns = [aTurn({ items: [now] }), aTurn({ id: 'r2', items: [aRequest({ position: '9' })] })];
+    expect(findRequest(turns, a)).toBe(now);
+    expect(findRequest(turns, b)).toBeNull();
+    expect(openRequests(turns, 1).map(({ position }) => position)).toEqual(['9']);
+  });
+
+  it('has its own draft and its own mark of having been read', () => {
+    const board = new RequestBoard();
+    board.change(requestKey(a), { choices: [{ labels: [], other: 'main' }] });
+    board.change(requestKey(a), { reason: 'no' });
+    board.markRead(requestKey(a));
+    expect(board.draftOf(requestKey(a))).toEqual({ reason: 'no', choices: [{ labels: [], other: 'main' }] });
+    for (const other of [b, aRequest({ digest: 'd9' })]) {
+      expect(board.draftOf(requestKey(other))).toEqual({ reason: null, choices: [] });
+      expect(board.isRead(requestKey(other))).toBe(false);
+    }
+  });
+});
+
+describe('an answer', () => {
+  it('is sent as it was shown, whatever its words', () => {
+    const input = { questions: [{ question: '__proto__', options: [{ label: 'a\u202eb' }] }] };
+    const questions = questionsOf({ title: 't', input });
+    const answers = answersOf(questions, [{ labels: ['a\u202eb'], other: '' }]);
+    expect(JSON.stringify(answers)).toBe('{"__proto__":"a\u202eb"}');
+  });
+
+  it('is not given where two questions have the same words', () => {
+    const questions = questionsOf({
+      title: 't',
+      input: { questions: [{ question: 'Which?' }, { question: 'Which?' }] },
+    });
+    expect(hasTwins(questions)).toBe(true);
+    const choice = { labels: [], other: 'this' };
+    expect(answersOf(questions, [choice, choice])).toBeNull();
+  });
+});
