@@ -1,10 +1,9 @@
-import { cutText } from '@/lib/protocol/cut-text';
-
-('use client');
+'use client';
 
 import { CornerDownRight } from 'lucide-react';
 import { JumpLink } from '@/components/ui/jump';
 import { Name } from '@/components/ui/name';
+import { cutText } from '@/lib/protocol/cut-text';
 import type { Item, MessageItem } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
 
