@@ -1,7 +1,12 @@
 import type { RequestItem, Turn } from '@/lib/protocol/read-models';
 import { requestKey } from './request-key';
 
-/** The requests nobody has answered, oldest first. @param count how many there are: the search ends with them */
+/**
+ * The requests nobody has answered, oldest first.
+ *
+ * @param count how many there are: the search ends with the turn that has the last of them. It may be older than the
+ *   turns are, so of that turn all are taken: else the newest would stand there alone until the count is as new
+ */
 export function openRequests(turns: readonly Turn[], count: number): RequestItem[] {
   const open: RequestItem[] = [];
   for (let at = turns.length - 1; at >= 0 && open.length < count; at--) {

@@ -36,7 +36,12 @@ export function PermissionAnswer(props: {
             primary
           />
           <Choice label="Deny" keySign="d" onPress={onDeny} isOff={!settled} />
-          <button type="button" onClick={() => onReason('')} className="text-ink-3 underline hover:text-ink">
+          <button
+            type="button"
+            aria-disabled={!settled}
+            onClick={() => settled && onReason('')}
+            className="text-ink-3 underline hover:text-ink aria-disabled:cursor-default"
+          >
             Deny with a reason
           </button>
           {unseen !== null && (

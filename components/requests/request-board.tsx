@@ -39,6 +39,8 @@ export class RequestBoard {
     // Any part of it counts: a pinned copy shrinks the transcript, and must not by that bring itself about again.
     const observer = new IntersectionObserver(([entry]) => this.#see(key, entry?.isIntersecting === true));
     observer.observe(element);
+    // Until it has been looked at: what is new is laid out where the reader is, and a copy of it would come and go.
+    this.#see(key, true);
     return () => {
       observer.disconnect();
       this.#see(key, false);

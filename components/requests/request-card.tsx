@@ -1,7 +1,7 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { type KeyboardEvent, memo, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, memo, type ReactNode, useLayoutEffect, useRef, useState } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
 import { isTyping } from '@/components/ui/is-typing';
 import { useLiveness } from '@/components/ui/liveness';
@@ -69,7 +69,8 @@ function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCar
   const { settled, isMeant } = useSettled(box, canAnswer ? key : null, row);
   const unseen = isQuestion || input === null || isRead ? null : UNSEEN[gate];
 
-  useEffect(() => {
+  // Before the next paint, so that no copy of it flashes up.
+  useLayoutEffect(() => {
     if (pinned || !open || box.current === null) return;
     return watch(key, box.current);
   }, [watch, pinned, open, key]);

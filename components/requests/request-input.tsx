@@ -55,6 +55,7 @@ export function RequestInput(props: {
         aria-label="Input"
         // A box that scrolls must be reachable by keyboard.
         tabIndex={scrolls ? 0 : undefined}
+        data-own-keys={scrolls || undefined}
         className={clsx(
           'overflow-y-auto rounded border border-line-strong bg-ground px-2.5 py-1.5 text-xs',
           pinned ? 'max-h-[max(84px,18dvh)]' : 'max-h-60',

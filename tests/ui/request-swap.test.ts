@@ -77,6 +77,11 @@ describe('a request', () => {
     expect(openRequests(turns, 1).map(({ position }) => position)).toEqual(['9']);
   });
 
+  it('is not passed over because the count of the open ones is not yet as new as the turn', () => {
+    expect(openRequests([aTurn({ items: [a, b] })], 1)).toEqual([a, b]);
+    expect(openRequests([aTurn({ items: [a, b] })], 0)).toEqual([]);
+  });
+
   it('has its own draft and its own mark of having been read', () => {
     const board = new RequestBoard();
     board.change(requestKey(a), { choices: [{ labels: [], other: 'main' }] });
