@@ -4,6 +4,7 @@ import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useActions } from '@/components/live/actions';
 import { JumpLink } from '@/components/ui/jump';
 import { useHydrated } from '@/components/ui/now';
+import { SETTLE_MS } from '@/components/ui/stillness';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { nextPinned } from './next-pinned';
 import { goneWords } from './request-answer';
@@ -31,7 +32,9 @@ export function PinnedRequests(props: {
   const hidden = requests.filter((item) => !visible.has(requestKey(item)));
   const current = held === null ? null : find(held);
   const stays = current !== null && goneWords(current, actions?.get(requestKey(current)) ?? null) !== null;
-  const shown = nextPinned({ current, hidden, hasFocus, stays });
+  const [settledKey, setSettledKey] = useState<string | null>(null);
+  const isSettled = current !== null && settledKey === requestKey(current);
+  const shown = nextPinned({ current, hidden, hasFocus, isSettled, stays });
   if (shown !== held) setHeld(shown);
   const isGone = shown !== null && shown.outcome !== null;
   const key = shown === null ? null : requestKey(shown);
@@ -40,6 +43,10 @@ export function PinnedRequests(props: {
     setHeld(null);
   };
 
+  useEffect(() => {
+    const timer = setTimeout(() => setSettledKey(key), SETTLE_MS);
+    return () => clearTimeout(timer);
+  }, [key]);
   // Whoever turns to something else has seen what became of it.
   useEffect(() => {
     if (!isGone) return;

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
@@ -24,6 +24,9 @@ async function meet(name: string) {
 }
 
 const composerOf = (page: Page, name: string) => page.getByRole('textbox', { name: `Message to ${name}` });
+/** Resolves once what has just appeared has stood there for long enough. */
+const takesPresses = (within: Locator, name: string) =>
+  expect.poll(() => within.getByRole('button', { name, exact: true }).isEnabled()).toBe(true);
 const said = (page: Page, text: string) => transcriptOf(page).getByText(text, { exact: true });
 
 test('a message is shown at once, goes to the runner, and its way is told until a turn has seen it', async () => {
@@ -165,6 +168,8 @@ test('a permission is decided by key, counts in the list, stays in sight, and it
   const card = transcriptOf(page).getByRole('region', { name: 'Permission: Run a command' });
   await card.getByText('rm -rf build').waitFor();
   await card.getByText(/4:\d\d left/).waitFor();
+  // what has just appeared takes no key
+  await takesPresses(card, 'Allow');
   await card.focus();
   await page.keyboard.press('a');
   const command = await runner.next('permission.decision');
@@ -186,6 +191,7 @@ test('a permission is decided by key, counts in the list, stays in sight, and it
   expect(denial.body).toMatchObject({ behavior: 'deny', message: 'not there' });
   await runner.acknowledge(denial, 'failed', 'the agent has gone on');
   await pinned.getByText('The answer did not reach the agent: the agent has gone on').waitFor();
+  await takesPresses(pinned, 'Deny');
   await pinned.getByRole('region', { name: 'Permission, pinned: Write a file' }).focus();
   await page.keyboard.press('d');
   await runner.acknowledge(await runner.next('permission.decision'), 'done');

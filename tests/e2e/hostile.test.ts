@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { nameText } from '@/components/ui/verbatim';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { live, transcriptOf } from '../support/transcript-page';
@@ -167,12 +168,13 @@ describe('a session whose id is', () => {
     '%s has a page of its own, live, that its row leads to',
     async (id, at) => {
       const agent = new EventWriter(it.server, `agent of ${id}`);
+      const shown = nameText(`agent of ${id}`);
       await agent.write(id, userTurn('r/1', `Question ${at}`, `Answer ${at} of its own`));
       await page.getByRole('navigation', { name: 'Sessions' }).getByPlaceholder('Search').fill(`agent of ${id}`);
       await page
         .getByRole('navigation', { name: 'Sessions' })
         .getByRole('link')
-        .filter({ hasText: `agent of ${id}` })
+        .filter({ hasText: shown })
         .first()
         .click();
       await transcriptOf(page).getByText(`Answer ${at} of its own`).waitFor();
@@ -184,8 +186,8 @@ describe('a session whose id is', () => {
       await page.goto(`${page.url()}#${encodeURIComponent('turn-r/1')}`);
       await page.reload();
       await transcriptOf(page).getByText('Still live').waitFor();
-      await page.getByRole('link', { name: `agent of ${id}`, exact: true }).click();
-      await page.getByRole('heading', { name: `agent of ${id}`, level: 1 }).waitFor();
+      await page.getByRole('link', { name: shown, exact: true }).click();
+      await page.getByRole('heading', { name: shown, level: 1 }).waitFor();
       await nothingActed(page);
     },
   );

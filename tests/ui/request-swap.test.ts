@@ -32,16 +32,18 @@ function aRequest(fields: Partial<RequestItem> = {}): RequestItem {
 
 const a = aRequest();
 const b = aRequest({ id: 'b', position: '2', digest: 'd2' });
-const reader = { hasFocus: false, stays: false };
+const reader = { hasFocus: false, isSettled: true, stays: false };
 
 describe('the pinned request', () => {
-  it('is the oldest out of sight, and stays the same while it is open and out of sight', () => {
+  it('is the oldest out of sight, and once it takes presses the same while it is open and out of sight', () => {
+    expect(nextPinned({ ...reader, current: b, hidden: [a, b], isSettled: false })).toBe(a);
     expect(nextPinned({ ...reader, current: null, hidden: [a, b] })).toBe(a);
     expect(nextPinned({ ...reader, current: b, hidden: [a, b] })).toBe(b);
   });
 
   it('stays though its place comes into sight, as long as the focus is in it', () => {
     expect(nextPinned({ ...reader, current: a, hidden: [b], hasFocus: true })).toBe(a);
+    expect(nextPinned({ ...reader, current: b, hidden: [a, b], hasFocus: true, isSettled: false })).toBe(b);
     expect(nextPinned({ ...reader, current: a, hidden: [b] })).toBe(b);
   });
 
