@@ -1,0 +1,293 @@
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { postAck } from '@/lib/commands/acknowledge';
+import { postRequestAnswer } from '@/lib/commands/answer-request';
+import { commandHubOf } from '@/lib/commands/command-hub';
+import { getCommands } from '@/lib/commands/get-commands';
+import type { Command, CommandAnswer } from '@/lib/protocol/commands';
+import { withErrors } from '@/lib/protocol/errors';
+import { COMMAND_LEASE_MS } from '@/lib/protocol/limits';
+import type { RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
+import type { CommandFrame } from '@/lib/protocol/sse';
+import { getTranscript } from '@/lib/queries/read-routes';
+import { PendingRequests } from '@/lib/runner/sources/claude/pending-requests';
+import { FrameReader } from '../support/frames';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
+
+/**
+ * An agent asks, withdraws, asks something else under the same id and tells it again; people answer what they once saw,
+ * more than once; the runner comes and goes, its records and acknowledgements late or lost. What is let run is always
+ * what somebody allowed.
+ */
+const AGENT = 'a1';
+const SESSION = 's1';
+const NEVER_MS = 2 ** 31 - 1;
+
+type Behavior = 'allow' | 'deny';
+interface Seen {
+  digest: string;
+  input: unknown;
+}
+interface Given extends Seen {
+  id: string;
+  behavior: Behavior;
+}
+
+let world: World | null = null;
+afterEach(() => world?.close());
+
+class World {
+  /** What people answered with the server's 202. */
+  readonly given: Given[] = [];
+  /** What reached the agent, with the input it was held with. */
+  readonly taken: { id: string; input: unknown; digest: string | undefined; behavior: Behavior }[] = [];
+  losesAcks = false;
+  readonly #target: InProcessTarget;
+  readonly #clock: { now: number };
+  readonly #pending = new PendingRequests(SESSION);
+  readonly #held = new Map<string, object>();
+  readonly #outbox: object[] = [];
+  readonly #outcomes = new Map<string, 'done' | 'failed'>();
+  /** What the operator's page showed when it was last looked at. */
+  #page = new Map<string, Seen>();
+  #seq = 0;
+  #reader: FrameReader | null = null;
+  #read = 0;
+
+  static async open(): Promise<World> {
+    const clock = { now: 1_000_000 };
+    const opened = new World(await inProcessTarget(() => clock.now), clock);
+    opened.#tell('marker', {});
+    await opened.flush();
+    return opened;
+  }
+
+  constructor(target: InProcessTarget, clock: { now: number }) {
+    this.#target = target;
+    this.#clock = clock;
+  }
+
+  /** @param silently without a word of what it asked under this id before, as some other agent's runner may */
+  ask(id: string, input: object, silently: boolean): void {
+    if (!silently) this.withdraw(id);
+    this.#held.set(id, input);
+    this.#tell('request:opened', { request_id: id, tool_name: 'Bash', input });
+    const context = { signal: new AbortController().signal };
+    const request = { tool: 'Bash', input: input as Record<string, unknown>, context };
+    void this.#pending.wait(id, request, NEVER_MS, (decision) => {
+      if (this.#held.get(id) === input) this.#held.delete(id);
+      if (decision.kind !== 'permission') return;
+      const { behavior, digest } = decision.said;
+      this.taken.push({ id, input, digest, behavior });
+      this.#tell('request:resolved', { request_id: id, outcome: behavior === 'allow' ? 'allowed' : 'denied' });
+    });
+  }
+
+  withdraw(id: string): void {
+    if (!this.#held.has(id)) return;
+    this.#pending.withdraw(id);
+    this.#tell('request:resolved', { request_id: id, outcome: 'cancelled' });
+  }
+
+  tellAgain(id: string): void {
+    const input = this.#held.get(id);
+    if (input !== undefined) this.#tell('request:opened', { request_id: id, tool_name: 'Bash', input });
+  }
+
+  async flush(): Promise<void> {
+    if (this.#outbox.length > 0) await ingest(this.#target, this.#outbox.splice(0));
+  }
+
+  async look(): Promise<void> {
+    const response = await this.#call(getTranscript, 'GET', '/transcript');
+    const { turns } = (await response.json()) as TranscriptPage;
+    const open = turns
+      .flatMap(({ items }) => items)
+      .filter((item): item is RequestItem => item.kind === 'request' && item.outcome === null);
+    this.#page = new Map(open.map(({ id, digest, input }) => [id, { digest: digest as string, input }]));
+  }
+
+  /** Answers what the page shows, however old that is. */
+  async answer(id: string, behavior: Behavior, clientId: string): Promise<void> {
+    const seen = this.#page.get(id);
+    if (seen === undefined) return;
+    const body = { behavior, digest: seen.digest, clientId };
+    const response = await this.#call(postRequestAnswer, 'POST', '/answer', body, {}, { requestId: id });
+    const answer = (await response.json()) as CommandAnswer & { error?: object };
+    expect([202, 409]).toContain(response.status);
+    if (response.status === 202) this.given.push({ ...seen, id, behavior });
+    expect(answer).toHaveProperty(response.status === 202 ? 'commandId' : 'error');
+  }
+
+  async connect(): Promise<void> {
+    await this.drop();
+    const response = await this.#call(getCommands, 'GET', '/commands?runner=r&startedAt=1');
+    this.#reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
+    this.#read = 0;
+    await this.#reader.until(() => this.#frames().some(({ event }) => event === 'up-to-date'));
+    await this.work();
+  }
+
+  async drop(): Promise<void> {
+    await this.#reader?.cancel();
+    this.#reader = null;
+  }
+
+  async pass(ms: number): Promise<void> {
+    this.#clock.now += ms;
+    await commandHubOf(this.#target.context).sweep();
+    commandHubOf(this.#target.context).wake(AGENT);
+    await this.work();
+  }
+
+  async work(): Promise<void> {
+    await this.#target.database.writes.run(async () => {});
+    const frames = this.#frames();
+    while (this.#read < frames.length) {
+      const frame = frames[this.#read] as CommandFrame;
+      this.#read += 1;
+      if (frame.event === 'command') await this.#take(frame.data);
+    }
+  }
+
+  /** Everything works, and whoever looks now answers all that is asked. */
+  async settle(): Promise<void> {
+    this.losesAcks = false;
+    await this.flush();
+    await this.connect();
+    await this.pass(COMMAND_LEASE_MS + 1);
+    await this.connect();
+    await this.flush();
+    await this.look();
+    for (const id of this.#page.keys()) await this.answer(id, 'deny', `last-${id}`);
+    await this.connect();
+    await this.flush();
+  }
+
+  async leftOpen(): Promise<string[]> {
+    await this.look();
+    return [...this.#held.keys(), ...this.#page.keys()];
+  }
+
+  async close(): Promise<void> {
+    this.#pending.cancelAll();
+    await this.drop();
+    commandHubOf(this.#target.context).close();
+    await this.#target.close();
+  }
+
+  #tell(name: string, value: object): void {
+    this.#seq += 1;
+    const event = { type: 'CUSTOM', name, value };
+    this.#outbox.push(record(this.#seq, { agentId: AGENT, sessionId: SESSION, event }));
+  }
+
+  async #take(command: Command): Promise<void> {
+    if (command.type !== 'permission.decision') throw new Error(`a ${command.type}`);
+    const said = command.body;
+    if (!this.#outcomes.has(command.id)) {
+      const refusal = this.#pending.decide(said.requestId, { kind: 'permission', said });
+      this.#outcomes.set(command.id, refusal === null ? 'done' : 'failed');
+    }
+    if (this.losesAcks) return;
+    const body = { state: this.#outcomes.get(command.id) };
+    const response = await this.#call(postAck, 'POST', '/ack', body, {}, { commandId: command.id });
+    expect(response.status).toBe(200);
+  }
+
+  #frames(): CommandFrame[] {
+    return (this.#reader?.frames ?? []) as unknown as CommandFrame[];
+  }
+
+  #call(
+    handler: typeof postAck,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+    ids: Record<string, string> = {},
+  ): Promise<Response> {
+    const request = new Request(`http://127.0.0.1${path}`, {
+      method,
+      headers: { host: '127.0.0.1', authorization: `Bearer ${this.#target.token}`, ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    return withErrors(handler)(request, this.#target.context, { sessionId: SESSION, agentId: AGENT, ...ids });
+  }
+}
+
+interface Step {
+  name: string;
+  run(world: World): void | Promise<void>;
+}
+const id = fc.constantFrom('p', 'q');
+const input = fc.constantFrom({ command: 'ls' }, { command: 'ls', timeout: 1 }, { command: 'rm' });
+const named = (name: string, run: Step['run']): Step => ({ name, run });
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc
+      .tuple(id, input, fc.boolean())
+      .map(([one, asked, silently]) =>
+        named(`ask ${one} ${JSON.stringify(asked)} ${silently}`, (w) => w.ask(one, { ...asked }, silently)),
+      ),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.tuple(id, input).map(([one, asked]) =>
+      named(`ask ${one} ${JSON.stringify(asked)} in sight`, async (w) => {
+        w.ask(one, { ...asked }, false);
+        await w.flush();
+        await w.look();
+      }),
+    ),
+  },
+  { weight: 2, arbitrary: id.map((one) => named(`withdraw ${one}`, (w) => w.withdraw(one))) },
+  { weight: 2, arbitrary: id.map((one) => named(`tell ${one} again`, (w) => w.tellAgain(one))) },
+  { weight: 5, arbitrary: fc.constant(named('flush', (w) => w.flush())) },
+  { weight: 4, arbitrary: fc.constant(named('look', (w) => w.look())) },
+  {
+    weight: 6,
+    arbitrary: fc
+      .tuple(id, fc.constantFrom<Behavior>('allow', 'deny'), fc.nat(3))
+      .map(([one, behavior, n]) => named(`${behavior} ${one} as c${n}`, (w) => w.answer(one, behavior, `c${n}`))),
+  },
+  { weight: 3, arbitrary: fc.constant(named('connect', (w) => w.connect())) },
+  { weight: 2, arbitrary: fc.constant(named('drop', (w) => w.drop())) },
+  { weight: 3, arbitrary: fc.constant(named('work', (w) => w.work())) },
+  { weight: 1, arbitrary: fc.constant(named('wait for the lease', (w) => w.pass(COMMAND_LEASE_MS + 1))) },
+  {
+    weight: 2,
+    arbitrary: fc.boolean().map((loses) =>
+      named(`acks are ${loses ? 'lost' : 'taken'}`, (w) => {
+        w.losesAcks = loses;
+      }),
+    ),
+  },
+);
+
+describe('answers', () => {
+  it('reach no request with other input, whatever is reopened, withdrawn and sent again', async () => {
+    let reached = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 16, size: 'max' }), async (steps) => {
+        world = await World.open();
+        for (const { run } of steps) await run(world);
+        await world.settle();
+        for (const { id, input, digest, behavior } of world.taken) {
+          const meant = world.given.filter((one) => one.id === id && one.behavior === behavior);
+          expect(meant).toContainEqual({ id, input, digest, behavior });
+        }
+        // Each opening is answered once, and nobody who answers what is asked is left without an effect.
+        expect(new Set(world.taken.map(({ digest }) => digest)).size).toBe(world.taken.length);
+        expect(await world.leftOpen()).toEqual([]);
+        reached += world.taken.length;
+        await world.close();
+        world = null;
+      }),
+      { numRuns: 40 },
+    );
+    expect(reached).toBeGreaterThan(5);
+  }, 120_000);
+});
