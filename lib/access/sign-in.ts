@@ -63,10 +63,15 @@ async function shortText(request: Request): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_FORM_BYTES) throw new AppError('too_large', `A sign-in form has at most ${MAX_FORM_BYTES} bytes.`);
-    text += decoder.decode(chunk, { stream: true });
+  try {
+    for await (const chunk of request.body ?? []) {
+      bytes += chunk.byteLength;
+      if (bytes > MAX_FORM_BYTES) break;
+      text += decoder.decode(chunk, { stream: true });
+    }
+  } catch (cause) {
+    throw new AppError('malformed', 'The form ended before it was complete. Send it again.', { cause });
   }
+  if (bytes > MAX_FORM_BYTES) throw new AppError('too_large', `A sign-in form has at most ${MAX_FORM_BYTES} bytes.`);
   return text + decoder.decode();
 }

@@ -9,8 +9,15 @@ import { createServer, STATUS_CODES } from 'node:http';
  */
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** Long enough for any network, short enough that idle half-requests don't pile up. Bodies have Node's five minutes. */
-const HEADERS_TIMEOUT_MS = 20_000;
+/** Where a route reads its request's body, or refuses it itself. Next would copy one that is sent to a page. */
+const MAY_TAKE_BODIES = /^\/(api(\/.*)?|sign-in|sign-out|healthz|readyz)$/;
+
+/** Long enough for any network, short enough that half requests don't pile up: for headers, and for a stranger's body. */
+const STRANGER_TIMEOUT_MS = 10_000;
+/** For the body of who has a credential. */
+const UPLOAD_TIMEOUT_MS = 300_000;
+/** How often Node looks for requests that are late. */
+const LOOK_EVERY_MS = 1_000;
 
 /**
  * The connection that is being answered, for a stream that must end and whose reader does not read: bytes that have left
@@ -25,14 +32,24 @@ Object.assign(globalThis, { [Symbol.for('interlude.connection')]: connections })
 
 /**
  * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => Promise<void>} handle
+ * @param {object} [options]
+ * @param {(request: import('node:http').IncomingMessage) => Promise<boolean>} [options.knows] whether a request carries
+ *   a good credential; asked only when its body is late
+ * @param {number} [options.strangerTimeoutMs]
  * @returns {import('node:http').Server} not listening yet
  */
-export function frontDoor(handle) {
-  // Node would refuse a request without Host by itself, and without a word.
-  const options = { headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false };
+export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs = STRANGER_TIMEOUT_MS } = {}) {
+  const options = {
+    headersTimeout: strangerTimeoutMs,
+    requestTimeout: UPLOAD_TIMEOUT_MS,
+    connectionsCheckingInterval: LOOK_EVERY_MS,
+    // Node would refuse a request without Host by itself, and without a word.
+    requireHostHeader: false,
+  };
   const server = createServer(options, async (request, response) => {
     const refusal = judge(request);
     if (refusal) return answer(response, refusal);
+    if (hasBody(request)) cutOffLate(request, response, knows, strangerTimeoutMs);
     try {
       const hangUp = () => {
         // a connection that has finished its answer may be carrying the next one by now
@@ -50,6 +67,32 @@ export function frontDoor(handle) {
   return server;
 }
 
+/** @param {import('node:http').IncomingMessage} request */
+function hasBody({ headers }) {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * Hangs up where a body does not come: on whoever has no credential, and on whoever was answered without it.
+ *
+ * @param {import('node:http').IncomingMessage} request
+ * @param {import('node:http').ServerResponse} response
+ * @param {(request: import('node:http').IncomingMessage) => Promise<boolean>} knows
+ * @param {number} timeoutMs
+ */
+function cutOffLate(request, response, knows, timeoutMs) {
+  const timer = setTimeout(async () => {
+    if (request.complete) return;
+    const isKnown = !response.writableEnded && (await knows(request).catch(() => false));
+    if (isKnown || request.complete) return;
+    // the handler that reads the body must come to an end with it, too
+    if (response.headersSent) return void request.destroy();
+    response.once('finish', () => request.destroy());
+    answer(response, LATE);
+  }, timeoutMs);
+  request.once('close', () => clearTimeout(timer));
+}
+
 /** @type {Refusal} */
 const INTERNAL = {
   status: 500,
@@ -64,9 +107,18 @@ const METHOD = {
   headers: { allow: METHODS.join(', ') },
 };
 /** @type {Refusal} */
+const BODY = {
+  status: 405,
+  code: 'method_not_allowed',
+  message: 'A page takes no body. Ask for it with GET.',
+  headers: { allow: 'GET, HEAD' },
+};
+/** @type {Refusal} */
 const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
 /** @type {Refusal} */
 const NO_HTTP = { status: 400, code: 'malformed', message: 'That was no HTTP/1.1 request. Send one.' };
+/** @type {Refusal} */
+const LATE = { status: 408, code: 'malformed', message: 'The request did not arrive in time. Send it again.' };
 /** @type {Record<string, Refusal>} */
 const CLIENT_ERRORS = {
   HPE_HEADER_OVERFLOW: {
@@ -74,11 +126,7 @@ const CLIENT_ERRORS = {
     code: 'too_large',
     message: 'The address and headers are too long together. Send fewer or shorter ones.',
   },
-  ERR_HTTP_REQUEST_TIMEOUT: {
-    status: 408,
-    code: 'malformed',
-    message: 'The request did not arrive in time. Send it again.',
-  },
+  ERR_HTTP_REQUEST_TIMEOUT: LATE,
 };
 
 /**
@@ -96,6 +144,7 @@ function judge(request) {
   } catch {
     return malformed('The path is not valid UTF-8 in percent-encoding. Encode each part with encodeURIComponent.');
   }
+  if (hasBody(request) && !MAY_TAKE_BODIES.test(path)) return BODY;
   return null;
 }
 

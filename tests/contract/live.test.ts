@@ -71,6 +71,12 @@ describe('pages, next start', () => {
     }
   });
 
+  test('have no image service beside them, least of all for strangers', async () => {
+    const image = '/_next/image?url=%2Freadme%2Fsession.png&w=640&q=75';
+    expect((await target.send(image)).status).toBe(404);
+    expect((await target.send(image, { headers: { cookie } })).status).toBe(404);
+  });
+
   test('are not served under another name', async () => {
     const response = await target.send('/', { headers: { cookie, host: 'evil.example' } });
     expect(response.status).toBe(421);

@@ -41,6 +41,66 @@ test('four hundred connections that never finish their request hold nobody up', 
   expect(performance.now() - since).toBeLessThan(5_000);
 });
 
+test('a stranger’s half body is cut off within seconds, one with the token is waited for', {
+  timeout: 60_000,
+}, async () => {
+  const half = (headers: string) =>
+    openSocket(port, `POST /api/v1/events HTTP/1.1\r\n${headers}Content-Length: 9\r\n\r\n{`);
+  const known = await half(head);
+  onTestFinished(() => void known.destroy());
+  const host = `Host: 127.0.0.1:${port}\r\n`;
+  const strangers = [
+    await half(host),
+    await half(`${host}Authorization: Bearer a-token-that-is-wrong\r\n`),
+    await half(`${host}Cookie: interlude=1.x\r\n`),
+    await openSocket(port, `POST /sign-in HTTP/1.1\r\n${host}Content-Length: 9\r\n\r\nt`),
+    await openSocket(port, `POST / HTTP/1.1\r\n${host}Content-Length: 9\r\n\r\nt`),
+  ];
+  const since = performance.now();
+  await Promise.all(
+    strangers.map((socket) => new Promise((resolve) => socket.once('close', resolve).once('end', resolve).resume())),
+  );
+  expect(performance.now() - since).toBeLessThan(30_000);
+  expect(known.readyState).toBe('open');
+});
+
+test('clients that hang up in the middle of anything leave no stack in the server’s output', async () => {
+  expect((await post('hung-up', 1, 40, 100_000)).status).toBe(200);
+  const host = `Host: 127.0.0.1:${port}\r\n`;
+  const link = await fetch(`${server.url}/sign-in?token=${server.token}`, { redirect: 'manual' });
+  const cookie = `${host}Cookie: ${link.headers.get('set-cookie')?.split(';')[0]}\r\nSec-Fetch-Site: same-origin\r\n`;
+  const length = 'Content-Length: 1000000\r\n\r\n{"producer":';
+  const requests = [
+    `POST /api/v1/events HTTP/1.1\r\n${head}${length}`,
+    `POST /api/v1/events HTTP/1.1\r\n${head}Content-Encoding: gzip\r\n${length}`,
+    `POST /api/v1/events HTTP/1.1\r\n${host}${length}`,
+    `POST /api/v1/sessions/hung-up/messages HTTP/1.1\r\n${cookie}${length}`,
+    `POST /sign-in HTTP/1.1\r\n${host}${length}`,
+    `POST / HTTP/1.1\r\n${cookie}${length}`,
+    streamOf('session:hung-up', '0'),
+    `GET /api/v1/agents/hung-up/commands?runner=r&startedAt=1 HTTP/1.1\r\n${head}\r\n`,
+    `GET /api/v1/sessions/hung-up/transcript HTTP/1.1\r\n${head}\r\n`,
+    `GET /api/v1/agents/hung-up/logs/download HTTP/1.1\r\n${head}\r\n`,
+    `GET / HTTP/1.1\r\n${cookie}\r\n`,
+    `GET /sessions/hung-up HTTP/1.1\r\n${cookie}\r\n`,
+    `GET /agents/hung-up/logs HTTP/1.1\r\n${cookie}RSC: 1\r\n\r\n`,
+  ];
+  const [before, files] = [server.output, openFiles()];
+  for (let round = 0; round < 4; round += 1) {
+    for (const request of requests) {
+      const socket = await openSocket(port, request);
+      // at once, or when the answer has begun, where one begins
+      if (round % 2 === 1 && request.startsWith('GET')) await new Promise((resolve) => socket.once('data', resolve));
+      if (round < 2) socket.resetAndDestroy();
+      else socket.destroy();
+    }
+  }
+  expect((await post('hung-up', 41, 1)).status).toBe(200);
+  // all of them have ended for the server as well
+  await expect.poll(openFiles, { timeout: 10_000 }).toBeLessThan(files + 10);
+  expect(server.output.slice(before.length)).toBe('');
+});
+
 test('a client that half-closes its connection still gets its answer', async () => {
   const socket = await openSocket(port, `GET /api/v1/healthz HTTP/1.1\r\n${head}Connection: close\r\n\r\n`);
   socket.end();

@@ -1,0 +1,98 @@
+import type { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import { frontDoor } from '../../lib/launch/front-door.mjs';
+
+const TIMEOUT_MS = 300;
+
+/** A front door whose handlers take a body to its end, unless the path says that they answer without it. */
+async function open() {
+  const bodies: string[] = [];
+  const server: ReturnType<typeof createServer> = frontDoor(
+    async (request: IncomingMessage, response: ServerResponse) => {
+      if (request.url !== '/api/refused') bodies.push(await text(request).catch(() => 'cut off'));
+      response.end(request.url === '/api/refused' ? 'not without a sign-in' : 'taken');
+    },
+    { knows: async ({ headers }) => headers.authorization === 'Bearer known', strangerTimeoutMs: TIMEOUT_MS },
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { bodies, send: (request: string) => halfOf(port, request) };
+}
+
+interface Half {
+  socket: Socket;
+  /** All that came, once the other side has closed. */
+  closed: Promise<string>;
+}
+
+/** A connection on which a request was begun. */
+function halfOf(port: number, request: string): Half {
+  const socket = connect(port, '127.0.0.1');
+  let came = '';
+  socket.on('data', (chunk) => {
+    came += chunk;
+  });
+  socket.on('error', () => undefined);
+  socket.write(request);
+  return { socket, closed: new Promise((resolve) => socket.once('close', () => resolve(came))) };
+}
+
+const begun = (path: string, headers: string) =>
+  `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Length: 10\r\n\r\nhalf`;
+
+test.each([
+  ['without a credential', ''],
+  ['with a wrong one', 'Authorization: Bearer guessed\r\n'],
+])('a body that does not come to its end is cut off %s', async (_how, headers) => {
+  const { bodies, send } = await open();
+  const answer = await send(begun('/api/events', headers)).closed;
+  expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+  expect(answer).toContain('"code":"malformed"');
+  await expect.poll(() => bodies).toEqual(['cut off']);
+});
+
+test('a body in chunks, one after the other without end, is cut off as well', async () => {
+  const { send } = await open();
+  const { socket, closed } = send('POST /api/events HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
+  const drip = setInterval(() => socket.write('1\r\nx\r\n'), 20);
+  onTestFinished(() => clearInterval(drip));
+  expect(await closed).toMatch(/^HTTP\/1\.1 408 /);
+});
+
+test('the connection of a request that was answered without its body does not stay open for it', async () => {
+  const { send } = await open();
+  for (const headers of ['', 'Authorization: Bearer known\r\n']) {
+    expect(await send(begun('/api/refused', headers)).closed).toContain('not without a sign-in');
+  }
+});
+
+test('with a credential there is time for the rest', async () => {
+  const { bodies, send } = await open();
+  const { socket, closed } = send(begun('/api/events', 'Connection: close\r\nAuthorization: Bearer known\r\n'));
+  // as long as a stranger that came at the same time is heard out
+  await send(begun('/api/events', '')).closed;
+  await send(begun('/api/events', '')).closed;
+  await expect.poll(() => bodies).toEqual(['cut off', 'cut off']);
+  socket.write(' body!');
+  expect(await closed).toMatch(/^HTTP\/1\.1 200 [\s\S]*taken/);
+  expect(bodies).toHaveLength(3);
+});
+
+test('a page takes no body, and what has one for it is refused before any of it is read', async () => {
+  const { bodies, send } = await open();
+  for (const path of ['/', '/sessions/s1', '/apiary', '/sign-in/x']) {
+    expect(await send(begun(path, '')).closed).toMatch(/^HTTP\/1\.1 405 [\s\S]*"A page takes no body\./);
+  }
+  expect(bodies).toEqual([]);
+});
+
+test('headers that do not come to their end are cut off', async () => {
+  const { send } = await open();
+  expect(await send('GET /api/events HTTP/1.1\r\nHost: localhost\r\n').closed).toMatch(/^HTTP\/1\.1 408 /);
+});
