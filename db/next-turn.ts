@@ -9,6 +9,38 @@ export function nextTurn(): Promise<void> {
   });
 }
 
+/** How long work may hold the event loop before it gives others a turn. */
+const WORK_MS = 10;
+
+/**
+ * The pace of work that may be large: whatever asks meanwhile is answered between two of its pieces. Called often, it
+ * costs a look at the clock; what it is called between may take a few milliseconds.
+ */
+export class Pace {
+  #begunAt = performance.now();
+
+  get isDue(): boolean {
+    return performance.now() - this.#begunAt >= WORK_MS;
+  }
+
+  /** Gives the loop a turn when it is time to. */
+  async rest(): Promise<void> {
+    if (!this.isDue) return;
+    await nextTurn();
+    this.#begunAt = performance.now();
+  }
+
+  /** `map` for many values, in order, with turns of the loop between. */
+  async map<T, R>(values: readonly T[], change: (value: T, index: number) => R): Promise<R[]> {
+    const changed: R[] = [];
+    for (const [index, value] of values.entries()) {
+      changed.push(change(value, index));
+      if (this.isDue) await this.rest();
+    }
+    return changed;
+  }
+}
+
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

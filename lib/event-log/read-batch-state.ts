@@ -1,7 +1,9 @@
 import type { InStatement, ResultSet, Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
+import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
+import { MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@/lib/protocol/read-models';
 import type { AgentLog, SessionChange } from './batch-rows';
 
@@ -81,7 +83,12 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const logsAt = scope.logAgentIds.length === 0 ? -1 : read(selectLogs(scope.logAgentIds));
   const results = await transaction.batch(statements);
 
-  const sessions = [2, siblingsAt, openAt].flatMap((at) => rowsOf(results, at)).map(sessionChangeFromRow);
+  const pace = new Pace();
+  await pace.rest();
+  const sessions = await pace.map(
+    [2, siblingsAt, openAt].flatMap((at) => rowsOf(results, at)),
+    sessionChangeFromRow,
+  );
   const owed = [obligationsAt, ...settledIn].flatMap((at) => rowsOf(results, at)).map(obligationFromRow);
   const [counter] = rowsOf(results, 0);
   const [producer] = rowsOf(results, 1);
@@ -226,7 +233,7 @@ function selectRunningTasks(sessionIds: string[]): InStatement {
 function selectProducerSessions(producerId: string): InStatement {
   return {
     sql: `SELECT s.* FROM producer_sessions AS p CROSS JOIN sessions AS s ON s.id = p.session_id
-          WHERE p.producer_id = ? ORDER BY s.id`,
+          WHERE p.producer_id = ? ORDER BY s.last_event_at DESC LIMIT ${MAX_FANNED_OUT}`,
     args: [producerId],
   };
 }
@@ -234,7 +241,7 @@ function selectProducerSessions(producerId: string): InStatement {
 function selectOpenSessions(agentIds: string[]): InStatement {
   return {
     sql: `SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.agent_id = wanted.value
-          WHERE s.state <> 'done' ORDER BY s.id`,
+          WHERE s.state <> 'done' ORDER BY s.last_event_at DESC LIMIT ${MAX_FANNED_OUT}`,
     args: [JSON.stringify(agentIds)],
   };
 }

@@ -40,7 +40,7 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   const { lastSeq } = outcome.state;
   const producer = advance(state.producer, source, { lastSeq, duplicates: outcome.duplicates, gaps });
   const fresh = outcome.kind === 'appended' ? outcome.fresh.map((index) => records[index] as JudgedRecord) : [];
-  const { rows, rejected, openings } = planBatch(state, source, producer, fresh, receivedAt);
+  const { rows, rejected, openings } = await planBatch(state, source, producer, fresh, receivedAt);
   await appendBatch(transaction, rows);
   const accepted = fresh.length - rejected.length;
   const position = positionFromNumber(rows.position);

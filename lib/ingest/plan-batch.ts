@@ -1,3 +1,4 @@
+import { Pace } from '@/db/next-turn';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow, SessionChange } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, customValue, pickNumber, pickText, textField } from '@/lib/projections/event-fields';
@@ -15,7 +16,7 @@ import {
   type StatusRecord,
   timeSchema,
 } from '@/lib/protocol/envelope';
-import { CLOCK_SKEW_MS } from '@/lib/protocol/limits';
+import { CLOCK_SKEW_MS, MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary, Task } from '@/lib/protocol/read-models';
 import { AgentLedger } from './agent-ledger';
@@ -23,7 +24,7 @@ import { insightRow } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
-import { foldOf, projectSession, type SessionBatch } from './project-session';
+import { foldOf, projectSession, type SessionBatch, type SessionProjection } from './project-session';
 import type { Opening } from './stamp-requests';
 import {
   type TaskMention,
@@ -37,6 +38,9 @@ import {
 
 const SEEN_MS = 1_000;
 const OWN: TaskOwner = { kind: 'own' };
+/** Most places in which a batch says what was lost in no session by name; beyond it only the agent counts it. */
+const MAX_LOSSES_SAID = 10_000;
+
 const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
 
 export interface JudgedRecord {
@@ -51,7 +55,8 @@ export interface BatchPlan {
 }
 
 /**
- * Decides everything a batch changes, from what is stored and without touching it.
+ * Decides everything a batch changes, from what is stored and without touching it. However much that is, others get
+ * their turns meanwhile.
  *
  * Ordering: rows take positions in `seq` order; then every changed task, session and agent takes one of its own.
  * Failure: whatever a record says, it becomes an event, a log line, a change of state or a quarantine row.
@@ -59,20 +64,22 @@ export interface BatchPlan {
  * @param records the batch's new records in `seq` order
  * @param producer the producer's row with its new epoch and last seq, its other counters still to be raised
  */
-export function planBatch(
+export async function planBatch(
   state: BatchState,
   source: ProducerRef,
   producer: ProducerSummary,
   records: readonly JudgedRecord[],
   receivedAt: number,
-): BatchPlan {
+): Promise<BatchPlan> {
+  const pace = new Pace();
   const draft = new BatchDraft(state, producer, receivedAt);
   for (const { raw, judgement } of records) {
     if (judgement.taken) draft.take(judgement.record, raw);
     else draft.quarantine(raw, judgement);
+    if (pace.isDue) await pace.rest();
   }
   return {
-    rows: { source, receivedAt, ...draft.finish() },
+    rows: { source, receivedAt, ...(await draft.finish(pace)) },
     rejected: draft.rejected,
     openings: draft.openings,
   };
@@ -94,6 +101,11 @@ class BatchDraft {
   readonly #hasEnded = new Map<string, boolean>();
   /** What other sessions were told of which turn has heard of their tasks. */
   readonly #told = new Set<string>();
+  /** By agent: failures that name no session. */
+  readonly #failedAround = new Map<string, number>();
+  /** What was last declared lost in no session by name, where it is said, and of how many sessions anybody knew. */
+  #loss: { agentId: string; knownSessions: number; said: { count: number; reason: string }[] } | null = null;
+  #lossesSaid = 0;
   readonly #events: EventRow[] = [];
   readonly #logs: LogTally;
   readonly #insights: InsightRow[] = [];
@@ -145,7 +157,7 @@ class BatchDraft {
         this.#observe(record);
         return;
       case 'lost':
-        this.#declare(record, session === null ? this.#sessionsOf(record.agentId) : [session]);
+        this.#declare(record, session);
     }
   }
 
@@ -275,17 +287,19 @@ class BatchDraft {
     }
   }
 
-  finish(): Omit<BatchRows, 'source' | 'receivedAt'> {
-    const projections = [...this.#sessions.values()]
-      .filter((session) => {
-        const { before, entries, insights } = session;
-        return before === null || entries.length > 0 || insights > 0 || this.#isNews(session);
-      })
-      .map((session) => {
-        const tasks = this.#state.tasks.get(session.id) ?? [];
-        const owed = this.#state.obligations.get(session.id) ?? [];
-        return { session, ...projectSession(session, tasks, owed, this.#state.position, this.#receivedAt) };
-      });
+  async finish(pace: Pace): Promise<Omit<BatchRows, 'source' | 'receivedAt'>> {
+    this.#countInsights();
+    const projections: (SessionProjection & { session: SessionBatch })[] = [];
+    for (const session of this.#sessions.values()) {
+      const { before, entries, insights } = session;
+      if (before !== null && entries.length === 0 && insights === 0 && !this.#isNews(session)) continue;
+      const tasks = this.#state.tasks.get(session.id) ?? [];
+      const owed = this.#state.obligations.get(session.id) ?? [];
+      const stored = { tasks, obligations: owed, position: this.#state.position };
+      projections.push({ session, ...(await projectSession(session, stored, this.#receivedAt, pace)) });
+    }
+    const foldedAway = new Set(projections.flatMap((projection) => [...projection.foldedAway]));
+    await pace.rest();
     for (const { openings } of projections) this.openings.push(...openings);
     const obligations = projections.flatMap((projection) => {
       const { session, obligations: changes } = projection;
@@ -311,7 +325,7 @@ class BatchDraft {
     return {
       position: this.#position,
       producer: this.#producer,
-      events: this.#events.filter((row) => !projections.some(({ foldedAway }) => foldedAway.has(row))),
+      events: this.#events.filter((row) => !foldedAway.has(row)),
       folds: projections.flatMap((projection) => projection.folds),
       logLines: this.#logs.lines,
       agentLogs: this.#logs.changed(),
@@ -392,7 +406,9 @@ class BatchDraft {
 
   /** The session, which belongs to `agentId` from now on if it belonged to nobody. */
   #claim(id: string, agentId: string, at: number): SessionBatch {
-    const fresh = { id, agentId, before: null, startedAt: at, entries: [], insights: 0, isHeard: false };
+    // what failed before it began did not fail around it
+    const insights = -(this.#failedAround.get(agentId) ?? 0);
+    const fresh = { id, agentId, before: null, startedAt: at, entries: [], insights, isHeard: false };
     return this.#session(id) ?? this.#remember(fresh);
   }
 
@@ -430,8 +446,17 @@ class BatchDraft {
     if (row === null) return;
     this.#insights.push(row);
     this.#agents.see(agentId).insightCount += 1;
-    const concerned = own !== null ? [own] : insight?.sessionId === undefined ? this.#openSessionsOf(agentId) : [];
-    for (const session of concerned) session.insights += 1;
+    if (own !== null) own.insights += 1;
+    else if (insight?.sessionId === undefined) {
+      this.#failedAround.set(agentId, (this.#failedAround.get(agentId) ?? 0) + 1);
+    }
+  }
+
+  /** What failed around an agent, in no session that is named: counted once, in each of its sessions at the end. */
+  #countInsights(): void {
+    for (const [agentId, count] of this.#failedAround) {
+      for (const session of this.#openSessionsOf(agentId)) session.insights += count;
+    }
   }
 
   #openSessionsOf(agentId: string): SessionBatch[] {
@@ -449,18 +474,32 @@ class BatchDraft {
     agent.logLevel = heardLevel(agent.logLevel, status, this.#receivedAt);
   }
 
-  #declare({ agentId, seq, occurredAt, lost }: LostRecord, sessions: SessionBatch[]): void {
-    const count = (before: number) => Math.min(before + lost.count, Number.MAX_SAFE_INTEGER);
-    this.#producer.lost = count(this.#producer.lost);
+  #declare({ agentId, seq, occurredAt, lost }: LostRecord, session: SessionBatch | null): void {
+    this.#producer.lost = sum(this.#producer.lost, lost.count);
     const agent = this.#agents.see(agentId);
-    agent.lostCount = count(agent.lostCount);
-    for (const session of sessions) {
-      this.#append(session, seq, occurredAt, {
-        type: 'CUSTOM',
-        name: CUSTOM.lost,
-        value: { count: lost.count, reason: lost.reason },
-      });
+    agent.lostCount = sum(agent.lostCount, lost.count);
+    const value = () => ({ count: lost.count, reason: lost.reason });
+    const say = (where: SessionBatch, said = value()) => {
+      this.#append(where, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.lost, value: said });
+      return said;
+    };
+    if (session !== null) {
+      say(session);
+      return;
     }
+    // Where one has just been said everywhere, what follows is said with it.
+    const knownSessions = this.#sessions.size;
+    if (this.#loss?.agentId === agentId && this.#loss.knownSessions === knownSessions) {
+      for (const said of this.#loss.said) {
+        said.count = sum(said.count, lost.count);
+        if (said.reason !== lost.reason) said.reason = 'several reasons';
+      }
+      return;
+    }
+    const sessions = this.#sessionsOf(agentId).slice(-MAX_FANNED_OUT);
+    if (this.#lossesSaid + sessions.length > MAX_LOSSES_SAID) return;
+    this.#lossesSaid += sessions.length;
+    this.#loss = { agentId, knownSessions: this.#sessions.size, said: sessions.map((one) => say(one)) };
   }
 
   #seeClock(occurredAt: number): void {
@@ -524,4 +563,8 @@ function newestRun(tasks: readonly Task[], { id, runId }: TaskMention): Task | n
 /** `lost` is a guess, which gives way to what is told. */
 function hasEnded({ status }: Task): boolean {
   return status !== 'running' && status !== 'lost';
+}
+
+function sum(a: number, b: number): number {
+  return Math.min(a + b, Number.MAX_SAFE_INTEGER);
 }

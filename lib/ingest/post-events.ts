@@ -1,3 +1,4 @@
+import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
 import { authenticateProgram } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -24,15 +25,19 @@ import { withdrawAnswers } from './withdraw-answers';
 export async function postEvents(request: Request, context: ServerContext): Promise<Response> {
   await authenticateProgram(request, context);
   const body = await readBody(request);
+  const pace = new Pace();
   const { value, hasHalves } = parseJson(body);
+  await pace.rest();
   const { producer: source, records: raws } = parseRequest(value);
   if (source.id === SERVER_PRODUCER_ID) {
     throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
   // Judged as it was sent, because an id with half a character in it is none, and mended before anything is kept of it.
-  const judged = raws.map((raw) => ({ raw, judgement: judgeRecord(raw, mayBeLarge) }));
-  const records = hasHalves ? judged.map((record) => wellFormed(record)) : judged;
+  await pace.rest();
+  const judged = await pace.map(raws, (raw) => ({ raw, judgement: judgeRecord(raw, mayBeLarge) }));
+  const records = hasHalves ? await pace.map(judged, (record) => wellFormed(record)) : judged;
+  await pace.rest();
   const batch = { source, records, scope: scopeOf(source, records), receivedAt: context.now() };
 
   const tally = gapTally(context.database);

@@ -1,3 +1,4 @@
+import type { Pace } from '@/db/next-turn';
 import type { EventRow, SessionChange, StoredFold, TurnMove } from '@/lib/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/event-log/fold-deltas';
 import type { EventEntry } from '@/lib/projections/event-entry';
@@ -57,22 +58,26 @@ export interface SessionProjection {
   foldedAway: Set<EventRow>;
 }
 
-/**
- * What a session's new events make of it. Sets each row's `turnId` and `entityId`.
- * @param basePosition the counter before the batch: rows up to it are in the database
- */
-export function projectSession(
+/** What is stored of a session that its new events may touch. */
+interface Stored {
+  tasks: readonly Task[];
+  obligations: readonly Obligation[];
+  /** The counter before the batch: rows up to it are in the database. */
+  position: number;
+}
+
+/** Most events that are placed before others get a turn. */
+const PLACED_AT_ONCE = 500;
+
+/** What a session's new events make of it. Sets each row's `turnId` and `entityId`. */
+export async function projectSession(
   session: SessionBatch,
-  tasks: readonly Task[],
-  obligations: readonly Obligation[],
-  basePosition: number,
+  { tasks, obligations, position: basePosition }: Stored,
   receivedAt: number,
-): SessionProjection {
+  pace: Pace,
+): Promise<SessionProjection> {
   const owner = { sessionId: session.id, agentId: session.agentId };
-  const { places, placements } = placeEvents(
-    session.before?.places ?? NO_PLACES,
-    session.entries.map(({ entry }) => entry),
-  );
+  const { places, placements } = await placeAll(session, pace);
   const rows = new RowFolder(session.id, basePosition);
   const turns = new TurnChanges();
   const moves: TurnMove[] = [];
@@ -93,14 +98,18 @@ export function projectSession(
       });
     }
     for (const fold of placement.folds) rows.fold(fold);
+    if (pace.isDue) await pace.rest();
   }
 
   const before = foldOf(session);
   const openings = stampRequests(owner, before.pendingRequests, placements);
+  await pace.rest();
   const changedTasks = foldTasks(tasks, placements, owner);
+  await pace.rest();
   const known = new Map(tasks.map((task) => [task.position, task]));
   const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
   const owed = foldObligations(remembered, obligations, placements, owner);
+  await pace.rest();
   const after = foldSession(
     before,
     placements,
@@ -108,6 +117,7 @@ export function projectSession(
     owed.changes,
     session.isHeard ? receivedAt : null,
   );
+  await pace.rest();
   after.summary.insightCount += session.insights;
   const announcedAt = session.before?.memory.announcedAt;
   const isDue = announcedAt === undefined || (receivedAt - announcedAt >= QUIET_ANNOUNCE_MS && placements.length > 0);
@@ -124,15 +134,27 @@ export function projectSession(
     obligations: owed.changes,
     openings,
     isStirred: session.isHeard && isUnderWay(after) && (before.away !== null || !isUnderWay(before)),
-    seenMessageIds: [
-      ...new Set(placements.flatMap((placement) => placement.turns.flatMap((turn) => turn.userMessageIds))),
-    ],
+    seenMessageIds: [...turns.messageIds],
     turns: turns.changed(),
     removedTurnIds: turns.removed(),
     moves,
     folds: rows.stored,
     foldedAway: rows.away,
   };
+}
+
+/** As `placeEvents` would place all of them: it goes on from where it stood. */
+async function placeAll(session: SessionBatch, pace: Pace): Promise<ReturnType<typeof placeEvents>> {
+  let places = session.before?.places ?? NO_PLACES;
+  const placements: Placement[] = [];
+  for (let at = 0; at < session.entries.length; at += PLACED_AT_ONCE) {
+    const entries = session.entries.slice(at, at + PLACED_AT_ONCE).map(({ entry }) => entry);
+    const placed = placeEvents(places, entries);
+    places = placed.places;
+    for (const placement of placed.placements) placements.push(placement);
+    await pace.rest();
+  }
+  return { places, placements };
 }
 
 /** The projection's state as it was stored: the summary in its columns, the rest beside it. */
@@ -148,12 +170,16 @@ export function foldOf({ id, agentId, before, startedAt }: SessionBatch): Sessio
 
 /** The last header of every turn the batch opened or changed, less those that a move left empty. */
 class TurnChanges {
+  /** Of all messages that a turn has named, also one that thought better of it. */
+  readonly messageIds = new Set<string>();
   readonly #headers = new Map<string, TurnHeader>();
   readonly #removed = new Set<string>();
 
   apply({ turns, removedTurnIds }: Placement): void {
     for (const header of turns) {
       const first = this.#headers.get(header.id);
+      if (first?.userMessageIds !== header.userMessageIds)
+        for (const id of header.userMessageIds) this.messageIds.add(id);
       // The insert keeps what a stored turn began with; within one batch that is done here.
       const began = first === undefined ? header : { ...header, position: first.position, startedAt: first.startedAt };
       this.#headers.set(header.id, began);

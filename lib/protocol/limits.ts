@@ -55,6 +55,8 @@ export const MAX_TURN_ITEMS = 2_000;
 export const MAX_TURN_TEXT = 4 * 1024 * 1024;
 /** Most messages and most tasks that one event names. */
 export const MAX_NAMED = 1_000;
+/** Most sessions in which is said what concerns an agent as a whole: those last heard of. */
+export const MAX_FANNED_OUT = 1_000;
 /** Most open requests that a session remembers by name; beyond that they are counted. */
 export const MAX_PENDING_REQUESTS = 200;
 /** How much of a title, a reason or an error is kept where it stands beside what it is about, in UTF-16 code units. */
