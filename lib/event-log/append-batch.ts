@@ -1,11 +1,12 @@
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/fleet-rows';
-import { inPieces } from '@/db/json-pieces';
+import { inPieces, runInTurns } from '@/db/json-pieces';
+import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
 import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows } from './batch-rows';
-import { foldStoredDeltas } from './fold-deltas';
+import { FOLDS_AT_ONCE, foldStoredDeltas } from './fold-deltas';
 
 /**
  * Writes a batch: producer, counter, rows and read models, set-based, one statement per table however many records.
@@ -16,7 +17,12 @@ import { foldStoredDeltas } from './fold-deltas';
  */
 export async function appendBatch(transaction: WriteTransaction, batch: BatchRows): Promise<void> {
   const folded = await foldStoredDeltas(transaction, batch.folds);
-  await transaction.batch([
+  const pace = new Pace();
+  const write = async (statements: InStatement[], atOnce?: number) => {
+    await pace.rest();
+    await runInTurns(transaction, statements, atOnce);
+  };
+  await write([
     producerStatement(batch),
     {
       sql: `INSERT INTO counter (id, position) VALUES (1, ?)
@@ -26,13 +32,10 @@ export async function appendBatch(transaction: WriteTransaction, batch: BatchRow
     ...eventStatements(batch),
     ...logStatements(batch),
     ...insightStatements(batch),
-    ...quarantineStatements(batch),
-    ...turnStatements(batch),
-    ...folded,
-    ...fleetStatements(batch),
-    ...obligationStatements(batch),
-    ...runnerStatements(batch),
   ]);
+  await write([...quarantineStatements(batch), ...turnStatements(batch)]);
+  await write(folded, FOLDS_AT_ONCE);
+  await write([...fleetStatements(batch), ...obligationStatements(batch), ...runnerStatements(batch)]);
 }
 
 function producerStatement({ producer }: BatchRows): InStatement {

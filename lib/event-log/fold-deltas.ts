@@ -1,6 +1,6 @@
 import type { InStatement, Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
-import { MAX_ARGUMENT_BYTES } from '@/db/json-pieces';
+import { MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-pieces';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { utf8Length } from '@/lib/protocol/log-text';
@@ -35,6 +35,9 @@ export function isFoldable(text: string): boolean {
   return text.length * 6 <= MAX_FOLDED_BYTES || utf8Length(JSON.stringify(text)) <= MAX_FOLDED_BYTES;
 }
 
+/** Each looks through what its session has said since the message began. */
+export const FOLDS_AT_ONCE = 4;
+
 const MAX_FOLDED_BYTES = MAX_ARGUMENT_BYTES / 2;
 
 /**
@@ -43,8 +46,10 @@ const MAX_FOLDED_BYTES = MAX_ARGUMENT_BYTES / 2;
  */
 export async function foldStoredDeltas(transaction: WriteTransaction, folds: StoredFold[]): Promise<InStatement[]> {
   if (folds.length === 0) return [];
-  const found = await transaction.batch(
+  const found = await runInTurns(
+    transaction,
     folds.map((fold) => ({ sql: SELECT_DELTAS, args: [...deltaArgs(fold), MAX_FOLDED_BYTES] })),
+    FOLDS_AT_ONCE,
   );
   return folds.flatMap((fold, index) => foldOne(fold, found[index]?.rows ?? []));
 }

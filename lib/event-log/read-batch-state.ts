@@ -1,6 +1,7 @@
 import type { InStatement, ResultSet, Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
+import { runInTurns } from '@/db/json-pieces';
 import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
 import { MAX_FANNED_OUT } from '@/lib/protocol/limits';
@@ -58,10 +59,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const statements: InStatement[] = [
     'SELECT position FROM counter',
     { sql: 'SELECT * FROM producers WHERE id = ?', args: [scope.producerId] },
-    {
-      sql: 'SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value',
-      args: [JSON.stringify(scope.sessionIds)],
-    },
+    selectSessions(scope.sessionIds.slice(0, IDS_AT_ONCE)),
     {
       // the producer's own agent too: a record that does not say whose it is counts as that agent's
       sql: `SELECT a.* FROM (SELECT value AS id FROM json_each(?) UNION SELECT agent_id FROM producers WHERE id = ?)
@@ -70,8 +68,10 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     },
   ];
   const read = (statement: InStatement) => statements.push(statement) - 1;
-  const tasksAt = scope.taskIds.length === 0 ? -1 : read(selectTasks(scope.taskIds));
-  const homesAt = scope.taskIds.length === 0 ? -1 : read(selectTaskHomes(scope));
+  const sessionsAt = [2, ...piecesOf(scope.sessionIds.slice(IDS_AT_ONCE)).map((ids) => read(selectSessions(ids)))];
+  const taskPieces = piecesOf(scope.taskIds);
+  const tasksAt = taskPieces.map((taskIds) => read(selectTasks(taskIds)));
+  const homesAt = taskPieces.map((taskIds) => read(selectTaskHomes({ ...scope, taskIds })));
   const obligationsAt = scope.obligations.length === 0 ? -1 : read(selectObligations(scope.obligations));
   const settledIn = scope.obligations
     .filter(({ settles }) => settles)
@@ -81,12 +81,13 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const siblingsAt = scope.allProducerSessions ? read(selectProducerSessions(scope.producerId)) : -1;
   const openAt = scope.openSessionsOf.length === 0 ? -1 : read(selectOpenSessions(scope.openSessionsOf));
   const logsAt = scope.logAgentIds.length === 0 ? -1 : read(selectLogs(scope.logAgentIds));
-  const results = await transaction.batch(statements);
+  const isLarge = scope.sessionIds.length > IDS_AT_ONCE || taskPieces.length > 1;
+  const results = await runInTurns(transaction, statements, isLarge ? 1 : statements.length);
 
   const pace = new Pace();
   await pace.rest();
   const sessions = await pace.map(
-    [2, siblingsAt, openAt].flatMap((at) => rowsOf(results, at)),
+    [...sessionsAt, siblingsAt, openAt].flatMap((at) => rowsOf(results, at)),
     sessionChangeFromRow,
   );
   const owed = [obligationsAt, ...settledIn].flatMap((at) => rowsOf(results, at)).map(obligationFromRow);
@@ -99,15 +100,21 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     agents: new Map(rowsOf(results, 3).map((row) => [String(row.id), agentFromRow(row)])),
     tasks: bySession(
       unique(
-        [...rowsOf(results, tasksAt), ...rowsOf(results, runningAt), ...rowsOf(results, latestAt)].map(taskFromRow),
+        await pace.map(
+          [...tasksAt, runningAt, latestAt].flatMap((at) => rowsOf(results, at)),
+          taskFromRow,
+        ),
       ),
     ),
-    taskHomes: rowsOf(results, homesAt).map((row) => ({
-      agentId: String(row.agent_id),
-      taskId: String(row.id),
-      runId: row.run_id === null ? null : String(row.run_id),
-      sessionId: String(row.session_id),
-    })),
+    taskHomes: await pace.map(
+      homesAt.flatMap((at) => rowsOf(results, at)),
+      (row) => ({
+        agentId: String(row.agent_id),
+        taskId: String(row.id),
+        runId: row.run_id === null ? null : String(row.run_id),
+        sessionId: String(row.session_id),
+      }),
+    ),
     obligations: bySession(owed),
     producerSessionIds: rowsOf(results, siblingsAt).map((row) => String(row.id)),
     logs: new Map(
@@ -162,6 +169,21 @@ async function readElsewhere(
   for (const row of sessions?.rows ?? []) state.sessions.set(String(row.id), sessionChangeFromRow(row));
   const known = [...state.tasks.values()].flat();
   state.tasks = bySession(unique([...known, ...(tasks?.rows ?? []).map(taskFromRow)]));
+}
+
+/** More ids than this are looked up in pieces, with turns of the event loop between. */
+const IDS_AT_ONCE = 500;
+
+function piecesOf<T>(ids: readonly T[]): T[][] {
+  const count = Math.ceil(ids.length / IDS_AT_ONCE);
+  return Array.from({ length: count }, (_, at) => ids.slice(at * IDS_AT_ONCE, (at + 1) * IDS_AT_ONCE));
+}
+
+function selectSessions(sessionIds: string[]): InStatement {
+  return {
+    sql: 'SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value',
+    args: [JSON.stringify(sessionIds)],
+  };
 }
 
 function selectTasks(taskIds: BatchScope['taskIds']): InStatement {

@@ -102,7 +102,7 @@ export async function projectSession(
   }
 
   const before = foldOf(session);
-  const openings = stampRequests(owner, before.pendingRequests, placements);
+  const openings = await stampRequests(owner, before.pendingRequests, placements, pace);
   await pace.rest();
   const changedTasks = foldTasks(tasks, placements, owner);
   await pace.rest();

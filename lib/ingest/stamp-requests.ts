@@ -1,3 +1,4 @@
+import type { Pace } from '@/db/next-turn';
 import { customName, customValue, pick, pickText } from '@/lib/projections/event-fields';
 import { type OpenRequest, OpenRequests } from '@/lib/projections/open-requests';
 import type { Placement } from '@/lib/projections/turns';
@@ -19,11 +20,12 @@ export interface Opening {
  *
  * @param before what the session's agent waited for before these events
  */
-export function stampRequests(
+export async function stampRequests(
   { sessionId, agentId }: { sessionId: string; agentId: string },
   before: readonly OpenRequest[],
   placements: readonly Placement[],
-): Opening[] {
+  pace: Pace,
+): Promise<Opening[]> {
   if (!placements.some(({ entry }) => customName(entry.event) === CUSTOM.requestOpened)) return [];
   const open = new OpenRequests(before);
   const openings: Opening[] = [];
@@ -47,6 +49,7 @@ export function stampRequests(
       entry.event.value = { ...value, ...stamp };
     }
     open.apply(placement);
+    if (pace.isDue) await pace.rest();
   }
   return openings;
 }

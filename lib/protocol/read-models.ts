@@ -413,7 +413,10 @@ export interface ObligationList {
 }
 export interface TaskList {
   position: Position;
+  /** The newest 1,000. */
   tasks: Task[];
+  /** How many older ones are not listed. Left out where all are. */
+  omitted?: number;
 }
 /** One task with what its subagent said and did. */
 export interface TaskDetail {

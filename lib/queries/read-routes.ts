@@ -3,6 +3,7 @@ import { clientOf } from '@/lib/access/peer';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { SESSION_STATES } from '@/lib/protocol/read-models';
+import { answer } from './answer';
 import { downloadLog } from './download-log';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logRequestOf } from './log-query';
@@ -178,10 +179,6 @@ export async function getLogComponents(request: Request, server: ServerContext, 
 
 function inTurn(request: Request, server: ServerContext, read: () => Promise<Response>): Promise<Response> {
   return server.database.reads.run(clientOf(request.headers), read, { signal: request.signal });
-}
-
-function answer(model: object): Response {
-  return Response.json(model, { headers: { 'cache-control': 'no-store' } });
 }
 
 function missing(what: string, id: string): never {

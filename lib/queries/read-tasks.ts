@@ -1,32 +1,44 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { taskFromRow } from '@/db/fleet-rows';
+import { Pace } from '@/db/next-turn';
 import { foldTaskItems } from '@/lib/projections/transcript';
+import { MAX_TURN_ITEMS } from '@/lib/protocol/limits';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
 import { COUNTER, counterOf } from './counter';
 import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
 
 const COLUMNS = 'session_id, agent_id, position, status, body';
+/** Most tasks that are listed: the newest. */
+const MAX_TASKS_LISTED = 1_000;
+/** Most events of a task that are read for what its subagent said and did. */
+const MAX_TASK_EVENTS = 2 * MAX_TURN_ITEMS;
 const SESSION = 'SELECT 1 FROM sessions WHERE id = ?';
 
 /**
- * Every task of a session, in the order they began.
+ * The newest tasks of a session, in the order they began.
  *
  * @returns null when there is no such session
  */
 export async function readTasks(database: Database, sessionId: string): Promise<TaskList | null> {
   const args = [columnText(sessionId)];
-  const [counter, session, tasks] = await database.reader.batch(
+  const [counter, session, newest, count] = await database.reader.batch(
     [
       COUNTER,
       { sql: SESSION, args },
-      { sql: `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? ORDER BY position`, args },
+      {
+        sql: `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`,
+        args,
+      },
+      { sql: 'SELECT count(*) AS count FROM tasks WHERE session_id = ?', args },
     ],
     'read',
   );
   if (session?.rows.length === 0) return null;
-  return { position: counterOf(counter), tasks: (tasks?.rows ?? []).map(taskFromRow) };
+  const tasks = await new Pace().map((newest?.rows ?? []).toReversed(), taskFromRow);
+  const omitted = Number(count?.rows[0]?.count ?? 0) - tasks.length;
+  return { position: counterOf(counter), tasks, ...(omitted > 0 ? { omitted } : {}) };
 }
 
 /**
@@ -50,7 +62,9 @@ export async function readTask(
         args: [session, columnText(taskId)],
       },
       {
-        sql: `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ? AND turn_id = ? ORDER BY position`,
+        // the newest of it: what a subagent did is bounded as a turn is
+        sql: `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ? AND turn_id = ?
+          ORDER BY position DESC LIMIT ${MAX_TASK_EVENTS}`,
         args: [session, columnText(`task:${taskId}`)],
       },
     ],
@@ -60,7 +74,9 @@ export async function readTask(
   const at = runId === null ? runs.length - 1 : runs.findIndex((run) => run.runId === runId);
   const task = runs[at];
   if (task === undefined) return null;
-  const entries = (events?.rows ?? []).map(entryFromRow).filter((entry) => isOfRun(runs, at, entry.position));
+  const entries = (await new Pace().map((events?.rows ?? []).toReversed(), entryFromRow)).filter((entry) =>
+    isOfRun(runs, at, entry.position),
+  );
   return { position: counterOf(counter), task, items: foldTaskItems([], taskId, entries) };
 }
 

@@ -1,11 +1,16 @@
-import type { InStatement, Row } from '@libsql/client';
+import type { InStatement, Row, Transaction } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
+import { Pace } from '@/db/next-turn';
 import type { EventEntry } from '@/lib/projections/event-entry';
-import { turnFromEvents } from '@/lib/projections/turn-page';
+import type { ShownItems } from '@/lib/projections/item-draft';
+import { foldShown } from '@/lib/projections/items';
+import { settleTurn, turnFromEvents } from '@/lib/projections/turn-page';
 import { AppError } from '@/lib/protocol/errors';
+import { MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
+import type { TranscriptPage, Turn } from '@/lib/protocol/read-models';
+import type { TurnHeader } from '@/lib/protocol/turn-places';
 import { COUNTER, counterOf } from './counter';
 import { ENTRY_COLUMNS, entryFromRow, headerFromRow } from './turn-row';
 
@@ -16,9 +21,14 @@ export interface TranscriptRange {
   limit: number;
 }
 
+/** What is read in one go; of a page of more, each turn is read by itself and in pieces of this size. */
+const PIECE_EVENTS = 1_000;
+const PIECE_BYTES = 512 * 1024;
+
 /**
- * A page of turns in ascending order, whole: a turn is never cut at the edge of a page. Its cost is that of the page,
- * however long the session is: both the turns and their events are ranges of an index.
+ * A page of turns in ascending order, whole: a turn is never cut at the edge of a page, but shows no more than its
+ * newest items. A page holds fewer turns than asked for where they say more than a turn may. Its cost is that of the
+ * page, however long the session is: both the turns and their events are ranges of an index.
  *
  * @returns null when there is no such session
  * @throws AppError `invalid_argument` when `before` is neither a position nor a turn of this session
@@ -28,10 +38,77 @@ export async function readTranscript(
   sessionId: string,
   { before, limit }: TranscriptRange,
 ): Promise<TranscriptPage | null> {
-  const [counter, session, cursor, turns, events] = await database.reader.batch(
-    transcriptStatements(columnText(sessionId), before, limit),
-    'read',
-  );
+  const id = columnText(sessionId);
+  const small = await database.reader.batch(pageStatements(id, before, limit), 'read');
+  if (Number(small[4]?.rows[0]?.is_small ?? 1) === 1) {
+    const page = headOf(small, before, limit);
+    if (page === null) return null;
+    const entries = byTurn(small[5]?.rows ?? []);
+    const turns = page.headers.map((header) => turnFromEvents(header, entries.get(header.id) ?? []));
+    return { ...page.head, hasMore: page.hasMore, turns };
+  }
+  return readLarge(database, id, before, limit);
+}
+
+/** The same of more than is read in one go, in one snapshot and with turns of the event loop for others between. */
+async function readLarge(database: Database, sessionId: string, before: string | null, limit: number) {
+  const snapshot = await database.reader.transaction('read');
+  try {
+    const page = headOf(await snapshot.batch(pageStatements(sessionId, before, limit).slice(0, 4)), before, limit);
+    if (page === null) return null;
+    const pace = new Pace();
+    const turns: Turn[] = [];
+    let text = 0;
+    for (const header of page.headers.toReversed()) {
+      const turn = await readTurn(snapshot, sessionId, header, pace);
+      text += JSON.stringify(turn).length;
+      if (turns.length > 0 && text > MAX_TURN_TEXT) return { ...page.head, hasMore: true, turns };
+      turns.unshift(turn);
+    }
+    return { ...page.head, hasMore: page.hasMore, turns };
+  } finally {
+    snapshot.close();
+  }
+}
+
+async function readTurn(snapshot: Transaction, sessionId: string, header: TurnHeader, pace: Pace): Promise<Turn> {
+  const turnId = columnText(header.id);
+  let shown: ShownItems = { items: [] };
+  let after = 0;
+  for (;;) {
+    const { rows: sizes } = await snapshot.execute({
+      sql: `SELECT position, octet_length(payload) AS size FROM events
+        WHERE session_id = ? AND turn_id = ? AND position > ? ORDER BY position LIMIT ${PIECE_EVENTS}`,
+      args: [sessionId, turnId, after],
+    });
+    const upTo = endOfPiece(sizes);
+    if (upTo === null) return settleTurn({ ...header, ...shown });
+    const { rows } = await snapshot.execute({
+      sql: `SELECT ${ENTRY_COLUMNS} FROM events
+        WHERE session_id = ? AND turn_id = ? AND position > ? AND position <= ? ORDER BY position`,
+      args: [sessionId, turnId, after, upTo],
+    });
+    shown = foldShown(shown, await pace.map(rows, entryFromRow), header.kind === 'none');
+    await pace.rest();
+    after = upTo;
+  }
+}
+
+/** As many as a piece has room for, at least one; null after the last. */
+function endOfPiece(sizes: readonly Row[]): number | null {
+  let bytes = 0;
+  let end: number | null = null;
+  for (const { position, size } of sizes) {
+    bytes += Number(size);
+    if (end !== null && bytes > PIECE_BYTES) break;
+    end = Number(position);
+  }
+  return end;
+}
+
+type Results = Awaited<ReturnType<Database['reader']['batch']>>;
+
+function headOf([counter, session, cursor, turns]: Results, before: string | null, limit: number) {
   const row = session?.rows[0];
   if (row === undefined) return null;
   if (before !== null && cursor?.rows.length === 0 && !isPosition(before)) {
@@ -42,33 +119,33 @@ export async function readTranscript(
     );
   }
   const headers = (turns?.rows ?? []).map(headerFromRow);
-  const hasMore = headers.length > limit;
-  const entries = byTurn(events?.rows ?? []);
-  const page = headers.slice(0, limit).reverse();
   return {
-    position: counterOf(counter),
-    hasMore,
-    turns: page.map((header) => turnFromEvents(header, entries.get(header.id) ?? [])),
-    ...(before === null ? { places: JSON.parse(String(row.places)) } : {}),
+    head: { position: counterOf(counter), ...(before === null ? { places: JSON.parse(String(row.places)) } : {}) },
+    hasMore: headers.length > limit,
+    headers: headers.slice(0, limit).reverse(),
   };
 }
 
-function transcriptStatements(sessionId: string, before: string | null, limit: number): InStatement[] {
+function pageStatements(sessionId: string, before: string | null, limit: number): InStatement[] {
   // What is neither a position nor a turn leaves the page empty.
   const fallback = before === null ? Number.MAX_SAFE_INTEGER : isPosition(before) ? positionToNumber(before) : 0;
   const turnId = before === null ? '' : columnText(before);
   const page = (columns: string) => `SELECT ${columns} FROM turns
     WHERE session_id = ?1 AND position < ifnull((SELECT position FROM turns WHERE session_id = ?1 AND id = ?2), ?3)
     ORDER BY position DESC LIMIT ?4`;
+  const ofPage = `session_id = ?1 AND turn_id IN (SELECT id FROM (${page('id')}))`;
+  const isSmall = `SELECT count(*) <= ${PIECE_EVENTS} AND total(size) <= ${PIECE_BYTES} AS is_small
+    FROM (SELECT octet_length(payload) AS size FROM events WHERE ${ofPage} LIMIT ${PIECE_EVENTS + 1})`;
+  const args = [sessionId, turnId, fallback, limit];
   return [
     COUNTER,
     { sql: 'SELECT places FROM sessions WHERE id = ?', args: [sessionId] },
     { sql: 'SELECT 1 FROM turns WHERE session_id = ? AND id = ?', args: [sessionId, turnId] },
     { sql: page('*'), args: [sessionId, turnId, fallback, limit + 1] },
+    { sql: isSmall, args },
     {
-      sql: `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ?1 AND turn_id IN (SELECT id FROM (${page('id')}))
-        ORDER BY turn_id, position`,
-      args: [sessionId, turnId, fallback, limit],
+      sql: `SELECT ${ENTRY_COLUMNS} FROM events WHERE ${ofPage} AND (${isSmall}) ORDER BY turn_id, position`,
+      args,
     },
   ];
 }

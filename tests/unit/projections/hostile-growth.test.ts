@@ -82,7 +82,7 @@ describe('what a batch costs', () => {
       const few = fastest(tell(FEW));
       const many = fastest(tell(MANY));
       // below a few milliseconds it is the clock that is measured
-      expect(many / Math.max(few, 5)).toBeLessThan(AT_MOST);
+      expect(many / Math.max(few, 10)).toBeLessThan(AT_MOST);
     },
     120_000,
   );
@@ -92,13 +92,13 @@ function fastest(story: AgUiEvent[][]): number {
   return Math.min(...[1, 2, 3].map(() => foldAll(story)));
 }
 
-/** @returns how long it took, in milliseconds */
+/** @returns how long it took, in milliseconds of processor time */
 function foldAll(story: AgUiEvent[][]): number {
   const owner = { sessionId: 's', agentId: 'a' };
   const entries = story
     .flat()
     .map((event, at) => ({ position: String(at + 1), occurredAt: at, receivedAt: at, event }));
-  const beganAt = performance.now();
+  const beganAt = processorMs();
   const { placements } = placeEvents(NO_PLACES, entries);
   const tasks = foldTasks([], placements, owner).map((after) => ({ before: null, after }));
   const { changes } = foldObligations(NO_OBLIGATIONS, [], placements, owner);
@@ -106,5 +106,11 @@ function foldAll(story: AgUiEvent[][]): number {
   const header = placements.find(({ turns }) => turns.length > 0)?.turns[0];
   if (header !== undefined) turnFromEvents(header, entries);
   foldTranscript(transcriptFromPage({ position: '0', hasMore: false, turns: [], places: NO_PLACES }), entries);
-  return performance.now() - beganAt;
+  return processorMs() - beganAt;
+}
+
+/** Of this process: what others take meanwhile does not count. */
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
 }
