@@ -1,13 +1,14 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
+import { type RowChoice, RowSweep } from '@/db/row-sweep';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
-import { expireLevels, renewLevel } from './desire-level';
-import { expireCommands } from './expire-commands';
-import { tellAbsence } from './runner-absence';
+import { expiredLevels, expireLevels, renewLevel } from './desire-level';
+import { expireCommands, expiredCommands } from './expire-commands';
+import { missedRunners, sessionsUnderWay, tellAbsence } from './runner-absence';
 import {
   connectRunner,
   disconnectMute,
@@ -15,6 +16,7 @@ import {
   disconnectSilent,
   type RunnerRef,
   renewRunners,
+  silentRunners,
 } from './runner-connection';
 
 /** How often to look for what another process queued, for leases that ran out, and for what has expired. */
@@ -31,6 +33,7 @@ const RENEW_MS = RUNNER_AWAY_MS / 3;
 export class CommandHub {
   readonly #database: Database;
   readonly #now: () => number;
+  readonly #rows = new RowSweep();
   readonly #streams = new Map<string, CommandStream>();
   #poll: ReturnType<typeof setInterval> | undefined;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
@@ -130,11 +133,43 @@ export class CommandHub {
 
   /** Expires what is over, counts out who is silent, and says who has gone, now. The poll does so by itself. */
   async sweep(): Promise<void> {
-    const { writes } = this.#database;
-    while ((await writes.run((transaction) => expireLevels(transaction, this.#now()))) > 0);
-    while ((await writes.run((transaction) => expireCommands(transaction, this.#now()))) > 0);
-    await writes.run((transaction) => disconnectSilent(transaction, this.#now()));
-    while (await writes.run((transaction) => tellAbsence(transaction, this.#now())));
+    const { reader, writes } = this.#database;
+    const now = this.#now();
+    await this.#rows.run({
+      kind: 'the log level of',
+      due: (except) => expiredLevels(reader, now, except),
+      work: (choice) => writes.run((transaction) => expireLevels(transaction, now, choice)),
+    });
+    await this.#rows.run({
+      kind: 'the command',
+      due: (except) => expiredCommands(reader, now, except),
+      work: (choice) => writes.run((transaction) => expireCommands(transaction, now, choice)),
+    });
+    await this.#rows.run({
+      kind: 'the silent runner of',
+      due: (except) => silentRunners(reader, now, except),
+      work: (choice) => writes.run((transaction) => disconnectSilent(transaction, now, choice)),
+    });
+    await this.#rows.run({
+      kind: 'the missed runner of',
+      due: (except) => missedRunners(reader, now, except),
+      work: (choice) =>
+        choice.only === null
+          ? writes.run((transaction) => tellAbsence(transaction, now, choice))
+          : this.#tellSessions(choice, now),
+    });
+  }
+
+  /** One runner's, each of its sessions by itself where together they can't be told. */
+  async #tellSessions(runner: RowChoice & { only: string | null }, now: number): Promise<number> {
+    const { reader, writes } = this.#database;
+    const agentId = runner.only ?? '';
+    await this.#rows.run({
+      kind: `of the missed runner of ${JSON.stringify(agentId)} the session`,
+      due: (except) => sessionsUnderWay(reader, agentId, except),
+      work: (sessions) => writes.run((transaction) => tellAbsence(transaction, now, runner, sessions)),
+    });
+    return 0;
   }
 
   #claim({ id, agentId, runner }: CommandStream, after: number) {

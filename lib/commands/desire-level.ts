@@ -1,3 +1,5 @@
+import type { Client } from '@libsql/client';
+import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { CommandBodies } from '@/lib/protocol/commands';
 import type { LogLevel } from '@/lib/protocol/envelope';
@@ -70,15 +72,28 @@ const BACK = { level: null, ttlSeconds: null, by: 'time-limit' } as const;
 /** Most of one transaction. */
 const MAX_EXPIRED = 100;
 
+const OVERDUE = `expires_at <= ?1 AND ${isChosen('agent_id', 2)}`;
+
+/** @returns the agents of which a level was asked for a time that is over */
+export async function expiredLevels(reader: Client, now: number, except: readonly string[]): Promise<string[]> {
+  const args = [now, ...choiceArgs({ only: null, except })];
+  const { rows } = await reader.execute({ sql: `SELECT agent_id FROM log_levels WHERE ${OVERDUE} LIMIT 100`, args });
+  return rows.map((row) => String(row.agent_id));
+}
+
 /**
  * What was asked for a time that is over is not asked any more. A runner that has taken it up goes back by its own clock;
  * one that has not may still write at a level that was asked before, without end, and is asked for its default.
  * @returns how many; call again while it is not 0
  */
-export async function expireLevels(transaction: WriteTransaction, now: number): Promise<number> {
+export async function expireLevels(
+  transaction: WriteTransaction,
+  now: number,
+  choice: RowChoice = EVERY_ROW,
+): Promise<number> {
   const { rows } = await transaction.execute({
-    sql: `SELECT agent_id, state FROM log_levels WHERE expires_at <= ? ORDER BY expires_at LIMIT ${MAX_EXPIRED}`,
-    args: [now],
+    sql: `SELECT agent_id, state FROM log_levels WHERE ${OVERDUE} ORDER BY expires_at LIMIT ${MAX_EXPIRED}`,
+    args: [now, ...choiceArgs(choice)],
   });
   for (const row of rows) {
     const agentId = String(row.agent_id);

@@ -1,3 +1,5 @@
+import type { Client } from '@libsql/client';
+import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import { settle } from './acknowledge';
 import { commandFromRow, type StoredCommand } from './command-row';
@@ -5,15 +7,27 @@ import { commandFromRow, type StoredCommand } from './command-row';
 /** Most commands of one transaction. */
 const MAX_EXPIRED = 100;
 
+const OVERDUE = `state IN ('queued', 'delivered') AND expires_at <= ?1 AND ${isChosen('id', 2)}`;
+
+/** @returns the ids of commands that have expired */
+export async function expiredCommands(reader: Client, now: number, except: readonly string[]): Promise<string[]> {
+  const args = [now, ...choiceArgs({ only: null, except })];
+  const { rows } = await reader.execute({ sql: `SELECT id FROM commands WHERE ${OVERDUE} LIMIT ${MAX_EXPIRED}`, args });
+  return rows.map((row) => String(row.id));
+}
+
 /**
  * Gives up what nobody acted on in time, and says so where it was asked.
  * @returns how many; call again while it is not 0
  */
-export async function expireCommands(transaction: WriteTransaction, now: number): Promise<number> {
+export async function expireCommands(
+  transaction: WriteTransaction,
+  now: number,
+  choice: RowChoice = EVERY_ROW,
+): Promise<number> {
   const { rows } = await transaction.execute({
-    sql: `SELECT * FROM commands WHERE state IN ('queued', 'delivered') AND expires_at <= ?
-          ORDER BY expires_at LIMIT ${MAX_EXPIRED}`,
-    args: [now],
+    sql: `SELECT * FROM commands WHERE ${OVERDUE} ORDER BY expires_at LIMIT ${MAX_EXPIRED}`,
+    args: [now, ...choiceArgs(choice)],
   });
   for (const stored of rows.map(commandFromRow)) {
     // It is in the agent's input, and nobody can say that the agent will not read it.

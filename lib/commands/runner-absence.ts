@@ -1,3 +1,5 @@
+import type { Client } from '@libsql/client';
+import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendServerEvents } from '@/lib/ingest/append-server-events';
 import { type AgUiEvent, CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';
@@ -29,30 +31,50 @@ interface Missed {
   cameAt: number;
 }
 
+const DUE = `tell_at <= ?1 AND ${isChosen('agent_id', 2)}`;
+
+/** @returns the agents whose runner has been missed for long enough */
+export async function missedRunners(reader: Client, now: number, except: readonly string[]): Promise<string[]> {
+  const args = [now, ...choiceArgs({ only: null, except })];
+  const { rows } = await reader.execute({ sql: `SELECT agent_id FROM runners WHERE ${DUE} LIMIT 100`, args });
+  return rows.map((row) => String(row.agent_id));
+}
+
 /**
  * Tells the sessions of one runner that has been missed for long enough: those nobody has spoken of since.
- * @returns whether there was something to do: then call again
+ *
+ * @param runners of which agents
+ * @param sessions which of their sessions
+ * @returns how many runners there was something to do for, at most one: then call again
  */
-export async function tellAbsence(transaction: WriteTransaction, now: number): Promise<boolean> {
+export async function tellAbsence(
+  transaction: WriteTransaction,
+  now: number,
+  runners: RowChoice = EVERY_ROW,
+  sessions: RowChoice = EVERY_ROW,
+): Promise<number> {
   const { rows } = await transaction.execute({
-    sql: `SELECT r.agent_id, r.alive_until, r.lost_at, r.came_at, a.body->>'$.status.agentGoesOn' AS goes_on
-          FROM runners AS r LEFT JOIN agents AS a ON a.id = r.agent_id
-          WHERE r.tell_at <= ? ORDER BY r.tell_at LIMIT 1`,
-    args: [now],
+    // What an agent says may be anything: as JSON it is text, and no number that is too large to be read.
+    sql: `SELECT r.agent_id, r.alive_until, r.lost_at, r.came_at,
+            (SELECT body->'$.status.agentGoesOn' FROM agents WHERE id = r.agent_id) AS goes_on
+          FROM runners AS r WHERE ${DUE} ORDER BY tell_at LIMIT 1`,
+    args: [now, ...choiceArgs(runners)],
   });
   const [runner] = rows;
-  if (runner === undefined) return false;
+  if (runner === undefined) return 0;
   const agentId = String(runner.agent_id);
   const lostAt = Number(runner.lost_at ?? now);
   const missed = await transaction.execute({
     sql: `SELECT id, ${SEEN_AT} AS seen_at FROM sessions WHERE ${UNDER_WAY}
-          AND memory->>'$.fold.away' IS NULL AND ${SEEN_AT} <= ?2 ORDER BY id LIMIT ${MAX_TOLD}`,
-    args: [agentId, lostAt + LAST_BREATH_MS],
+          AND memory->>'$.fold.away' IS NULL AND ${SEEN_AT} <= ?2 AND ${isChosen('id', 3)} ORDER BY id LIMIT ${MAX_TOLD}`,
+    args: [agentId, lostAt + LAST_BREATH_MS, ...choiceArgs(sessions)],
   });
   if (missed.rows.length === 0) {
+    // of one session there is nothing to be said of all
+    if (sessions.only !== null) return 0;
     const cameAt = Number(runner.came_at ?? 0);
     await settle(transaction, agentId, { isAway: runner.alive_until === null, lostAt, cameAt }, now);
-    return true;
+    return 1;
   }
   await appendServerEvents(
     transaction,
@@ -61,12 +83,21 @@ export async function tellAbsence(transaction: WriteTransaction, now: number): P
       const value: RunnerAwayValue = {
         since: lostAt,
         last_heard_at: Number(row.seen_at),
-        agent_goes_on: Number(runner.goes_on ?? 0) === 1,
+        agent_goes_on: runner.goes_on === 'true',
       };
       return { agentId, sessionId: String(row.id), event: { type: 'CUSTOM', name: CUSTOM.runnerAway, value } };
     }),
   );
-  return true;
+  return 1;
+}
+
+/** @returns sessions of an agent in which something is under way: those that may have to be told */
+export async function sessionsUnderWay(reader: Client, agentId: string, except: readonly string[]): Promise<string[]> {
+  const { rows } = await reader.execute({
+    sql: `SELECT id FROM sessions WHERE agent_id = ?1 AND state <> 'done' AND ${isChosen('id', 2)}`,
+    args: [agentId, ...choiceArgs({ only: null, except })],
+  });
+  return rows.map((row) => String(row.id));
 }
 
 /**

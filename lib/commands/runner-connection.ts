@@ -1,5 +1,7 @@
+import type { Client } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { agentFromRow, agentToRow } from '@/db/fleet-rows';
+import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import { newAgent } from '@/lib/ingest/agent-ledger';
 import { MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
@@ -128,12 +130,25 @@ export async function disconnectRunner(
   if (rowsAffected > 0) await sayAway(transaction, agentId, now);
 }
 
+/** @returns the agents of runners whose term has run out */
+export async function silentRunners(reader: Client, now: number, except: readonly string[]): Promise<string[]> {
+  const { rows } = await reader.execute({
+    sql: `SELECT agent_id FROM runners WHERE alive_until <= ?1 AND ${isChosen('agent_id', 2)}`,
+    args: [now, ...choiceArgs({ only: null, except })],
+  });
+  return rows.map((row) => String(row.agent_id));
+}
+
 /** Runners whose server died with their streams. @returns how many */
-export async function disconnectSilent(transaction: WriteTransaction, now: number): Promise<number> {
+export async function disconnectSilent(
+  transaction: WriteTransaction,
+  now: number,
+  choice: RowChoice = EVERY_ROW,
+): Promise<number> {
   const { rows } = await transaction.execute({
     // The time in which nobody could hear it is not held against it: it is given its grace from now.
-    sql: `UPDATE runners SET ${MISSED} WHERE alive_until <= ?1 RETURNING agent_id`,
-    args: [now, now + RUNNER_GRACE_MS],
+    sql: `UPDATE runners SET ${MISSED} WHERE alive_until <= ?1 AND ${isChosen('agent_id', 3)} RETURNING agent_id`,
+    args: [now, now + RUNNER_GRACE_MS, ...choiceArgs(choice)],
   });
   for (const row of rows) await sayAway(transaction, String(row.agent_id), now);
   return rows.length;

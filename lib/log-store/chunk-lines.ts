@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
 import { chunkId, levelBits } from '@/db/log-chunks';
 import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
+import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import { foldText } from '@/lib/projections/fold-text';
 import { positionToNumber } from '@/lib/protocol/position';
@@ -24,11 +25,15 @@ export interface ChunkBacklog {
 }
 
 /** The agents whose logs have lines enough for another chunk. */
-export async function chunkBacklogs(reader: Database['reader']): Promise<ChunkBacklog[]> {
-  const { rows } = await reader.execute(
-    `SELECT agent_id, indexed_line, indexed_position FROM agent_logs
-      WHERE last_line - indexed_line >= ${LINES_OF_A_CHUNK}`,
-  );
+export async function chunkBacklogs(
+  reader: Database['reader'],
+  choice: RowChoice = EVERY_ROW,
+): Promise<ChunkBacklog[]> {
+  const { rows } = await reader.execute({
+    sql: `SELECT agent_id, indexed_line, indexed_position FROM agent_logs
+      WHERE last_line - indexed_line >= ${LINES_OF_A_CHUNK} AND ${isChosen('agent_id', 1)}`,
+    args: choiceArgs(choice),
+  });
   return rows.map((row) => ({
     agentId: String(row.agent_id),
     indexedLine: Number(row.indexed_line),

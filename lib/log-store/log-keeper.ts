@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { pause } from '@/db/next-turn';
+import { type RowChoice, RowSweep } from '@/db/row-sweep';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { chunkBacklogs, chunkNextLines } from './chunk-lines';
@@ -31,6 +32,7 @@ export class LogKeeper {
   #unlisten: (() => void) | null = null;
   #timers: ReturnType<typeof setInterval>[] = [];
   #soon: ReturnType<typeof setTimeout> | undefined;
+  readonly #rows = new RowSweep();
   readonly #busy = new Set<'indexing' | 'removing'>();
   #isFailing = false;
   #isClosed = false;
@@ -64,30 +66,41 @@ export class LogKeeper {
 
   /** Indexes all lines there are that make whole chunks, now. */
   async indexAll(): Promise<void> {
-    let hasMore = true;
-    while (hasMore && !this.#isClosed) {
-      hasMore = false;
-      for (const backlog of await chunkBacklogs(this.#database.reader)) {
-        await this.#paced(async () => {
-          if (await chunkNextLines(this.#database, backlog)) hasMore = true;
-        });
-      }
-    }
+    const { reader } = this.#database;
+    await this.#rows.run({
+      kind: 'the index of the log of',
+      due: async (except) => (await chunkBacklogs(reader, { only: null, except })).map(({ agentId }) => agentId),
+      work: async (choice) => {
+        let indexed = 0;
+        for (const backlog of this.#isClosed ? [] : await chunkBacklogs(reader, choice)) {
+          await this.#paced(async () => {
+            if (await chunkNextLines(this.#database, backlog)) indexed += 1;
+          });
+        }
+        return indexed;
+      },
+    });
   }
 
   /** Removes all lines that are too old or too many, now. */
   async removeOld(): Promise<void> {
     const { reader, writes } = this.#database;
-    for (const agentId of await overdueLogs(reader, this.#retention, this.#now())) {
-      let removed = 1;
-      while (removed > 0 && !this.#isClosed) {
-        await this.#paced(async () => {
-          removed = await writes.run((transaction) =>
-            removeOldLines(transaction, agentId, this.#retention, this.#now()),
-          );
-        });
-      }
-    }
+    const overdue = (choice: RowChoice) => overdueLogs(reader, this.#retention, this.#now(), choice);
+    await this.#rows.run({
+      kind: 'the old end of the log of',
+      due: (except) => overdue({ only: null, except }),
+      work: async (choice) => {
+        let removed = 0;
+        for (const agentId of this.#isClosed ? [] : await overdue(choice)) {
+          await this.#paced(async () => {
+            removed += await writes.run((transaction) =>
+              removeOldLines(transaction, agentId, this.#retention, this.#now()),
+            );
+          });
+        }
+        return removed;
+      },
+    });
   }
 
   #lookSoon(): void {

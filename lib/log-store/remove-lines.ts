@@ -1,6 +1,7 @@
 import type { InStatement, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { chunkId } from '@/db/log-chunks';
+import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import { agentNumberOf } from './agent-number';
 
@@ -19,12 +20,13 @@ export async function overdueLogs(
   reader: Database['reader'],
   { maxAgeMs, maxBytes }: Retention,
   now: number,
+  choice: RowChoice = EVERY_ROW,
 ): Promise<string[]> {
   const { rows } = await reader.execute({
-    sql: `SELECT agent_id FROM agent_logs AS log WHERE bytes > ?1 OR (removed_lines < last_line AND (
+    sql: `SELECT agent_id FROM agent_logs AS log WHERE (bytes > ?1 OR (removed_lines < last_line AND (
         SELECT received_at FROM log_lines WHERE agent_id = log.agent_id AND line > log.removed_lines
-        ORDER BY position LIMIT 1) < ?2)`,
-    args: [maxBytes, now - maxAgeMs],
+        ORDER BY position LIMIT 1) < ?2)) AND ${isChosen('agent_id', 3)}`,
+    args: [maxBytes, now - maxAgeMs, ...choiceArgs(choice)],
   });
   return rows.map((row) => String(row.agent_id));
 }

@@ -1,0 +1,72 @@
+import type { InValue } from '@libsql/client';
+import { databaseFault } from './database-error';
+
+/** Which rows of a sweep are meant: one of them, or all but some. */
+export interface RowChoice {
+  only: string | null;
+  except: readonly string[];
+}
+
+export const EVERY_ROW: RowChoice = { only: null, except: [] };
+
+/** A condition on a column, with `?first` and the number behind it, which `choiceArgs` fills. */
+export function isChosen(column: string, first: number): string {
+  return `(?${first} IS NULL OR ${column} = ?${first}) AND ${column} NOT IN (SELECT value FROM json_each(?${first + 1}))`;
+}
+
+export function choiceArgs({ only, except }: RowChoice): InValue[] {
+  return [only, JSON.stringify(except)];
+}
+
+export interface RowWork {
+  /** What the rows are, for the log. */
+  kind: string;
+  /** The rows that are due, by what tells them apart; some of them, where there are many. */
+  due: (except: readonly string[]) => Promise<string[]>;
+  /** Does some of what is due. @returns how many rows: called again while it is not 0 */
+  work: (choice: RowChoice) => Promise<number>;
+}
+
+/**
+ * Work that comes up row by row and is done in bulk. One row that can't be worked on, whatever is wrong with it, holds up
+ * no other: it is parked, which is said once, and left alone while this process lives.
+ *
+ * Failure: an error that is the database's own passes through, and parks nothing.
+ */
+export class RowSweep {
+  readonly #parked = new Map<string, Set<string>>();
+
+  async run({ kind, due, work }: RowWork): Promise<void> {
+    const parked = this.#parked.get(kind) ?? new Set();
+    this.#parked.set(kind, parked);
+    for (let barren = 0; ; ) {
+      try {
+        while ((await work({ only: null, except: [...parked] })) > 0);
+        return;
+      } catch (error) {
+        if (!isRowsFault(error)) throw error;
+        const before = parked.size;
+        for (const row of await due([...parked])) await this.#alone(kind, parked, row, work);
+        // each could be worked on by itself, so by now there should be nothing to fail at
+        barren = parked.size === before ? barren + 1 : 0;
+        if (barren > 1) throw error;
+      }
+    }
+  }
+
+  async #alone(kind: string, parked: Set<string>, row: string, work: RowWork['work']): Promise<void> {
+    try {
+      while ((await work({ only: row, except: [] })) > 0);
+    } catch (error) {
+      if (!isRowsFault(error)) throw error;
+      parked.add(row);
+      console.error(`[interlude] ${kind} ${JSON.stringify(row)} is left alone: it can't be worked on`, error);
+    }
+  }
+}
+
+/** Whether the rows themselves are at fault, or our own code with what they say: it would be so every time. */
+function isRowsFault(error: unknown): boolean {
+  const fault = databaseFault(error);
+  return fault === 'refused' || (fault === null && (error as { code?: unknown } | null)?.code !== 'unavailable');
+}

@@ -1,0 +1,152 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { WriteTransaction } from '@/db/write-queue';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { desireLevel } from '@/lib/commands/desire-level';
+import { queueCommand } from '@/lib/commands/queue-command';
+import { connectRunner, disconnectRunner } from '@/lib/commands/runner-connection';
+import { LogKeeper } from '@/lib/log-store/log-keeper';
+import { COMMAND_EXPIRY_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+/** One row that can't be worked on holds up nobody else's. */
+const T0 = 1_795_170_000_000;
+let target: InProcessTarget;
+let now = T0;
+let said: ReturnType<typeof vi.spyOn>;
+beforeEach(async () => {
+  now = T0;
+  said = vi.spyOn(console, 'error').mockImplementation(() => {});
+  target = await inProcessTarget(() => now);
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await target.close();
+});
+
+const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
+const run = (sql: string) => write((transaction) => transaction.execute(sql));
+const rows = async (sql: string) => (await target.database.reader.execute(sql)).rows.map((row) => ({ ...row }));
+const hub = () => new CommandHub({ database: target.database, now: () => now });
+const AGENTS = ['a1', 'a2', 'a3'];
+
+/** Each agent has a session in mid-turn, and its runner is gone. */
+async function allGone(status: Record<string, object> = {}): Promise<void> {
+  for (const agentId of AGENTS) {
+    const fields = { agentId, sessionId: `of-${agentId}`, occurredAt: T0 };
+    await write((transaction) => connectRunner(transaction, agentId, { id: 'r', startedAt: 1 }, agentId, now));
+    const events = [
+      record(1, { ...fields, kind: 'status', event: undefined, status: status[agentId] ?? {} }),
+      record(2, { ...fields, event: { type: 'RUN_STARTED', runId: 't' } }),
+    ];
+    await ingest(target, events, 1, agentId);
+    await write((transaction) => disconnectRunner(transaction, agentId, agentId, now));
+  }
+  now += RUNNER_GRACE_MS;
+}
+const states = () => rows('SELECT agent_id, state FROM sessions ORDER BY agent_id');
+const cut = (table: string, id: string) => run(`UPDATE ${table} SET body = '{"cut' WHERE id = '${id}'`);
+
+describe('the absence of runners', () => {
+  // out of these a database makes an integer that JavaScript can't hold
+  it.each([2 ** 53, 1e18, -(2 ** 53), 1e308, 'x\u0000', [], {}, null])(
+    'is told whatever %j says of going on',
+    async (goesOn) => {
+      await allGone({ a1: { agentGoesOn: goesOn, everyMs: goesOn, logSwitch: { until: goesOn } } });
+      await hub().sweep();
+      expect((await states()).map(({ state }) => state)).toEqual(['failed', 'failed', 'failed']);
+      expect(said).not.toHaveBeenCalled();
+    },
+  );
+
+  it('is told of every session but the one that can’t be read, and that is said once', async () => {
+    await allGone();
+    await ingest(
+      target,
+      [record(3, { agentId: 'a1', sessionId: 'second', event: { type: 'RUN_STARTED', runId: 't' }, occurredAt: T0 })],
+      1,
+      'a1',
+    );
+    now += RUNNER_GRACE_MS;
+    await run(`UPDATE sessions SET places = '{"cut' WHERE id = 'of-a1'`);
+    const own = hub();
+    for (let time = 0; time < 3; time += 1, now += RUNNER_GRACE_MS) await own.sweep();
+    expect(await rows('SELECT id, state FROM sessions ORDER BY id')).toEqual([
+      { id: 'of-a1', state: 'working' },
+      { id: 'of-a2', state: 'failed' },
+      { id: 'of-a3', state: 'failed' },
+      { id: 'second', state: 'failed' },
+    ]);
+    expect(said).toHaveBeenCalledTimes(1);
+  });
+
+  it('is told of the others where a whole agent can’t be read', async () => {
+    await allGone();
+    await cut('sessions', 'of-a2');
+    await hub().sweep();
+    expect((await states()).map(({ state }) => state)).toEqual(['failed', 'working', 'failed']);
+  });
+});
+
+it('a silent runner whose agent can’t be read leaves the others to be counted out', async () => {
+  for (const agentId of AGENTS)
+    await write((transaction) => connectRunner(transaction, agentId, { id: 'r', startedAt: 1 }, agentId, now));
+  await cut('agents', 'a2');
+  now += RUNNER_AWAY_MS;
+  const own = hub();
+  for (let time = 0; time < 3; time += 1) await own.sweep();
+  expect(await rows('SELECT agent_id FROM runners WHERE alive_until IS NOT NULL')).toEqual([{ agent_id: 'a2' }]);
+  expect(said).toHaveBeenCalledTimes(1);
+});
+
+it('a command or a level that can’t be read leaves the others to expire', async () => {
+  for (const agentId of AGENTS) {
+    await ingest(
+      target,
+      [record(1, { agentId, sessionId: `of-${agentId}` })].map((one) => ({ ...one, event: { type: 'X' } })),
+      1,
+      agentId,
+    );
+    await write(async (transaction) => {
+      const common = { agentId, sessionId: `of-${agentId}`, clientId: undefined, now };
+      await queueCommand(transaction, { ...common, id: `c-${agentId}`, type: 'task.stop', body: { taskId: 't' } });
+      await desireLevel(transaction, { agentId, level: 'debug', ttlSeconds: 60, by: 'operator' }, now);
+    });
+  }
+  await cut('commands', 'c-a2');
+  await cut('agents', 'a3');
+  now += COMMAND_EXPIRY_MS;
+  const own = hub();
+  for (let time = 0; time < 3; time += 1) await own.sweep();
+  const open = await rows(`SELECT id FROM commands WHERE type = 'task.stop' AND state = 'queued'`);
+  // it is said in its session, and so in its agent's row
+  expect(open).toEqual([{ id: 'c-a2' }, { id: 'c-a3' }]);
+  expect(
+    (await rows('SELECT agent_id, state FROM log_levels WHERE expires_at IS NOT NULL')).map((row) => row.agent_id),
+  ).toEqual(['a3']);
+});
+
+it('a log that can’t be cut or indexed leaves the others to be', async () => {
+  for (const agentId of AGENTS) {
+    const lines = Array.from({ length: 200 }, (_, index) =>
+      record(index + 1, { kind: 'log', agentId, log: { level: 'info', component: 'c', message: `line ${index}` } }),
+    );
+    await ingest(target, lines, 1, agentId);
+  }
+  await run(`UPDATE log_lines SET marker = '{"cut' WHERE agent_id = 'a1'`);
+  await run(
+    `CREATE TRIGGER stuck BEFORE DELETE ON log_lines WHEN OLD.agent_id = 'a3' BEGIN SELECT RAISE(ABORT, 'stuck'); END`,
+  );
+  const keeper = new LogKeeper({ database: target.database, now: () => now }, { maxAgeMs: 1_000, maxBytes: 1e9 });
+  await keeper.indexAll();
+  expect(await rows('SELECT agent_id FROM agent_logs WHERE indexed_line > 0 ORDER BY agent_id')).toEqual([
+    { agent_id: 'a2' },
+    { agent_id: 'a3' },
+  ]);
+  now += 60_000;
+  await keeper.removeOld();
+  keeper.close();
+  expect(await rows('SELECT agent_id FROM agent_logs WHERE removed_lines > 0 ORDER BY agent_id')).toEqual([
+    { agent_id: 'a1' },
+    { agent_id: 'a2' },
+  ]);
+});
