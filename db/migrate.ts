@@ -1,6 +1,7 @@
-import type { Client, InStatement } from '@libsql/client';
+import type { Client } from '@libsql/client';
+import { mendHalves } from './mend-halves';
 import journal from './migrations/meta/_journal.json';
-import type { WriteQueue } from './write-queue';
+import type { WriteQueue, WriteTransaction } from './write-queue';
 
 /**
  * Brings a database to this version's schema. Keeps the table drizzle-kit knows, so that its tools go on working.
@@ -10,6 +11,9 @@ import type { WriteQueue } from './write-queue';
  */
 const CREATE_LEDGER =
   'CREATE TABLE IF NOT EXISTS __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)';
+
+/** What a migration does besides its SQL, right after it. */
+const REPAIRS: Record<string, (transaction: WriteTransaction) => Promise<void>> = { '0012_well_formed': mendHalves };
 const NEWEST = 'SELECT max(created_at) AS newest FROM __drizzle_migrations';
 
 export type SchemaState = 'current' | 'behind' | 'newer';
@@ -34,7 +38,7 @@ export async function migrate(writes: WriteQueue, readMigration: (tag: string) =
   const files = await Promise.all(
     journal.entries.map(async ({ tag, when }) => {
       const sql = await readMigration(tag);
-      return { when, sql, hash: await sha256(sql) };
+      return { tag, when, sql, hash: await sha256(sql) };
     }),
   );
   return writes.run(async (transaction) => {
@@ -42,11 +46,13 @@ export async function migrate(writes: WriteQueue, readMigration: (tag: string) =
     const applied = await transaction.execute(NEWEST);
     const newest = Number(applied.rows[0]?.newest ?? 0);
     const missing = files.filter((file) => file.when > newest);
-    const statements = missing.flatMap((file): InStatement[] => [
-      ...file.sql.split('--> statement-breakpoint'),
-      { sql: 'INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)', args: [file.hash, file.when] },
-    ]);
-    if (statements.length > 0) await transaction.batch(statements);
+    for (const file of missing) {
+      await transaction.batch([
+        ...file.sql.split('--> statement-breakpoint'),
+        { sql: 'INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)', args: [file.hash, file.when] },
+      ]);
+      await REPAIRS[file.tag]?.(transaction);
+    }
     return missing.length;
   });
 }
