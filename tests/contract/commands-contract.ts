@@ -450,6 +450,24 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await notices()).toEqual(['A task could not be stopped: sleep 9 (no such process).']);
     });
 
+    test('stops a task whose description was cut inside of a character, and lives', async () => {
+      await send(
+        { type: 'RUN_STARTED', threadId: id, runId: 'r' },
+        custom('task:started', { task_id: 'cut', description: 'deploy the thing \ud83d' }),
+      );
+      const reader = await runner();
+      const asked = await post(path('/tasks/cut/stop'));
+      expect(asked.status).toBe(202);
+      expect((await commands(reader, 1))[0]).toMatchObject({ body: { description: 'deploy the thing \ufffd' } });
+      const { commandId } = await asked.json();
+      expect(
+        (await ack(commandId, { state: 'failed', reason: 'half \ude00', result: { 'a\ud83d': '\ud83d' } })).status,
+      ).toBe(200);
+      expect((await items()).at(-1)).toMatchObject({
+        text: 'A task could not be stopped: deploy the thing \ufffd (half \ufffd).',
+      });
+    });
+
     test('answers a permission on its card, once', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
