@@ -96,7 +96,8 @@ export const tasks = sqliteTable(
     index('tasks_by_id').on(table.sessionId, table.id),
     // whose a task is, when another session speaks of it
     index('tasks_by_agent').on(table.agentId, table.id),
-    index('tasks_by_update').on(table.updatedPosition),
+    // which of them a stream that resumes is told, without a look into the rows it is not
+    index('tasks_by_change').on(table.updatedPosition, table.status, table.position, table.sessionId),
     // which tasks ran at a time: everything the question needs, so that no body is read for it
     index('tasks_by_start').on(table.sessionId, sql`body ->> '$.startedAt'`, sql`body ->> '$.endedAt'`, table.id),
   ],
@@ -334,6 +335,9 @@ export const runners = sqliteTable('runners', {
   tellAt: integer('tell_at'),
   /** When its process first connected. What was missed before is another's. */
   cameAt: integer('came_at'),
+  /** Where both stand in the server's order, which no clock moves: what was said since is told by it. */
+  lostPosition: integer('lost_position'),
+  camePosition: integer('came_position'),
 });
 
 /** Replies owed, and those that were. */
@@ -354,6 +358,6 @@ export const obligations = sqliteTable(
     // what is owed is little, however much was ever said
     index('obligations_owed_by_agent').on(table.agentId, table.position).where(sql`state = 'owed'`),
     index('obligations_owed_by_session').on(table.sessionId, table.position).where(sql`state = 'owed'`),
-    index('obligations_by_update').on(table.updatedPosition),
+    index('obligations_by_change').on(table.updatedPosition, table.state, table.position, table.sessionId),
   ],
 );

@@ -4,6 +4,8 @@ import { type AccessPolicy, accessPolicy } from './access-policy';
 /** What every handler is given beside its request. A test builds its own; the mounts under `app/` share one. */
 export interface ServerContext extends AccessPolicy {
   database: Database;
+  /** A clock that only goes on, in milliseconds; unless given, that of the process. */
+  steady?: () => number;
   /** When to end a stream of our own accord, for hosts that cut long requests; null for never. */
   streamMaxMs: number | null;
 }

@@ -1,11 +1,13 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { type RowChoice, RowSweep } from '@/db/row-sweep';
+import { ClockWatch } from '@/lib/access/clock-watch';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
+import { cutTerms } from './cut-terms';
 import { expiredLevels, expireLevels, renewLevel } from './desire-level';
 import { expireCommands, expiredCommands } from './expire-commands';
 import { missedRunners, sessionsUnderWay, tellAbsence } from './runner-absence';
@@ -34,6 +36,10 @@ export class CommandHub {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #rows = new RowSweep();
+  readonly #clock: ClockWatch;
+  /** How far the clock was moved since terms were last cut to it; null before they were the first time. */
+  #step: number | null = null;
+  #cutting: Promise<void> = Promise.resolve();
   readonly #streams = new Map<string, CommandStream>();
   #poll: ReturnType<typeof setInterval> | undefined;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
@@ -42,9 +48,10 @@ export class CommandHub {
   #isFailing = false;
   #isClosed = false;
 
-  constructor({ database, now }: Pick<ServerContext, 'database' | 'now'>) {
+  constructor({ database, now, steady }: Pick<ServerContext, 'database' | 'now' | 'steady'>) {
     this.#database = database;
     this.#now = now;
+    this.#clock = new ClockWatch(now, steady);
   }
 
   /** Keeps watch over expiry and over runners that went silent, also while no runner is here. */
@@ -134,6 +141,7 @@ export class CommandHub {
   /** Expires what is over, counts out who is silent, and says who has gone, now. The poll does so by itself. */
   async sweep(): Promise<void> {
     const { reader, writes } = this.#database;
+    await this.#minded();
     const now = this.#now();
     await this.#rows.run({
       kind: 'the log level of',
@@ -172,6 +180,22 @@ export class CommandHub {
     return 0;
   }
 
+  /** Before anything is judged by the clock: at the start and when it was moved, what is due is cut to it. */
+  #minded(): Promise<void> {
+    this.#cutting = this.#cutting.catch(() => {}).then(() => this.#cut());
+    return this.#cutting;
+  }
+
+  async #cut(): Promise<void> {
+    const moved = this.#clock.step();
+    if (moved === 0 && this.#step === 0) return;
+    // kept until it is done: a database that is held up is cut later
+    const step = (this.#step ?? 0) + moved;
+    this.#step = step;
+    await this.#database.writes.run((transaction) => cutTerms(transaction, this.#now(), step));
+    this.#step = 0;
+  }
+
   #claim({ id, agentId, runner }: CommandStream, after: number) {
     return this.#database.writes.run((transaction) =>
       claimCommands(transaction, { agentId, runner, streamId: id, after, now: this.#now() }),
@@ -191,6 +215,7 @@ export class CommandHub {
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {
+      await this.#minded();
       const now = this.#now();
       const [overdue, due, current] = await this.#database.reader.batch(
         [
@@ -234,6 +259,7 @@ export class CommandHub {
     const ids = [...this.#streams.values()].map(({ id }) => id);
     if (ids.length === 0) return;
     try {
+      await this.#minded();
       const mute = await this.#database.writes.run(async (transaction) => {
         const gone = await disconnectMute(transaction, ids, this.#now());
         await renewRunners(transaction, ids, this.#now());
@@ -258,7 +284,7 @@ const REGISTRY = Symbol.for('interlude.command-hubs');
 const holder = globalThis as { [REGISTRY]?: Map<Database, CommandHub> };
 
 /** The process's one hub of a database. On `globalThis`, because Next bundles every route handler by itself. */
-export function commandHubOf(server: Pick<ServerContext, 'database' | 'now'>): CommandHub {
+export function commandHubOf(server: Pick<ServerContext, 'database' | 'now' | 'steady'>): CommandHub {
   holder[REGISTRY] ??= new Map();
   const known = holder[REGISTRY].get(server.database);
   if (known !== undefined) return known;

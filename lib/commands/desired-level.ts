@@ -75,7 +75,9 @@ export async function levelAnswered(
 export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand {
   const { command } = stored;
   if (command.type !== 'log-level.set' || command.body.expiresAt === undefined) return stored;
-  const ttlSeconds = Math.max(1, Math.ceil((command.body.expiresAt - now) / 1_000));
+  const left = Math.max(1, Math.ceil((command.body.expiresAt - now) / 1_000));
+  // a clock that was set back gives nobody more than was asked
+  const ttlSeconds = Math.min(left, command.body.ttlSeconds ?? left);
   return { ...stored, command: { ...command, body: { ...command.body, ttlSeconds } } };
 }
 

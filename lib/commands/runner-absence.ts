@@ -4,6 +4,7 @@ import type { WriteTransaction } from '@/db/write-queue';
 import { appendServerEvents } from '@/lib/ingest/append-server-events';
 import { type AgUiEvent, CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';
 import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { takePosition } from './take-position';
 
 /**
  * What a runner's absence means for its agent's sessions: those in which something is under way say that it has gone,
@@ -22,13 +23,16 @@ const LAST_BREATH_MS = 1_000;
 const UNDER_WAY = `agent_id = ?1 AND state <> 'done' AND memory->>'$.fold.ended' IS NULL
   AND (body->>'$.openTurnId' IS NOT NULL OR body->>'$.runningTaskCount' > 0 OR body->>'$.pendingRequestCount' > 0)`;
 const SEEN_AT = `ifnull(memory->>'$.fold.seenAt', last_event_at)`;
+/** What was said before it is at most this: by it and not by a clock it is told what was said since. */
+const SEEN_POSITION = `ifnull(memory->>'$.fold.seenPosition', 0)`;
 
 interface Missed {
   /** Nobody is there now. */
   isAway: boolean;
-  lostAt: number;
-  /** When the process that is there, or was there last, first connected. */
-  cameAt: number;
+  /** Where in the server's order it was missed. */
+  lostPosition: number;
+  /** Where the process that is there, or was there last, first connected. */
+  camePosition: number;
 }
 
 const DUE = `tell_at <= ?1 AND ${isChosen('agent_id', 2)}`;
@@ -55,7 +59,7 @@ export async function tellAbsence(
 ): Promise<number> {
   const { rows } = await transaction.execute({
     // What an agent says may be anything: as JSON it is text, and no number that is too large to be read.
-    sql: `SELECT r.agent_id, r.alive_until, r.lost_at, r.came_at,
+    sql: `SELECT r.agent_id, r.alive_until, r.lost_at, r.lost_position, r.came_at, r.came_position,
             (SELECT body->'$.status.agentGoesOn' FROM agents WHERE id = r.agent_id) AS goes_on
           FROM runners AS r WHERE ${DUE} ORDER BY tell_at LIMIT 1`,
     args: [now, ...choiceArgs(runners)],
@@ -64,16 +68,21 @@ export async function tellAbsence(
   if (runner === undefined) return 0;
   const agentId = String(runner.agent_id);
   const lostAt = Number(runner.lost_at ?? now);
+  // One that was missed before positions were noted: nobody has spoken for it since.
+  const lostPosition = Number(runner.lost_position ?? Number.MAX_SAFE_INTEGER);
   const missed = await transaction.execute({
-    sql: `SELECT id, ${SEEN_AT} AS seen_at FROM sessions WHERE ${UNDER_WAY}
-          AND memory->>'$.fold.away' IS NULL AND ${SEEN_AT} <= ?2 AND ${isChosen('id', 3)} ORDER BY id LIMIT ${MAX_TOLD}`,
-    args: [agentId, lostAt + LAST_BREATH_MS, ...choiceArgs(sessions)],
+    sql: `SELECT id, ${SEEN_AT} AS seen_at FROM sessions WHERE ${UNDER_WAY} AND memory->>'$.fold.away' IS NULL
+          AND (${SEEN_POSITION} < ?2 OR ${SEEN_AT} BETWEEN ?3 AND ?4) AND ${isChosen('id', 5)}
+          ORDER BY id LIMIT ${MAX_TOLD}`,
+    args: [agentId, lostPosition, lostAt, lostAt + LAST_BREATH_MS, ...choiceArgs(sessions)],
   });
   if (missed.rows.length === 0) {
     // of one session there is nothing to be said of all
     if (sessions.only !== null) return 0;
+    const camePosition = Number(runner.came_position ?? 0);
     const cameAt = Number(runner.came_at ?? 0);
-    await settle(transaction, agentId, { isAway: runner.alive_until === null, lostAt, cameAt }, now);
+    const settled = { isAway: runner.alive_until === null, lostPosition, camePosition };
+    await settle(transaction, agentId, settled, cameAt, now);
     return 1;
   }
   await appendServerEvents(
@@ -82,6 +91,7 @@ export async function tellAbsence(
     missed.rows.map((row) => {
       const value: RunnerAwayValue = {
         since: lostAt,
+        ...(runner.lost_position === null ? {} : { since_position: lostPosition }),
         last_heard_at: Number(row.seen_at),
         agent_goes_on: runner.goes_on === 'true',
       };
@@ -104,37 +114,46 @@ export async function sessionsUnderWay(reader: Client, agentId: string, except: 
  * All are told. Sessions that were spoken of since, while nobody listened for them, are looked at once more; so are
  * those of a runner that came and went while there was still to be told of the one before it.
  */
-async function settle(transaction: WriteTransaction, agentId: string, runner: Missed, now: number): Promise<void> {
-  const { isAway, lostAt, cameAt } = runner;
-  const since = isAway ? now : cameAt - 1;
+async function settle(
+  transaction: WriteTransaction,
+  agentId: string,
+  { isAway, lostPosition, camePosition }: Missed,
+  cameAt: number,
+  now: number,
+): Promise<void> {
+  const since = isAway ? now : cameAt;
   const { rows } = await transaction.execute({
     sql: `SELECT 1 FROM sessions WHERE ${UNDER_WAY} AND memory->>'$.fold.away' IS NULL
-          AND (?2 OR (?3 > ?4 AND ${SEEN_AT} < ?3)) LIMIT 1`,
-    args: [agentId, isAway ? 1 : 0, cameAt, lostAt],
+          AND (?2 OR (?3 > ?4 AND ${SEEN_POSITION} < ?3)) LIMIT 1`,
+    args: [agentId, isAway ? 1 : 0, camePosition, lostPosition],
   });
-  const isOwed = rows.length > 0;
+  if (rows.length === 0) {
+    await transaction.execute({ sql: 'UPDATE runners SET tell_at = NULL WHERE agent_id = ?', args: [agentId] });
+    return;
+  }
+  const position = isAway ? await takePosition(transaction) : camePosition;
   await transaction.execute({
-    sql: 'UPDATE runners SET lost_at = ifnull(?, lost_at), tell_at = ? WHERE agent_id = ?',
-    args: [isOwed ? since : null, isOwed ? since + RUNNER_GRACE_MS : null, agentId],
+    sql: 'UPDATE runners SET lost_at = ?, lost_position = ?, tell_at = ? WHERE agent_id = ?',
+    args: [since, position, since + RUNNER_GRACE_MS, agentId],
   });
 }
 
 /**
  * The very process that was missed is there again: it goes on with all it had.
  *
- * @param cameAt when it first connected: what was missed until then it never had, and takes up by speaking of it
+ * @param camePosition where it first connected: what was missed until then it never had, and takes up by speaking of it
  */
 export async function tellReturn(
   transaction: WriteTransaction,
   agentId: string,
-  cameAt: number | null,
+  camePosition: number | null,
   now: number,
 ): Promise<void> {
   const { rows } = await transaction.execute({
     sql: `SELECT id, body->>'$.away.since' AS since FROM sessions
           WHERE agent_id = ?1 AND state IN ('failed', 'waiting') AND memory->>'$.fold.away' IS NOT NULL
-            AND ifnull(body->>'$.away.since', ?2) >= ifnull(?3, 0)`,
-    args: [agentId, now, cameAt],
+            AND (?2 IS NULL OR ifnull(memory->>'$.fold.awayPosition', ?2 + 1) > ?2)`,
+    args: [agentId, camePosition],
   });
   const events = rows.map((row) => {
     const value = { away_since: Number(row.since ?? now) };

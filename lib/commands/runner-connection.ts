@@ -36,6 +36,9 @@ interface RunnerRow extends RunnerRef {
   tellAt: number | null;
   /** When its process first connected. Null for one that did before that was noted. */
   cameAt: number | null;
+  /** Where both stand in the server's order. */
+  lostPosition: number | null;
+  camePosition: number | null;
 }
 
 export async function readRunner(transaction: WriteTransaction, agentId: string): Promise<RunnerRow | null> {
@@ -50,6 +53,8 @@ export async function readRunner(transaction: WriteTransaction, agentId: string)
     lostAt: numberOrNull(row.lost_at),
     tellAt: numberOrNull(row.tell_at),
     cameAt: numberOrNull(row.came_at),
+    lostPosition: numberOrNull(row.lost_position),
+    camePosition: numberOrNull(row.came_position),
   };
 }
 
@@ -71,17 +76,32 @@ export async function connectRunner(
   const isAlive = stored?.aliveUntil != null && stored.aliveUntil > now;
   if (stored !== null && isAlive && isOlder(runner, stored)) return { kind: 'fenced', by: stored };
   const isSame = stored === null || stored.id === runner.id || (isUnnamed(stored) && isUnnamed(runner));
-  const { lostAt, tellAt } = absenceOf(stored, isSame, now);
+  const position = await nextPosition(transaction);
+  const { lostAt, lostPosition, tellAt } = absenceOf(stored, isSame, position, now);
   const cameAt = (isSame ? stored?.cameAt : null) ?? now;
+  const camePosition = (isSame ? stored?.camePosition : null) ?? position;
   await transaction.execute({
-    sql: `INSERT INTO runners (agent_id, runner_id, started_at, stream_id, alive_until, lost_at, tell_at, came_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    sql: `INSERT INTO runners (agent_id, runner_id, started_at, stream_id, alive_until, lost_at, lost_position, tell_at,
+            came_at, came_position)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
           ON CONFLICT (agent_id) DO UPDATE SET runner_id = excluded.runner_id, started_at = excluded.started_at,
             stream_id = excluded.stream_id, alive_until = excluded.alive_until, lost_at = excluded.lost_at,
-            tell_at = excluded.tell_at, came_at = excluded.came_at`,
-    args: [agentId, columnText(runner.id), runner.startedAt, streamId, now + RUNNER_AWAY_MS, lostAt, tellAt, cameAt],
+            lost_position = excluded.lost_position, tell_at = excluded.tell_at, came_at = excluded.came_at,
+            came_position = excluded.came_position`,
+    args: [
+      agentId,
+      columnText(runner.id),
+      runner.startedAt,
+      streamId,
+      now + RUNNER_AWAY_MS,
+      lostAt,
+      lostPosition,
+      tellAt,
+      cameAt,
+      camePosition,
+    ],
   });
-  if (isSame) await tellReturn(transaction, agentId, stored?.cameAt ?? null, now);
+  if (isSame) await tellReturn(transaction, agentId, stored?.camePosition ?? null, now);
   await changeAgent(transaction, agentId, now, (agent) => ({
     ...agent,
     lastSeenAt: now,
@@ -93,19 +113,31 @@ export async function connectRunner(
 }
 
 /** What is still to be told of who was there before. */
-function absenceOf(before: RunnerRow | null, isSame: boolean, now: number): Pick<RunnerRow, 'lostAt' | 'tellAt'> {
-  if (before === null) return { lostAt: null, tellAt: null };
+function absenceOf(
+  before: RunnerRow | null,
+  isSame: boolean,
+  position: number,
+  now: number,
+): Pick<RunnerRow, 'lostAt' | 'lostPosition' | 'tellAt'> {
+  const nothing = { lostAt: null, lostPosition: null, tellAt: null };
+  if (before === null) return nothing;
   // Back within the grace, it has not gone. Who was there before it has, whatever becomes of its streams.
-  if (isSame && before.aliveUntil === null && !isOfEarlier(before)) return { lostAt: null, tellAt: null };
+  if (isSame && before.aliveUntil === null && !isOfEarlier(before)) return nothing;
   if (isSame || (before.aliveUntil === null && before.lostAt !== null)) return before;
   // Another process has come: which sessions it takes up it says by speaking of them. The others are missed.
   // That was so before it came: what it is missed for itself comes later.
-  return { lostAt: now - 1, tellAt: now + RUNNER_GRACE_MS };
+  return { lostAt: now, lostPosition: position, tellAt: now + RUNNER_GRACE_MS };
 }
 
 /** What is still to be told is of a process before this one. */
-function isOfEarlier({ lostAt, tellAt, cameAt }: RunnerRow): boolean {
-  return tellAt !== null && lostAt !== null && cameAt !== null && lostAt < cameAt;
+function isOfEarlier({ lostPosition, tellAt, camePosition }: RunnerRow): boolean {
+  return tellAt !== null && lostPosition !== null && camePosition !== null && lostPosition <= camePosition;
+}
+
+/** The one that whoever asks takes within this transaction: every batch before it ended short of it. */
+async function nextPosition(transaction: WriteTransaction): Promise<number> {
+  const { rows } = await transaction.execute('SELECT position FROM counter');
+  return Number(rows[0]?.position ?? 0) + 1;
 }
 
 /** One that does not say who it is has another id each time it connects. */
@@ -114,7 +146,9 @@ function isUnnamed({ startedAt }: RunnerRef): boolean {
 }
 
 /** From ?1 on, to be told at ?2; what is to be told of an earlier runner is told no later for that. */
-const MISSED = `alive_until = NULL, lost_at = iif(tell_at IS NULL, ?1, lost_at), tell_at = ifnull(tell_at, ?2)`;
+const NEXT_POSITION = 'ifnull((SELECT position FROM counter), 0) + 1';
+const MISSED = `alive_until = NULL, lost_at = iif(tell_at IS NULL, ?1, lost_at),
+  lost_position = iif(tell_at IS NULL, ${NEXT_POSITION}, lost_position), tell_at = ifnull(tell_at, ?2)`;
 
 /** The stream has ended, unless a newer one has taken its place. */
 export async function disconnectRunner(
@@ -165,7 +199,7 @@ export async function disconnectMute(
   now: number,
 ): Promise<string[]> {
   const { rows } = await transaction.execute({
-    sql: `UPDATE runners SET alive_until = NULL, lost_at = ?1, tell_at = ?1
+    sql: `UPDATE runners SET alive_until = NULL, lost_at = ?1, lost_position = ${NEXT_POSITION}, tell_at = ?1
           WHERE stream_id IN (SELECT value FROM json_each(?2)) AND alive_until IS NOT NULL AND EXISTS (
             SELECT 1 FROM agents AS a WHERE a.id = runners.agent_id
               AND a.body->>'$.status.runner.id' = runners.runner_id

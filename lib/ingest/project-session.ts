@@ -118,9 +118,11 @@ export async function projectSession(
     session.isHeard ? receivedAt : null,
   );
   await pace.rest();
+  if (session.isHeard) after.seenPosition = basePosition;
   after.summary.insightCount += session.insights;
   const announcedAt = session.before?.memory.announcedAt;
-  const isDue = announcedAt === undefined || (receivedAt - announcedAt >= QUIET_ANNOUNCE_MS && placements.length > 0);
+  const isDue =
+    announcedAt === undefined || (Math.abs(receivedAt - announcedAt) >= QUIET_ANNOUNCE_MS && placements.length > 0);
   const announces = isDue || differsForReaders(before, after);
   const { summary, ...fold } = after;
   return {

@@ -5,6 +5,7 @@ import { type RowChoice, RowSweep } from '@/db/row-sweep';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { chunkBacklogs, chunkNextLines } from './chunk-lines';
+import { ClockTrust, newestReceived } from './clock-trust';
 import { logRetention } from './log-retention';
 import { overdueLogs, type Retention, removeOldLines } from './remove-lines';
 
@@ -29,6 +30,7 @@ export class LogKeeper {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #retention: Retention;
+  readonly #trust: ClockTrust;
   #unlisten: (() => void) | null = null;
   #timers: ReturnType<typeof setInterval>[] = [];
   #soon: ReturnType<typeof setTimeout> | undefined;
@@ -37,10 +39,11 @@ export class LogKeeper {
   #isFailing = false;
   #isClosed = false;
 
-  constructor(server: Pick<ServerContext, 'database' | 'now'>, retention: Retention) {
+  constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady'>, retention: Retention) {
     this.#database = server.database;
     this.#now = server.now;
     this.#retention = retention;
+    this.#trust = new ClockTrust(server.now, server.steady);
   }
 
   /** Begins, if it has not. */
@@ -49,11 +52,11 @@ export class LogKeeper {
     this.#unlisten = this.#database.onCommit(() => this.#lookSoon());
     this.#timers = [
       setInterval(() => this.#lookSoon(), POLL_MS),
-      setInterval(() => this.#work('removing', () => this.removeOld()), RETENTION_EVERY_MS),
+      setInterval(() => this.#work('removing', () => this.retain()), RETENTION_EVERY_MS),
     ];
     for (const timer of this.#timers) unref(timer);
     this.#lookSoon();
-    this.#work('removing', () => this.removeOld());
+    this.#work('removing', () => this.retain());
   }
 
   /** Stops. A slice that is under way is finished. */
@@ -82,10 +85,17 @@ export class LogKeeper {
     });
   }
 
-  /** Removes all lines that are too old or too many, now. */
-  async removeOld(): Promise<void> {
+  /** Removes what is too much, and what is too old by a clock that can be believed. */
+  async retain(): Promise<void> {
+    await this.removeOld(this.#trust.look(await newestReceived(this.#database.reader)));
+  }
+
+  /** Removes all lines that are too many, now, and those that are too old unless `byAge` is false. */
+  async removeOld(byAge = true): Promise<void> {
     const { reader, writes } = this.#database;
-    const overdue = (choice: RowChoice) => overdueLogs(reader, this.#retention, this.#now(), choice);
+    // one time for all slices, whatever becomes of the clock meanwhile
+    const now = byAge ? this.#now() : 0;
+    const overdue = (choice: RowChoice) => overdueLogs(reader, this.#retention, now, choice);
     await this.#rows.run({
       kind: 'the old end of the log of',
       due: (except) => overdue({ only: null, except }),
@@ -93,9 +103,7 @@ export class LogKeeper {
         let removed = 0;
         for (const agentId of this.#isClosed ? [] : await overdue(choice)) {
           await this.#paced(async () => {
-            removed += await writes.run((transaction) =>
-              removeOldLines(transaction, agentId, this.#retention, this.#now()),
-            );
+            removed += await writes.run((transaction) => removeOldLines(transaction, agentId, this.#retention, now));
           });
         }
         return removed;
@@ -149,7 +157,7 @@ const REGISTRY = Symbol.for('interlude.log-keepers');
 const holder = globalThis as { [REGISTRY]?: Map<Database, LogKeeper> };
 
 /** The process's one keeper of a database. On `globalThis`, because Next bundles every route handler by itself. */
-export function logKeeperOf(server: Pick<ServerContext, 'database' | 'now'>): LogKeeper {
+export function logKeeperOf(server: Pick<ServerContext, 'database' | 'now' | 'steady'>): LogKeeper {
   holder[REGISTRY] ??= new Map();
   const known = holder[REGISTRY].get(server.database);
   if (known !== undefined) return known;

@@ -35,8 +35,12 @@ export interface SessionFold {
   ended: { failed: boolean; reason: string | null; at?: number } | null;
   /** That its runner has gone, until the session is heard of again. */
   away: SessionAway | null;
+  /** Where in the server's order `away` was true first: that of the runner, which may be long before it is told. */
+  awayPosition: number | null;
   /** When the agent's runner last said anything of it, also that it is still there. */
   seenAt: number | null;
+  /** How far the server's order had come before that. */
+  seenPosition: number | null;
 }
 
 /** A session of which nothing is known but that it is there. */
@@ -71,7 +75,9 @@ export function newSession(id: string, agentId: string, at: number): SessionFold
     lastTurn: null,
     ended: null,
     away: null,
+    awayPosition: null,
     seenAt: null,
+    seenPosition: null,
   };
 }
 
@@ -108,7 +114,7 @@ export function foldSession(
     next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
   next.summary.owedCount += owedDifference(obligations);
-  enterState(next, open, placements.at(-1)?.entry.occurredAt ?? heardAt ?? next.summary.stateSince);
+  enterState(next, open, placements.at(-1)?.entry.receivedAt ?? heardAt ?? next.summary.stateSince);
   return next;
 }
 
@@ -138,7 +144,8 @@ const QUIET: ReadonlySet<keyof SessionSummary> = new Set(['lastEventAt', 'lastHe
 function apply(fold: SessionFold, placement: Placement, open: OpenRequests): void {
   const { entry } = placement;
   const { summary } = fold;
-  summary.lastEventAt = Math.max(summary.lastEventAt, entry.occurredAt);
+  // By the server's clock, also where that was set back: lists are sorted by it, and agents' clocks say anything.
+  summary.lastEventAt = entry.receivedAt;
   for (const turn of placement.turns) {
     if (turn.kind === 'none') continue;
     if (turn.state === 'open') {
@@ -153,7 +160,7 @@ function apply(fold: SessionFold, placement: Placement, open: OpenRequests): voi
   }
   if (placement.turnId?.startsWith('task:') !== true) applyText(fold, placement);
   if (entry.event.type === 'CUSTOM') applyCustom(fold, placement);
-  enterState(fold, open, entry.occurredAt);
+  enterState(fold, open, entry.receivedAt);
 }
 
 function applyText(fold: SessionFold, { entry, entityId, role }: Placement): void {
@@ -204,6 +211,7 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
         lastHeardAt: Math.max(pickTime(value, 'last_heard_at') ?? 0, fold.summary.lastHeardAt),
         agentGoesOn: value.agent_goes_on === true,
       };
+      fold.awayPosition = pickNumber(value, 'since_position');
       return;
     case CUSTOM.runnerBack:
       fold.away = null;

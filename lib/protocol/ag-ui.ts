@@ -207,8 +207,9 @@ export interface CommandEventValue {
 
 /** `value` of `runner:away`. */
 export interface RunnerAwayValue {
-  /** When the runner was missed. */
+  /** When the runner was missed, and where in the server's order that stands. */
   since: number;
+  since_position?: number;
   last_heard_at: number;
   /** The agent does not end with its runner. */
   agent_goes_on: boolean;

@@ -201,6 +201,7 @@ export interface SessionSummary {
   /** Why, in a few words, where the state alone does not tell. */
   stateReason: string | null;
   /** When the state was entered. */
+  /** When the server heard of it. */
   stateSince: number;
   openTurnId: string | null;
   /** Whether the newest turn was started by the agent itself. */
@@ -219,6 +220,7 @@ export interface SessionSummary {
   /** Null while its runner is there, and where nothing was going on when it went. */
   away: SessionAway | null;
   startedAt: number;
+  /** When the server received its newest event. */
   lastEventAt: number;
   /** When the agent itself last told something of the session, on the server's clock. */
   lastHeardAt: number;

@@ -11,7 +11,10 @@ let keeper: LogKeeper;
 
 beforeEach(async () => {
   target = await inProcessTarget(() => now);
-  keeper = new LogKeeper({ database: target.database, now: () => now }, { maxAgeMs: DAY_MS, maxBytes: 1e9 });
+  keeper = new LogKeeper(
+    { database: target.database, now: () => now, steady: () => now },
+    { maxAgeMs: DAY_MS, maxBytes: 1e9 },
+  );
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
 });
 afterEach(async () => {

@@ -129,8 +129,12 @@ describe('a session', () => {
     expect(fold.summary.lastText).toBe('Second');
   });
 
-  it('enters a state when the event that decides it occurred', () => {
-    expect(summaryOf(runStarts('r1'), says('m1', 'x')).summary.stateSince).toBe(100);
+  it('enters a state, and has its newest event, when the server hears of it, whatever the agent’s clock says', () => {
+    const { placements } = placeEvents(NO_PLACES, [
+      { position: '9', occurredAt: 8e15, receivedAt: 700, event: runStarts('r1')[0] as AgUiEvent },
+    ]);
+    const { summary } = foldSession(newSession('s1', 'a1', 1), placements, []);
+    expect(summary).toMatchObject({ state: 'working', stateSince: 700, lastEventAt: 700 });
   });
 
   it('does not differ for readers while a text grows', () => {

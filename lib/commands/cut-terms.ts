@@ -1,0 +1,80 @@
+import type { WriteTransaction } from '@/db/write-queue';
+import {
+  COMMAND_EXPIRY_MS,
+  COMMAND_LEASE_MS,
+  INTERRUPT_EXPIRY_MS,
+  MESSAGE_EXPIRY_MS,
+  RUNNER_AWAY_MS,
+  RUNNER_GRACE_MS,
+} from '@/lib/protocol/limits';
+import { desiredFromRow, writeDesired } from './desired-level';
+import { changeAgent } from './runner-connection';
+
+/**
+ * What is due at a time of the server's clock, when that clock was moved: nothing is due later than its whole term from
+ * now, and nothing is due sooner because the clock was put ahead.
+ *
+ * | column | its term | moved back, or found at the start | moved ahead |
+ * |---|---|---|---|
+ * | runners.alive_until | RUNNER_AWAY_MS | at most now and its term | later by as much, at most now and its term |
+ * | runners.tell_at | RUNNER_GRACE_MS | the same | the same |
+ * | commands.lease_until | COMMAND_LEASE_MS | the same | the same |
+ * | commands.expires_at | that of its type | the same | the same |
+ * | log_levels.expires_at | what was asked, from requested_at | requested now at the latest | the same |
+ * | agents.last_seen_at | none; silence is counted from it | now at the latest | of those that are connected, the same |
+ * | producers.last_seen_at | none: how near the clock is to the newest record | now at the latest | stays |
+ * | runners.lost_at, came_at | none: shown, and compared with nothing | stays | stays |
+ *
+ * Failure: done twice, by two servers of one database, a term is at most whole again.
+ */
+export async function cutTerms(transaction: WriteTransaction, now: number, stepMs: number): Promise<void> {
+  const ahead = Math.max(0, stepMs);
+  await transaction.batch([
+    {
+      sql: `UPDATE runners SET alive_until = min(alive_until + ?1, ?2), tell_at = min(tell_at + ?1, ?3)
+            WHERE alive_until IS NOT NULL OR tell_at IS NOT NULL`,
+      args: [ahead, now + RUNNER_AWAY_MS, now + RUNNER_GRACE_MS],
+    },
+    {
+      sql: `UPDATE commands SET lease_until = min(lease_until + ?1, ?2),
+              expires_at = min(expires_at + ?1, CASE type WHEN 'message' THEN ?3 WHEN 'interrupt' THEN ?4 ELSE ?5 END)
+            WHERE state IN ('queued', 'delivered')`,
+      args: [
+        ahead,
+        now + COMMAND_LEASE_MS,
+        now + MESSAGE_EXPIRY_MS,
+        now + INTERRUPT_EXPIRY_MS,
+        now + COMMAND_EXPIRY_MS,
+      ],
+    },
+  ]);
+  await transaction.execute({ sql: 'UPDATE producers SET last_seen_at = ?1 WHERE last_seen_at > ?1', args: [now] });
+  await cutLevels(transaction, now, ahead);
+  await cutSeen(transaction, now, ahead);
+}
+
+async function cutLevels(transaction: WriteTransaction, now: number, ahead: number): Promise<void> {
+  const { rows } = await transaction.execute({
+    sql: 'SELECT * FROM log_levels WHERE requested_at > ?1 OR (expires_at IS NOT NULL AND ?2 > 0)',
+    args: [now, ahead],
+  });
+  for (const row of rows) {
+    const desired = desiredFromRow(row);
+    const requestedAt = Math.min(desired.requestedAt + ahead, now);
+    const expiresAt = desired.expiresAt === null ? null : desired.expiresAt + requestedAt - desired.requestedAt;
+    const changed = { ...desired, requestedAt, expiresAt };
+    await writeDesired(transaction, String(row.agent_id), changed, String(row.command_id), now);
+  }
+}
+
+async function cutSeen(transaction: WriteTransaction, now: number, ahead: number): Promise<void> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT id, last_seen_at FROM agents WHERE last_seen_at > ?1
+          OR (?2 > 0 AND id IN (SELECT agent_id FROM runners WHERE alive_until IS NOT NULL))`,
+    args: [now, ahead],
+  });
+  for (const row of rows) {
+    const lastSeenAt = Math.min(Number(row.last_seen_at) + ahead, now);
+    await changeAgent(transaction, String(row.id), now, (agent) => ({ ...agent, lastSeenAt }));
+  }
+}

@@ -1,0 +1,50 @@
+import type { Database } from '@/db/client';
+import { ClockWatch } from '@/lib/access/clock-watch';
+
+/** How long a clock must have gone on undisturbed before anything is removed by it. */
+const SETTLED_MS = 10 * 60_000;
+/** How far from the newest record it may stand. */
+const NEAR_MS = 24 * 60 * 60_000;
+/** One that stands further from it is believed after this long: a server that was idle for weeks has old records. */
+const PROVEN_MS = 24 * 60 * 60_000;
+
+/**
+ * Whether the wall clock can be believed, when what it says removes what can't be had again. A clock that is weeks ahead
+ * for a minute makes every line of a log too old.
+ *
+ * A span begins at the start and whenever the clock is moved. It is measured on a clock that only goes on, and judged by
+ * the newest record from before it: what came since bears the same wrong time.
+ */
+export class ClockTrust {
+  readonly #now: () => number;
+  readonly #steady: () => number;
+  readonly #watch: ClockWatch;
+  #since: number | null = null;
+  #isNear = false;
+  #newestAt: number | null = null;
+
+  constructor(now: () => number, steady: () => number = () => performance.now()) {
+    this.#now = now;
+    this.#steady = steady;
+    this.#watch = new ClockWatch(now, steady);
+  }
+
+  /** @param newestAt when the newest record was received; null when there is none */
+  look(newestAt: number | null): boolean {
+    const hasMoved = this.#watch.step() !== 0;
+    if (this.#since === null || hasMoved) {
+      const before = this.#since === null ? newestAt : this.#newestAt;
+      this.#isNear = before === null || Math.abs(this.#now() - before) <= NEAR_MS;
+      this.#since = this.#steady();
+    }
+    this.#newestAt = newestAt;
+    return this.#steady() - this.#since >= (this.#isNear ? SETTLED_MS : PROVEN_MS);
+  }
+}
+
+/** When the newest record of all was received, by the clock of then. */
+export async function newestReceived(reader: Database['reader']): Promise<number | null> {
+  const { rows } = await reader.execute('SELECT max(last_seen_at) AS at FROM producers');
+  const at = rows[0]?.at ?? null;
+  return at === null ? null : Number(at);
+}

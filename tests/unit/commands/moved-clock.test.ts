@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import type { WriteTransaction } from '@/db/write-queue';
+import { claimCommands } from '@/lib/commands/claim-commands';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { desireLevel } from '@/lib/commands/desire-level';
+import { queueCommand } from '@/lib/commands/queue-command';
+import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
+import {
+  COMMAND_EXPIRY_MS,
+  COMMAND_LEASE_MS,
+  MESSAGE_EXPIRY_MS,
+  RUNNER_AWAY_MS,
+  RUNNER_GRACE_MS,
+} from '@/lib/protocol/limits';
+import { readAgent } from '@/lib/queries/read-agents';
+import { readSession, readSessions } from '@/lib/queries/read-sessions';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+import { TwoClocks } from '../../support/two-clocks';
+
+/** What becomes of everything that is due when the server's own clock is moved. */
+const DAY = 24 * 3_600_000;
+const RUNNER = { id: 'r1', startedAt: 1_000 };
+
+let clocks: TwoClocks;
+let target: InProcessTarget;
+let hub: CommandHub;
+let seq = 0;
+beforeEach(async () => {
+  clocks = new TwoClocks();
+  seq = 0;
+  target = await inProcessTarget(clocks.now);
+  starts();
+  await says({ type: 'RUN_STARTED', threadId: 's1', runId: 't1' });
+  await hub.sweep();
+});
+afterEach(() => target.close());
+
+/** A server that starts anew knows nothing of what its clock was before. */
+function starts(): void {
+  hub = new CommandHub({ database: target.database, now: clocks.now, steady: clocks.steady });
+}
+const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
+const says = (event: object, fields: object = {}) => ingest(target, [record(++seq, { event, ...fields })]);
+const connect = (runner = RUNNER, streamId = 'one') =>
+  write((transaction) => connectRunner(transaction, 'a1', runner, streamId, clocks.now()));
+const leave = (streamId = 'one') => write((transaction) => disconnectRunner(transaction, 'a1', streamId, clocks.now()));
+const asks = (type: 'message' | 'task.stop') =>
+  write((transaction) => {
+    const fields = { id: type, agentId: 'a1', sessionId: 's1', now: clocks.now() };
+    if (type === 'task.stop') return queueCommand(transaction, { ...fields, type, body: { taskId: 't1' } });
+    const body = { messageId: 'm1', text: 'hi', from: { kind: 'person' as const, id: 'p' } };
+    return queueCommand(transaction, { ...fields, type, body });
+  });
+const claim = () =>
+  write((transaction) =>
+    claimCommands(transaction, {
+      agentId: 'a1',
+      runner: RUNNER,
+      streamId: 'one',
+      after: Number.MAX_SAFE_INTEGER,
+      now: clocks.now(),
+    }),
+  );
+const claimed = async () => {
+  const outcome = await claim();
+  return outcome.kind === 'claimed' ? outcome.commands.map(({ command }) => command.id) : outcome.kind;
+};
+const agent = async () => (await readAgent(target.database, 'a1'))?.agent;
+const session = async () => (await readSession(target.database, 's1'))?.session;
+async function stateOf(id: string): Promise<unknown> {
+  const { rows } = await target.database.reader.execute({ sql: 'SELECT state FROM commands WHERE id = ?', args: [id] });
+  return rows[0]?.state;
+}
+async function passes(ms: number): Promise<void> {
+  clocks.goesBy(ms);
+  await hub.sweep();
+}
+
+describe.each([
+  ['back by a day', -DAY],
+  ['ahead by a day', DAY],
+  ['back by a year', -365 * DAY],
+])('a clock that is moved %s', (_how, moved) => {
+  it('leaves a runner that died with its server connected for its term only, and its session working no longer', async () => {
+    await connect();
+    clocks.isMoved(moved);
+    await hub.sweep();
+    expect(await agent()).toMatchObject({ connection: 'connected' });
+    await passes(RUNNER_AWAY_MS);
+    expect(await agent()).toMatchObject({ connection: 'away' });
+    await passes(RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({ state: 'failed' });
+  });
+
+  it('and whose server starts anew then, likewise', async () => {
+    await connect();
+    clocks.isMoved(moved);
+    starts();
+    await hub.sweep();
+    await passes(RUNNER_AWAY_MS);
+    await passes(RUNNER_GRACE_MS);
+    expect(await agent()).toMatchObject({ connection: 'away' });
+    expect(await session()).toMatchObject({ state: 'failed' });
+  });
+
+  it('tells of a runner that left before when its grace is over, not sooner and not later', async () => {
+    await connect();
+    await leave();
+    await passes(RUNNER_GRACE_MS - 1_000);
+    clocks.isMoved(moved);
+    await hub.sweep();
+    expect(await session()).toMatchObject({ state: 'working' });
+    await passes(moved > 0 ? 1_000 : RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({ state: 'failed' });
+  });
+
+  it('counts what was said after the runner had gone as said since, and what was said before as before', async () => {
+    await connect();
+    await says({ type: 'RUN_STARTED', threadId: 's2', runId: 't2' }, { sessionId: 's2' });
+    await leave();
+    clocks.isMoved(moved);
+    await hub.sweep();
+    clocks.goesBy(2_000);
+    await says({ type: 'CUSTOM', name: 'still-here', value: 1 });
+    await passes(RUNNER_GRACE_MS);
+    const { sessions } = await readSessions(target.database);
+    const states = Object.fromEntries(sessions.map(({ id, state }) => [id, state]));
+    expect(states).toEqual({ s1: 'working', s2: 'failed' });
+  });
+
+  it('sends what nobody acknowledged again when its lease is over, and takes nothing for expired', async () => {
+    await connect();
+    await asks('message');
+    await asks('task.stop');
+    expect(await claimed()).toEqual(['message', 'task.stop']);
+    clocks.isMoved(moved);
+    await hub.sweep();
+    expect(await claimed()).toEqual([]);
+    await passes(COMMAND_LEASE_MS);
+    expect(await claimed()).toEqual(['message', 'task.stop']);
+  });
+
+  it('gives up what nobody took within one more term', async () => {
+    await asks('task.stop');
+    await asks('message');
+    clocks.isMoved(moved);
+    await hub.sweep();
+    expect([await stateOf('task.stop'), await stateOf('message')]).toEqual(['queued', 'queued']);
+    await passes(COMMAND_EXPIRY_MS);
+    expect([await stateOf('task.stop'), await stateOf('message')]).toEqual(['expired', 'queued']);
+    await passes(MESSAGE_EXPIRY_MS);
+    expect(await stateOf('message')).toBe('expired');
+  });
+
+  it('leaves a level asked for a time for that time', async () => {
+    await write((transaction) =>
+      desireLevel(transaction, { agentId: 'a1', level: 'debug', ttlSeconds: 900, by: 'p' }, clocks.now()),
+    );
+    clocks.goesBy(100_000);
+    clocks.isMoved(moved);
+    await hub.sweep();
+    const left = ((await agent())?.logLevel.desired?.expiresAt ?? 0) - clocks.now();
+    expect(left).toBeGreaterThanOrEqual(800_000);
+    expect(left).toBeLessThanOrEqual(900_000);
+  });
+
+  it('finds out a runner that does not report as it said, and no other', async () => {
+    await connect();
+    const status = { runner: { id: RUNNER.id }, everyMs: 10_000 };
+    await ingest(target, [record(++seq, { kind: 'status', event: undefined, status })]);
+    clocks.isMoved(moved);
+    await hub.sweep();
+    const mute = () => write((transaction) => disconnectMute(transaction, ['one'], clocks.now()));
+    expect(await mute()).toEqual([]);
+    for (let second = 0; second < 21; second += 3) {
+      clocks.goesBy(3_000);
+      await write((transaction) => renewRunners(transaction, ['one'], clocks.now()));
+      await hub.sweep();
+    }
+    expect(await mute()).toEqual(['one']);
+  });
+
+  it('leaves nothing of that behind when it is right again', async () => {
+    await connect();
+    await asks('message');
+    clocks.isMoved(moved);
+    await passes(60_000);
+    clocks.isMoved(-moved);
+    await hub.sweep();
+    await passes(RUNNER_AWAY_MS);
+    await passes(RUNNER_GRACE_MS);
+    expect(await agent()).toMatchObject({ connection: 'away' });
+    expect((await agent())?.lastSeenAt).toBeLessThanOrEqual(clocks.now());
+    expect(await session()).toMatchObject({ state: 'failed' });
+    expect(await stateOf('message')).toBe('queued');
+  });
+});
+
+test('sessions are listed as the server heard of them, whatever their agents’ clocks say', async () => {
+  clocks.goesBy(1_000);
+  await says({ type: 'CUSTOM', name: 'x', value: 1 }, { sessionId: 'future', occurredAt: 8_640_000_000_000_000 });
+  clocks.goesBy(1_000);
+  await says({ type: 'CUSTOM', name: 'x', value: 1 }, { sessionId: 'past', occurredAt: 0 });
+  clocks.goesBy(1_000);
+  await says({ type: 'CUSTOM', name: 'x', value: 1 });
+  expect((await readSessions(target.database)).sessions.map(({ id }) => id)).toEqual(['s1', 'past', 'future']);
+});
