@@ -3,12 +3,12 @@ import {
   changedRows,
   eventsOfSession,
   eventsOfSessions,
-  isCutOff,
   linesOfAgent,
   linesOfAgents,
   type Row,
   type RowLimits,
   type RowStatement,
+  replayedRows,
 } from './rows';
 
 /** What somebody listens to. */
@@ -21,13 +21,16 @@ export interface Wanted {
 export interface RowPage {
   /** In position order. */
   rows: Row[];
-  /** Everything wanted in (after, upTo] is in `rows`. */
+  /** Everything wanted in (after, upTo] is in `rows`; of tasks and obligations, what replayedRows tells of. */
   upTo: number;
   /** Nothing wanted lies between `upTo` and the newest commit this read saw. */
   complete: boolean;
 }
 
-/** `near`: one range over everything since `after`, for the tailer. `far`: one seek per topic, for catching up. */
+/**
+ * `near`: one range over everything since `after`, for the tailer. `far`: one seek per topic, for catching up, and of the
+ * fleet's tasks and obligations only what somebody who resumes must hear of.
+ */
 export type Reach = 'near' | 'far';
 
 /** Less than this per topic would make a page of many topics a page of nothing. */
@@ -59,8 +62,8 @@ export async function readAfter(
   const rows: Row[] = [];
   for (const [index, statement] of statements.entries()) {
     const found = results[index]?.rows ?? [];
-    for (const columns of found) rows.push(statement.toRow(columns));
-    if (isCutOff(found, statement.limits)) upTo = Math.min(upTo, rows.at(-1)?.position ?? upTo);
+    if (statement.toRow !== null) for (const columns of found) rows.push(statement.toRow(columns));
+    upTo = Math.min(upTo, statement.endOf(found) ?? upTo);
   }
   const page = upTo < newest ? rows.filter((row) => row.position <= upTo) : rows;
   if (statements.length > 1) page.sort((a, b) => a.position - b.position);
@@ -93,8 +96,11 @@ function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowL
     for (const agentId of agentIds) statements.push(linesOfAgent(agentId, after, each));
   }
   if (wanted.fleet) {
-    for (const kind of ['session', 'agent', 'task', 'obligation'] as const)
-      statements.push(changedRows(kind, after, limits));
+    for (const kind of ['session', 'agent'] as const) statements.push(changedRows(kind, after, limits));
+    for (const kind of ['task', 'obligation'] as const) {
+      if (reach === 'near') statements.push(changedRows(kind, after, limits));
+      else statements.push(...replayedRows(kind, after, sessionIds, limits));
+    }
   }
   return statements;
 }

@@ -43,8 +43,10 @@ export interface RowLimits {
 export interface RowStatement {
   sql: string;
   args: InValue[];
-  limits: RowLimits;
-  toRow: (columns: Columns) => Row;
+  /** Null where what is found is no row, but says how far others have looked. */
+  toRow: ((columns: Columns) => Row) | null;
+  /** The position up to which everything was found; null when that is all there is. */
+  endOf: (found: readonly Columns[]) => number | null;
 }
 
 const EVENT_COLUMNS = 'position, session_id, agent_id, seq, occurred_at, received_at, payload';
@@ -82,31 +84,86 @@ const FLEET = {
   obligation: { table: 'obligations', columns: 'session_id, agent_id, state, position, body, updated_position' },
 } as const;
 
+/** What has changed, whatever it is by now: for whoever knew everything up to there. */
 export function changedRows(kind: FleetRow['kind'], after: number, limits: RowLimits): RowStatement {
   const { table, columns } = FLEET[kind];
-  return {
-    sql: `SELECT ${columns} FROM ${table} WHERE updated_position > ? ORDER BY updated_position LIMIT ?`,
-    args: [after, limits.rows],
-    limits,
-    toRow: (row) => ({ kind, position: Number(row.updated_position), columns: row }),
-  };
+  const inner = `SELECT ${columns}, octet_length(body) AS size FROM ${table}
+    WHERE updated_position > ? ORDER BY updated_position LIMIT ?`;
+  return bounded(inner, [after, limits.rows], limits, fleetRow(kind), 'updated_position');
+}
+
+/** How many changed rows one statement looks through for those to be told: they are told apart by the index alone. */
+const SPAN = 4096;
+/** Of the tasks that have ended, the newest are told to everybody. */
+const RECENT_TASKS = 500;
+const REPLAYED = {
+  task: {
+    index: 'tasks_by_change',
+    isOpen: `status = 'running'`,
+    recentAfter: `ifnull((SELECT updated_position FROM tasks WHERE updated_position > 0 ORDER BY updated_position DESC
+      LIMIT 1 OFFSET ${RECENT_TASKS - 1}), 0) - 1`,
+  },
+  obligation: { index: 'obligations_by_change', isOpen: `state = 'owed'`, recentAfter: `${Number.MAX_SAFE_INTEGER}` },
+} as const;
+
+/**
+ * Of the tasks or obligations that have changed, those that somebody who resumes must hear of: what is open, the ends of
+ * what may have been open where it resumes (it was there by then), what is recent, and all of some sessions. What began
+ * and ended since, nobody waits for.
+ *
+ * Each page is asked for after the one before, so an end on a later page than the beginning is told, too.
+ * @param sessionIds the sessions whose rows come whole: somebody looks at them
+ */
+export function replayedRows(
+  kind: keyof typeof REPLAYED,
+  after: number,
+  sessionIds: readonly string[],
+  limits: RowLimits,
+): RowStatement[] {
+  const { table, columns } = FLEET[kind];
+  const { index, isOpen, recentAfter } = REPLAYED[kind];
+  const span = `SELECT updated_position FROM ${table} WHERE updated_position > ? ORDER BY updated_position LIMIT ${SPAN}`;
+  const inner = `SELECT ${columns}, octet_length(body) AS size FROM ${table} INDEXED BY ${index}
+    WHERE updated_position > ? AND updated_position <= (SELECT max(updated_position) FROM (${span}))
+      AND (${isOpen} OR position <= ? OR updated_position > ${recentAfter}
+        OR session_id IN (SELECT value FROM json_each(?)))
+    ORDER BY updated_position LIMIT ?`;
+  const args = [after, after, after, JSON.stringify(sessionIds.map(columnText)), limits.rows];
+  return [
+    bounded(inner, args, limits, fleetRow(kind), 'updated_position'),
+    {
+      sql: `SELECT count(*) AS seen, max(updated_position) AS reached FROM (${span})`,
+      args: [after],
+      toRow: null,
+      endOf: ([found]) => (Number(found?.seen ?? 0) < SPAN ? null : Number(found?.reached)),
+    },
+  ];
+}
+
+function fleetRow(kind: FleetRow['kind']): (columns: Columns) => FleetRow {
+  return (columns) => ({ kind, position: Number(columns.updated_position), columns });
 }
 
 /** Ends a statement's rows where their text grows beyond the limit; the first row always comes. */
-function bounded(inner: string, args: InValue[], limits: RowLimits, toRow: RowStatement['toRow']): RowStatement {
+function bounded(
+  inner: string,
+  args: InValue[],
+  limits: RowLimits,
+  toRow: (columns: Columns) => Row,
+  order = 'position',
+): RowStatement {
   return {
     sql: `SELECT * FROM (
-      SELECT *, SUM(size) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (${inner})
+      SELECT *, SUM(size) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (${inner})
     ) WHERE size_so_far - size < ?`,
     args: [...args, limits.bytes],
-    limits,
     toRow,
+    endOf: (found) => {
+      const last = found.at(-1);
+      const isCutOff = found.length >= limits.rows || Number(last?.size_so_far ?? 0) >= limits.bytes;
+      return isCutOff && last !== undefined ? toRow(last).position : null;
+    },
   };
-}
-
-/** Whether a statement's limits may have held rows back. */
-export function isCutOff(found: readonly Columns[], limits: RowLimits): boolean {
-  return found.length >= limits.rows || Number(found.at(-1)?.size_so_far ?? 0) >= limits.bytes;
 }
 
 function toEvent(row: Columns): EventRow {

@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FanOut } from '@/lib/fan-out/fan-out';
+import { parseTopic, type Topic } from '@/lib/protocol/frames';
+import { type TestDatabase, temporaryDatabase } from '../../support/database';
+import { FrameReader } from '../../support/frames';
+import { randomFrom } from '../../support/random';
+
+/** What a stream of the fleet replays of tasks and obligations: what its reader must hear of, not all there ever were. */
+type Kind = 'task' | 'obligation';
+type Step = { kind: Kind; id: string; isOpen: boolean; session?: string };
+
+let database: TestDatabase;
+let fanOut: FanOut;
+/** What each step left, by position. */
+let history: Step[];
+beforeEach(async () => {
+  database = await temporaryDatabase();
+  fanOut = new FanOut(database, { pollMs: 60_000 });
+  history = [];
+});
+afterEach(async () => {
+  fanOut.close();
+  await database.dispose();
+});
+
+const SETTLED = { task: 'completed', obligation: 'answered' } as const;
+const OPEN = { task: 'running', obligation: 'owed' } as const;
+
+/** Each step takes the next position, as a change of a row does. */
+async function happens(...steps: Step[]): Promise<void> {
+  const first = history.length + 1;
+  const bornAt = new Map<string, number>();
+  for (const [at, { kind, id }] of [...history, ...steps].entries()) {
+    const key = `${kind} ${id}`;
+    if (!bornAt.has(key)) bornAt.set(key, at + 1);
+  }
+  await database.writes.run(async (transaction) => {
+    await transaction.batch(
+      steps.map(({ kind, id, isOpen, session = 's1' }, at) => {
+        const [name, key] = kind === 'task' ? ['tasks', 'id'] : ['obligations', 'message_id'];
+        const state = kind === 'task' ? 'status' : 'state';
+        const body = JSON.stringify(kind === 'task' ? { id } : { messageId: id });
+        const born = bornAt.get(`${kind} ${id}`) ?? 0;
+        const value = isOpen ? OPEN[kind] : SETTLED[kind];
+        return born === first + at
+          ? {
+              sql: `INSERT INTO ${name} (session_id, position, ${key}, agent_id, ${state}, body, updated_position)
+                VALUES (?, ?, ?, 'a1', ?, ?, ?)`,
+              args: [session, born, id, value, body, born],
+            }
+          : {
+              sql: `UPDATE ${name} SET ${state} = ?, updated_position = ? WHERE session_id = ? AND ${key} = ?`,
+              args: [value, first + at, session, id],
+            };
+      }),
+    );
+    await transaction.execute({
+      sql: 'INSERT INTO counter VALUES (1, ?1) ON CONFLICT DO UPDATE SET position = ?1',
+      args: [first + steps.length - 1],
+    });
+  });
+  history.push(...steps);
+}
+
+/** What is open at a position, by kind and id. */
+function openAt(position: number): Set<string> {
+  const open = new Set<string>();
+  for (const { kind, id, isOpen } of history.slice(0, position)) {
+    if (isOpen) open.add(`${kind} ${id}`);
+    else open.delete(`${kind} ${id}`);
+  }
+  return open;
+}
+
+/** Everything a stream replays, in its order. */
+async function replay(after: number, ...more: string[]): Promise<Step[]> {
+  const topics = ['fleet', ...more].map((name) => parseTopic(name) as Topic);
+  const reader = new FrameReader(await fanOut.subscribe(topics, after, new AbortController().signal));
+  await reader.frame('up-to-date');
+  await reader.cancel();
+  return reader.frames.flatMap((frame): Step[] => {
+    if (frame.event === 'task') return [{ kind: 'task', id: frame.data.id, isOpen: frame.data.status === 'running' }];
+    if (frame.event === 'obligation')
+      return [{ kind: 'obligation', id: frame.data.messageId, isOpen: frame.data.state === 'owed' }];
+    return [];
+  });
+}
+
+const names = (steps: Step[]) => steps.map(({ kind, id }) => `${kind} ${id}`);
+const many = (count: number, kind: Kind, session?: string): Step[] =>
+  Array.from({ length: count }, (_, n) => [
+    { kind, id: `${kind}-${session ?? ''}${n}`, isOpen: true, session },
+    { kind, id: `${kind}-${session ?? ''}${n}`, isOpen: false, session },
+  ]).flat();
+
+describe('a stream of the fleet from the beginning', () => {
+  test('replays what is open and recent tasks, not all there ever were', async () => {
+    await happens({ kind: 'task', id: 'old', isOpen: true }, { kind: 'obligation', id: 'owed', isOpen: true });
+    await happens(...many(10_000, 'obligation'), ...many(2_000, 'task'));
+    const replayed = await replay(0);
+    expect(names(replayed).filter((name) => name.startsWith('obligation'))).toEqual(['obligation owed']);
+    const tasks = replayed.filter(({ kind }) => kind === 'task');
+    expect(tasks[0]).toEqual({ kind: 'task', id: 'old', isOpen: true });
+    expect(tasks).toHaveLength(1 + 500);
+    expect(tasks.at(-1)?.id).toBe('task-1999');
+  });
+});
+
+describe('a stream of the fleet that resumes', () => {
+  test('hears the end of what was open, and not of what began and ended since', async () => {
+    await happens({ kind: 'task', id: 'slow', isOpen: true }, { kind: 'obligation', id: 'owed', isOpen: true });
+    const after = history.length;
+    await happens({ kind: 'task', id: 'slow', isOpen: false }, { kind: 'obligation', id: 'owed', isOpen: false });
+    await happens(...many(600, 'obligation'), ...many(600, 'task'));
+    const replayed = names(await replay(after));
+    expect(replayed.slice(0, 2)).toEqual(['task slow', 'obligation owed']);
+    expect(replayed).toHaveLength(2 + 500);
+  });
+
+  test('has everything of the sessions it carries', async () => {
+    await happens(...many(600, 'task', 's1'), ...many(600, 'task', 's2'), ...many(10, 'obligation', 's1'));
+    const replayed = await replay(1, 'session:s1');
+    expect(replayed.filter(({ id }) => id.includes('s1')).length).toBe(600 + 10);
+    expect(replayed.filter(({ id }) => id.includes('s2')).length).toBe(500);
+  });
+
+  test.each([1, 3, 500])('knows in the end what is open, wherever it resumes, by pages of %i rows', async (rows) => {
+    fanOut = new FanOut(database, { pollMs: 60_000, page: { rows, bytes: 1_000_000 } });
+    const { next } = randomFrom(7);
+    for (let round = 0; round < 80; round += 1) {
+      const kind = next() < 0.5 ? 'task' : 'obligation';
+      const open = [...openAt(history.length)].filter((name) => name.startsWith(kind));
+      const ended = open[Math.floor(next() * open.length)];
+      if (ended !== undefined && next() < 0.5) {
+        await happens({ kind, id: ended.split(' ')[1] as string, isOpen: false });
+      } else await happens({ kind, id: `${kind}${round}`, isOpen: true });
+    }
+    for (let after = 0; after <= history.length; after += 10) {
+      const known = openAt(after);
+      for (const { kind, id, isOpen } of await replay(after)) {
+        if (isOpen) known.add(`${kind} ${id}`);
+        else known.delete(`${kind} ${id}`);
+      }
+      expect([after, [...known].sort()]).toEqual([after, [...openAt(history.length)].sort()]);
+    }
+  });
+});
