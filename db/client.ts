@@ -84,7 +84,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       reader: guardedReader(reader, damage),
       damage,
       orm: drizzle(reader, { schema }),
-      reads: new ReadQueue(),
+      reads: new ReadQueue(isFile ? {} : AT_A_SERVER),
       writes,
       onCommit: (listener) => writes.onCommit(listener),
       trouble: async () => (await file?.trouble()) ?? writeTrouble(writes),
@@ -98,6 +98,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     throw openError(error, name);
   }
 }
+
+/** Reads of a server keep nobody here waiting. */
+const AT_A_SERVER = { atOnce: 16 };
 
 /** A page that has to be written, and nothing in it that was not there before: SQLite leaves out what changes nothing. */
 const NOTHING = ['INSERT INTO counter (id, position) VALUES (0, 0)', 'DELETE FROM counter WHERE id = 0'];

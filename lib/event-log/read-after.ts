@@ -96,10 +96,11 @@ function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowL
     for (const agentId of agentIds) statements.push(linesOfAgent(agentId, after, each));
   }
   if (wanted.fleet) {
-    for (const kind of ['session', 'agent'] as const) statements.push(changedRows(kind, after, limits));
+    const fleet = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, limits.bytes) };
+    for (const kind of ['session', 'agent'] as const) statements.push(changedRows(kind, after, fleet));
     for (const kind of ['task', 'obligation'] as const) {
-      if (reach === 'near') statements.push(changedRows(kind, after, limits));
-      else statements.push(...replayedRows(kind, after, sessionIds, limits));
+      if (reach === 'near') statements.push(changedRows(kind, after, fleet));
+      else statements.push(...replayedRows(kind, after, sessionIds, fleet));
     }
   }
   return statements;

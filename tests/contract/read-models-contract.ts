@@ -77,10 +77,12 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
 
       test('that are done are listed up to the limit, all others always', async () => {
         const ended = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'done' } };
-        await send(
-          event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
-          ...['old', 'older-than-new', 'new'].map((name) => ({ ...event(ended), sessionId: `${id}-${name}` })),
-        );
+        await send(event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }));
+        for (const name of ['old', 'older-than-new', 'new']) {
+          // the list goes by when the server hears of them, to the millisecond
+          await nextMillisecond();
+          await send({ ...event(ended), sessionId: `${id}-${name}` });
+        }
         const own = async (limit: number) => {
           const { sessions, hasMore } = await read<SessionList>(`/sessions?limit=${limit}`);
           return [sessions.filter((one) => one.agentId === id).map((one) => one.id), hasMore];
@@ -356,4 +358,8 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
       }
     });
   });
+}
+
+async function nextMillisecond(): Promise<void> {
+  for (const now = Date.now(); Date.now() === now; ) await new Promise((resolve) => setImmediate(resolve));
 }

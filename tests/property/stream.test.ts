@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
+import { ReadQueue } from '@/db/read-queue';
 import { FanOut } from '@/lib/fan-out/fan-out';
 import { foldTranscript, type TranscriptState, transcriptFromPage } from '@/lib/projections/transcript';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
@@ -75,7 +76,7 @@ function distant(database: Database, lags: readonly number[]): Database {
   const reader = new Proxy(database.reader, {
     get: (client, name) => (name === 'batch' ? batch : Reflect.get(client, name).bind(client)),
   });
-  return { ...database, reader };
+  return { ...database, reader, reads: new ReadQueue({ atOnce: 16 }) };
 }
 
 /** What a session's stream must add up to, and the events that make it so. */

@@ -23,9 +23,13 @@ export interface InProcessTarget extends IngestTarget {
 
 export const TEST_TOKEN = 'a-token-for-tests-0123456789';
 
-export async function inProcessTarget(now: () => number = Date.now): Promise<InProcessTarget> {
+/** @param steady a clock that is never moved; unless given, time only goes by on the other, too */
+export async function inProcessTarget(
+  now: () => number = Date.now,
+  steady: () => number = now,
+): Promise<InProcessTarget> {
   const handle = withErrors(postEvents);
-  const policy = { token: TEST_TOKEN, allowedHosts: [], allowAddresses: false, now, streamMaxMs: null };
+  const policy = { token: TEST_TOKEN, allowedHosts: [], allowAddresses: false, now, steady, streamMaxMs: null };
   let database = await temporaryDatabase();
   return {
     origin: 'http://127.0.0.1',

@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => target.close());
 
 const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
-const sweep = () => new CommandHub({ database: target.database, now: () => now }).sweep();
+const sweep = () => new CommandHub({ database: target.database, now: () => now, steady: () => now }).sweep();
 async function sweepAt(at: number): Promise<void> {
   now = at;
   await sweep();

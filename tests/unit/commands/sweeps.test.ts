@@ -26,7 +26,7 @@ afterEach(async () => {
 const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
 const run = (sql: string) => write((transaction) => transaction.execute(sql));
 const rows = async (sql: string) => (await target.database.reader.execute(sql)).rows.map((row) => ({ ...row }));
-const hub = () => new CommandHub({ database: target.database, now: () => now });
+const hub = () => new CommandHub({ database: target.database, now: () => now, steady: () => now });
 const AGENTS = ['a1', 'a2', 'a3'];
 
 /** Each agent has a session in mid-turn, and its runner is gone. */

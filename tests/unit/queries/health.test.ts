@@ -54,7 +54,7 @@ describe('a server is ready', () => {
 
 describe('a server is not ready, and says so once', () => {
   test('while its database does not answer', async () => {
-    readiness = new Readiness({ freshMs: 0, patienceMs: 10 });
+    readiness = new Readiness({ freshMs: 0, patienceMs: 1_000 });
     const held = vi.spyOn(database, 'trouble').mockReturnValue(new Promise(() => {}));
     expect([await ask(), await ask()]).toEqual([503, 503]);
     held.mockRestore();
