@@ -66,6 +66,11 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
         {turn.kind === 'between-run' && <BetweenRunHeader turn={turn} />}
         {turn.kind === 'user' && <h2 className="sr-only">User turn</h2>}
         {turn.kind === 'none' && <h2 className="sr-only">Outside any turn</h2>}
+        {turn.omitted !== undefined && turn.omitted > 0 && (
+          <p className="tabular my-2 text-ink-3 text-xs">
+            … {turn.omitted.toLocaleString('en')} earlier ones are not shown: a page holds the newest of a turn.
+          </p>
+        )}
         <ItemList
           items={turn.items}
           endedAt={turn.endedAt}

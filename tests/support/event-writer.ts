@@ -27,6 +27,16 @@ export class EventWriter {
     await this.tell(sessionId, told);
   }
 
+  /** The same of many sessions at once, in as few requests as may be. */
+  async writeMany(sessions: readonly { sessionId: string; events: readonly AgUiEvent[] }[]): Promise<void> {
+    const occurredAt = Date.now();
+    await this.#write(
+      sessions.flatMap(({ sessionId, events }) =>
+        events.map((event) => ({ kind: 'event', sessionId, occurredAt, event })),
+      ),
+    );
+  }
+
   /** Events, each with the time at which it occurred. */
   tell(sessionId: string, told: readonly { at: number; event: AgUiEvent }[]): Promise<void> {
     return this.#write(told.map(({ at, event }) => ({ kind: 'event', sessionId, occurredAt: at, event })));

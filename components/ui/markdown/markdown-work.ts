@@ -3,7 +3,9 @@ import { WINDOW } from './parse';
 /** Signs that may begin something: the parser looks for the end of each through the rest of its paragraph. */
 const MARKS = /[*_~`[\]<>!&\\|@:#]/g;
 /** What the texts of one page may cost where nothing can be put off: some thirty milliseconds of the worst there is. */
-const MOST_WORK = 8_000_000;
+const MOST_WORK = 3_000_000;
+/** What a paragraph costs beside its signs: elements to make and to write. */
+const PARAGRAPH_WORK = 1_500;
 const MOST_CHARACTERS = 64_000;
 
 /** How much work a text may be at most, in signs looked at; found in one walk over it. */
@@ -13,7 +15,7 @@ export function markdownWork(text: string): number {
     const marks = paragraph.match(MARKS)?.length ?? 0;
     let lines = 1;
     for (let at = paragraph.indexOf('\n'); at !== -1; at = paragraph.indexOf('\n', at + 1)) lines += 1;
-    work += paragraph.length * (1 + marks + lines);
+    work += PARAGRAPH_WORK + paragraph.length * (1 + marks + lines);
   }
   return work;
 }

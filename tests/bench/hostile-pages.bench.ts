@@ -1,0 +1,41 @@
+import { EventWriter } from '../support/event-writer';
+import { probeHealth } from '../support/health-probe';
+import { hostileSessions } from '../support/hostile-sessions';
+import { type Visit, visit } from '../support/visit';
+import { traceMainThread } from './main-thread';
+import { note, report } from './report';
+
+/** Pages of sessions that were made to hold up whoever renders them, and what they cost the server and the browser. */
+const it: Visit = await visit();
+try {
+  const agent = new EventWriter(it.server, 'hostile');
+  const ids: string[] = [];
+  for (const { id, events } of hostileSessions()) {
+    await agent.write(id, events);
+    ids.push(id);
+  }
+  let [onServer, inPage, bytes] = [{ ms: 0, id: '' }, { ms: 0, id: '' }, 0];
+  const headers = { cookie: (await it.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
+  await (await fetch(`${it.server.url}/sessions/${ids[0]}`, { headers })).text();
+  for (const id of ids) {
+    const { longestMs } = await probeHealth(it.server.url, async () => {
+      const response = await fetch(`${it.server.url}/sessions/${id}`, { headers });
+      bytes = Math.max(bytes, (await response.arrayBuffer()).byteLength);
+    });
+    note(`hostile pages: the server, ${id}`, longestMs, 'ms');
+    if (longestMs > onServer.ms) onServer = { ms: longestMs, id };
+    const page = await it.context.newPage();
+    const { longestCpuMs } = await traceMainThread(page, async () => {
+      await page.goto(`${it.server.url}/sessions/${id}`);
+      await page.waitForTimeout(3_000);
+    });
+    await page.close();
+    note(`hostile pages: the browser, ${id}`, longestCpuMs, 'ms');
+    if (longestCpuMs > inPage.ms) inPage = { ms: longestCpuMs, id };
+  }
+  note('hostile pages: the largest page', bytes / 1024, 'KiB');
+  report(`hostile pages: longest block of the server (${onServer.id})`, onServer.ms, 'ms', { atMost: 100 });
+  report(`hostile pages: longest task in the page (${inPage.id})`, inPage.ms, 'ms', { atMost: 100 });
+} finally {
+  await it.close();
+}

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EventWriter } from '../support/event-writer';
+import { probeHealth } from '../support/health-probe';
+import { hostileSessions } from '../support/hostile-sessions';
+import { live } from '../support/transcript-page';
+import { type Visit, visit } from '../support/visit';
+
+/** The bench holds these pages to 100 ms, on a machine with nothing else to do. Before, they took up to a minute. */
+const LONGEST_MS = 1_500;
+
+let it: Visit;
+const ids: string[] = [];
+beforeAll(async () => {
+  it = await visit();
+  const agent = new EventWriter(it.server, 'hostile');
+  for (const { id, events } of hostileSessions()) {
+    await agent.write(id, events);
+    ids.push(id);
+  }
+});
+afterAll(async () => {
+  expect(it.complaints).toEqual([]);
+  await it.close();
+});
+
+test('the pages of sessions made to hold up whoever renders them hold up nobody', { timeout: 300_000 }, async () => {
+  const headers = { cookie: (await it.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
+  // the first page of all also loads the code that renders it
+  await (await fetch(`${it.server.url}/sessions/${ids[0]}`, { headers })).text();
+  for (const id of ids) {
+    const { longestMs } = await probeHealth(it.server.url, async () => {
+      const response = await fetch(`${it.server.url}/sessions/${id}`, { headers });
+      expect(response.status).toBe(200);
+      await response.text();
+    });
+    expect(longestMs, id).toBeLessThan(LONGEST_MS);
+  }
+});
+
+test('a turn of ten thousand tasks shows its ends, and more when asked', async () => {
+  const page = await it.open('/sessions/tasks');
+  await live(page);
+  const cards = page.getByRole('log', { name: 'Transcript' }).getByRole('group', { name: /^Task task \d/ });
+  await cards.last().waitFor();
+  const before = await cards.count();
+  expect(before).toBeLessThan(300);
+  await page.getByText(/earlier ones are not shown/).scrollIntoViewIfNeeded();
+  await page.getByRole('button', { name: 'Show the next 200' }).click();
+  await expect.poll(() => cards.count()).toBe(before + 200);
+  await page.close();
+});
+
+test('a link to the middle of a turn of thousands leads there', async () => {
+  const page = await it.open('/sessions/messages#message-m9000');
+  await page.getByRole('log', { name: 'Transcript' }).getByText('answer 9000', { exact: false }).waitFor();
+  await page.close();
+});

@@ -1,0 +1,79 @@
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { type HostileText, hostileTexts } from './hostile-texts';
+import { message, taskStarted, toolCall, userTurn } from './turn-events';
+
+/** A session whose page costs a careless server, or browser, far more than what it holds. */
+export interface HostileSession {
+  id: string;
+  events: AgUiEvent[];
+}
+
+/** One record may be this long; its frame in JSON, and what must be escaped in it, needs room, too. */
+const RECORD = 100_000;
+const MANY = 10_000;
+
+/** Sessions with the corpus in every place where an agent's words are shown, and with turns of thousands of things. */
+export function* hostileSessions(): Generator<HostileSession> {
+  for (const [at, texts] of inGroups(hostileTexts(RECORD), 6).entries()) {
+    yield { id: `texts-${at}`, events: texts.flatMap(({ text }, turn) => saidEverywhere(`r${turn}`, text)) };
+  }
+  const many = Array.from({ length: MANY }, (_, at) => at);
+  yield {
+    id: 'tasks',
+    events: userTurn(
+      'r',
+      'Go',
+      many.map((at) => taskStarted(`t${at}`, `task ${at}`)),
+    ),
+  };
+  yield {
+    id: 'messages',
+    events: userTurn(
+      'r',
+      'Go',
+      many.flatMap((at) => message(`m${at}`, `*answer* ${at}`)),
+    ),
+  };
+  yield {
+    id: 'calls',
+    events: userTurn(
+      'r',
+      'Go',
+      many.flatMap((at) => toolCall(`c${at}`, 'Bash', { command: 'ls' }, 'a')),
+    ),
+  };
+  yield {
+    id: 'requests',
+    events: [
+      ...message('q', 'Go', 'user'),
+      { type: 'RUN_STARTED', threadId: 'requests', runId: 'r' },
+      ...many.map(
+        (at): AgUiEvent => ({
+          type: 'CUSTOM',
+          name: 'request:opened',
+          value: {
+            requestId: `q${at}`,
+            kind: 'permission',
+            title: `Run ${at}`,
+            tool: 'Bash',
+            input: { command: 'ls' },
+          },
+        }),
+      ),
+    ],
+  };
+}
+
+function saidEverywhere(id: string, text: string): AgUiEvent[] {
+  return userTurn(id, text.slice(0, 20_000), [
+    ...message(`${id}/answer`, text),
+    ...toolCall(`${id}/call`, 'Bash', { command: text.slice(0, 20_000) }, text),
+    taskStarted(`${id}/task`, text.slice(0, 20_000)),
+  ]);
+}
+
+function inGroups(texts: readonly HostileText[], size: number): HostileText[][] {
+  const groups: HostileText[][] = [];
+  for (let at = 0; at < texts.length; at += size) groups.push(texts.slice(at, at + size));
+  return groups;
+}
