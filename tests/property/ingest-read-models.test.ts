@@ -142,9 +142,16 @@ function nameOf(turnId: unknown, seqOf: (position: unknown) => number): unknown 
   return typeof turnId === 'string' && turnId.startsWith('none:') ? `none:${seqOf(turnId.slice(5))}` : turnId;
 }
 
-/** A folded row says so in its metadata, and what else stood there is the projections' business. */
+/**
+ * A folded row says so in its metadata, and what else stood there is the projections' business. A request has the stamp
+ * of its opening from ingest alone.
+ */
 function plain(event: AgUiEvent): unknown {
   const { metadata, ...rest } = JSON.parse(JSON.stringify(event));
+  if (event.name === 'request:opened' && rest.value !== null && typeof rest.value === 'object') {
+    const { digest: _digest, opened_position: _position, ...asked } = rest.value;
+    rest.value = asked;
+  }
   return FOLDED.test(event.type) ? rest : { ...rest, metadata };
 }
 

@@ -206,6 +206,13 @@ describe('a loss', () => {
     expect(await agent()).toMatchObject({ lostCount: 3 });
   });
 
+  it('told again and again in one request, without a session, is said once with all that was lost', async () => {
+    const everywhere = (seq: number) => lost(seq, { sessionId: undefined });
+    await ingest(target, [marker(1), everywhere(2), everywhere(3), everywhere(4), marker(5)]);
+    expect((await events('s1')).slice(1, -1)).toEqual([{ ...said, value: { ...said.value, count: 9 } }]);
+    expect([await session(), await agent()]).toMatchObject([{ lostCount: 9 }, { lostCount: 9 }]);
+  });
+
   it('that an outbox without a past declares stands in every session of its agent that is not done', async () => {
     await ingest(target, [marker(1), marker(2, { sessionId: 's2' })]);
     const done = { type: 'CUSTOM', name: 'session:ended', value: { exitCode: 0 } };
