@@ -65,6 +65,7 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
                 {[
                   agent.insightCount > 0 && failuresInWords(agent.insightCount),
                   agent.lostCount > 0 && `${plural(agent.lostCount, 'record')} lost`,
+                  agent.parkedCount > 0 && `${agent.parkedCount} parked`,
                   agent.quarantinedCount > 0 && `${agent.quarantinedCount} in quarantine`,
                 ]
                   .filter(Boolean)

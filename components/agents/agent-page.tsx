@@ -11,6 +11,7 @@ import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { AgentDetail, SessionSummary } from '@/lib/protocol/read-models';
 import { DeliveryLedger } from './delivery-ledger';
 import { FailureList } from './failure-list';
+import { ParkedList } from './parked-list';
 import { QuarantineList } from './quarantine-list';
 import { RunnerFacts } from './runner-facts';
 import { useAgent, useAgentSessions } from './use-agents';
@@ -23,7 +24,7 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
   const { initial, renderSession } = props;
   const query = useAgent(initial.agent.id, initial);
   const detail = query.data ?? initial;
-  const { agent, producers, quarantine, insights } = detail;
+  const { agent, producers, quarantine, parked, insights } = detail;
   const { sessions, hasMore, more } = useAgentSessions(detail);
   const lastEventAt = sessions.reduce((latest, session) => Math.max(latest, session.lastEventAt), agent.lastSeenAt);
   useRereadLedger(lastEventAt, query.refetch);
@@ -50,6 +51,11 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
       {insights.length > 0 && (
         <Section title="Failures" id="failures" count={agent.insightCount > 0 ? agent.insightCount : undefined}>
           <FailureList detail={detail} />
+        </Section>
+      )}
+      {parked.length > 0 && (
+        <Section title="Parked" id="parked" count={agent.parkedCount}>
+          <ParkedList agent={agent} records={parked} sessions={ordered} />
         </Section>
       )}
       <Section title="Sessions" count={Math.max(agent.sessionCount, sessions.length)}>

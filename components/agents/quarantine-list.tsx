@@ -1,6 +1,7 @@
 'use client';
 
 import Link from 'next/link';
+import { SessionLink } from '@/components/sessions/session-link';
 import { Ago } from '@/components/ui/clock';
 import { Name } from '@/components/ui/name';
 import { VerbatimText } from '@/components/ui/verbatim-text';
@@ -32,6 +33,18 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
               />
               {entry.excerpt !== null && (
                 <p className="text-ink-3 text-xs">The beginning of {entry.size.toLocaleString('en')} bytes.</p>
+              )}
+              {entry.parked !== null && entry.parked.settledAt !== null && (
+                <p className="text-ink-2 text-xs">
+                  {entry.parked.state === 'assigned' ? 'Assigned to ' : 'Discarded'}
+                  {entry.parked.assignedSessionId !== null && <SessionLink id={entry.parked.assignedSessionId} />} by{' '}
+                  {entry.parked.settledBy}, <Ago at={entry.parked.settledAt} />
+                  {entry.parked.reason !== null && (
+                    <>
+                      : <Name text={entry.parked.reason} most={2_000} />
+                    </>
+                  )}
+                </p>
               )}
               {entry.sessionId !== null && (
                 <Link

@@ -37,7 +37,7 @@ export function useAgents(initial?: AgentList) {
 /**
  * One agent, its sessions kept current. The ledger of its outboxes changes with every request and is no row of the
  * fleet: it is as old as `position`, and is read again when the agent or one of its sessions has changed. Its failures
- * are read again as soon as their number is another.
+ * and what is parked are read again as soon as their number is another.
  */
 export function useAgent(agentId: string, initial?: AgentDetail) {
   const query = useLiveQuery<AgentDetail>({
@@ -58,7 +58,8 @@ export function useAgent(agentId: string, initial?: AgentDetail) {
     },
   });
   const { refetch } = query;
-  const count = query.data?.agent.insightCount;
+  const agent = query.data?.agent;
+  const count = agent && `${agent.insightCount} ${agent.parkedCount}`;
   const readAt = useRef(count);
   useEffect(() => {
     if (count !== undefined && readAt.current !== undefined && count !== readAt.current) void refetch();

@@ -14,6 +14,7 @@ import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { nameText } from '@/components/ui/verbatim';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts } from './task-facts';
+import { TaskOrigin } from './task-origin';
 import { TaskOutcome } from './task-status';
 import { TaskSteps } from './task-steps';
 import { TaskStop } from './task-stop';
@@ -113,6 +114,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
           </span>
         )}
         <TaskFacts task={task} />
+        <TaskOrigin task={task} />
         <TaskStop task={task} />
         {task.answeredInTurnId !== null && task.answeredInTurnId !== task.startedInTurnId && (
           <JumpLink

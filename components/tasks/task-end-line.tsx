@@ -1,4 +1,5 @@
 import { clsx } from 'clsx';
+import { SessionLink } from '@/components/sessions/session-link';
 import { stripAnsi } from '@/components/ui/ansi';
 import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
@@ -24,6 +25,11 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
           <Name text={task.description} />
         </JumpLink>
         <TaskOutcome task={task} />
+        {item.reportedBy !== undefined && (
+          <span className="min-w-0 truncate text-2xs text-ink-3">
+            reported by <SessionLink id={item.reportedBy} />
+          </span>
+        )}
       </p>
       {standsAlone && task.summary !== null && (
         <p

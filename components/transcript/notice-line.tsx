@@ -1,5 +1,6 @@
 import { clsx } from 'clsx';
 import { CircleAlert, Info, TriangleAlert } from 'lucide-react';
+import { SessionLink } from '@/components/sessions/session-link';
 import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
 import type { NoticeItem } from '@/lib/protocol/read-models';
@@ -18,6 +19,12 @@ export function NoticeLine({ item }: { item: NoticeItem }) {
       <Icon size={13} strokeWidth={1.75} aria-hidden="true" className="mt-[2.5px] shrink-0" />
       <span className={clsx('[overflow-wrap:anywhere]', longRunClass(item.text.slice(0, MOST_CHARACTERS)))}>
         <Name text={item.text} most={MOST_CHARACTERS} />
+        {item.ofSessionId !== undefined && (
+          <>
+            {' '}
+            <SessionLink id={item.ofSessionId} />
+          </>
+        )}
       </span>
     </p>
   );

@@ -1,20 +1,31 @@
+import { nameText } from '@/components/ui/verbatim';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import type { TranscriptSlots } from './transcript-slots';
 
+/** A task of another session: it did not wake the agent, which was told of it. */
+export interface ToldTask {
+  id: string;
+  sessionId: string;
+}
+
 /** What woke the agent: tasks by name, or something without one. */
 export type TurnCause =
-  | { kind: 'tasks'; tasks: { id: string; task: Task | null }[] }
+  | { kind: 'tasks'; tasks: { id: string; task: Task | null }[]; told: ToldTask[] }
   | { kind: 'other'; words: string };
 
 export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): TurnCause {
   const trigger = turn.trigger;
   if (trigger?.kind === 'task' && trigger.taskIds.length > 0) {
+    const tasks = trigger.taskIds.map((id, at) => ({ id, at, sessionId: trigger.ofSessionIds?.[at] ?? null }));
     return {
       kind: 'tasks',
-      tasks: trigger.taskIds.map((id, at) => ({
-        id,
-        task: slots.findTask({ id, runId: trigger.taskRunIds?.[at] ?? null, position: turn.position }),
-      })),
+      tasks: tasks
+        .filter(({ sessionId }) => sessionId === null)
+        .map(({ id, at }) => ({
+          id,
+          task: slots.findTask({ id, runId: trigger.taskRunIds?.[at] ?? null, position: turn.position }),
+        })),
+      told: tasks.flatMap(({ id, sessionId }) => (sessionId === null ? [] : [{ id, sessionId }])),
     };
   }
   if (trigger?.kind === 'task') return { kind: 'other', words: 'a task' };
@@ -36,5 +47,17 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
     .slice(0, MOST_NAMED)
     .map(({ id, task }) => (task === null ? `task ${id}` : `${task.description} (${slots.outcomeOf(task)})`));
   const more = cause.tasks.length - named.length;
-  return `Between-run turn: woken by ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const woken = named.length > 0 ? [`woken by ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`] : [];
+  const [first, ...others] = cause.told;
+  const told =
+    first === undefined
+      ? []
+      : [`told of ${others.length > 0 ? `${cause.told.length} tasks` : 'a task'} of ${whose(cause.told)}`];
+  return `Between-run turn: ${[...woken, ...told].join(', ')}`;
+}
+
+/** `session b`, or that there are several. */
+function whose(told: readonly ToldTask[]): string {
+  const [only, ...others] = new Set(told.map(({ sessionId }) => sessionId));
+  return others.length > 0 ? 'other sessions' : `session ${nameText(only ?? '')}`;
 }

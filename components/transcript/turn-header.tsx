@@ -2,6 +2,7 @@
 
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
+import { SessionLink } from '@/components/sessions/session-link';
 import { stripAnsi } from '@/components/ui/ansi';
 import { formatDuration } from '@/components/ui/duration';
 import { firstPart } from '@/components/ui/first-part';
@@ -11,7 +12,7 @@ import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
-import { causeOf } from './turn-cause';
+import { causeOf, type ToldTask } from './turn-cause';
 
 /** More tasks that ended at once are counted; each has its card. */
 const MOST_LISTED = 50;
@@ -21,10 +22,23 @@ export function BetweenRunHeader({ turn }: { turn: Turn }) {
   const cause = causeOf(turn, useTranscriptSlots());
   if (cause.kind === 'other') return <Head>Woken by {cause.words}</Head>;
   const [only] = cause.tasks;
-  if (only && cause.tasks.length === 1) {
+  if (only === undefined) {
+    return (
+      <Head>
+        <Told tasks={cause.told} />
+      </Head>
+    );
+  }
+  const told = cause.told.length > 0 && (
+    <span className="text-ink-2">
+      · <Told tasks={cause.told} />
+    </span>
+  );
+  if (cause.tasks.length === 1) {
     return (
       <Head below={<Summary task={only.task} />}>
         Woken by <WakingTask id={only.id} task={only.task} />
+        {told}
       </Head>
     );
   }
@@ -45,7 +59,21 @@ export function BetweenRunHeader({ turn }: { turn: Turn }) {
       }
     >
       Woken by {cause.tasks.length} tasks
+      {told}
     </Head>
+  );
+}
+
+/** Tasks of other sessions did not wake this one's agent. It was told of them, and they stand where they belong. */
+function Told({ tasks }: { tasks: readonly ToldTask[] }) {
+  const sessionIds = [...new Set(tasks.map(({ sessionId }) => sessionId))];
+  return (
+    <>
+      Told of {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} of{' '}
+      {sessionIds.slice(0, MOST_LISTED).map((id) => (
+        <SessionLink key={id} id={id} className="font-medium" />
+      ))}
+    </>
   );
 }
 

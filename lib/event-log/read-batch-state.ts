@@ -150,7 +150,7 @@ async function readElsewhere(
     const ofRun = runId === null ? [] : others.filter((home) => home.runId === columnText(runId));
     // Its own task is nobody else's, unless another session started the very run.
     const isOwn = others.length < all.length;
-    const may = ofRun.length > 0 ? ofRun : isOwn ? [] : others.filter((home) => runId === null || home.runId === null);
+    const may = ofRun.length > 0 ? ofRun : isOwn ? [] : others;
     const sessionIds = new Set(may.map((home) => home.sessionId));
     if (sessionIds.size > MAX_HOMES_READ) continue;
     for (const id of sessionIds) found.set(`${id} ${taskId}`, { sessionId: id, taskId, runId: null });

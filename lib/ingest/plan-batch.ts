@@ -181,6 +181,8 @@ class BatchDraft {
     const isLeft = owner.kind === 'nobody' && (how === 'speaks' || !this.#hasOtherSessions(agentId, sessionId));
     if (owner.kind === 'other' && this.#session(owner.sessionId) === null)
       return { kind: 'several', sessionIds: [owner.sessionId] };
+    if (owner.kind === 'other' && how !== 'speaks')
+      this.#owners.started({ agentId, taskId, runId, sessionId: owner.sessionId });
     if (owner.kind !== 'own' && !isLeft) return owner;
     if (how !== 'speaks') this.#owners.started({ agentId, taskId, runId, sessionId });
     return OWN;

@@ -64,16 +64,11 @@ export class TaskOwners {
     const sessions = this.#sessions(agentId, id);
     if (sessions === undefined) return { kind: 'nobody' };
     const run = runId === null ? null : columnText(runId);
-    const having = (wanted: string | null) =>
-      [...sessions].flatMap(([session, runs]) => (runs.has(wanted) ? [session] : []));
-    const exact = run === null ? [] : having(run);
-    // A run nobody named may be of a start that named none. Asked for no run, every start may be meant.
-    const may = exact.length > 0 ? exact : run === null ? [...sessions.keys()] : having(null);
-    // Also of its own task a run that nobody has told the start of.
-    if (may.includes(sessionId) || (exact.length === 0 && sessions.has(sessionId))) return { kind: 'own' };
-    const [only] = may;
-    if (only === undefined) return { kind: 'nobody' };
-    return may.length === 1 ? { kind: 'other', sessionId: only } : { kind: 'several', sessionIds: may };
+    const exact = run === null ? [] : [...sessions].flatMap(([session, runs]) => (runs.has(run) ? [session] : []));
+    // The run only tells apart those that know the task by its id.
+    const may = exact.length > 0 ? exact : [...sessions.keys()];
+    if (may.includes(sessionId)) return { kind: 'own' };
+    return may.length === 1 ? { kind: 'other', sessionId: may[0] as string } : { kind: 'several', sessionIds: may };
   }
 
   #sessions(agentId: string, taskId: string): Map<string, Set<string | null>> | undefined {

@@ -295,7 +295,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const id = pickText(value, 'task_id');
     if (ofSessionId === null || id === null) return;
     const end = normaliseTaskEnd(pickText(value, 'status')) ?? 'completed';
-    const text = `Tells of the task “${pickText(value, 'description') ?? id}” (${end}) of the session ${ofSessionId}. It stands there.`;
+    const text = `Tells of the task “${pickText(value, 'description') ?? id}” (${end}), which stands in the`;
     notice(draft, entry, { text, tone: 'info', code: 'task-elsewhere', ofSessionId });
   },
   [CUSTOM.parkedAssigned]: (draft, entry) => settled(draft, entry, 'parked-assigned'),

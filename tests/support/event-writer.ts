@@ -64,7 +64,20 @@ export class EventWriter {
     await this.#send([{ kind: 'log', occurredAt: Date.now(), log }]);
   }
 
+  /** Events about tasks that no session started: all of them are parked. */
+  async park(sessionId: string, events: readonly AgUiEvent[]): Promise<void> {
+    const records = events.map((event) => ({ kind: 'event', sessionId, occurredAt: Date.now(), event }));
+    const parked = await this.#post(records);
+    if (parked.length !== events.length) throw new Error(`not parked: ${JSON.stringify(parked)}`);
+  }
+
   async #send(records: object[]): Promise<void> {
+    const rejected = await this.#post(records);
+    if (rejected.length > 0) throw new Error(`refused: ${JSON.stringify(rejected)}`);
+  }
+
+  /** @returns what was rejected */
+  async #post(records: object[]): Promise<unknown[]> {
     const response = await fetch(`${this.#server.url}/api/v1/events`, {
       method: 'POST',
       headers: { authorization: `Bearer ${this.#server.token}`, 'content-type': 'application/json' },
@@ -74,6 +87,7 @@ export class EventWriter {
       }),
     });
     const answer = (await response.json()) as { rejected?: unknown[] };
-    if (!response.ok || answer.rejected?.length !== 0) throw new Error(`refused: ${JSON.stringify(answer)}`);
+    if (!response.ok || answer.rejected === undefined) throw new Error(`refused: ${JSON.stringify(answer)}`);
+    return answer.rejected;
   }
 }

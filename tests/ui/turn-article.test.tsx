@@ -70,6 +70,30 @@ describe('a turn', () => {
     );
   });
 
+  it('was not woken by a task of another session, which it was told of', () => {
+    const trigger = { kind: 'task' as const, taskIds: ['t1', 't2', 't3'] };
+    const told = (ofSessionIds: (string | null)[]) => ({ ...woken, items: [], trigger: { ...trigger, ofSessionIds } });
+    const name = (turn: Turn) => names(render([started, turn], [ended]), 'article')[1];
+    expect(name(told(['b', 'b', 'b']))).toBe('Between-run turn: told of 3 tasks of session b');
+    expect(name(told([null, 'b', 'c']))).toBe(
+      'Between-run turn: woken by Poll (failed, exit 3), told of 2 tasks of other sessions',
+    );
+    const one = { ...told(['b']), trigger: { ...trigger, taskIds: ['t1'], ofSessionIds: ['b'] } };
+    expect(name(one)).toBe('Between-run turn: told of a task of session b');
+    const markup = render([started, one], [ended]);
+    expect(markup).toContain('href="/sessions/b"');
+    expect(markup).not.toContain('Woken by');
+  });
+
+  it('has cards that say who else told of a task, and where', () => {
+    const toldElsewhere = { sessionId: 'b', turnId: 'r9' };
+    const task = aTask({ status: 'failed', endedAt: 4_000, reportedBy: 'b', assignedBy: 'operator', toldElsewhere });
+    const markup = render([started], [task]);
+    expect(markup).toContain('Reported by');
+    expect(markup).toContain('Assigned to this session by');
+    expect(markup).toContain('href="/sessions/b#turn-r9"');
+  });
+
   it.each([
     ['timer', 'a timer'],
     ['agent', 'another agent'],

@@ -1,0 +1,129 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { useState } from 'react';
+import { SessionLink } from '@/components/sessions/session-link';
+import { sessionTitle } from '@/components/sessions/session-words';
+import { Ago } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
+import { VerbatimText } from '@/components/ui/verbatim-text';
+import type { AgentSummary, QuarantinedRecord, SessionSummary } from '@/lib/protocol/read-models';
+import { groupParked, type ParkedGroup } from './parked-groups';
+import { useSettleParked } from './use-settle-parked';
+
+interface ParkedListProps {
+  agent: Pick<AgentSummary, 'id' | 'parkedCount'>;
+  records: readonly QuarantinedRecord[];
+  /** Of the agent, newest event first. */
+  sessions: readonly SessionSummary[];
+}
+
+/** What was told of tasks of which nothing proves whose they are, until somebody says so. */
+export function ParkedList({ agent, records, sessions }: ParkedListProps) {
+  return (
+    <>
+      <p className="mb-1 max-w-prose text-ink-3 text-xs">
+        Nothing proves to which session these tasks belong. Assign each to the one that started it, or discard it.
+      </p>
+      <ul>
+        {groupParked(records).map((group) => (
+          <Parked key={group.first.position} agentId={agent.id} group={group} sessions={sessions} />
+        ))}
+      </ul>
+      {agent.parkedCount > records.length && (
+        <p className="mt-2 text-ink-3 text-xs">
+          The oldest {records.length} records of {agent.parkedCount.toLocaleString('en')}.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly SessionSummary[] }) {
+  const { agentId, group, sessions } = props;
+  const { first, records, taskId, says } = group;
+  const { state, assign, discard } = useSettleParked(agentId, first.position);
+  const [chosen, setChosen] = useState('');
+  // there is no way back
+  const [isPressed, setPressed] = useState(false);
+  const isBusy = state.kind === 'sending' || state.kind === 'sent';
+  const name = `task ${nameText(taskId)}`;
+  return (
+    <li data-parked={first.position} className="border-line border-b py-2">
+      <p className="flex flex-wrap items-baseline gap-x-3">
+        <span className="wrap-anywhere font-mono text-waiting text-xs">
+          <Name text={taskId} />
+        </span>
+        <span className="wrap-anywhere min-w-0 flex-1 text-ink-2 text-xs">
+          <Name text={says} most={400} />
+        </span>
+        <span className="tabular text-2xs text-ink-3">
+          {plural(records.length, 'record')} · <Ago at={first.receivedAt} />
+        </span>
+      </p>
+      <div className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1.5 text-ink-3 text-xs">
+        {first.sessionId !== null && (
+          <span>
+            told by <SessionLink id={first.sessionId} />
+          </span>
+        )}
+        <span className="flex min-w-0 items-center gap-1.5">
+          <select
+            aria-label={`Session of ${name}`}
+            value={chosen}
+            disabled={isBusy}
+            onChange={(event) => setChosen(event.target.value)}
+            className="h-7 min-w-0 max-w-56 truncate rounded border border-line-strong bg-ground px-1.5 text-ink-2"
+          >
+            <option value="">Which session?</option>
+            {sessions.map((session) => (
+              <option key={session.id} value={session.id}>
+                {sessionTitle(session)} · {nameText(session.id)}
+              </option>
+            ))}
+          </select>
+          <button
+            type="button"
+            disabled={isBusy || chosen === ''}
+            onClick={() => assign(chosen)}
+            className="h-7 shrink-0 rounded border border-line-strong px-2 text-ink hover:bg-raised disabled:text-ink-3"
+          >
+            Assign<span className="sr-only"> {name}</span>
+          </button>
+        </span>
+        <button
+          type="button"
+          disabled={isBusy}
+          onClick={() => (isPressed ? discard() : setPressed(true))}
+          onBlur={() => setPressed(false)}
+          className={clsx(
+            'underline underline-offset-2 disabled:no-underline',
+            isPressed ? 'font-medium text-ink' : 'text-ink-2 hover:text-ink',
+          )}
+        >
+          {isPressed ? 'Press again: discard' : 'Discard'}
+          <span className="sr-only"> {name}</span>
+        </button>
+        <span aria-live="polite">
+          {isBusy && 'On its way…'}
+          {state.kind === 'failed' && <span className="text-failed">Not done: {state.reason}</span>}
+        </span>
+      </div>
+      <details className="mt-1 text-xs">
+        <summary className="w-fit cursor-pointer text-ink-3 hover:text-ink">
+          What was told<span className="sr-only"> of {name}</span>
+        </summary>
+        {records.map((record) => (
+          <VerbatimText
+            key={record.position}
+            text={record.excerpt ?? JSON.stringify(record.record, null, 2)}
+            label="record"
+            className="mt-2 text-ink-2"
+          />
+        ))}
+      </details>
+    </li>
+  );
+}

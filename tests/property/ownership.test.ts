@@ -1,0 +1,326 @@
+import fc from 'fast-check';
+import { afterEach, expect, it } from 'vitest';
+import { postAssign, postDiscard } from '@/lib/commands/settle-parked';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { readAgent, readParked } from '@/lib/queries/read-agents';
+import { readTasks } from '@/lib/queries/read-tasks';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
+
+/**
+ * The rules of whom a background result belongs to, over agents, sessions, tasks and runs that share their names, told by
+ * any session, in any batching, sent again, over restarts, assigned and discarded. What must come of it a model says that
+ * goes record by record and knows nothing of batches.
+ *
+ * 1 and 2, the owner is the session that told the start, stored before anything else is told: `#tellRun`. 3, the exact
+ * run decides before the task's id does, and 4, only proof delivers: `#ownerOf`. 5, what has none is parked, neither
+ * adopted nor dropped: `take`, and that every record is somewhere. 6, one gate for what is live, sent again, told after a
+ * restart and assigned: the same model for all. 7, nothing of what is parked touches a task before it is assigned. 10,
+ * an end that is known already is not delivered again. 12, no session has a task because it came after another. 13, what
+ * is delivered is nobody's message. 14, reading changes nothing. 15, what was discarded is listed, with who did it.
+ *
+ * Held elsewhere, because a runner does it: 8, a lease is claimed, and what was accepted acknowledged, and 9, whoever is
+ * away uses no attempt up (tests/property/commands.test.ts, tests/integration/outbox.test.ts); 11, an idle agent wakes by
+ * itself (tests/agents/claude.test.ts).
+ */
+let target: InProcessTarget;
+afterEach(() => target.close());
+const LIMIT_MS = 240_000;
+
+const AGENTS = ['x', 'y'];
+const SESSIONS = [0, 1, 2];
+const agent = fc.constantFrom(...AGENTS);
+const session = fc.constantFrom(...SESSIONS);
+const task = fc.constantFrom('t1', 't2');
+const run = fc.constantFrom(null, null, 'r1', 'r2');
+
+type Step =
+  | {
+      do: 'start' | 'progress' | 'complete' | 'speak';
+      agent: string;
+      session: number;
+      task: string;
+      run: string | null;
+    }
+  | { do: 'turn'; agent: string; session: number; task: string; run: string | null }
+  | { do: 'send' | 'send again' | 'restart' }
+  | { do: 'assign' | 'discard'; pick: number; session: number };
+
+const told = fc.record({
+  do: fc.constantFrom('start', 'start', 'progress', 'complete', 'complete', 'speak', 'turn') as fc.Arbitrary<'start'>,
+  agent,
+  session,
+  task,
+  run,
+});
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { arbitrary: told, weight: 12 },
+  { arbitrary: fc.constantFrom<Step>({ do: 'send' }, { do: 'send again' }, { do: 'restart' }), weight: 4 },
+  {
+    arbitrary: fc.record({ do: fc.constantFrom('assign', 'discard'), pick: fc.nat(9), session }) as fc.Arbitrary<Step>,
+    weight: 2,
+  },
+);
+
+interface Told {
+  tag: number;
+  agent: string;
+  session: string;
+  task: string;
+  run: string | null;
+  how: 'start' | 'progress' | 'complete' | 'speak';
+}
+/** Where a record must be: in a session's log, parked, or known already where it should have gone. */
+type Fate =
+  | { kind: 'in'; session: string; reportedBy: string | null; assigned: boolean }
+  | { kind: 'parked' | 'discarded' }
+  | { kind: 'known' };
+
+class Model {
+  readonly fates = new Map<number, Fate>();
+  readonly all = new Map<number, Told>();
+  readonly #starts: { agent: string; task: string; session: string; run: string | null; ended: boolean }[] = [];
+  readonly #sessions = new Map<string, Set<string>>();
+
+  arrive(agentId: string, sessionId: string): void {
+    const known = this.#sessions.get(agentId) ?? new Set();
+    this.#sessions.set(agentId, known.add(sessionId));
+  }
+
+  take(one: Told): void {
+    this.all.set(one.tag, one);
+    const isFirst = [...(this.#sessions.get(one.agent) ?? [])].every((id) => id === one.session);
+    this.arrive(one.agent, one.session);
+    const owner = one.how === 'start' ? one.session : this.#ownerOf(one);
+    const home = owner ?? (isFirst || one.how === 'speak' ? one.session : null);
+    if (home === null || home === 'several') this.fates.set(one.tag, { kind: 'parked' });
+    else this.#put(one, home, home === one.session ? null : one.session, false);
+  }
+
+  /** The parked records that go with one of them, oldest first. */
+  parkedWith(tag: number): Told[] {
+    const one = this.all.get(tag) as Told;
+    return [...this.all.values()].filter(
+      (other) =>
+        this.fates.get(other.tag)?.kind === 'parked' &&
+        other.agent === one.agent &&
+        other.session === one.session &&
+        other.task === one.task &&
+        other.run === one.run,
+    );
+  }
+
+  assign(tag: number, home: string): void {
+    for (const one of this.parkedWith(tag)) this.#put(one, home, home === one.session ? null : one.session, true);
+  }
+
+  discard(tag: number): void {
+    for (const one of this.parkedWith(tag)) this.fates.set(one.tag, { kind: 'discarded' });
+  }
+
+  parked(): number[] {
+    return [...this.fates].flatMap(([tag, fate]) => (fate.kind === 'parked' ? [tag] : []));
+  }
+
+  #ownerOf({ agent: agentId, session: teller, task: id, run: runId }: Told): string | 'several' | null {
+    const starts = this.#starts.filter((start) => start.agent === agentId && start.task === id);
+    const exact = starts.filter((start) => runId !== null && start.run === runId);
+    const may = new Set((exact.length > 0 ? exact : starts).map((start) => start.session));
+    if (may.has(teller)) return teller;
+    return may.size > 1 ? 'several' : ([...may][0] ?? null);
+  }
+
+  #put(one: Told, home: string, reportedBy: string | null, assigned: boolean): void {
+    const runs = this.#starts.filter(
+      (start) => start.agent === one.agent && start.task === one.task && start.session === home,
+    );
+    const named = runs.findLast((start) => one.run === null || start.run === one.run);
+    if (one.how === 'complete' && reportedBy !== null && !assigned && named?.ended) {
+      this.fates.set(one.tag, { kind: 'known' });
+      return;
+    }
+    this.fates.set(one.tag, { kind: 'in', session: home, reportedBy, assigned });
+    if (one.how === 'speak') return;
+    this.#tellRun(one, home, runs);
+  }
+
+  /** Which run of the task the record is about, as a reader of one session would say. */
+  #tellRun(one: Told, home: string, runs: { run: string | null; ended: boolean }[]): void {
+    const found =
+      one.run === null
+        ? runs.at(-1)
+        : (runs.findLast(({ run: known }) => known === one.run) ?? runs.findLast(({ run: known }) => known === null));
+    const isAnother = one.how === 'start' && found?.ended === true && (one.run === null || found.run !== one.run);
+    let about = isAnother ? undefined : found;
+    if (about === undefined) {
+      const born = { agent: one.agent, task: one.task, session: home, run: one.run, ended: false };
+      this.#starts.push(born);
+      about = born;
+    }
+    about.run ??= one.run;
+    if (one.how === 'complete') about.ended = true;
+  }
+}
+
+const EVENTS: Record<Told['how'], (one: Told) => AgUiEvent> = {
+  start: (one) => custom('task:started', one),
+  progress: (one) => custom('task:progress', one),
+  complete: (one) => custom('task:completed', one),
+  speak: ({ tag, task: id, run: runId }) => ({
+    type: 'TEXT_MESSAGE_CHUNK',
+    messageId: `m${tag}`,
+    role: 'assistant',
+    delta: 'x',
+    subagentRunId: id,
+    tag,
+    metadata: { interlude: runId === null ? {} : { taskRunId: runId } },
+  }),
+};
+
+function custom(name: string, { tag, task: id, run: runId }: Told): AgUiEvent {
+  return { type: 'CUSTOM', name, tag, value: { task_id: id, tag, ...(runId === null ? {} : { run_id: runId }) } };
+}
+
+const nameOf = (agentId: string, at: number) => `${agentId}${at}`;
+
+/** What was stored of each record, wherever it stands. */
+async function storedFates(): Promise<Map<number, Fate[]>> {
+  const { reader } = target.database;
+  const fates = new Map<number, Fate[]>();
+  const add = (tag: unknown, fate: Fate) => {
+    if (typeof tag === 'number') fates.set(tag, [...(fates.get(tag) ?? []), fate]);
+  };
+  const { rows: events } = await reader.execute('SELECT session_id, payload FROM events ORDER BY position');
+  for (const { session_id: sessionId, payload } of events) {
+    const event = JSON.parse(String(payload)) as AgUiEvent;
+    const { reportedBy = null, assignedBy } = event.metadata?.interlude ?? {};
+    const assigned = assignedBy !== undefined;
+    add(event.tag, { kind: 'in', session: String(sessionId), reportedBy, assigned });
+    if (event.name === 'interlude:task-elsewhere') add((event.value as { tag?: number }).tag, { kind: 'known' });
+  }
+  const { rows: parked } = await reader.execute('SELECT parked, record FROM quarantine ORDER BY position');
+  for (const { parked: state, record: text } of parked) {
+    const { event } = JSON.parse(String(text)) as { event: AgUiEvent };
+    if (state !== 'assigned') add(event.tag, { kind: state as 'parked' });
+  }
+  return fates;
+}
+
+async function settle(action: 'assign' | 'discard', agentId: string, position: string, body: object): Promise<void> {
+  const headers = { authorization: `Bearer ${target.token}`, host: '127.0.0.1', 'content-type': 'application/json' };
+  const init = { method: 'POST', headers, body: JSON.stringify(body) };
+  const url = `${target.origin}/api/v1/agents/${agentId}/parked/${position}/${action}`;
+  const handle = action === 'assign' ? postAssign : postDiscard;
+  const response = await handle(new Request(url, init), target.context, { agentId, position });
+  expect(response.status).toBe(200);
+}
+
+async function play(steps: readonly Step[]): Promise<Model> {
+  const model = new Model();
+  const positions = new Map<number, string>();
+  let tag = 0;
+  let seq = 0;
+  let batch: Record<string, unknown>[] = [];
+  let last: Record<string, unknown>[] = [];
+  const send = async () => {
+    if (batch.length === 0) return;
+    const answer = await ingest(target, batch);
+    expect(answer.duplicates).toBe(0);
+    [last, batch] = [batch, []];
+  };
+  for (const one of steps) {
+    if ('agent' in one) {
+      const sessionId = nameOf(one.agent, one.session);
+      const more = { agentId: one.agent, sessionId };
+      seq += 1;
+      if (one.do === 'turn') {
+        model.arrive(one.agent, sessionId);
+        const trigger = { kind: 'task' as const, taskIds: [one.task], taskRunIds: [one.run] };
+        const metadata = { interlude: { turn: 'between-run' as const, trigger } };
+        batch.push(record(seq, { ...more, event: { type: 'RUN_STARTED', runId: `run-${seq}`, metadata } }));
+        continue;
+      }
+      tag += 1;
+      const about: Told = { tag, agent: one.agent, session: sessionId, task: one.task, run: one.run, how: one.do };
+      model.take(about);
+      batch.push(record(seq, { ...more, event: EVENTS[about.how](about) }));
+      continue;
+    }
+    await send();
+    if (one.do === 'restart') await target.restart();
+    if (one.do === 'send again' && last.length > 0) {
+      expect(await ingest(target, last)).toMatchObject({ accepted: 0, duplicates: last.length });
+    }
+    if (one.do !== 'assign' && one.do !== 'discard') continue;
+    const waiting = model.parked();
+    const chosen = waiting[one.pick % Math.max(1, waiting.length)];
+    if (chosen === undefined) continue;
+    const { agent: agentId } = model.all.get(chosen) as Told;
+    const { rows } = await target.database.reader.execute(
+      `SELECT position, record FROM quarantine WHERE parked = 'parked'`,
+    );
+    for (const row of rows) positions.set(JSON.parse(String(row.record)).event.tag, String(row.position));
+    const position = positions.get(chosen);
+    expect(position, `record ${chosen} is parked`).toBeDefined();
+    const home = nameOf(agentId, one.session);
+    if (one.do === 'discard') {
+      await settle('discard', agentId, position as string, { reason: 'of no use' });
+      model.discard(chosen);
+    } else if (
+      (await target.database.reader.execute({ sql: 'SELECT 1 FROM sessions WHERE id = ?', args: [home] })).rows.length >
+      0
+    ) {
+      await settle('assign', agentId, position as string, { sessionId: home });
+      model.assign(chosen, home);
+    }
+  }
+  await send();
+  return model;
+}
+
+it(
+  'gives each result to the session that started it, once, and parks what nothing proves',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
+        target = await inProcessTarget(() => 1_795_170_000_000);
+        const model = await play(steps);
+        const stored = await storedFates();
+        expect([...stored.keys()].sort((a, b) => a - b)).toEqual([...model.all.keys()]);
+        for (const [tag, fate] of model.fates)
+          expect(stored.get(tag), JSON.stringify(model.all.get(tag))).toEqual([fate]);
+
+        const before = await target.dump();
+        for (const agentId of AGENTS) {
+          const detail = await readAgent(target.database, agentId);
+          const mine = [...model.fates]
+            .filter(([tag]) => model.all.get(tag)?.agent === agentId)
+            .map(([, fate]) => fate);
+          const count = (kind: Fate['kind']) => mine.filter((fate) => fate.kind === kind).length;
+          expect(detail?.agent.parkedCount ?? 0).toBe(count('parked'));
+          const discarded = await readParked(target.database, agentId, { state: 'discarded', after: 0, limit: 200 });
+          expect(discarded.records).toHaveLength(count('discarded'));
+          for (const { parked } of discarded.records) {
+            expect(parked).toMatchObject({ settledBy: 'operator', reason: 'of no use', settledAt: expect.any(Number) });
+          }
+          for (const at of SESSIONS) {
+            const page = await readTranscript(target.database, nameOf(agentId, at), { before: null, limit: 200 });
+            const items = (page?.turns ?? []).flatMap((turn) => turn.items);
+            expect(items.filter((item) => item.kind === 'message' && item.role === 'user')).toEqual([]);
+            const list = await readTasks(target.database, nameOf(agentId, at));
+            const inHere = new Set(
+              [...model.fates].flatMap(([tag, fate]) =>
+                fate.kind === 'in' && fate.session === nameOf(agentId, at) ? [model.all.get(tag)?.task] : [],
+              ),
+            );
+            for (const one of list?.tasks ?? []) expect(inHere).toContain(one.id);
+          }
+        }
+        expect(await target.dump()).toEqual(before);
+        await target.close();
+      }),
+      { numRuns: 120 },
+    );
+  },
+  LIMIT_MS,
+);

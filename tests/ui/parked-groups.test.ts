@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { groupParked } from '@/components/agents/parked-groups';
+import type { QuarantinedRecord } from '@/lib/protocol/read-models';
+
+function parked(position: string, sessionId: string, taskId: string, event: unknown, taskRunId: string | null = null) {
+  const settled = { settledAt: null, settledBy: null, reason: null, assignedSessionId: null };
+  return {
+    ...{ position, producerId: 'p', epoch: 1, seq: 1, agentId: 'a', sessionId, code: 'task_of_no_session' },
+    ...{ message: '', excerpt: null, size: 9, receivedAt: 1, record: { event } },
+    parked: { state: 'parked', taskId, taskRunId, ...settled },
+  } satisfies QuarantinedRecord;
+}
+
+test('what one session told of one run of a task stands together, by the last it said', () => {
+  const told = (name: string, value: object) => ({ type: 'CUSTOM', name, value });
+  const groups = groupParked([
+    parked('1', 'b', 't1', told('task:progress', { summary: 'Half way' })),
+    parked('2', 'c', 't1', told('task:completed', { status: 'failed' })),
+    parked('3', 'b', 't1', told('task:completed', { status: 'completed', summary: 'All green' })),
+    parked('4', 'b', 't1', null, 'run-2'),
+  ]);
+  expect(groups.map(({ first, records, says }) => [first.position, records.length, says])).toEqual([
+    ['1', 2, 'completed · All green'],
+    ['2', 1, 'failed'],
+    ['4', 1, ''],
+  ]);
+});
