@@ -43,7 +43,7 @@ export interface BatchScope {
   /** Agents whose log is written to. */
   logAgentIds: string[];
   /** Tasks that sessions speak of; a run where it is named. */
-  taskIds: { sessionId: string; taskId: string; runId: string | null }[];
+  taskIds: { agentId: string; sessionId: string; taskId: string; runId: string | null }[];
   /** `settles`: whether a session's owed replies may be given, besides what is named. */
   obligations: { sessionId: string; messageIds: string[]; settles: boolean }[];
   /** Sessions whose running tasks all end. */
@@ -137,23 +137,22 @@ async function readElsewhere(
   wanted: BatchScope['taskIds'],
   state: BatchState,
 ): Promise<void> {
-  const homes = new Map<string, TaskHomeRow[]>();
-  for (const home of state.taskHomes) {
-    const known = homes.get(home.taskId);
-    if (known === undefined) homes.set(home.taskId, [home]);
-    else known.push(home);
+  const homes = new Map<string, { sessions: Set<string>; byRun: Map<string, Set<string>> }>();
+  for (const { agentId, taskId, runId, sessionId } of state.taskHomes) {
+    const key = JSON.stringify([agentId, taskId]);
+    const known = homes.get(key) ?? { sessions: new Set(), byRun: new Map() };
+    homes.set(key, known);
+    known.sessions.add(sessionId);
+    if (runId !== null) known.byRun.set(runId, (known.byRun.get(runId) ?? new Set()).add(sessionId));
   }
-  const found = new Map<string, { sessionId: string; taskId: string; runId: null }>();
-  for (const { sessionId, taskId, runId } of wanted) {
-    const all = homes.get(columnText(taskId)) ?? [];
-    const others = all.filter((home) => home.sessionId !== sessionId);
-    const ofRun = runId === null ? [] : others.filter((home) => home.runId === columnText(runId));
+  const found = new Map<string, { sessionId: string; taskId: string }>();
+  for (const { agentId, sessionId, taskId, runId } of wanted) {
+    const known = homes.get(JSON.stringify([agentId, columnText(taskId)]));
+    const ofRun = runId === null ? undefined : known?.byRun.get(columnText(runId));
+    const may = ofRun ?? known?.sessions;
     // Its own task is nobody else's, unless another session started the very run.
-    const isOwn = others.length < all.length;
-    const may = ofRun.length > 0 ? ofRun : isOwn ? [] : others;
-    const sessionIds = new Set(may.map((home) => home.sessionId));
-    if (sessionIds.size > MAX_HOMES_READ) continue;
-    for (const id of sessionIds) found.set(`${id} ${taskId}`, { sessionId: id, taskId, runId: null });
+    if (may === undefined || may.size > MAX_HOMES_READ || may.has(sessionId)) continue;
+    for (const id of may) found.set(JSON.stringify([id, taskId]), { sessionId: id, taskId });
   }
   if (found.size === 0) return;
   const unread = [...new Set([...found.values()].map(({ sessionId }) => sessionId))].filter(
@@ -186,7 +185,7 @@ function selectSessions(sessionIds: string[]): InStatement {
   };
 }
 
-function selectTasks(taskIds: BatchScope['taskIds']): InStatement {
+function selectTasks(taskIds: readonly { sessionId: string; taskId: string }[]): InStatement {
   return {
     sql: `SELECT t.* FROM json_each(?) AS wanted CROSS JOIN tasks AS t
           ON t.session_id = wanted.value->>0 AND t.id = wanted.value->>1`,

@@ -87,8 +87,8 @@ export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): 
     if (endsEveryTask([entry])) endedSessionIds.add(record.sessionId);
     if (wakesUnsaid([entry])) wokenSessionIds.add(record.sessionId);
     for (const { id: taskId, runId } of tasksSpokenOf(record.event)) {
-      const key = JSON.stringify([record.sessionId, taskId, runId]);
-      if (!seenTasks.has(key)) taskIds.push({ sessionId: record.sessionId, taskId, runId });
+      const key = JSON.stringify([record.agentId, record.sessionId, taskId, runId]);
+      if (!seenTasks.has(key)) taskIds.push({ agentId: record.agentId, sessionId: record.sessionId, taskId, runId });
       seenTasks.add(key);
     }
   }

@@ -4,6 +4,7 @@ import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, customValue, pickNumber, pickText, textField } from '@/lib/projections/event-fields';
 import { heardLevel } from '@/lib/projections/log-level';
 import { isUnderWay, owedDifference, type SessionFold } from '@/lib/projections/session-summary';
+import { normaliseTaskEnd } from '@/lib/projections/task-status';
 import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
 import {
   type EventRecord,
@@ -18,7 +19,7 @@ import {
 } from '@/lib/protocol/envelope';
 import { CLOCK_SKEW_MS, MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
-import type { ProducerSummary, Task } from '@/lib/protocol/read-models';
+import type { ProducerSummary } from '@/lib/protocol/read-models';
 import { AgentLedger } from './agent-ledger';
 import { insightRow } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
@@ -35,6 +36,8 @@ import {
   withInterlude,
   withOwners,
 } from './task-owners';
+
+import { TaskRuns } from './task-runs';
 
 const SEEN_MS = 1_000;
 const OWN: TaskOwner = { kind: 'own' };
@@ -97,8 +100,7 @@ class BatchDraft {
   readonly #owners: TaskOwners;
   /** By agent: sessions that begin with this batch. */
   readonly #newSessions = new Map<string, Set<string>>();
-  /** Whether task runs that this batch tells of have ended by now. */
-  readonly #hasEnded = new Map<string, boolean>();
+  readonly #runs: TaskRuns;
   /** What other sessions were told of which turn has heard of their tasks. */
   readonly #told = new Set<string>();
   /** By agent: failures that name no session. */
@@ -121,6 +123,7 @@ class BatchDraft {
     this.#logs = new LogTally(state.logs);
     this.#position = state.position;
     this.#owners = new TaskOwners(state.taskHomes);
+    this.#runs = new TaskRuns(state.tasks);
   }
 
   take(record: IngestRecord, raw: RawRecord): void {
@@ -199,9 +202,7 @@ class BatchDraft {
   #takeEvent({ agentId, sessionId, seq, occurredAt, event }: EventRecord, session: SessionBatch): void {
     this.#settleParked(agentId, event);
     const mention = taskMention(event);
-    if (mention?.how === 'starts') this.#hasEnded.set(runKey(sessionId, mention), false);
-    if (mention !== null && customName(event) === CUSTOM.taskCompleted)
-      this.#hasEnded.set(runKey(sessionId, mention), true);
+    if (mention !== null && mention.how !== 'speaks') this.#runs.tell(sessionId, mention, endsTask(event));
     const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? textField(event, 'runId') : null;
     if (turnId === null) {
       this.#append(session, seq, occurredAt, event);
@@ -230,12 +231,13 @@ class BatchDraft {
     if (home === null) return;
     const value = customValue(event);
     const isEnd = customName(event) === CUSTOM.taskCompleted;
-    const key = runKey(homeId, mention);
-    const task = newestRun(this.#state.tasks.get(homeId) ?? [], mention);
-    const isKnown = isEnd && (this.#hasEnded.get(key) ?? (task !== null && hasEnded(task)));
-    if (!isKnown) this.#append(home, seq, occurredAt, withInterlude(event, { reportedBy: session.id }));
+    const isKnown = isEnd && this.#runs.hasEnded(homeId, mention);
+    if (!isKnown) {
+      this.#append(home, seq, occurredAt, withInterlude(event, { reportedBy: session.id }));
+      if (mention.how !== 'speaks') this.#runs.tell(homeId, mention, endsTask(event));
+    }
     if (!isEnd) return;
-    this.#hasEnded.set(key, true);
+    const task = this.#state.tasks.get(homeId)?.find(({ id }) => id === mention.id);
     const description = task?.description ?? pickText(value, 'description');
     const status = pickText(value, 'status');
     const told = {
@@ -550,21 +552,11 @@ function aboutTask({ id, runId }: { id: string; runId: string | null }): { task_
   return { task_id: id, ...(runId === null ? {} : { run_id: runId }) };
 }
 
-function runKey(sessionId: string, { id, runId }: TaskMention): string {
-  return JSON.stringify([sessionId, id, runId]);
-}
-
-function newestRun(tasks: readonly Task[], { id, runId }: TaskMention): Task | null {
-  const runs = tasks.filter((task) => task.id === id && (runId === null || task.runId === runId));
-  return runs.reduce<Task | null>(
-    (newest, task) => (newest !== null && Number(newest.position) > Number(task.position) ? newest : task),
-    null,
+/** As the task projection sees it. */
+function endsTask(event: AgUiEvent): boolean {
+  return (
+    customName(event) === CUSTOM.taskCompleted || normaliseTaskEnd(pickText(customValue(event), 'status')) !== null
   );
-}
-
-/** `lost` is a guess, which gives way to what is told. */
-function hasEnded({ status }: Task): boolean {
-  return status !== 'running' && status !== 'lost';
 }
 
 function sum(a: number, b: number): number {
