@@ -1,4 +1,3 @@
-import { LONE_SURROGATES } from '@/lib/projections/lone-surrogates';
 import { findEscapes } from './ansi-escapes';
 
 /**
@@ -109,7 +108,7 @@ function withoutEscapes(output: string): string {
 
 function readable(text: string): string {
   // a page with half a character would not be the same in the browser as from the server
-  return text.replace(CONTROL, '').replace(BIDI, '').replace(LONE_SURROGATES, '\uFFFD');
+  return text.replace(CONTROL, '').replace(BIDI, '').toWellFormed();
 }
 
 /** Whether text holds what `stripAnsi` would leave out. */
