@@ -5,6 +5,7 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { appendServerEvents } from '@/lib/ingest/append-server-events';
 import { type Ack, ackSchema, type CommandAnswer, type CommandState } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
+import { boundedJson } from './bounded-json';
 import { momentEvent } from './command-events';
 import { commandFromRow, type StoredCommand } from './command-row';
 import { levelAnswered } from './desired-level';
@@ -90,7 +91,7 @@ export async function settle(
     args: [
       state,
       reason === null ? null : columnText(reason),
-      result === undefined ? null : JSON.stringify(result),
+      result === undefined ? null : boundedJson(result, 'The result'),
       position,
       command.id,
     ],

@@ -2,6 +2,7 @@ import type { WriteTransaction } from '@/db/write-queue';
 import { appendServerEvents } from '@/lib/ingest/append-server-events';
 import type { Command, CommandBodies, CommandType } from '@/lib/protocol/commands';
 import { COMMAND_EXPIRY_MS, INTERRUPT_EXPIRY_MS, MESSAGE_EXPIRY_MS } from '@/lib/protocol/limits';
+import { boundedJson } from './bounded-json';
 import { messageEvents, momentEvent } from './command-events';
 import { commandFromRow, type StoredCommand } from './command-row';
 import { takePosition } from './take-position';
@@ -47,7 +48,7 @@ export async function queueCommand<Type extends CommandType>(
     sql: `INSERT INTO commands (id, position, agent_id, session_id, type, body, state, created_at, expires_at,
             updated_position)
           VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)`,
-    args: [id, position, agentId, sessionId, type, JSON.stringify(body), now, expiresAt, position],
+    args: [id, position, agentId, sessionId, type, boundedJson(body, 'A command'), now, expiresAt, position],
   });
   return command;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
-import { INTERRUPT_EXPIRY_MS, MAX_MESSAGE_BYTES } from '@/lib/protocol/limits';
+import { INTERRUPT_EXPIRY_MS, MAX_MESSAGE_BYTES, MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 import type {
   Item,
   MessageItem,
@@ -552,6 +552,17 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
           command.type === 'message' ? command.body.text === texts[sent.indexOf(command)]?.toWellFormed() : null,
         ),
       ).toEqual([true, true]);
+    });
+
+    test('refuses what no database would hold', async () => {
+      await begun();
+      const reader = await runner();
+      await say('hello');
+      const [command] = await commands(reader, 1);
+      const large = { state: 'done', result: 'x'.repeat(2 * MAX_RECORD_BYTES) };
+      const refused = await ack(command?.id ?? '', large);
+      expect([refused.status, (await errorOf(refused)).maxBytes]).toEqual([413, MAX_RECORD_BYTES]);
+      expect((await ack(command?.id ?? '', { ...large, result: 'x' })).status).toBe(200);
     });
 
     test('finds nothing where there is nothing', async () => {
