@@ -1,2 +1,23 @@
+import type { Item, TranscriptPage } from '@/lib/protocol/read-models';
+
 /** Turns of the page that paints first; older ones come while the reader scrolls. */
 export const FIRST_PAGE = 30;
+/** What those may hold in text, in UTF-16 units: all of it is in the markup, and the server writes it in one go. */
+const MOST_TEXT = 1024 * 1024;
+
+/** The newest turns of a page, as many as may come with the markup; at least one. The others come as older ones do. */
+export function firstPageOf(page: TranscriptPage): TranscriptPage {
+  let text = 0;
+  let from = page.turns.length;
+  while (from > 0) {
+    text += page.turns[from - 1]?.items.reduce((sum, item) => sum + textOf(item), 0) ?? 0;
+    if (text > MOST_TEXT && from < page.turns.length) break;
+    from -= 1;
+  }
+  return from === 0 ? page : { ...page, turns: page.turns.slice(from), hasMore: true };
+}
+
+function textOf(item: Item): number {
+  if (item.kind === 'tool-call') return 2 * item.argsText.length + (item.result?.length ?? 0);
+  return 'text' in item ? item.text.length : 0;
+}

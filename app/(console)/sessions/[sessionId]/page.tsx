@@ -2,7 +2,7 @@ import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
 import { pageNonce } from '@/app/page-nonce';
 import { sessionTitle } from '@/components/sessions/session-words';
-import { FIRST_PAGE } from '@/components/transcript/first-page';
+import { FIRST_PAGE, firstPageOf } from '@/components/transcript/first-page';
 import { nameText } from '@/components/ui/verbatim';
 import { serverContext } from '@/lib/access/server-context';
 import type { TaskList, TranscriptPage } from '@/lib/protocol/read-models';
@@ -56,7 +56,7 @@ export default async function SessionPage({ params }: Props) {
     <SessionView
       key={sessionId}
       sessionId={sessionId}
-      initial={{ session, tasks: withPage(tasks, transcript), transcript }}
+      initial={{ session, tasks: withPage(tasks, transcript), transcript: firstPageOf(transcript) }}
       nonce={nonce}
     />
   );

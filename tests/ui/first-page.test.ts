@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { firstPageOf } from '@/components/transcript/first-page';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { aCall, aMessage, aTurn } from './rows';
+
+const page = (sizes: readonly number[]): TranscriptPage => ({
+  position: '9',
+  hasMore: false,
+  turns: sizes.map((size, at) => aTurn({ id: `r${at}`, items: [aMessage({ text: 'x'.repeat(size) }), aCall()] })),
+});
+const ids = ({ turns }: TranscriptPage) => turns.map(({ id }) => id);
+
+it('brings all turns of the usual size with the page', () => {
+  const usual = page([100, 2_000, 50]);
+  expect(firstPageOf(usual)).toBe(usual);
+});
+
+it('brings of great ones the newest, and says that there are older ones', () => {
+  const first = firstPageOf(page([600_000, 600_000, 300_000, 300_000]));
+  expect(ids(first)).toEqual(['r2', 'r3']);
+  expect(first.hasMore).toBe(true);
+});
+
+it('brings the newest turn however great it is', () => {
+  expect(ids(firstPageOf(page([10, 3_000_000])))).toEqual(['r1']);
+});
