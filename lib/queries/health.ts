@@ -10,6 +10,8 @@ export async function healthz(): Promise<Response> {
 
 /** One look serves everybody who asks for this long: the route is open, and a look costs a write. */
 const FRESH_MS = 2_000;
+/** One that found it not ready serves for less: its end is waited for. */
+const AGAIN_MS = 200;
 /** A database that takes longer is of no use to anybody. */
 const PATIENCE_MS = 5_000;
 
@@ -27,7 +29,8 @@ export class Readiness {
   }
 
   async isReady(context: () => Promise<ServerContext>): Promise<boolean> {
-    if (performance.now() - this.#lookedAt >= this.#freshMs) {
+    const freshMs = this.#isReady ? this.#freshMs : Math.min(this.#freshMs, AGAIN_MS);
+    if (performance.now() - this.#lookedAt >= freshMs) {
       this.#looking ??= this.#look(context).finally(() => {
         this.#lookedAt = performance.now();
         this.#looking = null;

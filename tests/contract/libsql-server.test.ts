@@ -105,7 +105,10 @@ suites('a libSQL server', () => {
     const later = { producer: { id: 'away', epoch: 1 }, records: [own('away', 2, { type: 'Y' })] };
     expect((await sendEvents(target, later)).status).toBe(503);
     await (await libsql)?.restart();
-    for (const path of paths) expect([path, (await target.get(`/api/v1${path}`)).status]).toEqual([path, 200]);
+    for (const path of paths) {
+      // one look at whether it is ready serves for a moment
+      await vi.waitFor(async () => expect([path, (await target.get(`/api/v1${path}`)).status]).toEqual([path, 200]));
+    }
     expect(await (await sendEvents(target, later)).json()).toMatchObject({ ackedSeq: 2, accepted: 1 });
     vi.restoreAllMocks();
   });
