@@ -40,7 +40,11 @@ export function VerbatimText(props: { text: string; label?: string; className?: 
       {end < text.length && (
         <button
           type="button"
-          onClick={() => setPageCount(pageCount + 1)}
+          onClick={({ currentTarget }) => {
+            // This button goes with the last page; whoever reads on by keyboard stays in the box.
+            currentTarget.closest<HTMLElement>('[data-own-keys]')?.focus({ preventScroll: true });
+            setPageCount(pageCount + 1);
+          }}
           className="mt-1 block font-sans text-2xs text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >
           Show more: {restInWords(text, end)}
