@@ -237,8 +237,7 @@ class BatchDraft {
       if (mention.how !== 'speaks') this.#runs.tell(homeId, mention, endsTask(event));
     }
     if (!isEnd) return;
-    const task = this.#state.tasks.get(homeId)?.find(({ id }) => id === mention.id);
-    const description = task?.description ?? pickText(value, 'description');
+    const description = this.#runs.description(homeId, mention.id) ?? pickText(value, 'description');
     const status = pickText(value, 'status');
     const told = {
       ...(isKnown ? value : {}),

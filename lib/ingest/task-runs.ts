@@ -7,6 +7,8 @@ interface Run {
 }
 
 interface Runs {
+  /** What the task is called, where it is stored. */
+  description: string | null;
   last: Run | null;
   byId: Map<string, Run>;
   /** Those nobody has named, the newest last. */
@@ -46,11 +48,16 @@ export class TaskRuns {
     return (runId === null ? last : byId.get(runId))?.hasEnded === true;
   }
 
+  /** What people call the task, where that was known before this batch. */
+  description(sessionId: string, taskId: string): string | null {
+    return this.#runs(sessionId, taskId).description;
+  }
+
   #runs(sessionId: string, taskId: string): Runs {
     const tasks = this.#bySession.get(sessionId) ?? this.#readStored(sessionId);
     const known = tasks.get(taskId);
     if (known !== undefined) return known;
-    const fresh: Runs = { last: null, byId: new Map(), nameless: [] };
+    const fresh: Runs = { description: null, last: null, byId: new Map(), nameless: [] };
     tasks.set(taskId, fresh);
     return fresh;
   }
@@ -59,8 +66,10 @@ export class TaskRuns {
     const tasks = new Map<string, Runs>();
     this.#bySession.set(sessionId, tasks);
     const stored = [...(this.#stored.get(sessionId) ?? [])].sort((a, b) => Number(a.position) - Number(b.position));
-    for (const { id, runId, status } of stored) {
-      add(this.#runs(sessionId, id), runId).hasEnded = status !== 'running' && status !== 'lost';
+    for (const { id, runId, status, description } of stored) {
+      const runs = this.#runs(sessionId, id);
+      runs.description = description;
+      add(runs, runId).hasEnded = status !== 'running' && status !== 'lost';
     }
     return tasks;
   }
