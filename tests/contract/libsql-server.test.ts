@@ -27,7 +27,24 @@ async function shared(): Promise<ServerTarget> {
   return { ...(await server), close: async () => {} };
 }
 
-/** What no other database refuses, or does. Each test writes as a producer of its own. */
+afterAll(async () => {
+  await (await server)?.close();
+  await (await libsql)?.stop();
+});
+
+suites('over a libSQL server', () => {
+  describeIngestContract('libSQL server', shared);
+  describeStreamContract('libSQL server', shared);
+  describeReadModelsContract('libSQL server', shared);
+  describeCommandsContract('libSQL server', shared);
+  describeLogLevelContract('libSQL server', shared);
+  describeInsightsContract('libSQL server', shared);
+  describeObligationsContract('libSQL server', shared);
+  describeLogsContract('libSQL server', shared);
+  describeTurnAtContract('libSQL server', shared);
+});
+
+/** What no other database refuses, or does. Last, because it holds more then than one answer may. */
 suites('a libSQL server', () => {
   let target: ServerTarget;
   const own = (id: string, seq: number, event: object) => record(seq, { agentId: id, sessionId: id, event });
@@ -112,21 +129,4 @@ suites('a libSQL server', () => {
     expect(await (await sendEvents(target, later)).json()).toMatchObject({ ackedSeq: 2, accepted: 1 });
     vi.restoreAllMocks();
   });
-});
-
-afterAll(async () => {
-  await (await server)?.close();
-  await (await libsql)?.stop();
-});
-
-suites('over a libSQL server', () => {
-  describeIngestContract('libSQL server', shared);
-  describeStreamContract('libSQL server', shared);
-  describeReadModelsContract('libSQL server', shared);
-  describeCommandsContract('libSQL server', shared);
-  describeLogLevelContract('libSQL server', shared);
-  describeInsightsContract('libSQL server', shared);
-  describeObligationsContract('libSQL server', shared);
-  describeLogsContract('libSQL server', shared);
-  describeTurnAtContract('libSQL server', shared);
 });
