@@ -154,37 +154,38 @@ export function Transcript({
               tabIndex={0}
               className="h-full overflow-y-auto overscroll-contain -outline-offset-2 [overflow-anchor:none]"
             >
-              {firstPaint === null ? (
-                <div ref={virtualizer.containerRef} className="relative mx-auto max-w-[960px]">
-                  <TranscriptTop
-                    empty={turns.length === 0}
-                    hasMore={state.hasMore}
-                    loading={loadingOlder}
-                    error={olderError}
-                    retry={loadOlder}
-                  />
-                  {rows.map((row) => (
-                    <div
-                      key={row.key}
-                      data-index={row.index}
-                      ref={virtualizer.measureElement}
-                      className="absolute inset-x-0 top-0"
-                    >
-                      <TurnRow turn={turns[row.index] as Turn} flash={flashed === turns[row.index]?.id} />
+              {/* Around both: were the first element another one then, the box would be empty for a moment and lose its place. */}
+              <FirstPaint value={firstPaint}>
+                <ParsedAtOnce value={firstPaint?.parsed ?? null}>
+                  {firstPaint === null ? (
+                    <div ref={virtualizer.containerRef} className="relative mx-auto max-w-[960px]">
+                      <TranscriptTop
+                        empty={turns.length === 0}
+                        hasMore={state.hasMore}
+                        loading={loadingOlder}
+                        error={olderError}
+                        retry={loadOlder}
+                      />
+                      {rows.map((row) => (
+                        <div
+                          key={row.key}
+                          data-index={row.index}
+                          ref={virtualizer.measureElement}
+                          className="absolute inset-x-0 top-0"
+                        >
+                          <TurnRow turn={turns[row.index] as Turn} flash={flashed === turns[row.index]?.id} />
+                        </div>
+                      ))}
                     </div>
-                  ))}
-                </div>
-              ) : (
-                <FirstPaint value={firstPaint}>
-                  <ParsedAtOnce value={firstPaint.parsed}>
+                  ) : (
                     <div className="mx-auto max-w-[960px] pb-6">
                       {firstPaint.turns.map((turn) => (
                         <TurnRow key={turn.id} turn={turn} flash={false} />
                       ))}
                     </div>
-                  </ParsedAtOnce>
-                </FirstPaint>
-              )}
+                  )}
+                </ParsedAtOnce>
+              </FirstPaint>
             </div>
             {!hydrated && (
               <script nonce={nonce} suppressHydrationWarning>

@@ -37,16 +37,16 @@ test('the pages of sessions made to hold up whoever renders them hold up nobody'
   }
 });
 
-test('a turn of ten thousand tasks shows its ends, and more when asked', async () => {
-  const page = await it.open('/sessions/tasks');
+test('a turn of ten thousand answers shows its ends, and more when asked', async () => {
+  const page = await it.open('/sessions/messages');
   await live(page);
-  const cards = page.getByRole('log', { name: 'Transcript' }).getByRole('group', { name: /^Task task \d/ });
-  await cards.last().waitFor();
-  const before = await cards.count();
+  const answers = page.getByRole('log', { name: 'Transcript' }).locator('[id^="message-m"]');
+  await answers.last().waitFor();
+  const before = await answers.count();
   expect(before).toBeLessThan(300);
   await page.getByText(/earlier ones are not shown/).scrollIntoViewIfNeeded();
   await page.getByRole('button', { name: 'Show the next 200' }).click();
-  await expect.poll(() => cards.count()).toBe(before + 200);
+  await expect.poll(() => answers.count()).toBe(before + 200);
   await page.close();
 });
 

@@ -5,12 +5,15 @@ import { useMemo } from 'react';
 import { stripAnsi } from '../ansi';
 import { endOfFirstPart } from '../first-part';
 import { longRunClass } from '../long-run';
-import { MoreText } from '../long-text';
+import { LongText, MoreText } from '../long-text';
 import { Blocks } from './block';
 import { useParsed } from './use-parsed';
 
 /** What follows is shown as it was written, and only when it is asked for. */
 const MOST_CHARACTERS = 120_000;
+
+/** What is shown of what is not parsed yet, or never will be: a browser takes its time to lay it out. */
+const AS_WRITTEN = 10_000;
 
 /**
  * What an agent said, as elements.
@@ -34,7 +37,7 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
       )}
     >
       <Blocks tokens={tokens} streaming={streaming} depth={0} />
-      {rest !== '' && <p className="my-2 whitespace-pre-wrap">{rest}</p>}
+      {rest !== '' && <LongText text={rest} most={AS_WRITTEN} className="my-2" />}
       {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as it was written.</p>}
       <MoreText text={text} from={end} />
     </div>

@@ -12,6 +12,8 @@ const LONGEST_MS = 40;
 const UNSETTLED_BLOCKS = 3;
 /** What a browser lays out of one text without a pause; what follows so many pieces is shown as it was written. */
 const MOST_PIECES = 4_000;
+/** How far a table is parsed to have as many rows as are shown. */
+const MOST_TABLE = 32_000;
 /** What is laid out of a table; nobody reads on. */
 export const ROWS_SHOWN = 300;
 /** A growing end that takes longer is not parsed again for every word: only when there is a quarter more of it. */
@@ -89,7 +91,9 @@ function parseWindow(state: Settled, text: string, streaming: boolean): Settled 
   const { blocks, tookMs } = lexTimed(part);
   const { count, length } = settledBlocks(blocks, part);
   if (count === 0 && !isEnd) {
-    const table = longTable(blocks, rest, tookMs * 4 < LONGEST_MS ? ROWS_SHOWN : 1);
+    const growsOn = tookMs < LONGEST_MS && state.window < MOST_TABLE;
+    if (growsOn && isShortTable(blocks.at(-1))) return { ...state, tookMs, window: state.window * 2 };
+    const table = longTable(blocks, rest);
     if (table !== null) {
       const tokens = [...state.tokens, ...blocks.slice(0, -1), table];
       const settledText = text.slice(0, text.length - rest.length + textLength(blocks.slice(0, -1)) + table.raw.length);
@@ -145,11 +149,15 @@ export interface LongTable extends Tokens.Table {
   rowCount: number;
 }
 
+function isShortTable(block: Token | undefined): boolean {
+  return block?.type === 'table' && (block as Tokens.Table).rows.length < ROWS_SHOWN;
+}
+
 /** Of a table that is longer than what is shown of it, the rest is counted and not parsed. */
-function longTable(blocks: readonly Token[], text: string, leastRows: number): LongTable | null {
+function longTable(blocks: readonly Token[], text: string): LongTable | null {
   const last = blocks.at(-1) as Tokens.Table | undefined;
   const from = textLength(blocks.slice(0, -1));
-  if (last?.type !== 'table' || last.rows.length < leastRows || !text.startsWith(last.raw, from)) return null;
+  if (last?.type !== 'table' || last.rows.length === 0 || !text.startsWith(last.raw, from)) return null;
   let rowCount = last.rows.length;
   let end = from + last.raw.length;
   while (end < text.length) {
