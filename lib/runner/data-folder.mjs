@@ -42,10 +42,12 @@ const NOT_LOOKED_THROUGH = 'agents';
  */
 export function checkDataFolder(folder, uid = process.geteuid?.()) {
   if (uid === undefined) return;
+  const wasClosed = isClosed(folder);
   checkFolder(folder, uid);
   for (const name of namesIn(folder)) {
     const path = join(folder, name);
-    if (!checkFolder(path, uid)) checkFile(path, uid);
+    // What stands in a closed folder nobody else gets at, whatever its own mode: npm makes folders as the umask has it.
+    if (!checkFolder(path, uid, wasClosed && !isLink(path))) checkFile(path, uid);
     else if (name !== NOT_LOOKED_THROUGH) for (const inner of namesIn(path)) checkFile(join(path, inner), uid);
   }
 }
@@ -95,19 +97,29 @@ function closeToOthers(opened, file) {
 /**
  * @param {string} path
  * @param {number} uid
+ * @param {boolean} [isOutOfReach] whether nobody else could write in it, though its mode says so
  * @returns {boolean} whether it is a folder
  */
-function checkFolder(path, uid) {
+function checkFolder(path, uid, isOutOfReach = false) {
   const stats = statsOf(path);
   if (!stats?.isDirectory()) return false;
   requireOwn(path, stats, uid);
-  if (stats.mode & OTHERS_WRITE) {
+  if (stats.mode & OTHERS_WRITE && !isOutOfReach) {
     throw new DataFolderError(
       `other users can write in ${path}; look that what is in it is yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder`,
     );
   }
   if (stats.mode & OTHERS && !isLink(path)) tighten(() => chmodSync(path, stats.mode & 0o700));
   return true;
+}
+
+/**
+ * @param {string} folder
+ * @returns {boolean}
+ */
+function isClosed(folder) {
+  const stats = statsOf(folder);
+  return stats !== null && (stats.mode & OTHERS) === 0;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkDataFolder, makePrivate, readPrivate } from '@/lib/runner/data-folder.mjs';
@@ -30,6 +30,14 @@ test('a data folder that others can read is closed to them, with all that is in 
   expect(await modeOf(join(folder, 'token'))).toBe('600');
 });
 
+test('what npm makes in a closed data folder where the umask lets the group write is closed, not refused', async () => {
+  const folder = await readable();
+  checkDataFolder(folder);
+  await chmod(join(folder, 'agents'), 0o775);
+  checkDataFolder(folder);
+  expect(await modeOf(join(folder, 'agents'))).toBe('700');
+});
+
 describe('is refused in one line:', () => {
   const refusal = (folder: string, as?: number) => {
     try {
@@ -52,6 +60,16 @@ describe('is refused in one line:', () => {
     expect(refusal(folder)).toMatch(
       /^other users can write in \S+; look that what is in it is yours and run "chmod go-w"/,
     );
+  });
+
+  test('a folder elsewhere that others can write, which a closed one links to', async () => {
+    const folder = await readable();
+    const elsewhere = join(await tempDir(), 'elsewhere');
+    await mkdir(elsewhere);
+    await chmod(elsewhere, 0o775);
+    checkDataFolder(folder);
+    await symlink(elsewhere, join(folder, 'linked'));
+    expect(refusal(folder)).toMatch(/^other users can write in \S+linked;/);
   });
 
   test('a folder of another owner', async () => {
