@@ -78,14 +78,22 @@ export function toResponse(error: unknown): Response {
   });
 }
 
-/** Wraps a handler so that whatever it throws becomes the wire's error body. */
-export function withErrors<Args extends unknown[]>(
+/** What whoever hung up is answered: nobody reads it. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/**
+ * Wraps a handler so that whatever it throws becomes the wire's error body. That the client has hung up is no fault of
+ * ours, and nothing to log.
+ */
+export function withErrors<Args extends [Request, ...unknown[]]>(
   handler: (...args: Args) => Promise<Response>,
 ): (...args: Args) => Promise<Response> {
   return async (...args) => {
     try {
       return await handler(...args);
     } catch (error) {
+      const { signal } = args[0];
+      if (signal.aborted && error === signal.reason) return new Response(null, { status: CLIENT_CLOSED_REQUEST });
       return toResponse(error);
     }
   };

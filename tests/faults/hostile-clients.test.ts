@@ -81,6 +81,8 @@ test('clients that hang up in the middle of anything leave no stack in the serve
     `GET /api/v1/agents/hung-up/commands?runner=r&startedAt=1 HTTP/1.1\r\n${head}\r\n`,
     `GET /api/v1/sessions/hung-up/transcript HTTP/1.1\r\n${head}\r\n`,
     `GET /api/v1/agents/hung-up/logs/download HTTP/1.1\r\n${head}\r\n`,
+    // more than are read at once: the others wait in line
+    ...Array.from({ length: 6 }, () => `GET /api/v1/sessions HTTP/1.1\r\n${head}\r\n`),
     `GET / HTTP/1.1\r\n${cookie}\r\n`,
     `GET /sessions/hung-up HTTP/1.1\r\n${cookie}\r\n`,
     `GET /agents/hung-up/logs HTTP/1.1\r\n${cookie}RSC: 1\r\n\r\n`,

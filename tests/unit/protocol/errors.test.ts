@@ -1,0 +1,31 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { ReadQueue } from '@/db/read-queue';
+import { withErrors } from '@/lib/protocol/errors';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+test('a client that hangs up while its read waits in line is no error of the server’s', async () => {
+  const logged = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+  const reads = new ReadQueue({ atOnce: 1 });
+  let end = () => {};
+  void reads.run('a', () => new Promise<void>((resolve) => (end = resolve)));
+  const client = new AbortController();
+  const answer = withErrors(({ signal }) => reads.run('b', async () => Response.json({}), { signal }))(
+    new Request('http://127.0.0.1/', { signal: client.signal }),
+  );
+  client.abort(new Error('the connection was reset'));
+  end();
+  expect((await answer).ok).toBe(false);
+  expect(logged).not.toHaveBeenCalled();
+});
+
+test('what fails by itself is logged, though the client has hung up', async () => {
+  const logged = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+  const fail = withErrors(async (_request: Request) => {
+    throw new Error('a fault');
+  });
+  expect((await fail(new Request('http://127.0.0.1/', { signal: AbortSignal.abort() }))).status).toBe(500);
+  expect(logged).toHaveBeenCalledOnce();
+});
