@@ -35,7 +35,7 @@ export async function schemaState(client: Client): Promise<SchemaState> {
  * @returns how many migrations ran
  */
 export async function migrate(writes: WriteQueue, readMigration: (tag: string) => Promise<string>): Promise<number> {
-  const files = await Promise.all(
+  const files: Migration[] = await Promise.all(
     journal.entries.map(async ({ tag, when }) => {
       const sql = await readMigration(tag);
       return { tag, when, sql, hash: await sha256(sql) };
@@ -46,15 +46,25 @@ export async function migrate(writes: WriteQueue, readMigration: (tag: string) =
     const applied = await transaction.execute(NEWEST);
     const newest = Number(applied.rows[0]?.newest ?? 0);
     const missing = files.filter((file) => file.when > newest);
-    for (const file of missing) {
-      await transaction.batch([
-        ...file.sql.split('--> statement-breakpoint'),
-        { sql: 'INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)', args: [file.hash, file.when] },
-      ]);
-      await REPAIRS[file.tag]?.(transaction);
-    }
+    for (const file of missing) await applyMigration(transaction, file);
     return missing.length;
   });
+}
+
+interface Migration {
+  tag: string;
+  when: number;
+  sql: string;
+  hash: string;
+}
+
+/** One migration: its SQL, its row in the ledger, and what it does besides. @internal for tests of a single one */
+export async function applyMigration(transaction: WriteTransaction, file: Migration): Promise<void> {
+  await transaction.batch([
+    ...file.sql.split('--> statement-breakpoint'),
+    { sql: 'INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)', args: [file.hash, file.when] },
+  ]);
+  await REPAIRS[file.tag]?.(transaction);
 }
 
 async function sha256(text: string): Promise<string> {
