@@ -25,9 +25,21 @@ export class Pace {
 
   /** Gives the loop a turn when it is time to. */
   async rest(): Promise<void> {
-    if (!this.isDue) return;
+    if (this.isDue) await this.turn();
+  }
+
+  /** Gives the loop a turn in any case. */
+  async turn(): Promise<void> {
     await nextTurn();
     this.#begunAt = performance.now();
+  }
+
+  /** Does this with many values, in order, with turns of the loop between. */
+  async each<T>(values: Iterable<T>, work: (value: T) => void): Promise<void> {
+    for (const value of values) {
+      work(value);
+      if (this.isDue) await this.rest();
+    }
   }
 
   /** `map` for many values, in order, with turns of the loop between. */

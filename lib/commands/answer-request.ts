@@ -22,7 +22,7 @@ export async function postRequestAnswer(
   { sessionId = '', requestId = '' }: Record<string, string>,
 ): Promise<Response> {
   await authenticate(request, server);
-  const input = parseJson(await readBody(request)).value;
+  const input = parseJson(await readBody(request));
   const isAnswer = typeof input === 'object' && input !== null && 'answers' in input;
   if (isAnswer) {
     const { clientId, ...said } = parseInput(input, answerQuestionSchema);

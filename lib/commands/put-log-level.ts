@@ -24,7 +24,7 @@ export async function putLogLevel(
   { agentId = '' }: Record<string, string>,
 ): Promise<Response> {
   await authenticate(request, server);
-  const wish = wishIn(parseJson(await readBody(request)).value);
+  const wish = wishIn(parseJson(await readBody(request)));
   const id = columnText(agentId);
   const answer = await server.database.writes.run(async (transaction): Promise<LogLevelAnswer> => {
     const { rows } = await transaction.execute({ sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] });

@@ -15,7 +15,7 @@ export async function readInput<Shape extends z.ZodRawShape>(
   schema: z.ZodObject<Shape>,
 ): Promise<z.infer<z.ZodObject<Shape>>> {
   const body = await readBody(request);
-  return parseInput(body.byteLength === 0 ? {} : parseJson(body).value, schema);
+  return parseInput(body.byteLength === 0 ? {} : parseJson(body), schema);
 }
 
 export function parseInput<Shape extends z.ZodRawShape>(

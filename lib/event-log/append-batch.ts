@@ -2,14 +2,14 @@ import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/fleet-rows';
 import { inPieces, runInTurns } from '@/db/json-pieces';
-import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
 import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows } from './batch-rows';
 import { FOLDS_AT_ONCE, foldStoredDeltas } from './fold-deltas';
 
 /**
- * Writes a batch: producer, counter, rows and read models, set-based, one statement per table however many records.
+ * Writes a batch: producer, counter, rows and read models, set-based, a few statements per table however many
+ * records.
  *
  * Ordering: rows before what refers to them, moves after the rows they move, updates of folded rows before deletes.
  * Failure: it runs inside the caller's transaction and commits nothing itself. No statement can fail on content: every
@@ -17,25 +17,24 @@ import { FOLDS_AT_ONCE, foldStoredDeltas } from './fold-deltas';
  */
 export async function appendBatch(transaction: WriteTransaction, batch: BatchRows): Promise<void> {
   const folded = await foldStoredDeltas(transaction, batch.folds);
-  const pace = new Pace();
-  const write = async (statements: InStatement[], atOnce?: number) => {
-    await pace.rest();
-    await runInTurns(transaction, statements, atOnce);
+  await runInTurns(transaction, rowStatements(batch));
+  await runInTurns(transaction, folded, FOLDS_AT_ONCE);
+  await runInTurns(transaction, fleetStatements(batch));
+}
+
+/** In the order they must stand in; each is made when its turn has come. */
+function* rowStatements(batch: BatchRows): Generator<InStatement> {
+  yield producerStatement(batch);
+  yield {
+    sql: `INSERT INTO counter (id, position) VALUES (1, ?)
+          ON CONFLICT (id) DO UPDATE SET position = excluded.position WHERE position <> excluded.position`,
+    args: [batch.position],
   };
-  await write([
-    producerStatement(batch),
-    {
-      sql: `INSERT INTO counter (id, position) VALUES (1, ?)
-            ON CONFLICT (id) DO UPDATE SET position = excluded.position WHERE position <> excluded.position`,
-      args: [batch.position],
-    },
-    ...eventStatements(batch),
-    ...logStatements(batch),
-    ...insightStatements(batch),
-  ]);
-  await write([...quarantineStatements(batch), ...turnStatements(batch)]);
-  await write(folded, FOLDS_AT_ONCE);
-  await write([...fleetStatements(batch), ...obligationStatements(batch), ...runnerStatements(batch)]);
+  yield* eventStatements(batch);
+  yield* logStatements(batch);
+  yield* insightStatements(batch);
+  yield* quarantineStatements(batch);
+  yield* turnStatements(batch);
 }
 
 function producerStatement({ producer }: BatchRows): InStatement {
@@ -68,108 +67,114 @@ const INSERT_EVENTS = `INSERT INTO events
   SELECT value->>0, value->>1, value->>2, ?2, ?3, value->>3, value->>4, ?4, value->>5, value->>6, value->>7, value->8
   FROM json_each(?1)`;
 
-function eventStatements({ events, source, receivedAt, writtenSessionIds }: BatchRows): InStatement[] {
-  if (events.length === 0) return [];
-  const rows = events.map((row) =>
-    storable([
-      row.position,
-      row.sessionId,
-      row.agentId,
-      row.seq,
-      row.occurredAt,
-      row.event.type,
-      row.entityId,
-      row.turnId,
-      row.event,
-    ]),
+function* eventStatements(batch: BatchRows): Generator<InStatement> {
+  const { events, source, receivedAt, writtenSessionIds } = batch;
+  yield* inPieces(
+    events,
+    (json) => ({ sql: INSERT_EVENTS, args: [json, source.id, source.epoch, receivedAt] }),
+    (row) =>
+      storable([
+        row.position,
+        row.sessionId,
+        row.agentId,
+        row.seq,
+        row.occurredAt,
+        row.event.type,
+        row.entityId,
+        row.turnId,
+        row.event,
+      ]),
   );
-  return [
-    ...inPieces(rows, (json) => ({ sql: INSERT_EVENTS, args: [json, source.id, source.epoch, receivedAt] })),
-    ...inPieces(writtenSessionIds, (json) => ({
-      sql: 'INSERT OR IGNORE INTO producer_sessions (producer_id, session_id) SELECT ?1, value FROM json_each(?2)',
-      args: [source.id, json],
-    })),
-  ];
+  yield* inPieces(writtenSessionIds, (json) => ({
+    sql: 'INSERT OR IGNORE INTO producer_sessions (producer_id, session_id) SELECT ?1, value FROM json_each(?2)',
+    args: [source.id, json],
+  }));
 }
 
-function logStatements({ logLines, agentLogs, logComponents, receivedAt }: BatchRows): InStatement[] {
-  if (logLines.length === 0) return [];
-  const rows = logLines.map((row) =>
-    storable([
-      row.position,
-      row.agentId,
-      row.occurredAt,
-      row.level,
-      row.component,
-      row.message,
-      row.line,
-      row.redacted,
-      row.marker,
-    ]),
-  );
-  const logs = agentLogs.map(({ agentId, log }) => storable([agentId, log.lastLine, log.bytes]));
-  const components = logComponents.map((row) => storable([row.agentId, row.component, row.lines]));
-  return [
-    ...inPieces(rows, (json) => ({
+function* logStatements({ logLines, agentLogs, logComponents, receivedAt }: BatchRows): Generator<InStatement> {
+  yield* inPieces(
+    logLines,
+    (json) => ({
       sql: `INSERT INTO log_lines
               (position, agent_id, occurred_at, received_at, level, component, message, line, redacted, marker)
             SELECT value->>0, value->>1, value->>2, ?2, value->>3, value->>4, value->>5, value->>6, value->>7,
               nullif(value->8, 'null')
             FROM json_each(?1)`,
       args: [json, receivedAt],
-    })),
-    ...inPieces(logs, (json) => ({
+    }),
+    (row) =>
+      storable([
+        row.position,
+        row.agentId,
+        row.occurredAt,
+        row.level,
+        row.component,
+        row.message,
+        row.line,
+        row.redacted,
+        row.marker,
+      ]),
+  );
+  yield* inPieces(
+    agentLogs,
+    (json) => ({
       sql: `INSERT INTO agent_logs (agent_id, last_line, bytes)
             SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
             ON CONFLICT (agent_id) DO UPDATE SET last_line = excluded.last_line, bytes = excluded.bytes`,
       args: [json],
-    })),
-    ...inPieces(components, (json) => ({
+    }),
+    ({ agentId, log }) => storable([agentId, log.lastLine, log.bytes]),
+  );
+  yield* inPieces(
+    logComponents,
+    (json) => ({
       sql: `INSERT INTO log_components (agent_id, component, lines)
             SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
             ON CONFLICT (agent_id, component) DO UPDATE SET lines = lines + excluded.lines`,
       args: [json],
-    })),
-  ];
+    }),
+    (row) => storable([row.agentId, row.component, row.lines]),
+  );
 }
 
-function insightStatements({ insights }: BatchRows): InStatement[] {
-  if (insights.length === 0) return [];
-  const rows = insights.map((row) =>
-    storable([row.position, row.agentId, row.sessionId, row.kind, row.subject, row.detail, row.occurredAt]),
-  );
-  return inPieces(rows, (json) => ({
-    sql: `INSERT INTO insights (position, agent_id, session_id, kind, subject, detail, occurred_at)
+function insightStatements({ insights }: BatchRows): Iterable<InStatement> {
+  return inPieces(
+    insights,
+    (json) => ({
+      sql: `INSERT INTO insights (position, agent_id, session_id, kind, subject, detail, occurred_at)
           SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6 FROM json_each(?1)`,
-    args: [json],
-  }));
+      args: [json],
+    }),
+    (row) => storable([row.position, row.agentId, row.sessionId, row.kind, row.subject, row.detail, row.occurredAt]),
+  );
 }
 
-function quarantineStatements({ quarantine, source, receivedAt }: BatchRows): InStatement[] {
-  if (quarantine.length === 0) return [];
-  const rows = quarantine.map((row) =>
-    storable([
-      row.position,
-      row.seq,
-      row.agentId,
-      row.sessionId,
-      row.code,
-      row.message,
-      row.record,
-      row.task === null ? null : 'parked',
-      row.task?.id ?? null,
-      row.task?.runId ?? null,
-    ]),
-  );
-  return inPieces(rows, (json) => ({
-    sql: `INSERT INTO quarantine
+function quarantineStatements({ quarantine, source, receivedAt }: BatchRows): Iterable<InStatement> {
+  return inPieces(
+    quarantine,
+    (json) => ({
+      sql: `INSERT INTO quarantine
             (position, producer_id, epoch, seq, agent_id, session_id, code, message, record, received_at, parked,
              task_id, task_run_id)
           SELECT value->>0, ?2, ?3, value->>1, value->>2, value->>3, value->>4, value->>5, value->6, ?4, value->>7,
             value->>8, value->>9
           FROM json_each(?1)`,
-    args: [json, source.id, source.epoch, receivedAt],
-  }));
+      args: [json, source.id, source.epoch, receivedAt],
+    }),
+    (row) =>
+      storable([
+        row.position,
+        row.seq,
+        row.agentId,
+        row.sessionId,
+        row.code,
+        row.message,
+        row.record,
+        row.task === null ? null : 'parked',
+        row.task?.id ?? null,
+        row.task?.runId ?? null,
+      ]),
+  );
 }
 
 /** A turn keeps the place and time of its first header: later ones say how it went on. */
@@ -182,10 +187,11 @@ const UPSERT_TURNS = `INSERT INTO turns (session_id, id, position, kind, state, 
     user_message_ids = excluded.user_message_ids, parent_turn_id = excluded.parent_turn_id,
     ended_at = excluded.ended_at, error_message = excluded.error_message, error_code = excluded.error_code`;
 
-function turnStatements({ turns, removedTurns, moves }: BatchRows): InStatement[] {
-  const statements: InStatement[] = [];
-  if (turns.length > 0) {
-    const rows = turns.map(({ sessionId, header }) =>
+function* turnStatements({ turns, removedTurns, moves }: BatchRows): Generator<InStatement> {
+  yield* inPieces(
+    turns,
+    (json) => ({ sql: UPSERT_TURNS, args: [json] }),
+    ({ sessionId, header }) =>
       storable([
         sessionId,
         header.id,
@@ -200,29 +206,26 @@ function turnStatements({ turns, removedTurns, moves }: BatchRows): InStatement[
         header.error?.message ?? null,
         header.error?.code ?? null,
       ]),
-    );
-    statements.push(...inPieces(rows, (json) => ({ sql: UPSERT_TURNS, args: [json] })));
-  }
+  );
   for (const move of moves) {
-    statements.push({
+    yield {
       sql: `UPDATE events SET turn_id = ? WHERE session_id = ? AND turn_id = ? AND entity_id = ? AND position = ifnull(?, position)`,
       args: storable([move.toTurnId, move.sessionId, move.fromTurnId, move.entityId, move.position]),
-    });
+    };
   }
   for (const { sessionId, turnId } of removedTurns) {
-    statements.push({
+    yield {
       sql: 'DELETE FROM turns WHERE session_id = ? AND id = ?',
       args: storable([sessionId, turnId]),
-    });
+    };
   }
-  return statements;
 }
 
-function fleetStatements({ tasks, sessions, agents, stillThereAgentIds, receivedAt }: BatchRows): InStatement[] {
-  const taskRows = tasks.map(({ task, updatedPosition }) => taskToRow(task, updatedPosition));
-  const sessionRows = sessions.map(({ summary, places, memory }) => ({ ...sessionToRow(summary), places, memory }));
-  return [
-    ...inPieces(taskRows, (json) => ({
+function* fleetStatements(batch: BatchRows): Generator<InStatement> {
+  const { tasks, sessions, agents, stillThereAgentIds, receivedAt } = batch;
+  yield* inPieces(
+    tasks,
+    (json) => ({
       sql: `INSERT INTO tasks (session_id, position, id, run_id, agent_id, status, body, updated_position)
             SELECT value->>'sessionId', value->>'position', value->>'id', value->>'runId', value->>'agentId',
               value->>'status', value->'body', value->>'updatedPosition'
@@ -230,8 +233,12 @@ function fleetStatements({ tasks, sessions, agents, stillThereAgentIds, received
             ON CONFLICT (session_id, position) DO UPDATE SET run_id = excluded.run_id, status = excluded.status,
               body = excluded.body, updated_position = excluded.updated_position`,
       args: [json],
-    })),
-    ...inPieces(sessionRows, (json) => ({
+    }),
+    ({ task, updatedPosition }) => taskToRow(task, updatedPosition),
+  );
+  yield* inPieces(
+    sessions,
+    (json) => ({
       sql: `INSERT INTO sessions (id, agent_id, state, last_event_at, body, places, memory, updated_position)
             SELECT value->>'id', value->>'agentId', value->>'state', value->>'lastEventAt', value->'body',
               value->'places', value->'memory', value->>'updatedPosition'
@@ -240,24 +247,31 @@ function fleetStatements({ tasks, sessions, agents, stillThereAgentIds, received
               body = excluded.body, places = excluded.places, memory = excluded.memory,
               updated_position = excluded.updated_position`,
       args: [json],
-    })),
-    ...inPieces(agents.map(agentToRow), (json) => ({
+    }),
+    ({ summary, places, memory }) => ({ ...sessionToRow(summary), places, memory }),
+  );
+  yield* inPieces(
+    agents,
+    (json) => ({
       sql: `INSERT INTO agents (id, body, last_seen_at, updated_position)
             SELECT value->>'id', value->'body', value->>'lastSeenAt', value->>'updatedPosition'
             FROM json_each(?) WHERE true
             ON CONFLICT (id) DO UPDATE SET body = excluded.body, last_seen_at = excluded.last_seen_at,
               updated_position = excluded.updated_position`,
       args: [json],
-    })),
-    ...inPieces(stillThereAgentIds, (json) => ({
-      sql: 'UPDATE agents SET last_seen_at = ? WHERE id IN (SELECT value FROM json_each(?))',
-      args: [receivedAt, json],
-    })),
-  ];
+    }),
+    agentToRow,
+  );
+  yield* inPieces(stillThereAgentIds, (json) => ({
+    sql: 'UPDATE agents SET last_seen_at = ? WHERE id IN (SELECT value FROM json_each(?))',
+    args: [receivedAt, json],
+  }));
+  yield* obligationStatements(batch);
+  yield* runnerStatements(batch);
 }
 
 /** What an agent does without a listening runner is no sign that it will be told of to its end. */
-function runnerStatements({ stirredAgentIds, receivedAt }: BatchRows): InStatement[] {
+function runnerStatements({ stirredAgentIds, receivedAt }: BatchRows): Iterable<InStatement> {
   return inPieces(stirredAgentIds, (json) => ({
     sql: `UPDATE runners SET lost_at = ?, tell_at = ?
           WHERE agent_id IN (SELECT value FROM json_each(?)) AND alive_until IS NULL AND tell_at IS NULL`,
@@ -265,20 +279,23 @@ function runnerStatements({ stirredAgentIds, receivedAt }: BatchRows): InStateme
   }));
 }
 
-function obligationStatements({ obligations, seenMessages }: BatchRows): InStatement[] {
-  const rows = obligations.map(({ obligation, updatedPosition }) => obligationToRow(obligation, updatedPosition));
-  const seen = seenMessages.flatMap(({ sessionId, messageIds, updatedPosition }) =>
+function* obligationStatements({ obligations, seenMessages }: BatchRows): Generator<InStatement> {
+  for (const { sessionId, messageIds, updatedPosition } of seenMessages) {
     // However it came there: what the agent has read needs no delivery any more.
-    inPieces(messageIds.map(columnText), (json) => ({
-      sql: `UPDATE commands SET state = 'done', lease_until = NULL, updated_position = ?
+    yield* inPieces(
+      messageIds,
+      (json) => ({
+        sql: `UPDATE commands SET state = 'done', lease_until = NULL, updated_position = ?
             WHERE id IN (SELECT value FROM json_each(?)) AND session_id = ? AND type = 'message'
               AND state IN ('queued', 'delivered')`,
-      args: [updatedPosition, json, columnText(sessionId)],
-    })),
-  );
-  return [
-    ...seen,
-    ...inPieces(rows, (json) => ({
+        args: [updatedPosition, json, columnText(sessionId)],
+      }),
+      columnText,
+    );
+  }
+  yield* inPieces(
+    obligations,
+    (json) => ({
       sql: `INSERT INTO obligations (session_id, message_id, position, agent_id, state, body, updated_position)
             SELECT value->>'sessionId', value->>'messageId', value->>'position', value->>'agentId', value->>'state',
               value->'body', value->>'updatedPosition'
@@ -286,8 +303,9 @@ function obligationStatements({ obligations, seenMessages }: BatchRows): InState
             ON CONFLICT (session_id, message_id) DO UPDATE SET state = excluded.state, body = excluded.body,
               updated_position = excluded.updated_position`,
       args: [json],
-    })),
-  ];
+    }),
+    ({ obligation, updatedPosition }) => obligationToRow(obligation, updatedPosition),
+  );
 }
 
 /** Cells whose texts any column can hold. Objects stay: they become JSON, which escapes what columns can't hold. */

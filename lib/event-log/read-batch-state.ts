@@ -124,7 +124,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
       ]),
     ),
   };
-  await readElsewhere(transaction, scope.taskIds, state);
+  await readElsewhere(transaction, scope.taskIds, state, pace);
   return state;
 }
 
@@ -136,38 +136,39 @@ async function readElsewhere(
   transaction: WriteTransaction,
   wanted: BatchScope['taskIds'],
   state: BatchState,
+  pace: Pace,
 ): Promise<void> {
+  if (state.taskHomes.length === 0) return;
   const homes = new Map<string, { sessions: Set<string>; byRun: Map<string, Set<string>> }>();
-  for (const { agentId, taskId, runId, sessionId } of state.taskHomes) {
+  await pace.each(state.taskHomes, ({ agentId, taskId, runId, sessionId }) => {
     const key = JSON.stringify([agentId, taskId]);
     const known = homes.get(key) ?? { sessions: new Set(), byRun: new Map() };
     homes.set(key, known);
     known.sessions.add(sessionId);
     if (runId !== null) known.byRun.set(runId, (known.byRun.get(runId) ?? new Set()).add(sessionId));
-  }
+  });
   const found = new Map<string, { sessionId: string; taskId: string }>();
-  for (const { agentId, sessionId, taskId, runId } of wanted) {
+  await pace.each(wanted, ({ agentId, sessionId, taskId, runId }) => {
     const known = homes.get(JSON.stringify([agentId, columnText(taskId)]));
     const ofRun = runId === null ? undefined : known?.byRun.get(columnText(runId));
     const may = ofRun ?? known?.sessions;
     // Its own task is nobody else's, unless another session started the very run.
-    if (may === undefined || may.size > MAX_HOMES_READ || may.has(sessionId)) continue;
+    if (may === undefined || may.size > MAX_HOMES_READ || may.has(sessionId)) return;
     for (const id of may) found.set(JSON.stringify([id, taskId]), { sessionId: id, taskId });
-  }
+  });
   if (found.size === 0) return;
   const unread = [...new Set([...found.values()].map(({ sessionId }) => sessionId))].filter(
     (id) => !state.sessions.has(id),
   );
-  const [sessions, tasks] = await transaction.batch([
-    {
-      sql: 'SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value',
-      args: [JSON.stringify(unread)],
-    },
-    selectTasks([...found.values()]),
-  ]);
-  for (const row of sessions?.rows ?? []) state.sessions.set(String(row.id), sessionChangeFromRow(row));
-  const known = [...state.tasks.values()].flat();
-  state.tasks = bySession(unique([...known, ...(tasks?.rows ?? []).map(taskFromRow)]));
+  const sessionPieces = piecesOf(unread).map(selectSessions);
+  const taskPieces = piecesOf([...found.values()]).map(selectTasks);
+  const results = await runInTurns(transaction, [...sessionPieces, ...taskPieces], 2);
+  const rows = results.map((result) => result.rows);
+  await pace.each(rows.slice(0, sessionPieces.length).flat(), (row) => {
+    state.sessions.set(String(row.id), sessionChangeFromRow(row));
+  });
+  const tasks = await pace.map(rows.slice(sessionPieces.length).flat(), taskFromRow);
+  state.tasks = bySession(unique([...[...state.tasks.values()].flat(), ...tasks]));
 }
 
 /** More ids than this are looked up in pieces, with turns of the event loop between. */

@@ -37,7 +37,8 @@ export async function appendServerEvents(
     const raw = { seq: lastSeq + 1 + index, kind: 'event', occurredAt: receivedAt, ...fields };
     return { raw, judgement: judgeRecord(raw, false) };
   });
-  const outcome = await commitBatch(transaction, { source, records, scope: scopeOf(source, records), receivedAt }, 0);
+  const scope = await scopeOf(source, records);
+  const outcome = await commitBatch(transaction, { source, records, scope, receivedAt }, 0);
   if (outcome.kind !== 'answered' || outcome.answer.rejected.length > 0) {
     throw new Error(`the server's own events were not taken: ${JSON.stringify(outcome)}`);
   }

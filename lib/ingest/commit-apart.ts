@@ -47,13 +47,13 @@ export async function commitApart(
     if (tried !== null) return tried;
     if (records.length > 1 && found < MOST_FOUND) {
       const middle = records.length >> 1;
-      const first = await part(partOf(some, records.slice(0, middle)), gapCount);
+      const first = await part(await partOf(some, records.slice(0, middle)), gapCount);
       if (first.kind !== 'answered') return first;
-      return joined(first, await part(partOf(some, records.slice(middle)), 0));
+      return joined(first, await part(await partOf(some, records.slice(middle)), 0));
     }
     found += records.length;
-    const aside = await attempt(partOf(some, records.map(setAside)), gapCount);
-    return aside ?? commit(transaction, partOf(some, records.map(beginningOf)), gapCount);
+    const aside = await attempt(await partOf(some, records.map(setAside)), gapCount);
+    return aside ?? commit(transaction, await partOf(some, records.map(beginningOf)), gapCount);
   }
 
   /** @returns null where it was refused, and is undone */
@@ -75,8 +75,8 @@ export async function commitApart(
   }
 }
 
-function partOf(batch: Batch, records: JudgedRecord[]): Batch {
-  return { ...batch, records, scope: scopeOf(batch.source, records) };
+async function partOf(batch: Batch, records: JudgedRecord[]): Promise<Batch> {
+  return { ...batch, records, scope: await scopeOf(batch.source, records) };
 }
 
 function setAside({ raw, judgement }: JudgedRecord): JudgedRecord & { judgement: { taken: false } } {

@@ -1,8 +1,8 @@
+import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendBatch } from '@/lib/event-log/append-batch';
 import { commitProducer } from '@/lib/event-log/producer-state';
 import { type BatchScope, type BatchState, readBatchState } from '@/lib/event-log/read-batch-state';
-import type { EventEntry } from '@/lib/projections/event-entry';
 import { obligationsTouchedBy } from '@/lib/projections/obligations';
 import { endsEveryTask, wakesUnsaid } from '@/lib/projections/tasks';
 import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
@@ -51,23 +51,24 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   };
 }
 
-/** Everything a batch may touch, so that it is read in one go. */
-export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): BatchScope {
+/** Everything a batch may touch, so that it is read in one go. However much that is, others get their turns meanwhile. */
+export async function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): Promise<BatchScope> {
+  const pace = new Pace();
   const sessionIds = new Set<string>();
   const agentIds = new Set<string>();
   const logAgentIds = new Set<string>();
   const openSessionsOf = new Set<string>();
   const taskIds: BatchScope['taskIds'] = [];
-  const seenTasks = new Set<string>();
-  const entries = new Map<string, EventEntry[]>();
+  const seenTasks = new Map<string, Set<string>>();
+  const obligations = new Map<string, { messageIds: Set<string>; settles: boolean }>();
   const endedSessionIds = new Set<string>();
   const wokenSessionIds = new Set<string>();
   let allProducerSessions = false;
-  for (const { judgement } of records) {
+  await pace.each(records, ({ judgement }) => {
     const { agentId, sessionId } = judgement.taken ? idsOf(judgement.record) : judgement;
     if (agentId !== null) agentIds.add(agentId);
     if (sessionId !== null) sessionIds.add(sessionId);
-    if (!judgement.taken) continue;
+    if (!judgement.taken) return;
     const { record } = judgement;
     if (record.kind === 'lost' && sessionId === null) {
       allProducerSessions = true;
@@ -79,25 +80,35 @@ export function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): 
       if (insight?.sessionId !== undefined) sessionIds.add(insight.sessionId);
       else if (insight !== undefined) openSessionsOf.add(record.agentId);
     }
-    if (record.kind !== 'event') continue;
+    if (record.kind !== 'event') return;
     const entry = { position: '0', occurredAt: 0, receivedAt: 0, event: record.event };
-    const known = entries.get(record.sessionId);
-    if (known === undefined) entries.set(record.sessionId, [entry]);
-    else known.push(entry);
+    const touched = obligationsTouchedBy([entry]);
+    if (touched.settles || touched.messageIds.length > 0) {
+      const known = obligations.get(record.sessionId) ?? { messageIds: new Set(), settles: false };
+      obligations.set(record.sessionId, known);
+      known.settles ||= touched.settles;
+      for (const id of touched.messageIds) known.messageIds.add(id);
+    }
     if (endsEveryTask([entry])) endedSessionIds.add(record.sessionId);
     if (wakesUnsaid([entry])) wokenSessionIds.add(record.sessionId);
-    for (const { id: taskId, runId } of tasksSpokenOf(record.event)) {
-      const key = JSON.stringify([record.agentId, record.sessionId, taskId, runId]);
-      if (!seenTasks.has(key)) taskIds.push({ agentId: record.agentId, sessionId: record.sessionId, taskId, runId });
-      seenTasks.add(key);
+    const spokenOf = tasksSpokenOf(record.event);
+    if (spokenOf.length === 0) return;
+    const session = `${JSON.stringify(record.agentId)} ${record.sessionId}`;
+    const seen = seenTasks.get(session) ?? new Set<string>();
+    seenTasks.set(session, seen);
+    for (const { id: taskId, runId } of spokenOf) {
+      const key = runId === null ? `=${taskId}` : JSON.stringify([taskId, runId]);
+      if (!seen.has(key)) taskIds.push({ agentId: record.agentId, sessionId: record.sessionId, taskId, runId });
+      seen.add(key);
     }
-  }
-  const obligations = [...entries]
-    .map(([sessionId, own]) => ({ sessionId, ...obligationsTouchedBy(own) }))
-    .filter(({ messageIds, settles }) => settles || messageIds.length > 0);
+  });
   return {
     producerId: source.id,
-    obligations,
+    obligations: [...obligations].map(([sessionId, { messageIds, settles }]) => ({
+      sessionId,
+      messageIds: [...messageIds],
+      settles,
+    })),
     sessionIds: [...sessionIds],
     agentIds: [...agentIds],
     logAgentIds: [...logAgentIds],

@@ -8,7 +8,7 @@ import {
   type RejectionCode,
   statusRecordSchema,
 } from '@/lib/protocol/envelope';
-import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
+import { MAX_RECORD_BYTES, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
 import { describeIssue, type RawRecord } from './parse-request';
 
 export type Judgement =
@@ -47,6 +47,11 @@ export function judgeRecord(raw: RawRecord, mayBeLarge: boolean): Judgement {
   const parsed = schema.safeParse(raw);
   if (parsed.success) return { taken: true, record: withInsight(parsed.data as IngestRecord) };
   return rejection(raw, 'invalid_record', describeIssue(parsed.error));
+}
+
+/** What becomes of one that holds more values than are read of a record. */
+export function tooManyValues(raw: RawRecord): Judgement {
+  return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_VALUES} values. Send it in parts.`);
 }
 
 const FAILED_HOOK = /^hook:(.+)$/s;

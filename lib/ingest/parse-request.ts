@@ -1,5 +1,6 @@
 import type * as z from 'zod';
-import { ingestRequestSchema, type ProducerRef } from '@/lib/protocol/envelope';
+import type { Pace } from '@/db/next-turn';
+import { ingestRequestSchema, type ProducerRef, rawRecordSchema } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 
 /** A record before anybody has judged it: only its `seq` is certain. */
@@ -14,12 +15,21 @@ export interface IngestRequest {
  * The request as a whole. Its records are only counted: each is judged by itself later.
  * @throws AppError `malformed` that names the field, or the record after which one is missing
  */
-export function parseRequest(body: unknown): IngestRequest {
+export async function parseRequest(body: unknown, pace: Pace): Promise<IngestRequest> {
   const parsed = ingestRequestSchema.safeParse(body);
-  if (!parsed.success) throw new AppError('malformed', `${describeIssue(parsed.error)}. See PROTOCOL.md, Ingest.`);
+  if (!parsed.success) throw invalid(parsed.error);
   const { producer, records } = parsed.data;
-  requireDense(records);
-  return { producer: { id: producer.id, epoch: producer.epoch }, records };
+  const raws = await pace.map(records, (record, index) => {
+    const head = rawRecordSchema.safeParse(record);
+    if (!head.success) throw invalid(head.error, ['records', index]);
+    return record as RawRecord;
+  });
+  requireDense(raws);
+  return { producer: { id: producer.id, epoch: producer.epoch }, records: raws };
+}
+
+function invalid(error: z.ZodError, at: PropertyKey[] = []): AppError {
+  return new AppError('malformed', `${describeIssue(error, at)}. See PROTOCOL.md, Ingest.`);
 }
 
 /**
@@ -40,9 +50,9 @@ function requireDense(records: RawRecord[]): void {
 }
 
 /** The first thing that is wrong, with its path: `records[3].seq: …`. */
-export function describeIssue(error: z.ZodError): string {
+export function describeIssue(error: z.ZodError, at: PropertyKey[] = []): string {
   const issue = error.issues[0];
   if (issue === undefined) return 'Invalid input';
-  const path = issue.path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
+  const path = [...at, ...issue.path].map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
   return path === '' ? issue.message : `${path.replace(/^\./, '')}: ${issue.message}`;
 }

@@ -28,6 +28,7 @@ import type { RawRecord } from './parse-request';
 import { foldOf, projectSession, type SessionBatch, type SessionProjection } from './project-session';
 import type { Opening } from './stamp-requests';
 import {
+  type TaskHome,
   type TaskMention,
   type TaskOwner,
   TaskOwners,
@@ -76,11 +77,11 @@ export async function planBatch(
 ): Promise<BatchPlan> {
   const pace = new Pace();
   const draft = new BatchDraft(state, producer, receivedAt);
-  for (const { raw, judgement } of records) {
+  await pace.each(state.taskHomes, (home) => draft.knowHome(home));
+  await pace.each(records, ({ raw, judgement }) => {
     if (judgement.taken) draft.take(judgement.record, raw);
     else draft.quarantine(raw, judgement);
-    if (pace.isDue) await pace.rest();
-  }
+  });
   return {
     rows: { source, receivedAt, ...(await draft.finish(pace)) },
     rejected: draft.rejected,
@@ -97,7 +98,7 @@ class BatchDraft {
   readonly #sessions = new Map<string, SessionBatch>();
   readonly #agents: AgentLedger;
   readonly #isServer: boolean;
-  readonly #owners: TaskOwners;
+  readonly #owners = new TaskOwners();
   /** By agent: sessions that begin with this batch. */
   readonly #newSessions = new Map<string, Set<string>>();
   readonly #runs: TaskRuns;
@@ -122,8 +123,12 @@ class BatchDraft {
     this.#agents = new AgentLedger(state.agents, receivedAt, !this.#isServer);
     this.#logs = new LogTally(state.logs);
     this.#position = state.position;
-    this.#owners = new TaskOwners(state.taskHomes);
     this.#runs = new TaskRuns(state.tasks);
+  }
+
+  /** A session that is known to have started a task, from before this batch. */
+  knowHome(home: TaskHome): void {
+    this.#owners.started(home);
   }
 
   take(record: IngestRecord, raw: RawRecord): void {
@@ -309,17 +314,21 @@ class BatchDraft {
       if (changes.length > 0) this.#agents.see(session.agentId).owedCount += owedDifference(changes);
       return changes.map(({ after }) => ({ obligation: after, updatedPosition: this.#next() }));
     });
+    await pace.rest();
     const tasks = projections.flatMap((projection) =>
       projection.tasks.map((task) => ({ task, updatedPosition: this.#next() })),
     );
-    const sessions = projections.map(({ session, change, announces }): SessionChange => {
+    await pace.rest();
+    const sessions = await pace.map(projections, ({ session, change, announces }): SessionChange => {
       const updatedPosition = announces
         ? positionFromNumber(this.#next())
         : (session.before?.summary.updatedPosition ?? '0');
       if (session.before === null) this.#agents.see(session.agentId).sessionCount += 1;
       return { ...change, summary: { ...change.summary, updatedPosition } };
     });
+    await pace.rest();
     const agents = this.#agents.changed(() => this.#next());
+    await pace.rest();
     const stillThereAgentIds = this.#agents.stillThere();
     const tag = <T>(pick: (projection: (typeof projections)[number]) => T[]) =>
       projections.flatMap((projection) =>

@@ -9,8 +9,8 @@ import { wellFormed } from '@/lib/protocol/well-formed';
 import { commitApart, isRefusal } from './commit-apart';
 import { type Batch, type CommitOutcome, commitBatch, scopeOf } from './commit-batch';
 import { gapTally } from './gap-tally';
-import { judgeRecord } from './judge-record';
-import { parseJson } from './parse-json';
+import { judgeRecord, tooManyValues } from './judge-record';
+import { parseBatch } from './parse-batch';
 import { parseRequest } from './parse-request';
 import { readBody } from './read-body';
 import { withdrawAnswers } from './withdraw-answers';
@@ -26,19 +26,23 @@ export async function postEvents(request: Request, context: ServerContext): Prom
   await authenticateProgram(request, context);
   const body = await readBody(request);
   const pace = new Pace();
-  const { value, hasHalves } = parseJson(body);
-  await pace.rest();
-  const { producer: source, records: raws } = parseRequest(value);
+  const { value, hasHalves, tooWide } = await parseBatch(body, pace);
+  const { producer: source, records: raws } = await parseRequest(value, pace);
   if (source.id === SERVER_PRODUCER_ID) {
     throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
   // Judged as it was sent, because an id with half a character in it is none, and mended before anything is kept of it.
   await pace.rest();
-  const judged = await pace.map(raws, (raw) => ({ raw, judgement: judgeRecord(raw, mayBeLarge) }));
+  const judged = await pace.map(raws, (raw) => ({
+    raw,
+    judgement: tooWide.has(raw) ? tooManyValues(raw) : judgeRecord(raw, mayBeLarge),
+  }));
   const records = hasHalves ? await pace.map(judged, (record) => wellFormed(record)) : judged;
   await pace.rest();
-  const batch = { source, records, scope: scopeOf(source, records), receivedAt: context.now() };
+  const scope = await scopeOf(source, records);
+  // in the order in which they are committed
+  const batch = { source, records, scope, receivedAt: context.now() };
 
   const tally = gapTally(context.database);
   const gaps = tally.count(source.id);

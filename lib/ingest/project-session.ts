@@ -3,19 +3,19 @@ import type { EventRow, SessionChange, StoredFold, TurnMove } from '@/lib/event-
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/event-log/fold-deltas';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import {
-  foldObligations,
   NO_OBLIGATIONS,
   type ObligationChange,
   type ObligationFold,
+  ObligationLedger,
 } from '@/lib/projections/obligations';
 import {
   differsForReaders,
-  foldSession,
   isUnderWay,
   newSession,
   type SessionFold,
+  SessionLedger,
 } from '@/lib/projections/session-summary';
-import { foldTasks } from '@/lib/projections/tasks';
+import { TaskLedger } from '@/lib/projections/tasks';
 import { type Placement, placeEvents } from '@/lib/projections/turns';
 import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnHeader } from '@/lib/protocol/turn-places';
@@ -104,18 +104,20 @@ export async function projectSession(
   const before = foldOf(session);
   const openings = await stampRequests(owner, before.pendingRequests, placements, pace);
   await pace.rest();
-  const changedTasks = foldTasks(tasks, placements, owner);
+  const taskLedger = new TaskLedger(tasks, owner);
+  await pace.each(placements, (placement) => taskLedger.apply(placement));
+  const changedTasks = taskLedger.changed();
   await pace.rest();
   const known = new Map(tasks.map((task) => [task.position, task]));
   const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
-  const owed = foldObligations(remembered, obligations, placements, owner);
-  await pace.rest();
-  const after = foldSession(
-    before,
-    placements,
+  const owed = new ObligationLedger(remembered, obligations, owner);
+  await pace.each(placements, (placement) => owed.apply(placement));
+  const owedChanges = owed.changes();
+  const summaryLedger = new SessionLedger(before, session.isHeard ? receivedAt : null);
+  await pace.each(placements, (placement) => summaryLedger.apply(placement));
+  const after = summaryLedger.result(
     changedTasks.map((task) => ({ before: known.get(task.position) ?? null, after: task })),
-    owed.changes,
-    session.isHeard ? receivedAt : null,
+    owedChanges,
   );
   await pace.rest();
   if (session.isHeard) after.seenPosition = basePosition;
@@ -133,7 +135,7 @@ export async function projectSession(
     },
     announces,
     tasks: changedTasks,
-    obligations: owed.changes,
+    obligations: owedChanges,
     openings,
     isStirred: session.isHeard && isUnderWay(after) && (before.away !== null || !isUnderWay(before)),
     seenMessageIds: [...turns.messageIds],

@@ -47,10 +47,6 @@ export class TaskOwners {
   /** By agent and task: each session that started it, with the runs it started. */
   readonly #homes = new Map<string, Map<string, Set<string | null>>>();
 
-  constructor(homes: Iterable<TaskHome>) {
-    for (const home of homes) this.started(home);
-  }
-
   started({ agentId, taskId, runId, sessionId }: TaskHome): void {
     const sessions = this.#sessions(agentId, taskId) ?? new Map<string, Set<string | null>>();
     this.#homes.set(keyOf(agentId, taskId), sessions);

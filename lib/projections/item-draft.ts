@@ -92,6 +92,11 @@ function keyOf(item: Item): string {
   return `${item.kind} ${item.kind === 'task' ? item.position : item.id}`;
 }
 
+/** How much a turn says, give or take what stands around it: the size of the page it is on. */
+export function textOfItems(items: readonly Item[]): number {
+  return items.reduce((sum, item) => sum + textOf(item), 0);
+}
+
 const INPUT_LENGTHS = new WeakMap<object, number>();
 
 /** How much it says, in UTF-16 units. */

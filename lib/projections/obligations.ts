@@ -79,7 +79,8 @@ export function foldObligations(
   return { fold: ledger.fold, changes: ledger.changes() };
 }
 
-class ObligationLedger {
+/** The same, placement by placement: a server gives others their turns between. */
+export class ObligationLedger {
   fold: ObligationFold;
   readonly #before: Map<string, Obligation>;
   readonly #after = new Map<string, Obligation>();

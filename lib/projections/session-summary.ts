@@ -95,27 +95,50 @@ export function foldSession(
   obligations: readonly ObligationChange[] = [],
   heardAt: number | null = null,
 ): SessionFold {
-  const next: SessionFold = { ...fold, summary: { ...fold.summary } };
-  if (heardAt !== null) {
-    next.seenAt = heardAt;
+  const ledger = new SessionLedger(fold, heardAt);
+  for (const placement of placements) ledger.apply(placement);
+  return ledger.result(tasks, obligations);
+}
+
+/** The same, placement by placement: a server gives others their turns between. */
+export class SessionLedger {
+  readonly #next: SessionFold;
+  readonly #open: OpenRequests;
+  readonly #heardAt: number | null;
+  #last: Placement | null = null;
+
+  constructor(fold: SessionFold, heardAt: number | null) {
+    this.#next = { ...fold, summary: { ...fold.summary } };
+    this.#open = new OpenRequests(fold.pendingRequests, fold.morePending);
+    this.#heardAt = heardAt;
+    if (heardAt === null) return;
+    this.#next.seenAt = heardAt;
     // Whoever speaks of it is there.
-    next.away = null;
-    if (placements.length > 0) next.summary.lastHeardAt = heardAt;
+    this.#next.away = null;
   }
-  const open = new OpenRequests(fold.pendingRequests, fold.morePending);
-  for (const placement of placements) {
-    open.apply(placement);
-    apply(next, placement, open);
+
+  apply(placement: Placement): void {
+    if (this.#heardAt !== null) this.#next.summary.lastHeardAt = this.#heardAt;
+    this.#open.apply(placement);
+    apply(this.#next, placement, this.#open);
+    this.#last = placement;
   }
-  next.pendingRequests = open.list();
-  if (open.more > 0) next.morePending = open.more;
-  else delete next.morePending;
-  for (const { before, after } of tasks) {
-    next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
+
+  result(
+    tasks: readonly { before: Task | null; after: Task }[],
+    obligations: readonly ObligationChange[],
+  ): SessionFold {
+    const next = this.#next;
+    next.pendingRequests = this.#open.list();
+    if (this.#open.more > 0) next.morePending = this.#open.more;
+    else delete next.morePending;
+    for (const { before, after } of tasks) {
+      next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
+    }
+    next.summary.owedCount += owedDifference(obligations);
+    enterState(next, this.#open, this.#last?.entry.receivedAt ?? this.#heardAt ?? next.summary.stateSince);
+    return next;
   }
-  next.summary.owedCount += owedDifference(obligations);
-  enterState(next, open, placements.at(-1)?.entry.receivedAt ?? heardAt ?? next.summary.stateSince);
-  return next;
 }
 
 /** Whether something goes on in it that its runner would have to tell the end of. */

@@ -74,7 +74,8 @@ interface Runs {
   byRunId: Map<string | null, Position[]>;
 }
 
-class TaskLedger {
+/** The same, placement by placement: a server gives others their turns between. */
+export class TaskLedger {
   readonly #byPosition = new Map<Position, Task>();
   readonly #byId = new Map<string, Runs>();
   readonly #changed = new Set<string>();

@@ -104,11 +104,11 @@ export type ProducerRef = { id: string; epoch: number };
  */
 export const ingestRequestSchema = z.looseObject({
   producer: producerSchema,
-  records: z
-    .array(z.looseObject({ seq: z.number().int().min(1) }))
-    .min(1)
-    .max(MAX_RECORDS_PER_REQUEST),
+  records: z.array(z.unknown()).min(1).max(MAX_RECORDS_PER_REQUEST),
 });
+
+/** What makes a record one, before it is judged. */
+export const rawRecordSchema = z.looseObject({ seq: z.number().int().min(1) });
 
 export type RejectionCode =
   | 'unknown_kind'

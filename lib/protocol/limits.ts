@@ -4,6 +4,11 @@
 export const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
 /** Largest single record as JSON. Beyond it the record is quarantined. */
 export const MAX_RECORD_BYTES = 1024 * 1024;
+/**
+ * Most values in a record: what it holds in commas and opening brackets. Beyond it the record is quarantined, and what is
+ * an object or a list in it is kept as its JSON. Each takes time whatever its size.
+ */
+export const MAX_RECORD_VALUES = 100_000;
 /** Deepest nesting of a request body, the body itself being 1. Beyond it: 400 `malformed`. */
 export const MAX_JSON_DEPTH = 64;
 /** Most records in one request. */

@@ -5,7 +5,7 @@ import { Pace } from '@/db/next-turn';
 import { foldTaskItems } from '@/lib/projections/transcript';
 import { MAX_TURN_ITEMS } from '@/lib/protocol/limits';
 import { comparePositions } from '@/lib/protocol/position';
-import type { Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
+import type { Item, Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
 import { COUNTER, counterOf } from './counter';
 import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
 
@@ -14,6 +14,7 @@ const COLUMNS = 'session_id, agent_id, position, status, body';
 const MAX_TASKS_LISTED = 1_000;
 /** Most events of a task that are read for what its subagent said and did. */
 const MAX_TASK_EVENTS = 2 * MAX_TURN_ITEMS;
+const FOLDED_AT_ONCE = 500;
 const SESSION = 'SELECT 1 FROM sessions WHERE id = ?';
 
 /**
@@ -74,10 +75,15 @@ export async function readTask(
   const at = runId === null ? runs.length - 1 : runs.findIndex((run) => run.runId === runId);
   const task = runs[at];
   if (task === undefined) return null;
-  const entries = (await new Pace().map((events?.rows ?? []).toReversed(), entryFromRow)).filter((entry) =>
-    isOfRun(runs, at, entry.position),
-  );
-  return { position: counterOf(counter), task, items: foldTaskItems([], taskId, entries) };
+  const pace = new Pace();
+  const entries = await pace.map((events?.rows ?? []).toReversed(), entryFromRow);
+  const ofRun = entries.filter((entry) => isOfRun(runs, at, entry.position));
+  let items: Item[] = [];
+  for (let from = 0; from < ofRun.length; from += FOLDED_AT_ONCE) {
+    items = foldTaskItems(items, taskId, ofRun.slice(from, from + FOLDED_AT_ONCE));
+    await pace.rest();
+  }
+  return { position: counterOf(counter), task, items };
 }
 
 /** What came before the first run began is the first run's: a subagent may speak before its start is told. */

@@ -3,7 +3,7 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
 import type { EventEntry } from '@/lib/projections/event-entry';
-import type { ShownItems } from '@/lib/projections/item-draft';
+import { type ShownItems, textOfItems } from '@/lib/projections/item-draft';
 import { foldShown } from '@/lib/projections/items';
 import { settleTurn, turnFromEvents } from '@/lib/projections/turn-page';
 import { AppError } from '@/lib/protocol/errors';
@@ -24,6 +24,8 @@ export interface TranscriptRange {
 /** What is read in one go; of a page of more, each turn is read by itself and in pieces of this size. */
 const PIECE_EVENTS = 1_000;
 const PIECE_BYTES = 512 * 1024;
+/** What stands around an item's text in a page, about. */
+const ITEM_FRAME = 256;
 
 /**
  * A page of turns in ascending order, whole: a turn is never cut at the edge of a page, but shows no more than its
@@ -61,7 +63,7 @@ async function readLarge(database: Database, sessionId: string, before: string |
     let text = 0;
     for (const header of page.headers.toReversed()) {
       const turn = await readTurn(snapshot, sessionId, header, pace);
-      text += JSON.stringify(turn).length;
+      text += textOfItems(turn.items) + turn.items.length * ITEM_FRAME;
       if (turns.length > 0 && text > MAX_TURN_TEXT) return { ...page.head, hasMore: true, turns };
       turns.unshift(turn);
     }

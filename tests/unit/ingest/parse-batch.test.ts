@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Pace } from '@/db/next-turn';
+import { parseBatch } from '@/lib/ingest/parse-batch';
+import { parseJson } from '@/lib/ingest/parse-json';
+import { AppError } from '@/lib/protocol/errors';
+import { MAX_RECORD_VALUES } from '@/lib/protocol/limits';
+
+const encoder = new TextEncoder();
+const parse = (text: string) => parseBatch(encoder.encode(text), new Pace());
+
+/** What is read at once, or that it is refused. */
+const whole = (text: string) => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return 'refused';
+  }
+};
+const inPieces = (text: string) =>
+  parse(text).then(
+    ({ value }) => value,
+    (error) => (error instanceof AppError && error.code === 'malformed' ? 'refused' : error),
+  );
+
+describe('the body of a request, read in pieces of its records', () => {
+  test('says what it says when it is read at once', async () => {
+    const body = fc.record({ producer: fc.jsonValue(), records: fc.array(fc.jsonValue()), more: fc.jsonValue() });
+    await fc.assert(
+      fc.asyncProperty(body, fc.integer({ min: 0, max: 2 }), async (value, indent) => {
+        const text = JSON.stringify(value, null, indent);
+        expect(await inPieces(text)).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  test('is refused where it would be when read at once', async () => {
+    const body = fc.record({ records: fc.array(fc.jsonValue({ maxDepth: 2 }), { minLength: 1, maxLength: 4 }) });
+    const spoiled = fc.tuple(body, fc.nat(), fc.constantFrom(...'[]{},:"0 \\\ufeff')).map(([value, at, letter]) => {
+      const text = JSON.stringify(value);
+      const index = at % (text.length + 1);
+      return text.slice(0, index) + letter + text.slice(index + (at % 2));
+    });
+    await fc.assert(
+      fc.asyncProperty(spoiled, async (text) => {
+        // a body may begin with a byte order mark
+        expect(await inPieces(text)).toEqual(whole(text.replace(/^\ufeff/, '')));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    '{"records":[]}',
+    '{"records":[ ]}',
+    '{"records":[,]}',
+    '{"records":[1,]}',
+    '{"records":[1],"records":[2,3]}',
+    '{"records":[[1],{"records":[2]}]}',
+    '{"more":["records",[1]]}',
+    '["records",[1]]',
+    '{"\\u0072ecords":[1]}',
+    '{"records":[{"a":1],"b":2}]}',
+    '{"records":[1}',
+    '{"records":[1',
+    '[]',
+    'null',
+    '12 34',
+    '',
+  ])('%s as the parser has it', async (text) => {
+    expect(await inPieces(text)).toEqual(whole(text));
+  });
+
+  test('is whole however many pieces it takes', async () => {
+    const records = Array.from({ length: 5_000 }, (_, seq) => ({ seq, text: 'é"\\'.repeat(50), list: [[seq], {}] }));
+    const { value, tooWide } = await parse(JSON.stringify({ records, more: [1] }));
+    expect(value).toEqual({ records, more: [1] });
+    expect(tooWide.size).toBe(0);
+  });
+
+  test('has of a record of too many values what they are as text, and all of those beside it', async () => {
+    const wide = { seq: 2, event: { list: Array.from({ length: MAX_RECORD_VALUES }, () => 1) }, more: '[{' };
+    const { value, tooWide } = await parse(JSON.stringify({ records: [{ seq: 1 }, wide, { seq: 3 }] }));
+    const { records } = value as { records: unknown[] };
+    expect(records).toEqual([{ seq: 1 }, { ...wide, event: JSON.stringify(wide.event) }, { seq: 3 }]);
+    expect([...tooWide]).toEqual([records[1]]);
+  });
+
+  test('knows of half a character in any of its parts', async () => {
+    for (const text of ['{"records":["\\ud83d"]}', '{"records":[1],"more":"\\ud83d"}'])
+      expect((await parse(text)).hasHalves, text).toBe(true);
+    expect((await parse('{"records":["a"],"more":"b"}')).hasHalves).toBe(false);
+  });
+
+  test('is refused with more records, or more values beside them, than are read', async () => {
+    const many = (count: number) => `[${'1,'.repeat(count)}1]`;
+    expect(await inPieces(`{"records":${many(10_000)}}`)).toBe('refused');
+    expect(await inPieces(`{"records":[1],"more":${many(MAX_RECORD_VALUES)}}`)).toBe('refused');
+    expect(await inPieces(`{"records":[{${'"a":1,'.repeat(MAX_RECORD_VALUES + 1)}"a":1}]}`)).toBe('refused');
+  });
+});
+
+test('no other body holds more values than a record may', () => {
+  const wide = `[${'1,'.repeat(MAX_RECORD_VALUES + 1)}1]`;
+  expect(() => parseJson(encoder.encode(wide))).toThrow(/more than 100000 values/);
+});
