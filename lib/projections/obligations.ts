@@ -116,6 +116,8 @@ export class ObligationLedger {
         for (const id of [...turn.userMessageIds, ...replied]) this.#answer(id, placement.entry, turn.id);
       }
       if (this.fold.answered.length > 0) this.fold = { ...this.fold, answered: [] };
+      // Its texts have ended with it: what comes of them later is no word of the turn after it.
+      if (Object.keys(this.fold.answering).length > 0) this.fold = { ...this.fold, answering: {} };
     }
   }
 

@@ -80,6 +80,18 @@ describe('a reply', () => {
     ],
     ['is given by such a text outside any turn', [answering('m', 'u1')], 'answered'],
     [
+      'is not given by the text of a turn that a task woke, where that ends in the turn after it',
+      [
+        runStarts('r1', wokenBy('t1')),
+        says('m', 'Yes', 'assistant', { metadata: { interlude: { replyTo: ['u1'] } } }).slice(0, 2),
+        runEnds('r1'),
+        runStarts('r2', { turn: 'user', userMessageIds: [] }),
+        says('m', 'Yes').slice(2),
+        runEnds('r2'),
+      ],
+      'owed',
+    ],
+    [
       'is not given by a turn of another cause',
       [runStarts('r1', { turn: 'between-run' }), says('m', 'Poll done'), runEnds('r1')],
       'owed',
