@@ -6,6 +6,6 @@ import { usageError } from './exit';
 export function requireIds(ids: Record<string, string | undefined>, command: string): void {
   for (const [name, id] of Object.entries(ids)) {
     if (id === undefined || idSchema.safeParse(id).success) continue;
-    throw usageError(`--${name} is an id of 1 to ${MAX_ID_LENGTH} UTF-16 code units, and not . or ..`, command);
+    throw usageError(`--${name} is an id of 1 to ${MAX_ID_LENGTH} characters, and not . or ..`, command);
   }
 }
