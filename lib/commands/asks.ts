@@ -7,7 +7,7 @@ import { commandFromRow, type StoredCommand } from './command-row';
 
 /** What somebody asks for in a session, all of it but the name they gave it. */
 export interface Ask {
-  type: Exclude<CommandType, 'log-level.set'> | 'obligation.waive';
+  type: Exclude<CommandType, 'log-level.set'> | 'obligation.waive' | 'parked.assign' | 'parked.discard';
   [field: string]: unknown;
 }
 
@@ -46,12 +46,11 @@ export async function askedBefore(
   const command = row.command_id === null ? null : commandFromRow(row);
   const isSame = row.digest === null ? command?.command.type === ask.type : String(row.digest) === ask.digest;
   if (isSame) return { command };
-  const what = command === null ? 'a waiver' : `a command (${command.command.type})`;
-  throw new AppError(
-    'conflict',
-    `This clientId stands for ${what} that asked for something else. Send this under a new clientId.`,
-    { details: { reason: 'client_id_reused', ...(command === null ? {} : { commandId: command.command.id }) } },
-  );
+  const what =
+    command === null ? 'something else' : `a command (${command.command.type}) that asked for something else`;
+  throw new AppError('conflict', `This clientId stands for ${what}. Send this under a new clientId.`, {
+    details: { reason: 'client_id_reused', ...(command === null ? {} : { commandId: command.command.id }) },
+  });
 }
 
 export async function noteAsk(

@@ -8,6 +8,7 @@ import { type AgUiEvent, CUSTOM, type ParkedSettledValue } from '@/lib/protocol/
 import { assignParkedSchema, discardParkedSchema, OPERATOR, type ParkedAnswer } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
+import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
 import { readInput } from './read-input';
 
 /**
@@ -43,7 +44,8 @@ interface Settlement {
  * `POST /agents/:id/parked/:position/assign`
  *
  * @returns 200 with a ParkedAnswer once it is on disk; the same `clientId` again is answered the same
- * @throws AppError `invalid_argument`, `not_found`, `conflict` with the reason `parked_settled` or `session_of_another_agent`
+ * @throws AppError `invalid_argument`, `not_found`, `conflict` with the reason `parked_settled`, `client_id_reused` or
+ *   `session_of_another_agent`
  */
 export async function postAssign(request: Request, server: ServerContext, ids: Record<string, string>) {
   await authenticate(request, server);
@@ -64,8 +66,11 @@ async function settle(server: ServerContext, ids: Record<string, string>, how: S
   const answer = await server.database.writes.run(async (transaction): Promise<ParkedAnswer> => {
     const found = await findParked(transaction, agentId, position);
     const about = { taskId: found.taskId, state: how.state, sessionId: how.sessionId };
-    const wasSettled = settledBefore(found, how);
-    if (wasSettled) return { ...about, ...(await countOf(transaction, found, how)) };
+    const named = namedAsk(found.sessionId, how.clientId ?? undefined, askOf(position, how));
+    if ((await askedBefore(transaction, named)) !== null) {
+      return { ...about, ...(await countOf(transaction, found, how)) };
+    }
+    requireOpen(found);
     if (how.sessionId !== null) await requireSessionOf(transaction, found.agentId, how.sessionId);
     const records = await readRecords(transaction, found);
     await appendServerEvents(transaction, now, eventsOf(found, how, records));
@@ -83,17 +88,23 @@ async function settle(server: ServerContext, ids: Record<string, string>, how: S
         JSON.stringify(records.map((record) => record.position)),
       ],
     });
+    await noteAsk(transaction, named, null);
     return { ...about, ...(await countOf(transaction, found, how)), settled: records.length };
   });
   return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
 }
 
-type Found = Parked & Pick<Settlement, 'clientId'> & { settled: Settlement['state'] | null; settledIn: string | null };
+type Found = Parked & { settled: Settlement['state'] | null; settledIn: string | null };
+
+function askOf(position: string, { state, sessionId, reason }: Settlement): Ask {
+  if (state === 'assigned') return { type: 'parked.assign', position, sessionId };
+  return { type: 'parked.discard', position, reason };
+}
 
 async function findParked(transaction: WriteTransaction, agentId: string, position: string): Promise<Found> {
   const { rows } = isPosition(position)
     ? await transaction.execute({
-        sql: `SELECT position, agent_id, session_id, parked, task_id, task_run_id, settled_session_id, settled_client_id
+        sql: `SELECT position, agent_id, session_id, parked, task_id, task_run_id, settled_session_id
               FROM quarantine WHERE position = ? AND agent_id = ? AND parked IS NOT NULL`,
         args: [positionToNumber(position), columnText(agentId)],
       })
@@ -111,22 +122,15 @@ async function findParked(transaction: WriteTransaction, agentId: string, positi
     runId: row.task_run_id === null ? null : String(row.task_run_id),
     settled: row.parked === 'parked' ? null : (String(row.parked) as Settlement['state']),
     settledIn: row.settled_session_id === null ? null : String(row.settled_session_id),
-    clientId: row.settled_client_id === null ? null : String(row.settled_client_id),
   };
 }
 
-/** @returns whether this very request was done before @throws AppError where another one was */
-function settledBefore(found: Found, how: Settlement): boolean {
-  if (found.settled === null) return false;
-  const isRepeat =
-    how.clientId !== null &&
-    found.clientId === columnText(how.clientId) &&
-    found.settled === how.state &&
-    found.settledIn === how.sessionId;
-  if (isRepeat) return true;
-  const what = found.settled === 'assigned' ? `assigned to the session ${found.settledIn}` : 'discarded';
+/** @throws AppError where it was settled before */
+function requireOpen({ settled, settledIn }: Found): void {
+  if (settled === null) return;
+  const what = settled === 'assigned' ? `assigned to the session ${settledIn}` : 'discarded';
   throw new AppError('conflict', `The record was ${what} before: nothing is left to decide.`, {
-    details: { reason: 'parked_settled', state: found.settled },
+    details: { reason: 'parked_settled', state: settled },
   });
 }
 

@@ -326,9 +326,8 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect(await (await post(path, { sessionId: a, clientId: 'k1' })).json()).toEqual(first);
         for (const [action, body] of [
           ['assign', { sessionId: a, clientId: 'k2' }],
-          ['assign', { sessionId: b, clientId: 'k1' }],
           ['assign', { sessionId: a }],
-          ['discard', { clientId: 'k1' }],
+          ['discard', { clientId: 'k2' }],
         ] as const) {
           const refused = await post(`${records[1]?.position}/${action}`, body);
           expect([refused.status, await errorOf(refused)]).toMatchObject([
@@ -337,6 +336,22 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
           ]);
         }
         expect((await items(a)).filter(({ kind }) => kind === 'task')).toHaveLength(1);
+      });
+
+      test('is not settled under a clientId that stands for anything else', async () => {
+        const { records } = await park();
+        const [of9, , of8] = records.map(({ position }) => position);
+        expect((await post(`${of9}/discard`, { reason: 'of an old run', clientId: 'k1' })).status).toBe(200);
+        for (const [path, body] of [
+          [`${of9}/discard`, { reason: 'another', clientId: 'k1' }],
+          [`${of9}/assign`, { sessionId: a, clientId: 'k1' }],
+          [`${of8}/discard`, { reason: 'of an old run', clientId: 'k1' }],
+          [`${of8}/assign`, { sessionId: a, clientId: 'k1' }],
+        ] as const) {
+          const refused = await post(path, body);
+          expect([refused.status, (await errorOf(refused)).reason]).toEqual([409, 'client_id_reused']);
+        }
+        expect((await listed()).records).toMatchObject([{ parked: { taskId: 't8' } }]);
       });
 
       test('goes to no session of another agent, to none that is not there, and for nobody who is not signed in', async () => {
