@@ -7,13 +7,17 @@ export interface WritableSession {
   id: string;
   agentId: string;
   openTurnId: string | null;
-  /** `digest` and `openedPosition` are absent where a request was opened before servers computed them. */
-  pendingRequests: {
-    id: string;
-    kind?: 'permission' | 'question';
-    digest?: string;
-    openedPosition?: Position;
-  }[];
+  pendingRequests: PendingRequest[];
+  /** How many more are open, which are only counted. */
+  morePending: number;
+}
+
+/** `digest` and `openedPosition` are absent where a request was opened before servers computed them. */
+export interface PendingRequest {
+  id: string;
+  kind?: 'permission' | 'question';
+  digest?: string;
+  openedPosition?: Position;
 }
 
 /**
@@ -23,6 +27,7 @@ export interface WritableSession {
 export async function writableSession(transaction: WriteTransaction, sessionId: string): Promise<WritableSession> {
   const { rows } = await transaction.execute({
     sql: `SELECT s.id, s.agent_id, s.body->'$.openTurnId' AS open_turn_id, s.memory->'$.fold.ended' AS ended, s.memory->'$.fold.pendingRequests' AS requests,
+            s.memory->>'$.fold.morePending' AS more_pending,
             iif(a.body->>'$.connection' = 'connected', a.body->>'$.connectedSince', NULL) AS connected_since
           FROM sessions AS s LEFT JOIN agents AS a ON a.id = s.agent_id WHERE s.id = ?`,
     args: [columnText(sessionId)],
@@ -52,5 +57,6 @@ export async function writableSession(transaction: WriteTransaction, sessionId: 
     agentId: String(row.agent_id),
     openTurnId: row.open_turn_id === null ? null : (JSON.parse(String(row.open_turn_id)) as string | null),
     pendingRequests: row.requests === null ? [] : JSON.parse(String(row.requests)),
+    morePending: Number(row.more_pending ?? 0),
   };
 }

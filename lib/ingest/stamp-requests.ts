@@ -1,6 +1,6 @@
 import type { Pace } from '@/db/next-turn';
 import { customName, customValue, pick, pickText } from '@/lib/projections/event-fields';
-import { type OpenRequest, OpenRequests } from '@/lib/projections/open-requests';
+import { type OpenRequest, OpenRequests, requestTitle } from '@/lib/projections/open-requests';
 import type { Placement } from '@/lib/projections/turns';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Position } from '@/lib/protocol/position';
@@ -42,7 +42,7 @@ export async function stampRequests(
       };
       const at = (position: Position) => ({ digest: requestDigest({ ...asked, position }), opened_position: position });
       const known = open.get(requestId);
-      const again = isSameKind(known, value) ? at(known.openedPosition) : null;
+      const again = isAskedAlike(known, value) ? at(known.openedPosition) : null;
       const isToldAgain = again !== null && again.digest === known?.digest;
       const stamp = isToldAgain ? again : at(entry.position);
       if (!isToldAgain) openings.push({ agentId, sessionId, requestId, digest: stamp.digest });
@@ -54,9 +54,14 @@ export async function stampRequests(
   return openings;
 }
 
-function isSameKind(
+/** Of a question, and of what has no input, people answer the title: another title is another request. */
+function isAskedAlike(
   known: OpenRequest | undefined,
   value: Record<string, unknown>,
 ): known is OpenRequest & { openedPosition: Position } {
-  return known?.openedPosition !== undefined && (known.kind === 'question') === (value.kind === 'question');
+  if (known?.openedPosition === undefined) return false;
+  const isQuestion = value.kind === 'question';
+  if (isQuestion !== (known.kind === 'question')) return false;
+  const isInTitle = isQuestion || pick(value, 'input') === undefined;
+  return !isInTitle || known.title === requestTitle(value);
 }

@@ -94,12 +94,17 @@ export class OpenRequests {
   }
 }
 
+/** What a request is called, as far as it is remembered. */
+export function requestTitle(value: Record<string, unknown>): string {
+  return caption(pickText(value, 'title', 'tool_name', 'toolName')) ?? 'The agent asks';
+}
+
 function opened(id: string, value: Record<string, unknown>): OpenRequest {
   const digest = pickText(value, 'digest');
   const openedPosition = pickText(value, 'opened_position');
   return {
     id,
-    title: caption(pickText(value, 'title', 'tool_name', 'toolName')) ?? 'The agent asks',
+    title: requestTitle(value),
     kind: value.kind === 'question' ? 'question' : 'permission',
     ...(digest === null || openedPosition === null ? {} : { digest, openedPosition }),
   };

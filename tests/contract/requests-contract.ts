@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
+import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { Item, NoticeItem, RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
 import { requestDigest } from '@/lib/protocol/request-digest';
 import type { CommandFrame } from '@/lib/protocol/sse';
@@ -24,13 +25,11 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       await Promise.all(readers.map((reader) => reader.cancel().catch(() => {})));
       await target.close();
     });
-    const test = (title: string, run: () => Promise<void>) =>
-      it(title, async () => {
-        serial += 1;
-        id = `requests-${serial}`;
-        seq = 0;
-        await run();
-      });
+    beforeEach(() => {
+      serial += 1;
+      id = `requests-${serial}`;
+      seq = 0;
+    });
 
     const send = (...events: AgUiEvent[]) =>
       ingest(
@@ -143,6 +142,38 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       await send(opens('p', 'ls'));
       expect(await sent()).toMatchObject([{ id: commandId, body: { digest, openedPosition: position } }]);
       expect((await request()).answer).toMatchObject({ commandId, state: 'queued' });
+    });
+
+    test.each([
+      ['a question of words only', { kind: 'question', tool_name: undefined, input: undefined }],
+      ['a question with an input that does not say it', { kind: 'question', input: {} }],
+      ['a permission that only its title tells of', { input: undefined }],
+    ])('go by the title where that is what is asked: %s', async (_, asked) => {
+      await send(starts, opens('p', '', { title: 'Deploy to staging?', ...asked }));
+      const { digest } = await request();
+      const body = 'kind' in asked ? { answers: { it: 'Yes' }, digest } : { behavior: 'allow', digest };
+      expect((await answer('p', body)).status).toBe(202);
+      await send(opens('p', '', { title: 'Deploy to staging?', ...asked }));
+      expect((await request()).digest).toBe(digest);
+      await send(opens('p', '', { title: 'Deploy to production?', ...asked }));
+      expect(await sent()).toEqual([]);
+      expect(await request()).toMatchObject({ title: 'Deploy to production?', outcome: null, answer: null });
+      expect(await refusal(await answer('p', body))).toEqual([409, 'request_changed']);
+    });
+
+    test('reach one that is open beyond those a session remembers, and none that is over', async () => {
+      const ids = Array.from({ length: MAX_PENDING_REQUESTS + 2 }, (_, at) => `p${at}`);
+      await send(starts, ...ids.map((requestId) => opens(requestId, requestId)));
+      const [last, over] = ids.slice(-2) as [string, string];
+      await send(resolves(over, 'denied'));
+      const { digest, position } = (await requests()).find((item) => item.id === last) as RequestItem;
+      expect(await refusal(await answer(last, { behavior: 'allow', digest: 'another' }))).toEqual([
+        409,
+        'request_changed',
+      ]);
+      expect((await answer(last, { behavior: 'allow', digest })).status).toBe(202);
+      expect(await sent()).toMatchObject([{ body: { requestId: last, digest, openedPosition: position } }]);
+      expect(await refusal(await answer(over, { behavior: 'allow' }))).toEqual([409, 'request_resolved']);
     });
 
     test('that wait are given up when the agent asks something else under the same id, and that is said', async () => {
