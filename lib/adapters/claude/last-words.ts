@@ -8,44 +8,73 @@ export interface ClosedTurn {
   text: string | null;
 }
 
+/** A stop hook that ran and let the turn end. */
+export interface HeardStop {
+  /** Epoch milliseconds. */
+  at: number;
+  /** What the agent said last, by the hook's word; null where the hook did not say. */
+  text: string | null;
+  /** Why the turn died, where it did. */
+  failure: string | null;
+  /** When the next prompt was heard of: the agent goes on. */
+  promptedAt: number | null;
+}
+
+/** Most stop hooks that are ahead of their transcript. */
+const MAX_STOPS = 16;
+
 /**
- * The last words of a turn, which a stop hook brings before the transcript has them (seen: 3 s before). The hook's payload
+ * The last words of turns, which a stop hook brings before the transcript has them (seen: 3 s before). The hook's payload
  * and the transcript's line say the same text, but for blank space at its ends and between its blocks.
  *
- * A transcript is written in order: once the next turn's first line stands in it, nothing of this one can come any more.
+ * Ordering: a transcript is written in order: once the next turn's first line stands in it, nothing of this one can come
+ * any more. The hooks may be ahead of it by more than a turn; which turn a hook ended, its time tells.
  */
 export class LastWords {
   /** What the agent has said since it was last given something. */
   readonly #said = new Set<string>();
-  #expected: string | null = null;
-  /** When the stop hook of the open turn ran. */
-  #stoppedAt: number | null = null;
+  /** Of turns that are open, or have not begun in the transcript. Oldest first. */
+  #stops: readonly HeardStop[] = [];
   #closed: ClosedTurn | null = null;
 
   get closed(): ClosedTurn | null {
     return this.#closed;
   }
 
-  /** A text that was announced and has not been said; null where nothing is waited for. */
+  get stops(): readonly HeardStop[] {
+    return this.#stops;
+  }
+
+  /** What the open turn's hook has told, and no line has said; null where nothing is waited for. */
   get missing(): string | null {
-    return this.#expected === null || this.#isSaid(this.#expected) ? null : this.#expected;
+    return this.#missingOf(this.#stops[0]);
   }
 
-  /** What is missing of a turn that ended then: a hook that ran later is that of a later turn. */
+  /** The same of a turn that ended then: a hook that ran later is that of a later turn. */
   missingAt(at: number): string | null {
-    return this.#stoppedAt !== null && at >= this.#stoppedAt ? this.missing : null;
+    return this.#missingOf(this.#stops.findLast((stop) => stop.at <= at));
   }
 
-  /** The stop hook ran. @param text what it says the agent said last */
-  announced(text: string | null, at: number): void {
-    this.#expected = text === null || keyOf(text) === '' ? null : text;
-    this.#stoppedAt = at;
+  /** A stop hook ran. One that calls once more for the same turn may know less. */
+  heard(stop: Omit<HeardStop, 'promptedAt'>): void {
+    const last = this.#stops.at(-1);
+    const isAgain = last?.promptedAt === null && (stop.text === null || last.text === null || stop.text === last.text);
+    if (last === undefined || !isAgain) {
+      this.#stops = [...this.#stops.slice(-(MAX_STOPS - 1)), { ...stop, promptedAt: null }];
+      return;
+    }
+    const both = { ...last, text: last.text ?? stop.text, failure: last.failure ?? stop.failure };
+    this.#stops = [...this.#stops.slice(0, -1), both];
   }
 
-  /** Another hook holds the agent: what it said was not its last. */
-  held(): void {
-    this.#expected = null;
-    this.#stoppedAt = null;
+  /** The next prompt was heard of. */
+  prompted(at: number): void {
+    this.#stops = this.#stops.map((stop) => (stop.promptedAt === null ? { ...stop, promptedAt: at } : stop));
+  }
+
+  /** Another hook holds the agent: what it had said by then was not its last. */
+  held(at: number): void {
+    this.#stops = this.#stops.filter((stop) => stop.at > at);
     this.#said.clear();
   }
 
@@ -59,26 +88,44 @@ export class LastWords {
     if (key !== '') this.#said.add(key);
   }
 
-  /** A turn opens. A stop hook that ran before it is that of the turn before. */
+  /** A turn opens. A stop hook that ran before it is that of a turn before. */
   opened(at: number): void {
-    if (this.missing === null || (this.#stoppedAt !== null && at > this.#stoppedAt)) this.held();
+    this.#stops = this.#stops.filter((stop) => stop.at >= at);
     this.#said.clear();
   }
 
-  /**
-   * The turn is over.
-   * @param byHook nothing in the transcript said so, and more may come
-   * @param text what was told in the place of a line
-   */
-  closes(now: number, byHook: boolean, text: string | null): void {
-    if (byHook || text !== null) this.#closed = { at: this.#stoppedAt ?? now, text };
-    if (text !== null) this.said(text);
-    if (this.#stoppedAt !== null && now >= this.#stoppedAt) this.#stoppedAt = null;
+  /** The turn is over by its hook's word alone: nothing in the transcript says so, and more may come. */
+  closesByHook(now: number, text: string | null): void {
+    const [stop, ...later] = this.#stops;
+    this.#closed = { at: stop?.at ?? now, text };
+    this.#stops = later;
+  }
+
+  /** A line says that the turn is over. @param text what was told in the place of one that is missing */
+  closes(at: number, text: string | null): void {
+    const stop = this.#stops.findLast((one) => one.at <= at);
+    if (text !== null) this.#closed = { at: stop?.at ?? at, text };
+    this.#stops = this.#stops.filter((one) => one.at > at);
+  }
+
+  /** The oldest hook ended a turn that is over already, or of which no line came. */
+  dropStop(): void {
+    this.#stops = this.#stops.slice(1);
+  }
+
+  clear(): void {
+    this.#stops = [];
+  }
+
+  #missingOf(stop: HeardStop | undefined): string | null {
+    const text = stop?.text ?? null;
+    return text === null || keyOf(text) === '' || this.#isSaid(text) ? null : text;
   }
 
   /** As another reader of the same transcript left it. */
-  recall(closed: ClosedTurn | null): void {
+  recall(closed: ClosedTurn | null, stops: readonly HeardStop[]): void {
     this.#closed = closed;
+    this.#stops = stops;
   }
 
   /** Whether a line of the agent that comes now belongs to the turn that was closed. */

@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type AdapterOutput, ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
-import { type ClosedTurn, LastWords, textIn } from './last-words';
+import { type ClosedTurn, type HeardStop, LastWords, textIn } from './last-words';
 import { remember } from './remember';
 import { contentText } from './stand-in';
 import { isStopFeedback } from './stop-feedback';
@@ -76,14 +76,28 @@ export class TranscriptAdapter {
     return this.#lastWords.closed;
   }
 
-  /** As the reader before this one left it. */
-  recallClosed(closed: ClosedTurn | null): void {
-    this.#lastWords.recall(closed);
+  /** Stop hooks that ran and let their turns end, which are not over in what was told. Oldest first. */
+  get stops(): readonly HeardStop[] {
+    return this.#lastWords.stops;
   }
 
-  /** The stop hook ran. @param text what it says the agent said last; null takes back what was announced */
-  announced(text: string | null, now: number): void {
-    this.#lastWords.announced(text, now);
+  /** As the reader before this one left it. */
+  recallStops(closed: ClosedTurn | null, stops: readonly HeardStop[]): void {
+    this.#lastWords.recall(closed, stops);
+  }
+
+  /** A stop hook ran and let the turn end: `stopped` says so once the transcript has said what the agent said last. */
+  announced(stop: Omit<HeardStop, 'promptedAt'>): void {
+    this.#lastWords.heard(stop);
+  }
+
+  prompted(now: number): void {
+    this.#lastWords.prompted(now);
+  }
+
+  /** The session begins anew: no turn waits for its end. */
+  forgetStops(): void {
+    this.#lastWords.clear();
   }
 
   /** Subagents in the background, whose own transcripts are worth reading: those that run, and those that have run. */
@@ -125,7 +139,10 @@ export class TranscriptAdapter {
 
   /** The turn's last hook ran, and the transcript has nothing more to say of it. */
   stopped(now: number): AdapterOutput[] {
-    if (this.#openRunId === null) return [];
+    if (this.#openRunId === null) {
+      this.#lastWords.dropStop();
+      return [];
+    }
     return this.#tell(this.#close(`${this.#key}/stopped`, {}, now, true));
   }
 
@@ -164,7 +181,7 @@ export class TranscriptAdapter {
     if (agentId !== null) return this.#readAs(line, at);
     if (isStopFeedback(line)) {
       this.#saidLastWord = false;
-      this.#lastWords.held();
+      this.#lastWords.held(at);
     }
     const text = contentText(content);
     if (text.startsWith('[Request interrupted')) {
@@ -309,7 +326,7 @@ export class TranscriptAdapter {
 
   /** What is said in mid-turn comes as an attachment: a line that opens a turn comes when the one before is over. */
   #closeBefore(at: number): AdapterOutput[] {
-    if (this.#saidLastWord || this.#apiError !== null || this.lacksLastWords)
+    if (this.#saidLastWord || this.#apiError !== null || this.#lastWords.missingAt(at) !== null)
       return this.#close(`${this.#key}/before`, {}, at);
     // It was broken off: whom it did not answer the next one does not answer either.
     this.#answers = [];
@@ -318,9 +335,10 @@ export class TranscriptAdapter {
 
   #close(uuid: string, how: Fields, at: number, byHook = false): AdapterOutput[] {
     if (this.#openRunId === null) return [];
-    const text = this.#lastWords.missingAt(at);
+    const text = byHook ? this.#lastWords.missing : this.#lastWords.missingAt(at);
     const last = text === null ? [] : this.#sayLast(text, at);
-    this.#lastWords.closes(at, byHook, text);
+    if (byHook) this.#lastWords.closesByHook(at, text);
+    else this.#lastWords.closes(at, text);
     const failed = this.#apiError !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: this.#apiError } : {};
     const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;

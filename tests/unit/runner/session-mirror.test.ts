@@ -640,6 +640,30 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events).filter((line) => line === 'Done.')).toHaveLength(1);
   });
 
+  test.each(['heard of', 'not heard of'])(
+    'has its own, where the next turn has ended as well before a line says that it began, its prompt %s',
+    async (prompted) => {
+      const { mirror, events } = await stopped('First.');
+      says('a1', 'First.', now - 100);
+      await pass(mirror, 300);
+      const wokenAt = now;
+      if (prompted === 'heard of') mirror.report('busy');
+      now += 400;
+      mirror.stopped(null, 'Second.');
+      await mirror.step();
+      // without a terminal only the next prompt says that the turn before is over
+      const text = '<task-notification>\n<task-id>t1</task-id>\n<status>completed</status>\n</task-notification>';
+      const message = { role: 'user', content: text };
+      write({ type: 'user', uuid: 'u2', timestamp: at(wokenAt), message, origin: { kind: 'task-notification' } });
+      await pass(mirror, 100);
+      expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'First.', 'RUN_FINISHED u1', 'RUN_STARTED']);
+      says('a2', 'Second.', wokenAt + 200);
+      await pass(mirror, 100);
+      await pass(mirror, 1_600);
+      expect(told(events).slice(-3)).toEqual(['RUN_STARTED', 'Second.', 'RUN_FINISHED ']);
+    },
+  );
+
   test('is not the one before, where the transcript is behind by more than a turn', async () => {
     const { mirror, events } = follow(firstSession());
     prompt('u1');

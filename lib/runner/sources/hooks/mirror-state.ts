@@ -1,5 +1,5 @@
 import { fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/adapters/claude/fields';
-import type { ClosedTurn } from '@/lib/adapters/claude/last-words';
+import type { ClosedTurn, HeardStop } from '@/lib/adapters/claude/last-words';
 import type { TailPlace } from './tail-file';
 import type { TerminalProcess } from './terminal-process';
 
@@ -13,8 +13,8 @@ export interface MirrorState {
   last: string | null;
   /** A run is open in what was told. */
   open: boolean;
-  /** The stop hook ran, and the turn waits for what the transcript still lacks of it. */
-  stop: HeardStop | null;
+  /** Stop hooks that ran and are ahead of the transcript. Oldest first. */
+  stops: HeardStop[];
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: ClosedTurn | null;
   /** The session was left, and why; what it still writes is waited for. */
@@ -29,17 +29,6 @@ export interface MirrorState {
   process: TerminalProcess | null;
 }
 
-export interface HeardStop {
-  /** Epoch milliseconds. */
-  at: number;
-  /** What the agent said last, by the hook's word; null where the hook did not say. */
-  text: string | null;
-  /** Why the turn died, where it did. */
-  failure: string | null;
-  /** When the next prompt was heard of: the agent goes on. */
-  promptedAt: number | null;
-}
-
 export function newMirrorState(file: string): MirrorState {
   const [open, ended] = [false, false];
   return {
@@ -48,7 +37,7 @@ export function newMirrorState(file: string): MirrorState {
     subagents: {},
     last: null,
     open,
-    stop: null,
+    stops: [],
     closed: null,
     ending: null,
     ended,
@@ -82,7 +71,7 @@ export function parseMirrorState(text: string): MirrorState | null {
     subagents: Object.fromEntries(subagents),
     last: textOf(fields.last),
     open: fields.open === true,
-    stop: stopOf(fields.stop),
+    stops: listOf(fields.stops).flatMap(stopOf),
     closed: closedOf(fields.closed),
     ending: textOf(fields.ending),
     ended: fields.ended === true,
@@ -92,11 +81,11 @@ export function parseMirrorState(text: string): MirrorState | null {
   };
 }
 
-function stopOf(value: unknown): HeardStop | null {
+function stopOf(value: unknown): HeardStop[] {
   const { at, text, failure, promptedAt } = fieldsOf(value);
   const known = numberOf(at);
-  if (known === null) return null;
-  return { at: known, text: textOf(text), failure: textOf(failure), promptedAt: numberOf(promptedAt) };
+  if (known === null) return [];
+  return [{ at: known, text: textOf(text), failure: textOf(failure), promptedAt: numberOf(promptedAt) }];
 }
 
 function closedOf(value: unknown): ClosedTurn | null {

@@ -1,11 +1,12 @@
 import { basename, dirname, join } from 'node:path';
 import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
 import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
+import type { HeardStop } from '@/lib/adapters/claude/last-words';
 import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { lineKey } from './line-key';
-import { type HeardStop, type MirrorState, newMirrorState } from './mirror-state';
+import { type MirrorState, newMirrorState } from './mirror-state';
 import { readOn, type TailPlace } from './tail-file';
 import { birthOf, type TerminalProcess } from './terminal-process';
 
@@ -155,8 +156,8 @@ export class SessionMirror {
   began(): void {
     this.#ending = null;
     this.#ended = null;
-    this.#state.stop = null;
     this.#do(() => {
+      this.#adapter.forgetStops();
       this.#state.ending = null;
       this.#state.ended = false;
     });
@@ -166,7 +167,8 @@ export class SessionMirror {
   report(state: SelfReport): void {
     this.#selfReport = state;
     this.#selfReportAt = this.#now();
-    if (state === 'busy' && this.#state.stop !== null) this.#state.stop.promptedAt ??= this.#now();
+    const at = this.#selfReportAt;
+    if (state === 'busy') this.#do(() => this.#adapter.prompted(at));
   }
 
   /**
@@ -177,18 +179,9 @@ export class SessionMirror {
    */
   stopped(failure: string | null = null, text: string | null = null): void {
     this.report('idle');
-    const heard = this.#state.stop;
-    // The hook's own trap calls once more, and knows less.
-    const at = heard?.at ?? this.#now();
-    this.#state.stop = {
-      at,
-      text: text ?? heard?.text ?? null,
-      failure: failure ?? heard?.failure ?? null,
-      promptedAt: null,
-    };
+    const at = this.#now();
     this.#do(() => {
-      const { stop } = this.#state;
-      if (stop !== null) this.#adapter.announced(stop.text, stop.at);
+      this.#adapter.announced({ at, text, failure });
       this.#tell([], true);
     });
   }
@@ -228,9 +221,8 @@ export class SessionMirror {
     const now = this.#now();
     // A terminal that is left right behind its turn: the stop hook's word stands, the turn was not broken off.
     const isOver = this.#ending !== null && this.#hasSaidAll(this.#ending.at, now);
-    const { stop } = this.#state;
-    if (stop !== null && this.#isOver(stop, now, isOver)) {
-      this.#state.stop = null;
+    const [stop] = this.#adapter.stops;
+    if (stop !== undefined && this.#isOver(stop, now, isOver)) {
       this.#tell(stop.failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(stop.failure, now), true);
     }
     const stillFor = now - Math.max(this.#selfReportAt, this.#lastLineAt);
@@ -320,7 +312,6 @@ export class SessionMirror {
     const source = textOf(fieldsOf(fields.attachment).source_uuid);
     if (source !== null) this.#seen.add(source);
     this.#state.last = key;
-    if (isStopFeedback(fields)) this.#state.stop = null;
     if (this.#offered.length > 0 && isStopFeedback(fields)) this.#handOver();
     return this.#adapter.read(line, key, this.#now());
   }
@@ -338,10 +329,7 @@ export class SessionMirror {
   }
 
   #tell(outputs: AdapterOutput[], moved = false): void {
-    for (const { event, occurredAt } of outputs) {
-      // What began after the hook ran it did not end; what ended before it was another turn.
-      const isAfter = this.#state.stop !== null && occurredAt >= this.#state.stop.at;
-      if (event.type === 'RUN_STARTED' && isAfter && occurredAt !== this.#state.stop?.at) this.#state.stop = null;
+    for (const { event } of outputs) {
       const value = fieldsOf(event.value);
       if (event.name === CUSTOM.requestResolved) this.#state.asks.shift();
       if (event.name === CUSTOM.requestOpened) this.#options.log('debug', `the terminal asks: ${textOf(value.title)}`);
@@ -350,12 +338,12 @@ export class SessionMirror {
       if (isAnswer) for (const id of this.#state.handed) this.#answered.add(id);
       this.#state.handed = [];
       this.#state.asks = [];
-      if (isAfter) this.#state.stop = null;
       this.#dropOffer();
       this.#options.onTurnEnded();
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
+    this.#state.stops = [...this.#adapter.stops];
     if (outputs.length > 0 || moved) this.#options.emit(outputs, structuredClone(this.#state));
   }
 
@@ -368,8 +356,7 @@ export class SessionMirror {
       if (again !== null) this.#state.subagents[id] = again;
     }
     if (!was.open) this.#adapter.stopped(now);
-    this.#adapter.recallClosed(was.closed);
-    if (was.stop !== null) this.#adapter.announced(was.stop.text, was.stop.at);
+    this.#adapter.recallStops(was.closed, was.stops);
     if (was.ended) this.#adapter.ended(now, {});
     for (const { tool, input } of was.asks) this.#adapter.permissionAsked(tool, input, {}, now);
     this.#adapter.handedOver(was.handed);
