@@ -98,6 +98,8 @@ export const tasks = sqliteTable(
     index('tasks_by_agent').on(table.agentId, table.id),
     // which of them a stream that resumes is told, without a look into the rows it is not
     index('tasks_by_change').on(table.updatedPosition, table.status, table.position, table.sessionId),
+    // a session's tasks that run, however many have ended
+    index('tasks_running').on(table.sessionId, table.position).where(sql`status = 'running'`),
     // which tasks ran at a time: everything the question needs, so that no body is read for it
     index('tasks_by_start').on(table.sessionId, sql`body ->> '$.startedAt'`, sql`body ->> '$.endedAt'`, table.id),
   ],

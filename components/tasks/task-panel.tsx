@@ -13,20 +13,22 @@ import { taskAnchor } from './task-words';
 /** Tasks listed at first, and added with each asking. */
 const SHOWN = 60;
 
-/** A session's tasks on one side: those that run first, then the newest. */
-export function TaskPanel({ tasks }: { tasks: readonly Task[] }) {
+/**
+ * A session's tasks on one side: those that run first, then the newest.
+ * @param omitted how many there are besides, which the server does not list
+ */
+export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omitted?: number }) {
   const ordered = useMemo(() => orderTasks(tasks), [tasks]);
   const [most, setMost] = useState(SHOWN);
   const { stopped } = useLiveness();
   const running = ordered.filter((task) => task.status === 'running').length;
+  const total = (ordered.length + omitted).toLocaleString('en');
   return (
     <aside aria-label="Tasks" className="flex min-h-0 flex-col">
       <h2 className="flex items-baseline gap-1.5 px-5 pt-4 pb-1.5 text-2xs text-ink-3">
         <span className="font-medium text-ink-2">Tasks</span>
         <span className="tabular">
-          {running > 0
-            ? `${running} of ${ordered.length} ${stopped === null ? 'running' : 'not heard of'}`
-            : ordered.length}
+          {running > 0 ? `${running} of ${total} ${stopped === null ? 'running' : 'not heard of'}` : total}
         </span>
       </h2>
       <ul className="min-h-0 flex-1 overflow-y-auto pb-6">
@@ -53,6 +55,11 @@ export function TaskPanel({ tasks }: { tasks: readonly Task[] }) {
             >
               Show older of {ordered.length.toLocaleString('en')}
             </button>
+          </li>
+        )}
+        {omitted > 0 && ordered.length <= most && (
+          <li className="tabular px-5 py-2 text-ink-3 text-xs">
+            … and {omitted.toLocaleString('en')} more that are not listed.
           </li>
         )}
       </ul>

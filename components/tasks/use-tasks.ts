@@ -14,6 +14,7 @@ export function useTasks(sessionId: string, first: { list: TaskList; whole: bool
     ...(first.whole ? { initial: first.list } : { preview: first.list }),
     load: (signal) => fetchJson(`/sessions/${encodeURIComponent(sessionId)}/tasks`, signal),
     fold: (list, frames) => ({
+      ...list,
       position: (frames.at(-1) as RowFrame).id,
       tasks: foldTaskRows(
         list.tasks,

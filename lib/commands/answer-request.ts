@@ -1,4 +1,3 @@
-import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -8,9 +7,10 @@ import { type AnsweredRequest, answerQuestionSchema, decidePermissionSchema } fr
 import { AppError } from '@/lib/protocol/errors';
 import { askSession } from './ask-session';
 import { missing } from './missing';
+import { openRequest } from './open-request';
 import { findEffective } from './queue-command';
 import { parseInput } from './read-input';
-import type { PendingRequest, WritableSession } from './writable-session';
+import type { WritableSession } from './writable-session';
 
 /**
  * `POST /sessions/:id/requests/:requestId`: `{"behavior", …}` for a permission, `{"answers"}` for a question.
@@ -61,9 +61,13 @@ async function requireOpen(
   kind: 'permission' | 'question',
   digest: string | null | undefined,
 ): Promise<AnsweredRequest> {
-  const open =
-    session.pendingRequests.find((request) => request.id === requestId) ??
-    (await lookUp(transaction, session, requestId));
+  const open = await openRequest(transaction, session, requestId);
+  if (open === null) throw missing('request', requestId, 'The transcript shows what the agent asks.');
+  if (open === 'resolved') {
+    throw new AppError('conflict', 'The request is resolved: the agent waits for no answer any more.', {
+      details: { reason: 'request_resolved' },
+    });
+  }
   if (digest !== undefined && digest !== (open.digest ?? null)) {
     throw new AppError(
       'conflict',
@@ -85,37 +89,4 @@ async function requireOpen(
   }
   const { digest: current, openedPosition } = open;
   return { requestId, ...(current === undefined ? {} : { digest: current, openedPosition }) };
-}
-
-/**
- * A request that is not among those the session remembers: it is over, or one of more than are remembered.
- * A walk through the session's events, which only these have to pay for.
- *
- * @throws AppError `not_found` where it was never opened; `conflict` where it is resolved
- */
-async function lookUp(
-  transaction: WriteTransaction,
-  session: WritableSession,
-  requestId: string,
-): Promise<PendingRequest> {
-  const { rows } = await transaction.execute({
-    sql: `SELECT payload->>'$.name' = 'request:opened' AS is_opening, payload->>'$.value.kind' = 'question' AS is_question,
-            payload->>'$.value.digest' AS digest, payload->>'$.value.opened_position' AS opened_position
-          FROM events WHERE session_id = ? AND type = 'CUSTOM' AND entity_id = ?
-            AND payload->>'$.name' IN ('request:opened', 'request:resolved') ORDER BY position DESC LIMIT 1`,
-    args: [session.id, columnText(requestId)],
-  });
-  const [last] = rows;
-  if (last === undefined) throw missing('request', requestId, 'The transcript shows what the agent asks.');
-  if (session.morePending > 0 && Number(last.is_opening) === 1) {
-    return {
-      id: requestId,
-      kind: Number(last.is_question) === 1 ? 'question' : 'permission',
-      digest: String(last.digest),
-      openedPosition: String(last.opened_position),
-    };
-  }
-  throw new AppError('conflict', 'The request is resolved: the agent waits for no answer any more.', {
-    details: { reason: 'request_resolved' },
-  });
 }

@@ -277,7 +277,7 @@ function decide(fold: SessionFold, open: OpenRequests): [SessionState, string | 
   if (fold.ended?.failed === true) return ['failed', fold.ended.reason ?? "the agent's process failed"];
   if (fold.ended !== null && !lastTurnFailed) return ['done', fold.ended.reason];
   if (fold.summary.away !== null) return fold.summary.away.agentGoesOn ? ['waiting', UNSEEN] : ['failed', gone(fold)];
-  if (open.first !== undefined) return ['waiting', open.first.title];
+  if (open.count > 0) return ['waiting', open.first?.title ?? 'The agent asks'];
   if (fold.summary.openTurnId !== null) return ['working', null];
   if (lastTurnFailed) return ['failed', fold.lastTurn?.message ?? null];
   return ['idle', null];

@@ -415,9 +415,9 @@ export interface ObligationList {
 }
 export interface TaskList {
   position: Position;
-  /** The newest 1,000. */
+  /** In the order they began, at most 1,000: those that run, then the newest of the others. */
   tasks: Task[];
-  /** How many older ones are not listed. Left out where all are. */
+  /** How many are not listed. Left out where all are. */
   omitted?: number;
 }
 /** One task with what its subagent said and did. */

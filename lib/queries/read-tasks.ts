@@ -1,3 +1,4 @@
+import type { InStatement, ResultSet } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { taskFromRow } from '@/db/fleet-rows';
@@ -10,36 +11,75 @@ import { COUNTER, counterOf } from './counter';
 import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
 
 const COLUMNS = 'session_id, agent_id, position, status, body';
-/** Most tasks that are listed: the newest. */
+/** Most tasks that are listed. */
 const MAX_TASKS_LISTED = 1_000;
+const READ_AT_ONCE = 100;
 /** Most events of a task that are read for what its subagent said and did. */
 const MAX_TASK_EVENTS = 2 * MAX_TURN_ITEMS;
 const FOLDED_AT_ONCE = 500;
 const SESSION = 'SELECT 1 FROM sessions WHERE id = ?';
 
 /**
- * The newest tasks of a session, in the order they began.
+ * The tasks of a session, in the order they began: those that still run, and of the others the newest. Beyond the most
+ * that are listed, of those that run the newest, too.
  *
  * @returns null when there is no such session
  */
 export async function readTasks(database: Database, sessionId: string): Promise<TaskList | null> {
   const args = [columnText(sessionId)];
-  const [counter, session, newest, count] = await database.reader.batch(
+  const few = await database.reader.batch(
     [
-      COUNTER,
-      { sql: SESSION, args },
-      {
-        sql: `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`,
-        args,
-      },
-      { sql: 'SELECT count(*) AS count FROM tasks WHERE session_id = ?', args },
+      ...listStatements(args),
+      { sql: `SELECT ${COLUMNS} FROM tasks WHERE session_id = ?1 AND (${COUNT}) <= ${READ_AT_ONCE}`, args },
     ],
     'read',
   );
+  if (countIn(few) <= READ_AT_ONCE) return listOf(few, (few[5]?.rows ?? []).map(taskFromRow));
+  const snapshot = await database.reader.transaction('read');
+  try {
+    const found = await snapshot.batch(listStatements(args));
+    const positions = [...(found[2]?.rows ?? []), ...(found[3]?.rows ?? [])].map(({ position }) => Number(position));
+    const listed = [...new Set(positions)].slice(0, MAX_TASKS_LISTED);
+    const pace = new Pace();
+    const tasks: Task[] = [];
+    for (let from = 0; from < listed.length; from += READ_AT_ONCE) {
+      const { rows } = await snapshot.execute({
+        sql: `SELECT ${COLUMNS} FROM json_each(?2) AS wanted CROSS JOIN tasks
+              ON session_id = ?1 AND position = wanted.value`,
+        args: [...args, JSON.stringify(listed.slice(from, from + READ_AT_ONCE))],
+      });
+      tasks.push(...rows.map(taskFromRow));
+      await pace.rest();
+    }
+    return listOf(found, tasks);
+  } finally {
+    snapshot.close();
+  }
+}
+
+const COUNT = 'SELECT count(*) AS count FROM tasks WHERE session_id = ?1';
+
+function listStatements(args: string[]): InStatement[] {
+  const newest = `ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`;
+  return [
+    COUNTER,
+    { sql: SESSION, args },
+    { sql: `SELECT position FROM tasks WHERE session_id = ? AND status = 'running' ${newest}`, args },
+    { sql: `SELECT position FROM tasks WHERE session_id = ? ${newest}`, args },
+    { sql: COUNT, args },
+  ];
+}
+
+function countIn(results: readonly ResultSet[]): number {
+  return Number(results[4]?.rows[0]?.count ?? 0);
+}
+
+function listOf(results: readonly ResultSet[], tasks: Task[]): TaskList | null {
+  const [counter, session] = results;
   if (session?.rows.length === 0) return null;
-  const tasks = await new Pace().map((newest?.rows ?? []).toReversed(), taskFromRow);
-  const omitted = Number(count?.rows[0]?.count ?? 0) - tasks.length;
-  return { position: counterOf(counter), tasks, ...(omitted > 0 ? { omitted } : {}) };
+  const omitted = countIn(results) - tasks.length;
+  const inOrder = tasks.sort((a, b) => comparePositions(a.position, b.position));
+  return { position: counterOf(counter), tasks: inOrder, ...(omitted > 0 ? { omitted } : {}) };
 }
 
 /**

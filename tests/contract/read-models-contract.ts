@@ -234,6 +234,23 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
     });
 
     describe('tasks', () => {
+      test('are listed before those that have ended, whatever their age, and as many as are not listed are counted', async () => {
+        const told = (name: string, at: number) =>
+          event({ type: 'CUSTOM', name: `task:${name}`, value: { task_id: `t${at}`, description: `Task ${at}` } });
+        const all = Array.from({ length: 1_200 }, (_, at) => at);
+        await send(...all.map((at) => told('started', at)));
+        await send(...all.filter((at) => at !== 3).map((at) => told('completed', at)));
+        const list = await read<TaskList>(`/sessions/${id}/tasks`);
+        expect(list.omitted).toBe(200);
+        expect(list.tasks.map((task) => task.id)).toEqual(['t3', ...all.slice(-999).map((at) => `t${at}`)]);
+        const stop = await target.send(`/api/v1/sessions/${id}/tasks/t3/stop`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+          body: '{}',
+        });
+        expect(stop.status).toBe(202);
+      });
+
       test('are listed in the order they began', async () => {
         const second = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't2', description: 'the watch' } };
         const ended = {

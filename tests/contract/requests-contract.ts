@@ -97,6 +97,55 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       });
     });
 
+    test('reach every request that is open, also those beyond what a session remembers', async () => {
+      const ids = Array.from({ length: MAX_PENDING_REQUESTS + 3 }, (_, at) => `q${at}`);
+      await send(starts, ...ids.map((requestId) => opens(requestId, `echo ${requestId}`)));
+      const [late, later, latest] = (await requests()).slice(-3) as (RequestItem & { digest: string })[];
+      if (late === undefined || later === undefined || latest === undefined) throw new Error('there are three more');
+      expect(await refusal(await answer(late.id, { behavior: 'allow', digest: later.digest }))).toEqual([
+        409,
+        'request_changed',
+      ]);
+      expect((await answer(late.id, { behavior: 'allow', digest: late.digest })).status).toBe(202);
+      expect(await refusal(await answer(late.id, { behavior: 'deny' }))).toEqual([409, 'request_answered']);
+      expect(await sent()).toMatchObject([
+        { body: { requestId: late.id, digest: late.digest, openedPosition: late.position } },
+      ]);
+      expect((await answer('never', { behavior: 'allow' })).status).toBe(404);
+      await send(resolves(later.id, 'allowed'));
+      expect(await refusal(await answer(later.id, { behavior: 'allow' }))).toEqual([409, 'request_resolved']);
+      // those that are remembered are resolved, and the agent still waits
+      await send(...ids.slice(0, MAX_PENDING_REQUESTS).map((requestId) => resolves(requestId, 'allowed')));
+      const session = await (await target.get(`/api/v1/sessions/${id}`)).json();
+      expect(session).toMatchObject({ session: { state: 'waiting', pendingRequestCount: 2 } });
+      expect((await answer(latest.id, { behavior: 'allow', digest: latest.digest })).status).toBe(202);
+    });
+
+    test.each([
+      ['the turn that failed', [{ type: 'RUN_ERROR', message: 'it broke' }]],
+      ['the turn that another broke in on', [{ type: 'RUN_STARTED', threadId: 's', runId: 'r2' }]],
+      [
+        'the process that ended',
+        [
+          { type: 'CUSTOM', name: 'session:ended', value: {} },
+          { type: 'RUN_STARTED', runId: 'r3' },
+        ],
+      ],
+    ] as [string, AgUiEvent[]][])('reach none of %s, however many it left', async (_, end) => {
+      const many = (prefix: string) =>
+        Array.from({ length: MAX_PENDING_REQUESTS + 2 }, (_, at) => opens(`${prefix}${at}`, 'ls'));
+      await send(
+        { type: 'RUN_STARTED', runId: 'r0' },
+        { type: 'RUN_ERROR', message: 'before' },
+        starts,
+        ...many('old'),
+      );
+      await send(...end, ...many('new'));
+      const last = MAX_PENDING_REQUESTS + 1;
+      expect(await refusal(await answer(`old${last}`, { behavior: 'allow' }))).toEqual([409, 'request_resolved']);
+      expect((await answer(`new${last}`, { behavior: 'allow' })).status).toBe(202);
+    });
+
     test('carry it to the runner, whether or not who answered said it', async () => {
       await send(starts, opens('p', 'ls'), asks('q', 'Which?'));
       const [permission, question] = await requests();

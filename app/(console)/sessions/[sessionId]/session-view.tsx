@@ -37,7 +37,7 @@ interface SessionViewProps {
 export function SessionView({ sessionId, initial, nonce }: SessionViewProps) {
   const session = useSession(sessionId, initial.session).data?.session ?? initial.session.session;
   const agent = useAgentSummary(session.agentId).data?.agent ?? null;
-  const taskRows = useTasks(sessionId, initial.tasks).data?.tasks ?? initial.tasks.list.tasks;
+  const { tasks: taskRows, omitted } = useTasks(sessionId, initial.tasks).data ?? initial.tasks.list;
   const tasks = useMemo(() => taskRows.map(namedTask), [taskRows]);
   const transcript = useTranscript(sessionId, initial.transcript);
   const { messages, queue } = useOutgoing(sessionId);
@@ -149,7 +149,7 @@ export function SessionView({ sessionId, initial, nonce }: SessionViewProps) {
                       </button>
                     )}
                     <JumpProvider jump={jump}>
-                      <TaskPanel tasks={tasks} />
+                      <TaskPanel tasks={tasks} omitted={omitted} />
                     </JumpProvider>
                   </div>
                 )}

@@ -1,0 +1,1 @@
+CREATE INDEX `tasks_running` ON `tasks` (`session_id`,`position`) WHERE status = 'running';

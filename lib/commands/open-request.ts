@@ -1,0 +1,71 @@
+import type { Row } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import type { WriteTransaction } from '@/db/write-queue';
+import type { PendingRequest, WritableSession } from './writable-session';
+
+/**
+ * A request as it is open now: one of those the session remembers, else, where it has more open than that, as its events
+ * tell. A walk through the session's events, which only such a request, or one that comes too late, has to pay for.
+ *
+ * @returns `resolved` where it was asked and is not open any more; null where it never was
+ */
+export async function openRequest(
+  transaction: WriteTransaction,
+  session: WritableSession,
+  requestId: string,
+): Promise<PendingRequest | 'resolved' | null> {
+  const remembered = session.pendingRequests.find((request) => request.id === requestId);
+  if (remembered !== undefined) return remembered;
+  const { rows } = await transaction.execute({
+    sql: `SELECT position, payload->>'$.name' = 'request:opened' AS is_open, payload FROM events
+          WHERE session_id = ? AND type = 'CUSTOM' AND entity_id = ?
+            AND payload->>'$.name' IN ('request:opened', 'request:resolved')
+          ORDER BY position DESC LIMIT 1`,
+    args: [session.id, columnText(requestId)],
+  });
+  const [last] = rows;
+  if (last === undefined) return null;
+  if (session.morePending === 0 || Number(last.is_open) !== 1) return 'resolved';
+  return (await isCancelled(transaction, session, Number(last.position))) ? 'resolved' : toldIn(requestId, last);
+}
+
+function toldIn(id: string, { payload }: Row): PendingRequest {
+  // the server itself wrote both of these into it
+  const { value } = JSON.parse(String(payload)) as {
+    value: { kind?: unknown; digest: string; opened_position: string };
+  };
+  return {
+    id,
+    kind: value.kind === 'question' ? 'question' : 'permission',
+    digest: value.digest,
+    openedPosition: value.opened_position,
+  };
+}
+
+/**
+ * Whether the agent went on without an answer since then: its process ended, or a turn broke off that was open then or
+ * began later.
+ */
+async function isCancelled(transaction: WriteTransaction, session: WritableSession, position: number) {
+  const broken = "kind <> 'none' AND state IN ('failed', 'interrupted')";
+  const { rows } = await transaction.execute({
+    sql: `WITH around AS (
+            SELECT id, position, kind, state FROM turns
+            WHERE session_id = ?1 AND kind <> 'none' AND position <= ?2 ORDER BY position DESC LIMIT 1
+          )
+          SELECT EXISTS (
+              SELECT 1 FROM events WHERE session_id = ?1 AND position > ?2
+                AND type = 'CUSTOM' AND payload->>'$.name' = 'session:ended'
+            ) OR EXISTS (
+              SELECT 1 FROM turns WHERE session_id = ?1 AND position > ?2 AND ${broken}
+            ) OR EXISTS (
+              SELECT 1 FROM around WHERE ${broken} AND NOT EXISTS (
+                SELECT 1 FROM events AS e WHERE e.session_id = ?1 AND e.position > around.position AND e.position < ?2
+                  AND (e.turn_id = around.id AND e.type IN ('RUN_FINISHED', 'RUN_ERROR')
+                    OR e.type = 'CUSTOM' AND e.payload->>'$.name' = 'session:ended')
+              )
+            ) AS is_cancelled`,
+    args: [session.id, position],
+  });
+  return Number(rows[0]?.is_cancelled) === 1;
+}

@@ -1,0 +1,28 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { TaskPanel } from '@/components/tasks/task-panel';
+import { LivenessProvider } from '@/components/ui/liveness';
+import { NowProvider } from '@/components/ui/now';
+import { aTask } from './rows';
+
+const render = (omitted?: number) =>
+  renderToStaticMarkup(
+    <NowProvider renderedAt={63_000}>
+      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+        <TaskPanel tasks={[aTask({ status: 'running' })]} omitted={omitted} />
+      </LivenessProvider>
+    </NowProvider>,
+  ).replaceAll('<!-- -->', '');
+
+describe('the tasks of a session', () => {
+  it('say how many of them are not listed', () => {
+    const markup = render(9_800);
+    expect(markup).toContain('1 of 9,801 running');
+    expect(markup).toContain('and 9,800 more that are not listed');
+  });
+
+  it('say nothing of others where all are listed', () => {
+    expect(render()).toContain('1 of 1 running');
+    expect(render()).not.toContain('not listed');
+  });
+});
