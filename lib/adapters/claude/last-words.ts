@@ -28,7 +28,8 @@ const MAX_STOPS = 16;
  * and the transcript's line say the same text, but for blank space at its ends and between its blocks.
  *
  * Ordering: a transcript is written in order: once the next turn's first line stands in it, nothing of this one can come
- * any more. The hooks may be ahead of it by more than a turn; which turn a hook ended, its time tells.
+ * any more. The hooks may be ahead of it by more than a turn; which turn a hook ended, its time tells, and where that
+ * tells nothing, its text.
  */
 export class LastWords {
   /** What the agent has said since it was last given something. */
@@ -36,6 +37,8 @@ export class LastWords {
   /** Of turns that are open, or have not begun in the transcript. Oldest first. */
   #stops: readonly HeardStop[] = [];
   #closed: ClosedTurn | null = null;
+  /** The hook of the turn that closed last was heard. */
+  #wasHeard = false;
 
   get closed(): ClosedTurn | null {
     return this.#closed;
@@ -91,7 +94,10 @@ export class LastWords {
   /** A turn opens. A stop hook that ran before it is that of a turn before. */
   opened(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
+    // One that was slower than its turn's end, whatever the clocks say.
+    if (!this.#wasHeard && this.#isSaidBy(this.#stops[0])) this.dropStop();
     this.#said.clear();
+    this.#wasHeard = false;
   }
 
   /** The turn is over by its hook's word alone: nothing in the transcript says so, and more may come. */
@@ -99,12 +105,15 @@ export class LastWords {
     const [stop, ...later] = this.#stops;
     this.#closed = { at: stop?.at ?? now, text };
     this.#stops = later;
+    this.#wasHeard = stop !== undefined;
   }
 
   /** A line says that the turn is over. @param text what was told in the place of one that is missing */
   closes(at: number, text: string | null): void {
     const stop = this.#stops.findLast((one) => one.at <= at);
     if (text !== null) this.#closed = { at: stop?.at ?? at, text };
+    this.#wasHeard = stop !== undefined || this.#isSaidBy(this.#stops[0]);
+    if (stop === undefined && this.#wasHeard) this.dropStop();
     this.#stops = this.#stops.filter((one) => one.at > at);
   }
 
@@ -115,6 +124,11 @@ export class LastWords {
 
   clear(): void {
     this.#stops = [];
+  }
+
+  /** The turn has said what the hook told. */
+  #isSaidBy(stop: HeardStop | undefined): boolean {
+    return stop !== undefined && stop.text !== null && keyOf(stop.text) !== '' && this.#isSaid(stop.text);
   }
 
   #missingOf(stop: HeardStop | undefined): string | null {

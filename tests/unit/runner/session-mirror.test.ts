@@ -640,6 +640,37 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events).filter((line) => line === 'Done.')).toHaveLength(1);
   });
 
+  test.each(['before', 'behind'])(
+    'is told once, where its hook comes %s its end and the clocks disagree by days',
+    async (when) => {
+      const { mirror, events } = follow(firstSession());
+      const days = 2 * 86_400_000;
+      for (const [prompted, answered, text] of [
+        ['u1', 'a1', 'One.'],
+        ['u2', 'a2', 'Two.'],
+        ['u3', 'a3', 'Two.'],
+      ] as const) {
+        now -= days;
+        prompt(prompted, 'Go');
+        now += days;
+        await pass(mirror, 100);
+        if (when === 'before') mirror.stopped(null, text);
+        await mirror.step();
+        says(answered, text, now - days);
+        now -= days;
+        over();
+        now += days;
+        await pass(mirror, 100);
+        if (when === 'behind') mirror.stopped(null, text);
+        await pass(mirror, 100);
+      }
+      await pass(mirror, 10_000);
+      expect(told(events).filter((line) => !/^(Go|RUN_STARTED)$/.test(line))).toEqual([
+        ...['One.', 'RUN_FINISHED u1', 'Two.', 'RUN_FINISHED u2', 'Two.', 'RUN_FINISHED u3'],
+      ]);
+    },
+  );
+
   test.each(['heard of', 'not heard of'])(
     'has its own, where the next turn has ended as well before a line says that it began, its prompt %s',
     async (prompted) => {
