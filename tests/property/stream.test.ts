@@ -13,6 +13,9 @@ import { arbitraryBatches } from '../support/arbitrary-events';
 import { FrameReader, idsOf } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
+/** A few seconds of work, of which a busy machine makes many: a test that hangs is meant. */
+const LIMIT_MS = 120_000;
+
 let target: InProcessTarget;
 const ends: (() => unknown)[] = [];
 afterEach(cleanUp);
@@ -168,7 +171,9 @@ class Client {
   }
 }
 
-it('gives every client each row once and in order, and the right texts, wherever it joins and is cut off', async () => {
+it('gives every client each row once and in order, and the right texts, wherever it joins and is cut off', {
+  timeout: LIMIT_MS,
+}, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 5, maxLength: 60 }),
@@ -238,7 +243,9 @@ it('gives every client each row once and in order, and the right texts, wherever
   );
 });
 
-it('live equals reloaded: a page and the frames after it make the page of any later position', async () => {
+it('live equals reloaded: a page and the frames after it make the page of any later position', {
+  timeout: LIMIT_MS,
+}, async () => {
   await fc.assert(
     fc.asyncProperty(
       arbitraryBatches,
