@@ -74,12 +74,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     }
     const reader = isFile ? connect({}) : writer;
     const damage = new Damage(name);
-    const writes = new WriteQueue(isFile ? localWriter(writer) : writer, {}, damage);
+    const file = isFile ? new DatabaseFile(name) : null;
+    const writes = new WriteQueue(file ? localWriter(writer, file) : writer, {}, damage);
     if (options.migrates ?? isFile) await migrateUnlessNewer(reader, writes, name);
     await requireSchema(reader, name);
-    const file = isFile ? new DatabaseFile(name) : null;
     // what is there now is what is meant
-    await file?.trouble();
+    file?.moved();
     return {
       reader: guardedReader(reader, damage),
       damage,

@@ -5,6 +5,9 @@ import { type TransactionSource, type WriteJob, WriteQueue } from '@/db/write-qu
 import { AppError } from '@/lib/protocol/errors';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 
+/** A file that nobody deletes or replaces. */
+const IN_PLACE = { moved: () => null };
+
 let database: TestDatabase;
 beforeEach(async () => {
   database = await temporaryDatabase();
@@ -27,7 +30,7 @@ const position = async () =>
 function counting(): { source: TransactionSource; count: () => number } {
   const client = createClient({ url: database.url, concurrency: 1 });
   let count = 0;
-  const writer = localWriter(client);
+  const writer = localWriter(client, IN_PLACE);
   const transaction = (mode: 'write') => {
     count += 1;
     return writer.transaction(mode);
@@ -105,7 +108,7 @@ describe('the write queue', () => {
   it('answers unavailable with Retry-After when the database stays locked, and works again afterwards', async () => {
     const other = createClient({ url: database.url, concurrency: 1 });
     const client = createClient({ url: database.url, concurrency: 1, timeout: 1 });
-    const queue = new WriteQueue(localWriter(client), { busyTimeoutMs: 30 });
+    const queue = new WriteQueue(localWriter(client, IN_PLACE), { busyTimeoutMs: 30 });
     const lock = await other.transaction('write');
     const refused = await queue.run(advance).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(AppError);

@@ -46,17 +46,30 @@ describe('a server is ready', () => {
   test('by one look, however many ask within two seconds', async () => {
     readiness = new Readiness();
     const looks = vi.spyOn(database, 'trouble');
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(10_000);
+    onTestFinished(() => clock.mockRestore());
     await Promise.all([ask(), ask(), ask()]);
+    clock.mockReturnValue(11_999);
     await ask();
     expect(looks).toHaveBeenCalledTimes(1);
+    clock.mockReturnValue(12_000);
+    await ask();
+    expect(looks).toHaveBeenCalledTimes(2);
   });
 });
 
 describe('a server is not ready, and says so once', () => {
   test('while its database does not answer', async () => {
-    readiness = new Readiness({ freshMs: 0, patienceMs: 1_000 });
+    // its patience is not the machine's: the look that finds the database back may take as long as it likes
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const held = vi.spyOn(database, 'trouble').mockReturnValue(new Promise(() => {}));
-    expect([await ask(), await ask()]).toEqual([503, 503]);
+    for (let asked = 0; asked < 2; asked += 1) {
+      const answer = ask();
+      await vi.waitFor(() => expect(held).toHaveBeenCalledTimes(asked + 1));
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(await answer).toBe(503);
+    }
     held.mockRestore();
     expect(await ask()).toBe(200);
     expect(lines()).toEqual([expect.stringContaining('did not answer'), expect.stringContaining('ready again')]);
@@ -83,6 +96,9 @@ describe('a server is not ready, and says so once', () => {
     await insertRows(database, deltas(1));
     expect(await ask()).toBe(200);
     change(fileURLToPath(database.url));
+    // what it would store now is gone with this process: it must not be acknowledged
+    const writing = insertRows(database, deltas(1));
+    await expect(writing).rejects.toMatchObject({ code: 'unavailable', headers: { 'retry-after': '5' } });
     expect([await ask(), await ask()]).toEqual([503, 503]);
     expect(lines()).toEqual([expect.stringContaining(word)]);
   });
