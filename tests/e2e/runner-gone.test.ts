@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { barriers } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
@@ -120,9 +120,10 @@ test('a reply that a broken turn left owed is dropped where the message stands, 
   const stood = transcriptOf(page).locator('[id="message-u1"]');
   const drop = stood.getByRole('button', { name: 'No reply needed', exact: true });
   await drop.focus();
+  await takesPresses(drop);
   await page.keyboard.press('Enter');
   const sure = stood.getByRole('button', { name: 'Press again: no reply needed' });
-  await sure.waitFor();
+  await takesPresses(sure);
   await picture(page, 'waive-message');
   await page.keyboard.press('Enter');
   await sure.waitFor({ state: 'hidden' });
@@ -140,3 +141,6 @@ test('a reply that a broken turn left owed is dropped where the message stands, 
   expect(await page.getByRole('button', { name: 'No reply needed' }).count()).toBe(0);
   await page.close();
 });
+
+/** What has just appeared takes no press. */
+const takesPresses = (button: Locator) => expect.poll(() => button.isEnabled()).toBe(true);
