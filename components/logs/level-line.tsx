@@ -1,7 +1,6 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { Name } from '@/components/ui/name';
 import { useNow } from '@/components/ui/now';
 import { type LevelSource, type LevelWords, levelWords } from './level-words';
 import { useWallClock } from './use-wall-clock';
@@ -23,7 +22,7 @@ export function LevelLine({ agent, className }: { agent: LevelSource; className?
       {parts.map(({ text, ticks }, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place
         <span key={at} aria-live={ticks && 'off'}>
-          <Name text={text} />
+          {text}
         </span>
       ))}
     </span>

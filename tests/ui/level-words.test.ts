@@ -33,6 +33,12 @@ describe('a level is told', () => {
     ['of which nothing is known', { level: null }, {}, 'plain: the runner has not said what it writes'],
     ['that is the default', {}, {}, 'plain: info, its default'],
     [
+      'that was set by who can’t be shown as they are called',
+      { ...DEBUG, by: 'me\u202e', until: NOW + 60_000 },
+      {},
+      'plain: debug since @99000, set by me⟨RLO⟩, back to info in {1:00}',
+    ],
+    [
       'that was set at the control port',
       { ...DEBUG, by: 'control-port', until: NOW + 60_000 },
       {},
