@@ -4,7 +4,7 @@ import { type Fields, fieldsOf, listOf, textOf } from './fields';
 export interface ClosedTurn {
   /** When the hook ran. */
   at: number;
-  /** What was told in the place of a line that had not come; null where nothing was. */
+  /** What was told in the place of lines that have not come; null or empty where nothing was. */
   text: string | null;
 }
 
@@ -128,12 +128,12 @@ export class LastWords {
 
   /** The turn has said what the hook told. */
   #isSaidBy(stop: HeardStop | undefined): boolean {
-    return stop !== undefined && stop.text !== null && keyOf(stop.text) !== '' && this.#isSaid(stop.text);
+    return stop !== undefined && stop.text !== null && keyOf(stop.text) !== '' && this.#unsaidOf(stop.text) === null;
   }
 
   #missingOf(stop: HeardStop | undefined): string | null {
     const text = stop?.text ?? null;
-    return text === null || keyOf(text) === '' || this.#isSaid(text) ? null : text;
+    return text === null || keyOf(text) === '' ? null : this.#unsaidOf(text);
   }
 
   /** As another reader of the same transcript left it. */
@@ -146,22 +146,33 @@ export class LastWords {
   isLate(line: Fields, isOpen: boolean): boolean {
     if (this.#closed === null) return false;
     const at = Date.parse(textOf(line.timestamp) ?? '');
-    return Number.isFinite(at) ? at <= this.#closed.at : !isOpen && this.isTold(line);
+    return Number.isFinite(at) ? at <= this.#closed.at : !isOpen && this.#restBehind(line) !== null;
   }
 
-  /** Whether the line says what was told before it came. */
-  isTold(line: Fields): boolean {
+  /** Whether the line says what was told before it came, all of it or its next block: that is said with it. */
+  takes(line: Fields): boolean {
+    const rest = this.#restBehind(line);
+    if (rest === null || this.#closed === null) return false;
+    this.#closed = { ...this.#closed, text: rest };
+    return true;
+  }
+
+  #restBehind(line: Fields): string | null {
     const told = this.#closed?.text;
-    if (told === null || told === undefined) return false;
-    const key = keyOf(textIn(line));
-    return key !== '' && key === keyOf(told);
+    return told ? restBehind(told, keyOf(textIn(line))) : null;
   }
 
-  /** The hook may have been given the last of several blocks, or all. */
-  #isSaid(text: string): boolean {
+  /** What no line has said of a text: the hook may have been given the last of several blocks, or all. */
+  #unsaidOf(text: string): string | null {
     const key = keyOf(text);
-    for (const said of this.#said) if (said.endsWith(key)) return true;
-    return key === [...this.#said].join('');
+    let [said, rest] = ['', text];
+    for (const block of [...this.#said].reverse()) {
+      if (block.endsWith(key)) return null;
+      if (said.length > key.length) continue;
+      said = block + said;
+      rest = restBehind(text, said) ?? rest;
+    }
+    return rest === '' ? null : rest;
   }
 }
 
@@ -176,4 +187,17 @@ export function textIn(line: Fields): string {
 
 function keyOf(text: string): string {
   return text.replace(/\s+/g, '');
+}
+
+/**
+ * What a text says behind its beginning, but for blank space.
+ * @param key of the beginning: whole lines of the text, or all of it
+ * @returns empty for all of it; null where the text begins with something else
+ */
+function restBehind(text: string, key: string): string | null {
+  if (key === '' || !keyOf(text).startsWith(key)) return null;
+  let at = 0;
+  for (let left = key.length; left > 0; at += 1) if (!/\s/.test(text.charAt(at))) left -= 1;
+  const rest = text.slice(at);
+  return rest.trim() === '' ? '' : /^[^\S\n]*\n/.test(rest) ? rest.trimStart() : null;
 }

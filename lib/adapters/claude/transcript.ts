@@ -205,7 +205,7 @@ export class TranscriptAdapter {
     if (contentText(content) === '' && listOf(content).length === 0) return [];
     const isMain = textOf(line.agentId) === null;
     if (isMain && this.#lastWords.isLate(line, this.#openRunId !== null)) {
-      return this.#lastWords.isTold(line) ? [] : this.#adapter.read({ ...sdkMessage(line), late: true }, at);
+      return this.#lastWords.takes(line) ? [] : this.#adapter.read({ ...sdkMessage(line), late: true }, at);
     }
     if (isMain) {
       this.#lastWords.said(textIn(line));

@@ -185,7 +185,9 @@ describe('what no line says', () => {
 
   test('a turn is over when its stop hook ran and the transcript is still', async () => {
     const { mirror, events } = follow(firstSession());
-    writeLine({ file: mainFile(firstSession()), text: JSON.stringify(prompt) });
+    for (const line of [prompt, answer('Done.', 'a1')]) {
+      writeLine({ file: mainFile(firstSession()), text: JSON.stringify(line) });
+    }
     await mirror.step();
     mirror.stopped();
     now += 1_000;
@@ -516,6 +518,46 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
       ]);
     },
   );
+
+  test('is held for them though its hook brought none', async () => {
+    const { mirror, events } = await stopped(null);
+    const hookAt = now;
+    await pass(mirror, 3_000);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED']);
+    says('a1', 'Done.', hookAt - 100);
+    await mirror.step();
+    await pass(mirror, 1_600);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1']);
+  });
+
+  test('is over in the end where neither its hook nor its transcript brings any', async () => {
+    const { mirror, events } = await stopped(null);
+    await pass(mirror, 5_100);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'RUN_FINISHED u1']);
+  });
+
+  test.each([
+    ['none of them', 0],
+    ['the first of them', 1],
+  ])('has each of several blocks told once, where %s was there in time', async (_which, inTime) => {
+    const { mirror, events } = await stopped('Part one.\n\nPart two.');
+    const hookAt = now;
+    const blocks = ['Part one.', 'Part two.'];
+    const write = (from: number, to?: number) => {
+      for (const text of blocks.slice(from, to)) says(`a-${text}`, text, hookAt - 100);
+    };
+    write(0, inTime);
+    await mirror.step();
+    await pass(mirror, 5_100);
+    write(inTime);
+    over();
+    await pass(mirror, 10_000);
+    const words = told(events)
+      .filter((line) => line.startsWith('Part'))
+      .join('\n\n');
+    expect(words).toBe('Part one.\n\nPart two.');
+    expect(told(events).at(-1)).toBe('RUN_FINISHED u1');
+  });
 
   test('has what else comes too late told outside of any turn', async () => {
     const { mirror, events } = await stopped();

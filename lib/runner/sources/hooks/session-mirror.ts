@@ -253,9 +253,17 @@ export class SessionMirror {
     }
   }
 
+  /** The stop hook's word is not in the transcript; where it brought none, nothing there ends the turn. */
+  get #lacksLastWords(): boolean {
+    const [stop] = this.#adapter.stops;
+    const saidNone = stop !== undefined && stop.text === null && stop.failure === null;
+    const isHeldForAny = saidNone && this.#adapter.openRunId !== null && !this.#adapter.hasSaidLastWord;
+    return this.#adapter.lacksLastWords || isHeldForAny;
+  }
+
   /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
   #isOver({ at, promptedAt }: HeardStop, now: number, isLeft: boolean): boolean {
-    if (!this.#adapter.lacksLastWords) return isLeft || now - Math.max(this.#lastLineAt, at) >= STILL_MS;
+    if (!this.#lacksLastWords) return isLeft || now - Math.max(this.#lastLineAt, at) >= STILL_MS;
     if (promptedAt !== null && now - promptedAt >= LAST_LINE_MS.prompted) return true;
     const isLeftLong = this.#ending !== null && now - this.#ending.at >= LAST_WORDS_MS.most;
     return isLeftLong || now - at >= LAST_LINE_MS.most;
@@ -263,7 +271,7 @@ export class SessionMirror {
 
   #hasSaidAll(since: number, now: number): boolean {
     const stillFor = now - Math.max(this.#lastLineAt, since);
-    const hasSaid = stillFor >= LAST_WORDS_MS.still && !this.#adapter.lacksLastWords;
+    const hasSaid = stillFor >= LAST_WORDS_MS.still && !this.#lacksLastWords;
     return hasSaid || now - since >= LAST_WORDS_MS.most;
   }
 
