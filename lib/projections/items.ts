@@ -1,5 +1,7 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { cutText } from '@/lib/protocol/cut-text';
 import { PARKING_CODES, type RejectionCode } from '@/lib/protocol/envelope';
+import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
 import type {
   Item,
   MessageItem,
@@ -40,7 +42,7 @@ export function foldItems(items: readonly Item[], entries: readonly EventEntry[]
   return foldShown({ items: [...items] }, entries, outside).items;
 }
 
-/** The same, with how many older items are not shown: at most MAX_TURN_ITEMS are, of at most MAX_TURN_TEXT. */
+/** The same, with how many older items are not shown: at most MAX_TURN_ITEMS are, of at most MAX_TURN_TEXT. Of each streamed text the beginning is, up to MAX_ITEM_TEXT. */
 export function foldShown(shown: ShownItems, entries: readonly EventEntry[], outside: boolean): ShownItems {
   const draft = new ItemDraft(shown);
   const callIds = new Set<string>();
@@ -68,10 +70,24 @@ function base(entry: EventEntry, id: string) {
   return { id, position: entry.position, at: entry.occurredAt };
 }
 
-/** The text so far with this event's: appended, or replaced where the event says it is the whole. */
-function grown(text: string, entry: EventEntry): string {
-  const delta = contentText(entry.event.delta);
-  return interludeOf(entry.event).whole === true ? delta : text + delta;
+/** An item with this event's text: appended, or in the place of what it had where the event says it is the whole. */
+function grown<Name extends string, T extends { [name in Name]: string } & { cut?: number }>(
+  item: T,
+  name: Name,
+  { event }: EventEntry,
+): T {
+  const delta = contentText(event.delta);
+  const isWhole = interludeOf(event).whole === true;
+  // Behind a cut nothing more is shown, however little it is.
+  const before = isWhole ? 0 : (item.cut ?? 0);
+  const text = isWhole ? delta : before > 0 ? item[name] : item[name] + delta;
+  const shown = cutText(text, MAX_ITEM_TEXT);
+  const cut = before > 0 ? before + delta.length : text.length - shown.length;
+  return withCut({ ...item, [name]: shown }, cut);
+}
+
+function withCut<T extends { cut?: number }>({ cut: _before, ...item }: T, cut: number): T {
+  return (cut === 0 ? item : { ...item, cut }) as T;
 }
 
 function messageRole(role: string | null): MessageItem['role'] {
@@ -97,7 +113,8 @@ const text =
       text: '',
       streaming: true,
     };
-    const next: TextItem = { ...begun, text: start ? '' : grown(begun.text, entry), streaming: true };
+    const told = start ? withCut({ ...begun, text: '' }, 0) : grown(begun, 'text', entry);
+    const next: TextItem = { ...told, streaming: true };
     if (next.kind === 'message') sayDelivery(next, event);
     draft.put(next);
   };
@@ -172,7 +189,7 @@ const FOLD: Record<string, Fold | undefined> = {
   REASONING_MESSAGE_END: endOf('reasoning'),
   TOOL_CALL_START: (draft, entry) =>
     tool(draft, entry, (call) => ({
-      ...call,
+      ...withCut(call, 0),
       name: textField(entry.event, 'toolCallName') ?? call.name,
       args: null,
       argsText: '',
@@ -180,8 +197,8 @@ const FOLD: Record<string, Fold | undefined> = {
       status: 'running',
       endedAt: null,
     })),
-  TOOL_CALL_ARGS: (draft, entry) => tool(draft, entry, (call) => ({ ...call, argsText: grown(call.argsText, entry) })),
-  TOOL_CALL_CHUNK: (draft, entry) => tool(draft, entry, (call) => ({ ...call, argsText: grown(call.argsText, entry) })),
+  TOOL_CALL_ARGS: (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry)),
+  TOOL_CALL_CHUNK: (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry)),
   TOOL_CALL_END: (draft, entry) =>
     tool(draft, entry, (call) => {
       const result = pick(entry.event, 'result');

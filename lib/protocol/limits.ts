@@ -58,6 +58,8 @@ export const DEBUG_TTL_SECONDS = 15 * 60;
 export const MAX_TURN_ITEMS = 2_000;
 /** Most text of those items, in UTF-16 code units; the newest is shown whatever its size. */
 export const MAX_TURN_TEXT = 4 * 1024 * 1024;
+/** Most text that is shown of one message, thought or call's arguments, in UTF-16 code units: its beginning. */
+export const MAX_ITEM_TEXT = 1024 * 1024;
 /** Most messages and most tasks that one event names. */
 export const MAX_NAMED = 1_000;
 /** Most sessions in which is said what concerns an agent as a whole: those last heard of. */

@@ -41,7 +41,13 @@ interface ItemBase {
   at: number;
 }
 
-export interface MessageItem extends ItemBase {
+/** A text that streams, of which at most MAX_ITEM_TEXT is shown. */
+interface StreamedItem extends ItemBase {
+  /** How much more of it there is, in UTF-16 code units. Left out where all of it is shown. */
+  cut?: number;
+}
+
+export interface MessageItem extends StreamedItem {
   kind: 'message';
   role: 'user' | 'assistant' | 'system';
   /** Who wrote it, where the agent says so. */
@@ -58,13 +64,13 @@ export interface MessageItem extends ItemBase {
   clientId: string | null;
 }
 
-export interface ReasoningItem extends ItemBase {
+export interface ReasoningItem extends StreamedItem {
   kind: 'reasoning';
   text: string;
   streaming: boolean;
 }
 
-export interface ToolCallItem extends ItemBase {
+export interface ToolCallItem extends StreamedItem {
   kind: 'tool-call';
   name: string;
   /** The arguments once they are whole JSON, else null. */

@@ -1,16 +1,27 @@
+import { probeHealth } from '../support/health-probe';
 import { HOSTILE_CASES } from '../support/hostile-batches';
 import { longestHold } from '../support/loop-probe';
-import { forgetAll, sendHostile } from '../support/send-hostile';
-import { inProcessServer } from '../support/server-target';
+import { forgetAll, type Held, sendHostile } from '../support/send-hostile';
+import { inProcessServer, liveServer } from '../support/server-target';
 import { report } from './report';
 
 /** How long each request and read at the limits of the protocol holds the event loop at most, and so everybody else. */
+const worstOf = (held: Held[]) => held.reduce((a, b) => (b.longestMs > a.longestMs ? b : a));
 const server = await inProcessServer();
 for (const hostile of HOSTILE_CASES) {
   await forgetAll();
-  const held = await sendHostile(server, hostile, longestHold);
-  const worst = held.reduce((a, b) => (b.longestMs > a.longestMs ? b : a));
+  const worst = worstOf(await sendHostile(server, hostile, longestHold));
   report(`longest hold, ${worst.what}`, worst.longestMs, 'ms', { atMost: 100 });
 }
 await server.close();
+
+/** And how long a server that runs them one after the other takes at most to say that it is alive. */
+const running = await liveServer();
+const health = async (work: () => Promise<void>) => (await probeHealth(running.origin, work)).longestMs;
+const all: Held[] = [];
+for (const [at, hostile] of HOSTILE_CASES.entries())
+  all.push(...(await sendHostile(running, hostile, health, `${at}-`)));
+const worst = worstOf(all);
+report(`longest answer of /healthz, ${worst.what}`, worst.longestMs, 'ms', { atMost: 100 });
+await running.close();
 process.exit();

@@ -8,11 +8,15 @@ export interface Held {
   longestMs: number;
 }
 
-/** Sends a case as an outbox of its own and then reads everything, each step measured by itself. */
+/**
+ * Sends a case as an outbox of its own and then reads everything, each step measured by itself.
+ * @param prefix of the names of its agents and sessions, where it does not have the server for itself
+ */
 export async function sendHostile(
   server: ServerTarget,
   { name, requests }: HostileCase,
   measure: (work: () => Promise<void>) => Promise<number>,
+  prefix = '',
 ): Promise<Held[]> {
   const held: Held[] = [];
   const step = async (what: string, work: () => Promise<void>) => {
@@ -20,8 +24,8 @@ export async function sendHostile(
   };
   let seq = 1;
   for (const [at, records] of requests().entries()) {
-    const numbered = records.map((record, index) => ({ seq: seq + index, ...record }));
-    const body = JSON.stringify({ producer: { id: name, epoch: 1 }, records: numbered });
+    const numbered = records.map((record, index) => named({ seq: seq + index, ...record }, prefix));
+    const body = JSON.stringify({ producer: { id: `${prefix}${name}`, epoch: 1 }, records: numbered });
     const headers = { authorization: `Bearer ${server.token}` };
     await step(`request ${at + 1}`, async () => {
       const response = await server.send('/api/v1/events', { method: 'POST', headers, body });
@@ -30,15 +34,39 @@ export async function sendHostile(
     });
     seq += records.length;
   }
-  for (const path of HOSTILE_READS) {
-    if (path.includes('/stream')) continue;
+  for (const of of HOSTILE_READS) {
+    const path = of
+      .replace(/\b(sessions\/|session:)s\b/g, `$1${prefix}s`)
+      .replace(/\b(agents\/|logs:)a\b/g, `$1${prefix}a`);
     await step(`GET ${path}`, async () => {
       const response = await server.get(path);
       if (response.status >= 500) throw new Error(`${name}: ${path} ${response.status}`);
-      await response.arrayBuffer();
+      if (path.includes('/stream')) await catchUp(response);
+      else await response.arrayBuffer();
     });
   }
   return held;
+}
+
+function named(record: Record<string, unknown>, prefix: string): object {
+  const { agentId, sessionId } = record;
+  return {
+    ...record,
+    ...(agentId === undefined ? {} : { agentId: `${prefix}${agentId}` }),
+    ...(sessionId === undefined ? {} : { sessionId: `${prefix}${sessionId}` }),
+  };
+}
+
+/** Reads a stream up to where it is live, and leaves it. */
+async function catchUp(response: Response): Promise<void> {
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const decoder = new TextDecoder();
+  for (let end = ''; !end.includes('event: up-to-date'); ) {
+    const { done, value } = await reader.read();
+    if (done) throw new Error(`the stream ended before it was live: ${end}`);
+    end = (end + decoder.decode(value, { stream: true })).slice(-1_000);
+  }
+  await reader.cancel();
 }
 
 /** Empties the tables of this process's server, so that each case has them for itself. */
