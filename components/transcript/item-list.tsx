@@ -2,6 +2,7 @@
 
 import { Fragment, type ReactNode, useContext, useMemo, useState } from 'react';
 import type { Item, RequestItem, TaskItem, ToolCallItem } from '@/lib/protocol/read-models';
+import { CutLine } from './cut-line';
 import { FirstPaint } from './first-paint';
 import { useHoldTail } from './hold-tail';
 import { itemAnchor, WantedAnchor } from './item-anchor';
@@ -52,6 +53,7 @@ export function ItemList(props: ItemListProps) {
         {item.kind === 'message' && (
           <MessageView item={item} queued={queued && item.role === 'user'} answers={repliesToSay(items, at)} />
         )}
+        {item.kind === 'message' && <CutLine cut={item.cut} />}
         {item.kind === 'reasoning' && <ReasoningLine item={item} until={items[at + 1]?.at ?? endedAt} />}
         {item.kind === 'request' && renderRequest(item)}
         {item.kind === 'notice' && <NoticeLine item={item} />}

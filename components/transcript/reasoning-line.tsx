@@ -7,6 +7,7 @@ import { RunningClock } from '@/components/ui/clock';
 import { formatDuration } from '@/components/ui/duration';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import type { ReasoningItem } from '@/lib/protocol/read-models';
+import { CutLine } from './cut-line';
 import { useHoldTail } from './hold-tail';
 
 /** What the agent thought, folded. `until` is when the next thing happened. */
@@ -46,6 +47,7 @@ export const ReasoningLine = memo(function ReasoningLine({
       {open && (
         <div id={id} className="mt-1 mb-3 ml-[6px] border-l pl-[15px] text-ink-2">
           <Markdown text={item.text} streaming={item.streaming} className="text-sm!" />
+          <CutLine cut={item.cut} />
         </div>
       )}
     </div>

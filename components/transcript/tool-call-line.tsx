@@ -8,6 +8,7 @@ import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { TerminalText } from '@/components/ui/terminal-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
+import { CutLine } from './cut-line';
 import { useHoldTail } from './hold-tail';
 import { ToolIcon } from './tool-icon';
 import { ToolInput } from './tool-input';
@@ -46,6 +47,7 @@ export const ToolCallLine = memo(function ToolCallLine(props: { call: ToolCallIt
       {open && (
         <div id={id} className="mt-1 mb-3 ml-[6px] space-y-2 border-l pl-[15px]">
           <ToolInput call={call} />
+          <CutLine cut={call.cut} />
           {call.result !== null && call.result !== '' && <TerminalText text={call.result} label="output" />}
           {call.result === '' && <p className="text-ink-3 text-xs">No output.</p>}
           {call.result === null && call.status !== 'running' && <p className="text-ink-3 text-xs">No result came.</p>}

@@ -21,7 +21,7 @@ export interface TranscriptState {
   /** There are older turns than `turns[0]` on the server. */
   hasMore: boolean;
   places: TurnPlaces;
-  /** Something moved out of a turn that is not loaded: load the page again. */
+  /** Something moved out of a turn that is not loaded, or not whole: load the page again. */
   incomplete: boolean;
 }
 
@@ -123,13 +123,14 @@ class TranscriptDraft {
       this.#incomplete ||= this.#oldest !== null;
       return;
     }
-    const source = this.#turns[from] as Turn;
+    const [source, target] = [this.#turns[from] as Turn, this.#turns[to] as Turn];
+    // An older item comes in the place of the one that goes, or that one was not shown itself: only a server has them.
+    this.#incomplete ||= source.omitted !== undefined || target.omitted !== undefined;
     const moving = source.items.filter(
       (item) => item.id === entityId && (position === null ? item.kind === 'message' : item.position === position),
     );
     if (moving.length === 0) return;
     this.#turns[from] = { ...source, items: source.items.filter((item) => !moving.includes(item)) };
-    const target = this.#turns[to] as Turn;
     const known = new Set(target.items.filter((item) => item.kind === 'message').map((item) => item.id));
     const items = moving
       .filter((item) => item.kind !== 'message' || !known.has(item.id))

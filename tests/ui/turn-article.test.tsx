@@ -39,6 +39,14 @@ const names = (markup: string, role: 'article' | 'group') =>
     ),
   ].map((match) => match[1]?.replaceAll('&#x27;', "'"));
 
+describe('a text of which not all is shown', () => {
+  it('says how much more there is', () => {
+    const items = [aMessage({ text: 'the beginning', cut: 15_752_000 })];
+    expect(render([aTurn({ items })]).replaceAll('<!-- -->', '')).toContain('and 15,752,000 more characters');
+    expect(render([aTurn({ items: [aMessage({ text: 'all of it' })] })])).not.toContain('more characters');
+  });
+});
+
 describe('a turn', () => {
   const started = aTurn({ id: 'r1', items: [aTaskMoment()] });
   const ended = aTask({ status: 'failed', exitCode: 3, endedAt: 4_000, answeredInTurnId: 'r2', summary: 'No luck' });

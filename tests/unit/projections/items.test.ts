@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { foldItems, foldShown } from '@/lib/projections/items';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
+import { MAX_ITEM_TEXT, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
+import type { Item, MessageItem, ReasoningItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { custom, says } from './session-story';
 
 const entries = (...events: AgUiEvent[]): EventEntry[] =>
@@ -115,12 +116,52 @@ describe('a turn of more items than are shown', () => {
     expect(foldShown(half, all.slice(MAX_TURN_ITEMS + 20), false)).toEqual(foldShown({ items: [] }, all, false));
   });
 
+  const said = (messageId: string, delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
+
   it('is cut by its text, too, and shows its last however large', () => {
-    const half = 'x'.repeat(MAX_TURN_TEXT / 2 + 1);
-    const said = (messageId: string, delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
-    const two = foldShown({ items: [] }, entries(said('m1', half), said('m2', half)), false);
-    expect([two.items.map(({ id }) => id), two.omitted]).toEqual([['m2'], 1]);
-    const whole = foldShown({ items: [] }, entries(said('m1', half + half)), false);
-    expect([whole.items.length, whole.omitted]).toEqual([1, undefined]);
+    const most = 'x'.repeat(MAX_ITEM_TEXT);
+    const ids = Array.from({ length: MAX_TURN_TEXT / MAX_ITEM_TEXT + 1 }, (_, at) => `m${at}`);
+    const turn = foldShown({ items: [] }, entries(...ids.map((id) => said(id, most))), false);
+    expect([turn.items.map(({ id }) => id), turn.omitted]).toEqual([ids.slice(1), 1]);
+    const result = { type: 'TOOL_CALL_RESULT', toolCallId: 'c', content: 'x'.repeat(MAX_TURN_TEXT + 1) };
+    const call = foldShown(
+      { items: [] },
+      entries(said('m', 'x'), ...calls(0, 1), { ...result, toolCallId: 'c0' }),
+      false,
+    );
+    expect([call.items.map(({ id }) => id), call.omitted]).toEqual([['c0'], 1]);
+  });
+});
+
+describe('a text that streams without end', () => {
+  const HALF = 'x'.repeat(MAX_ITEM_TEXT / 2);
+  const deltas = ['🙂', HALF, HALF.slice(1), '🙂🙂', 'more'];
+  const length = deltas.join('').length;
+
+  it.each([
+    ['a message', (delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'm', delta })],
+    ['a thought', (delta: string) => ({ type: 'REASONING_MESSAGE_CHUNK', messageId: 'm', delta })],
+    ['a call', (delta: string) => ({ type: 'TOOL_CALL_CHUNK', toolCallId: 'm', toolCallName: 'Bash', delta })],
+  ] as [string, (delta: string) => AgUiEvent][])(
+    'is its beginning, and how much of it is not shown: %s',
+    (_, chunk) => {
+      const all = entries(...deltas.map(chunk));
+      const [item] = foldItems([], all) as [MessageItem | ReasoningItem | ToolCallItem];
+      const text = item.kind === 'tool-call' ? item.argsText : item.text;
+      expect(text === deltas.join('').slice(0, text.length)).toBe(true);
+      expect(text.length).toBeLessThanOrEqual(MAX_ITEM_TEXT);
+      expect([text.isWellFormed(), text.length + (item.cut ?? 0)]).toEqual([true, length]);
+      const byOne = all.reduce<Item[]>((items, entry) => foldItems(items, [entry]), []);
+      expect(byOne).toEqual([item]);
+    },
+  );
+
+  it('is whole again where it is told anew', () => {
+    const start: AgUiEvent = { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' };
+    const long = content(HALF + HALF + HALF);
+    expect(foldItems([], entries(start, long, content('short', true)))).toMatchObject([{ text: 'short' }]);
+    const [item] = foldItems([], entries(start, long, start, content('new')));
+    expect(item).toMatchObject({ text: 'new' });
+    expect(item).not.toHaveProperty('cut');
   });
 });

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { EMPTY_TRANSCRIPT, foldTranscript } from '@/lib/projections/transcript';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { MAX_TURN_ITEMS } from '@/lib/protocol/limits';
+
+/** A turn of so many calls in which a task ends, and the one that the end wakes: it takes the end with it. */
+function followed(calls: number) {
+  const events: AgUiEvent[] = [
+    { type: 'RUN_STARTED', runId: 'r1' },
+    ...Array.from({ length: calls }, (_, at) => ({
+      type: 'TOOL_CALL_START',
+      toolCallId: `c${at}`,
+      toolCallName: 'Bash',
+    })),
+    { type: 'CUSTOM', name: 'task:completed', value: { task_id: 't' } },
+    {
+      type: 'RUN_STARTED',
+      runId: 'r2',
+      metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds: ['t'] } } },
+    },
+  ];
+  const entries = events.map((event, at) => ({ position: String(at + 1), occurredAt: 1, receivedAt: 1, event }));
+  return foldTranscript(EMPTY_TRANSCRIPT, entries);
+}
+
+it('what moves out of a turn that is shown whole moves live, too', () => {
+  const { turns, incomplete } = followed(MAX_TURN_ITEMS - 1);
+  expect([turns.map(({ items }) => items.length), incomplete]).toEqual([[MAX_TURN_ITEMS - 1, 1], false]);
+});
+
+it('what moves out of a turn of which the oldest are not shown has the page loaded again, where they are', () => {
+  expect(followed(MAX_TURN_ITEMS + 5).incomplete).toBe(true);
+});
