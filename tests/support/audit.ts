@@ -222,6 +222,8 @@ async function auditFleet(audited: Audited): Promise<void> {
     [...rows].map((row) => ({ ...row, lastSeenAt: 0 }));
   expect(byId(settled(watcher.agents.values()))).toEqual(byId(settled(agents)));
   for (const session of sessions) {
+    // of work that was over before it came, it hears of the newest tasks only
+    if (!audited.steps.has(session.agentId)) continue;
     const { tasks } = await get<TaskList>(audited, `/sessions/${session.id}/tasks`);
     const seen = [...watcher.tasks.values()].filter((task) => task.sessionId === session.id);
     expectSame(byId(seen), byId(tasks), `the tasks of ${session.id} as a watcher saw them`);
