@@ -1,5 +1,12 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { MAX_RECORD_BYTES, MAX_RECORDS_PER_REQUEST, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import {
+  MAX_RECORD_BYTES,
+  MAX_RECORD_VALUES,
+  MAX_RECORDS_PER_REQUEST,
+  MAX_REQUEST_BYTES,
+  MAX_TOPICS,
+} from '@/lib/protocol/limits';
+import { hostileTexts } from './hostile-texts';
 
 /**
  * What the limits of PROTOCOL.md let an agent send, at those limits: each is a few requests that are accepted, and what
@@ -261,6 +268,32 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
+    name: 'JSON as wide as is taken of a record',
+    requests: () => [
+      [
+        run,
+        ...times(LARGE_IN_REQUEST, (at) =>
+          custom(CUSTOM.requestOpened, { request_id: `q${at}`, input: nested(MAX_RECORD_VALUES / 2 - 100) }),
+        ),
+      ],
+    ],
+  },
+  {
+    name: 'a page of large turns',
+    requests: () => times(3, (request) => times(66, (turn) => largeTurn(`${request}-${turn}`)).flat()) as object[][],
+  },
+  {
+    name: 'a hundred thousand tasks, of which the oldest runs',
+    requests: () =>
+      times(10, (request) =>
+        times(MOST, (at) => (request + at === 0 ? started(0) : completed(request * MOST + at))),
+      ) as object[][],
+  },
+  {
+    name: 'texts that cost more than their length, wherever a record has one',
+    requests: () => [hostileTexts(TEXT_LENGTH).flatMap(({ text }, at) => saidEverywhere(text, at))],
+  },
+  {
     name: 'records that are too large',
     requests: () => [times(LARGE_IN_REQUEST, () => log({ message: 'é'.repeat(MAX_RECORD_BYTES / 2) }))],
   },
@@ -275,9 +308,29 @@ function turnsNaming(field: string, name: string): object[] {
   ]).flat();
 }
 
+/** Forty answers of a thousand signs. */
+function largeTurn(id: string): object[] {
+  const messages = times(40, (at) => said('TEXT_MESSAGE_CHUNK', `${id}-${at}`, { delta: 'a word '.repeat(140) }));
+  return [event({ type: 'RUN_STARTED', runId: id }), ...messages, event({ type: 'RUN_FINISHED', runId: id })];
+}
+
+/** How long a text is that stands everywhere: all of them fit into a request. */
+const TEXT_LENGTH = 2_000;
+
+/** A text as a title, a preview, a name, a description, a log line. */
+function saidEverywhere(text: string, at: number): object[] {
+  return [
+    custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: text, task_type: text }),
+    custom(CUSTOM.taskCompleted, { task_id: `t${at}`, summary: text, error: text }),
+    custom(CUSTOM.requestOpened, { request_id: `q${at}`, title: text, tool_name: text }),
+    said('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: text, name: text }),
+    log({ message: text, component: text.slice(0, 200) }),
+  ];
+}
+
 /** Many small values, under as many levels as the wire allows inside a record. */
-function nested(): unknown {
-  let value: unknown = Array.from({ length: 200_000 }, () => [1]);
+function nested(count = 200_000): unknown {
+  let value: unknown = Array.from({ length: count }, () => [1]);
   for (let depth = 0; depth < 40; depth += 1) value = { d: value };
   return value;
 }
@@ -299,4 +352,5 @@ export const HOSTILE_READS: readonly string[] = [
   `/api/v1/agents/a/logs?regex=${encodeURIComponent('(a|aa)*b')}`,
   '/api/v1/agents/a/logs/components',
   '/api/v1/stream?topic=fleet&topic=session:s&topic=logs:a&after=0',
+  `/api/v1/stream?${ids('topic=session:s', MAX_TOPICS).join('&')}&after=0`,
 ];
