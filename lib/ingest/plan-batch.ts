@@ -1,11 +1,10 @@
 import { Pace } from '@/db/next-turn';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow, SessionChange } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
-import { customName, customValue, pickNumber, pickText, textField } from '@/lib/projections/event-fields';
+import { customName, customValue, pickNumber } from '@/lib/projections/event-fields';
 import { heardLevel } from '@/lib/projections/log-level';
 import { isUnderWay, owedDifference, type SessionFold } from '@/lib/projections/session-summary';
-import { normaliseTaskEnd } from '@/lib/projections/task-status';
-import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import {
   type EventRecord,
   type IngestAnswer,
@@ -21,31 +20,20 @@ import { CLOCK_SKEW_MS, MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 import { AgentLedger } from './agent-ledger';
+import { BatchSessions } from './batch-sessions';
 import { insightRow } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { foldOf, projectSession, type SessionBatch, type SessionProjection } from './project-session';
 import type { Opening } from './stamp-requests';
-import {
-  type TaskHome,
-  type TaskMention,
-  type TaskOwner,
-  TaskOwners,
-  taskMention,
-  tasksTold,
-  withInterlude,
-  withOwners,
-} from './task-owners';
-
-import { TaskRuns } from './task-runs';
+import { type TaskHome, type TaskMention, type TaskOwner, taskMention } from './task-owners';
+import { TaskRouter, whyParked } from './task-router';
 
 const SEEN_MS = 1_000;
 const OWN: TaskOwner = { kind: 'own' };
 /** Most places in which a batch says what was lost in no session by name; beyond it only the agent counts it. */
 const MAX_LOSSES_SAID = 10_000;
-
-const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
 
 export interface JudgedRecord {
   raw: RawRecord;
@@ -95,15 +83,10 @@ class BatchDraft {
   readonly #state: BatchState;
   readonly #producer: ProducerSummary;
   readonly #receivedAt: number;
-  readonly #sessions = new Map<string, SessionBatch>();
+  readonly #sessions: BatchSessions;
   readonly #agents: AgentLedger;
   readonly #isServer: boolean;
-  readonly #owners = new TaskOwners();
-  /** By agent: sessions that begin with this batch. */
-  readonly #newSessions = new Map<string, Set<string>>();
-  readonly #runs: TaskRuns;
-  /** What other sessions were told of which turn has heard of their tasks. */
-  readonly #told = new Set<string>();
+  readonly #tasks: TaskRouter;
   /** By agent: failures that name no session. */
   readonly #failedAround = new Map<string, number>();
   /** What was last declared lost in no session by name, where it is said, and of how many sessions anybody knew. */
@@ -123,12 +106,13 @@ class BatchDraft {
     this.#agents = new AgentLedger(state.agents, receivedAt, !this.#isServer);
     this.#logs = new LogTally(state.logs);
     this.#position = state.position;
-    this.#runs = new TaskRuns(state.tasks);
+    this.#sessions = new BatchSessions(state);
+    this.#tasks = new TaskRouter(this.#sessions, state.tasks, this.#isServer);
   }
 
   /** A session that is known to have started a task, from before this batch. */
   knowHome(home: TaskHome): void {
-    this.#owners.started(home);
+    this.#tasks.knowHome(home);
   }
 
   take(record: IngestRecord, raw: RawRecord): void {
@@ -139,11 +123,11 @@ class BatchDraft {
       return;
     }
     const mention = record.kind === 'event' ? taskMention(record.event) : null;
-    const owner = record.kind === 'event' && mention !== null ? this.#ownerOf(record, mention) : OWN;
+    const owner = record.kind === 'event' && mention !== null ? this.#tasks.ownerOf(record, mention) : OWN;
     const isRepeated = record.kind === 'status' && this.#agents.hasSaid(record.agentId, record.status);
     if (!isRepeated) this.#agents.hear(record.agentId);
     this.#seeClock(record.occurredAt);
-    const session = sessionId === undefined ? null : this.#claim(sessionId, record.agentId, record.occurredAt);
+    const session = sessionId === undefined ? null : this.#claim(sessionId, record);
     if (session !== null && !this.#isServer && !(isRepeated && isAtRest(session))) session.isHeard = true;
     if (mention !== null && (owner.kind === 'nobody' || owner.kind === 'several')) {
       this.quarantine(raw, whyParked(raw, mention, owner), mention);
@@ -154,8 +138,10 @@ class BatchDraft {
     switch (record.kind) {
       case 'event':
         if (session === null) return;
-        if (mention !== null && owner.kind === 'other') this.#takeElsewhere(record, mention, session, owner.sessionId);
-        else this.#takeEvent(record, session);
+        if (owner.kind === 'own') this.#settleParked(record);
+        for (const { to, event } of this.#tasks.route(record, session, mention, owner)) {
+          this.#append(to, record.seq, record.occurredAt, event);
+        }
         return;
       case 'log':
         this.#logs.add(this.#next(), record);
@@ -171,7 +157,7 @@ class BatchDraft {
 
   /** Whether the session is another agent's: it belongs to the agent that first wrote to it. */
   #refusal(record: IngestRecord, sessionId: string | undefined, raw: RawRecord): (Judgement & { taken: false }) | null {
-    const session = sessionId === undefined ? null : this.#session(sessionId);
+    const session = sessionId === undefined ? null : this.#sessions.find(sessionId);
     if (session !== null && session.agentId !== record.agentId) {
       const message = `The session belongs to the agent ${session.agentId}, which wrote to it first.`;
       return rejection(raw, 'session_of_another_agent', message);
@@ -179,83 +165,8 @@ class BatchDraft {
     return null;
   }
 
-  /**
-   * Whose what is told of a task is. What the server itself writes is where it belongs: a person has said so. What nobody
-   * is known to have started is the only session's there is; a subagent may speak without ever having been told of.
-   */
-  #ownerOf({ agentId, sessionId }: EventRecord, mention: TaskMention): TaskOwner {
-    const { id: taskId, runId, how } = mention;
-    const owner = this.#isServer || how === 'starts' ? OWN : this.#owners.of(agentId, sessionId, mention);
-    const isLeft = owner.kind === 'nobody' && (how === 'speaks' || !this.#hasOtherSessions(agentId, sessionId));
-    if (owner.kind === 'other' && this.#session(owner.sessionId) === null)
-      return { kind: 'several', sessionIds: [owner.sessionId] };
-    if (owner.kind === 'other' && how !== 'speaks')
-      this.#owners.started({ agentId, taskId, runId, sessionId: owner.sessionId });
-    if (owner.kind !== 'own' && !isLeft) return owner;
-    if (how !== 'speaks') this.#owners.started({ agentId, taskId, runId, sessionId });
-    return OWN;
-  }
-
-  #hasOtherSessions(agentId: string, sessionId: string): boolean {
-    const stored = this.#state.agents.get(agentId)?.sessionCount ?? 0;
-    const fresh = this.#newSessions.get(agentId);
-    const own = Number(this.#state.sessions.has(sessionId)) + Number(fresh?.has(sessionId) === true);
-    return stored + (fresh?.size ?? 0) > own;
-  }
-
-  /** An event of the session itself. Of a task of another session that its run was told of, that session hears. */
-  #takeEvent({ agentId, sessionId, seq, occurredAt, event }: EventRecord, session: SessionBatch): void {
-    this.#settleParked(agentId, event);
-    const mention = taskMention(event);
-    if (mention !== null && mention.how !== 'speaks') this.#runs.tell(sessionId, mention, endsTask(event));
-    const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? textField(event, 'runId') : null;
-    if (turnId === null) {
-      this.#append(session, seq, occurredAt, event);
-      return;
-    }
-    const ownerOf = (task: { id: string; runId: string | null }) => this.#owners.of(agentId, sessionId, task);
-    this.#append(session, seq, occurredAt, withOwners(event, ownerOf));
-    for (const task of tasksTold(event)) {
-      const owner = ownerOf(task);
-      const home = owner.kind === 'other' ? this.#session(owner.sessionId) : null;
-      const key = JSON.stringify([sessionId, turnId, task.id, task.runId]);
-      if (home === null || this.#told.has(key) || saidWhenItOpened(session, turnId, task)) continue;
-      this.#told.add(key);
-      const value = { ...aboutTask(task), session_id: sessionId, turn_id: turnId } satisfies TaskToldValue;
-      this.#append(home, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.taskTold, value });
-    }
-  }
-
-  /**
-   * What a session tells of another session's task: it goes there. Of an end the one that told it has a line; an end
-   * that is known already is only that line.
-   */
-  #takeElsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): void {
-    const { seq, occurredAt, event } = record;
-    const home = this.#session(homeId);
-    if (home === null) return;
-    const value = customValue(event);
-    const isEnd = customName(event) === CUSTOM.taskCompleted;
-    const isKnown = isEnd && this.#runs.hasEnded(homeId, mention);
-    if (!isKnown) {
-      this.#append(home, seq, occurredAt, withInterlude(event, { reportedBy: session.id }));
-      if (mention.how !== 'speaks') this.#runs.tell(homeId, mention, endsTask(event));
-    }
-    if (!isEnd) return;
-    const description = this.#runs.description(homeId, mention.id) ?? pickText(value, 'description');
-    const status = pickText(value, 'status');
-    const told = {
-      ...(isKnown ? value : {}),
-      ...aboutTask(mention),
-      session_id: homeId,
-      ...(description === null ? {} : { description }),
-      ...(status === null ? {} : { status }),
-    } satisfies TaskElsewhereValue;
-    this.#append(session, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.taskElsewhere, value: told });
-  }
-
   /** A person has said what becomes of parked records: the agent has fewer. */
-  #settleParked(agentId: string, event: AgUiEvent): void {
+  #settleParked({ agentId, event }: EventRecord): void {
     const name = customName(event);
     if (!this.#isServer || (name !== CUSTOM.parkedAssigned && name !== CUSTOM.parkedDiscarded)) return;
     const agent = this.#agents.see(agentId);
@@ -288,7 +199,7 @@ class BatchDraft {
       agent.quarantinedCount += 1;
       if (parked !== null) agent.parkedCount += 1;
     }
-    const session = sessionId === null ? null : this.#session(sessionId);
+    const session = sessionId === null ? null : this.#sessions.find(sessionId);
     if (session !== null && session.agentId === known) {
       const at = timeSchema.catch(this.#receivedAt).parse(raw.occurredAt);
       this.#append(session, seq, at, { type: 'CUSTOM', name: CUSTOM.quarantined, value: { seq, code, message } });
@@ -399,50 +310,9 @@ class BatchDraft {
     session.entries.push({ entry, row });
   }
 
-  /** The session, if anybody has written to it, before or in this batch. */
-  #session(id: string): SessionBatch | null {
-    const known = this.#sessions.get(id);
-    if (known !== undefined) return known;
-    const before = this.#state.sessions.get(id);
-    if (before === undefined) return null;
-    return this.#remember({
-      id,
-      agentId: before.summary.agentId,
-      before,
-      startedAt: before.summary.startedAt,
-      entries: [],
-      insights: 0,
-      isHeard: false,
-    });
-  }
-
-  /** The session, which belongs to `agentId` from now on if it belonged to nobody. */
-  #claim(id: string, agentId: string, at: number): SessionBatch {
+  #claim(id: string, { agentId, occurredAt }: IngestRecord): SessionBatch {
     // what failed before it began did not fail around it
-    const insights = -(this.#failedAround.get(agentId) ?? 0);
-    const fresh = { id, agentId, before: null, startedAt: at, entries: [], insights, isHeard: false };
-    return this.#session(id) ?? this.#remember(fresh);
-  }
-
-  #remember(session: SessionBatch): SessionBatch {
-    this.#sessions.set(session.id, session);
-    if (session.before === null) {
-      const fresh = this.#newSessions.get(session.agentId) ?? new Set();
-      this.#newSessions.set(session.agentId, fresh.add(session.id));
-    }
-    return session;
-  }
-
-  /**
-   * Where a loss without a session may have been: everywhere this outbox has written for the agent. One that has written
-   * nowhere speaks for another, which could not be read any more: then wherever the agent is not done.
-   */
-  #sessionsOf(agentId: string): SessionBatch[] {
-    const ids = new Set([...this.#state.producerSessionIds, ...this.#sessions.keys()]);
-    const own = [...ids]
-      .map((id) => this.#session(id))
-      .filter((session): session is SessionBatch => session?.agentId === agentId);
-    return own.length > 0 ? own : this.#openSessionsOf(agentId);
+    return this.#sessions.claim(id, agentId, occurredAt, -(this.#failedAround.get(agentId) ?? 0));
   }
 
   /**
@@ -452,7 +322,7 @@ class BatchDraft {
   #mark(record: LogRecord): void {
     const { agentId, log } = record;
     const { insight } = log;
-    const named = insight?.sessionId === undefined ? null : this.#session(insight.sessionId);
+    const named = insight?.sessionId === undefined ? null : this.#sessions.find(insight.sessionId);
     const own = named?.agentId === agentId ? named : null;
     const row = insightRow(this.#position, record, own?.id ?? null);
     if (row === null) return;
@@ -467,15 +337,8 @@ class BatchDraft {
   /** What failed around an agent, in no session that is named: counted once, in each of its sessions at the end. */
   #countInsights(): void {
     for (const [agentId, count] of this.#failedAround) {
-      for (const session of this.#openSessionsOf(agentId)) session.insights += count;
+      for (const session of this.#sessions.openOf(agentId)) session.insights += count;
     }
-  }
-
-  #openSessionsOf(agentId: string): SessionBatch[] {
-    const ids = new Set([...this.#state.sessions.keys(), ...this.#sessions.keys()]);
-    return [...ids]
-      .map((id) => this.#session(id))
-      .filter((one): one is SessionBatch => one?.agentId === agentId && one.before?.summary.state !== 'done');
   }
 
   #observe({ agentId, occurredAt, status }: StatusRecord): void {
@@ -508,7 +371,7 @@ class BatchDraft {
       }
       return;
     }
-    const sessions = this.#sessionsOf(agentId).slice(-MAX_FANNED_OUT);
+    const sessions = this.#sessions.writtenFor(agentId).slice(-MAX_FANNED_OUT);
     if (this.#lossesSaid + sessions.length > MAX_LOSSES_SAID) return;
     this.#lossesSaid += sessions.length;
     this.#loss = { agentId, knownSessions: this.#sessions.size, said: sessions.map((one) => say(one)) };
@@ -528,43 +391,6 @@ function isAtRest(session: SessionBatch): boolean {
   if (session.before === null) return false;
   const fold = foldOf(session);
   return fold.away === null && !isUnderWay(fold);
-}
-
-function whyParked(raw: RawRecord, { id, runId }: TaskMention, owner: TaskOwner): Judgement & { taken: false } {
-  const task = runId === null ? `task ${id}` : `run ${runId} of the task ${id}`;
-  if (owner.kind === 'several') {
-    const sessions = owner.sessionIds.slice(0, 5).join(', ');
-    const message = `The ${task} was started by several other sessions of the agent (${sessions}). Assign it to one, or discard it.`;
-    return rejection(raw, 'task_of_several_sessions', message);
-  }
-  const message = `No session of the agent is known to have started the ${task}. Assign it to one, or discard it.`;
-  return rejection(raw, 'task_of_no_session', message);
-}
-
-/** The owner of the task was told when the turn began that it is told of it. */
-function saidWhenItOpened(
-  { before }: SessionBatch,
-  turnId: string,
-  task: { id: string; runId: string | null },
-): boolean {
-  const open = before?.places.openTurn;
-  if (open?.id !== turnId) return false;
-  const { taskIds = [], taskRunIds, ofSessionIds } = open.trigger ?? {};
-  return taskIds.some(
-    (id, at) =>
-      id === task.id && ofSessionIds?.[at] != null && (task.runId === null || taskRunIds?.[at] === task.runId),
-  );
-}
-
-function aboutTask({ id, runId }: { id: string; runId: string | null }): { task_id: string; run_id?: string } {
-  return { task_id: id, ...(runId === null ? {} : { run_id: runId }) };
-}
-
-/** As the task projection sees it. */
-function endsTask(event: AgUiEvent): boolean {
-  return (
-    customName(event) === CUSTOM.taskCompleted || normaliseTaskEnd(pickText(customValue(event), 'status')) !== null
-  );
 }
 
 function sum(a: number, b: number): number {

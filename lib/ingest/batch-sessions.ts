@@ -1,0 +1,80 @@
+import type { BatchState } from '@/lib/event-log/read-batch-state';
+import type { SessionBatch } from './project-session';
+
+/** The sessions a batch writes to or speaks of: those that are stored, and those that begin with it. */
+export class BatchSessions {
+  readonly #state: BatchState;
+  readonly #known = new Map<string, SessionBatch>();
+  /** By agent: sessions that begin with this batch. */
+  readonly #fresh = new Map<string, Set<string>>();
+
+  constructor(state: BatchState) {
+    this.#state = state;
+  }
+
+  /** How many the batch has spoken of so far. */
+  get size(): number {
+    return this.#known.size;
+  }
+
+  values(): Iterable<SessionBatch> {
+    return this.#known.values();
+  }
+
+  /** The session, if anybody has written to it, before or in this batch. */
+  find(id: string): SessionBatch | null {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const before = this.#state.sessions.get(id);
+    if (before === undefined) return null;
+    const { agentId, startedAt } = before.summary;
+    return this.#remember({ id, agentId, before, startedAt, entries: [], insights: 0, isHeard: false });
+  }
+
+  /**
+   * The session, which belongs to `agentId` from now on if it belonged to nobody.
+   * @param at when it began, if it begins now
+   * @param insights what it counts from, if it begins now
+   */
+  claim(id: string, agentId: string, at: number, insights: number): SessionBatch {
+    const fresh = { id, agentId, before: null, startedAt: at, entries: [], insights, isHeard: false };
+    return this.find(id) ?? this.#remember(fresh);
+  }
+
+  /** Whether the agent has any session but this one. */
+  hasOthers(agentId: string, sessionId: string): boolean {
+    const stored = this.#state.agents.get(agentId)?.sessionCount ?? 0;
+    const fresh = this.#fresh.get(agentId);
+    const own = Number(this.#state.sessions.has(sessionId)) + Number(fresh?.has(sessionId) === true);
+    return stored + (fresh?.size ?? 0) > own;
+  }
+
+  /** Those of the agent that are not done. */
+  openOf(agentId: string): SessionBatch[] {
+    return this.#of(agentId, this.#state.sessions.keys()).filter(({ before }) => before?.summary.state !== 'done');
+  }
+
+  /**
+   * Where a loss without a session may have been: everywhere this outbox has written for the agent. One that has written
+   * nowhere speaks for another, which could not be read any more: then wherever the agent is not done.
+   */
+  writtenFor(agentId: string): SessionBatch[] {
+    const own = this.#of(agentId, this.#state.producerSessionIds);
+    return own.length > 0 ? own : this.openOf(agentId);
+  }
+
+  #of(agentId: string, stored: Iterable<string>): SessionBatch[] {
+    return [...new Set([...stored, ...this.#known.keys()])]
+      .map((id) => this.find(id))
+      .filter((session): session is SessionBatch => session?.agentId === agentId);
+  }
+
+  #remember(session: SessionBatch): SessionBatch {
+    this.#known.set(session.id, session);
+    if (session.before === null) {
+      const fresh = this.#fresh.get(session.agentId) ?? new Set();
+      this.#fresh.set(session.agentId, fresh.add(session.id));
+    }
+    return session;
+  }
+}

@@ -1,0 +1,162 @@
+import { customName, customValue, pickText, textField } from '@/lib/projections/event-fields';
+import { normaliseTaskEnd } from '@/lib/projections/task-status';
+import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
+import type { EventRecord } from '@/lib/protocol/envelope';
+import type { Task } from '@/lib/protocol/read-models';
+import type { BatchSessions } from './batch-sessions';
+import { type Judgement, rejection } from './judge-record';
+import type { RawRecord } from './parse-request';
+import type { SessionBatch } from './project-session';
+import {
+  type TaskHome,
+  type TaskMention,
+  type TaskOwner,
+  TaskOwners,
+  taskMention,
+  tasksTold,
+  withInterlude,
+  withOwners,
+} from './task-owners';
+import { TaskRuns } from './task-runs';
+
+const OWN: TaskOwner = { kind: 'own' };
+const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
+
+type TaskRef = Pick<TaskMention, 'id' | 'runId'>;
+
+/** An event and the session it is written to. */
+export interface Routed {
+  to: SessionBatch;
+  event: AgUiEvent;
+}
+
+/**
+ * Where a batch's events go: what is told of a task goes to the session that started it, whoever tells it, and who told
+ * it has a line of that.
+ */
+export class TaskRouter {
+  readonly #sessions: BatchSessions;
+  readonly #isServer: boolean;
+  readonly #owners = new TaskOwners();
+  readonly #runs: TaskRuns;
+  /** What other sessions were told of which turn has heard of their tasks. */
+  readonly #told = new Set<string>();
+
+  /** @param stored by session, with every run of each task that the batch speaks of */
+  constructor(sessions: BatchSessions, stored: ReadonlyMap<string, readonly Task[]>, isServer: boolean) {
+    this.#sessions = sessions;
+    this.#isServer = isServer;
+    this.#runs = new TaskRuns(stored);
+  }
+
+  /** A session that is known to have started a task, from before this batch. */
+  knowHome(home: TaskHome): void {
+    this.#owners.started(home);
+  }
+
+  /**
+   * Whose what is told of a task is. What the server itself writes is where it belongs: a person has said so. What nobody
+   * is known to have started is the only session's there is; a subagent may speak without ever having been told of.
+   */
+  ownerOf({ agentId, sessionId }: EventRecord, mention: TaskMention): TaskOwner {
+    const { id: taskId, runId, how } = mention;
+    const owner = this.#isServer || how === 'starts' ? OWN : this.#owners.of(agentId, sessionId, mention);
+    const isLeft = owner.kind === 'nobody' && (how === 'speaks' || !this.#sessions.hasOthers(agentId, sessionId));
+    if (owner.kind === 'other' && this.#sessions.find(owner.sessionId) === null)
+      return { kind: 'several', sessionIds: [owner.sessionId] };
+    if (owner.kind === 'other' && how !== 'speaks')
+      this.#owners.started({ agentId, taskId, runId, sessionId: owner.sessionId });
+    if (owner.kind !== 'own' && !isLeft) return owner;
+    if (how !== 'speaks') this.#owners.started({ agentId, taskId, runId, sessionId });
+    return OWN;
+  }
+
+  /** What the event becomes, in the order it is written. Nothing for one whose owner is not known. */
+  route(record: EventRecord, session: SessionBatch, mention: TaskMention | null, owner: TaskOwner): Routed[] {
+    if (mention !== null && owner.kind === 'other') return this.#elsewhere(record, mention, session, owner.sessionId);
+    return owner.kind === 'own' ? this.#here(record, session) : [];
+  }
+
+  /** An event of the session itself. Of a task of another session that its run was told of, that session hears. */
+  #here({ agentId, sessionId, event }: EventRecord, session: SessionBatch): Routed[] {
+    const mention = taskMention(event);
+    if (mention !== null && mention.how !== 'speaks') this.#runs.tell(sessionId, mention, endsTask(event));
+    const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? textField(event, 'runId') : null;
+    if (turnId === null) return [{ to: session, event }];
+    const ownerOf = (task: TaskRef) => this.#owners.of(agentId, sessionId, task);
+    const routed: Routed[] = [{ to: session, event: withOwners(event, ownerOf) }];
+    for (const task of tasksTold(event)) {
+      const owner = ownerOf(task);
+      const home = owner.kind === 'other' ? this.#sessions.find(owner.sessionId) : null;
+      const key = JSON.stringify([sessionId, turnId, task.id, task.runId]);
+      if (home === null || this.#told.has(key) || saidWhenItOpened(session, turnId, task)) continue;
+      this.#told.add(key);
+      const value = { ...aboutTask(task), session_id: sessionId, turn_id: turnId } satisfies TaskToldValue;
+      routed.push({ to: home, event: { type: 'CUSTOM', name: CUSTOM.taskTold, value } });
+    }
+    return routed;
+  }
+
+  /**
+   * What a session tells of another session's task: it goes there. Of an end the one that told it has a line; an end
+   * that is known already is only that line.
+   */
+  #elsewhere({ event }: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): Routed[] {
+    const home = this.#sessions.find(homeId);
+    if (home === null) return [];
+    const routed: Routed[] = [];
+    const value = customValue(event);
+    const isEnd = customName(event) === CUSTOM.taskCompleted;
+    const isKnown = isEnd && this.#runs.hasEnded(homeId, mention);
+    if (!isKnown) {
+      routed.push({ to: home, event: withInterlude(event, { reportedBy: session.id }) });
+      if (mention.how !== 'speaks') this.#runs.tell(homeId, mention, endsTask(event));
+    }
+    if (!isEnd) return routed;
+    const description = this.#runs.description(homeId, mention.id) ?? pickText(value, 'description');
+    const status = pickText(value, 'status');
+    const told = {
+      ...(isKnown ? value : {}),
+      ...aboutTask(mention),
+      session_id: homeId,
+      ...(description === null ? {} : { description }),
+      ...(status === null ? {} : { status }),
+    } satisfies TaskElsewhereValue;
+    routed.push({ to: session, event: { type: 'CUSTOM', name: CUSTOM.taskElsewhere, value: told } });
+    return routed;
+  }
+}
+
+/** Why a record of a task whose owner nothing proves is parked. */
+export function whyParked(raw: RawRecord, { id, runId }: TaskMention, owner: TaskOwner): Judgement & { taken: false } {
+  const task = runId === null ? `task ${id}` : `run ${runId} of the task ${id}`;
+  if (owner.kind === 'several') {
+    const sessions = owner.sessionIds.slice(0, 5).join(', ');
+    const message = `The ${task} was started by several other sessions of the agent (${sessions}). Assign it to one, or discard it.`;
+    return rejection(raw, 'task_of_several_sessions', message);
+  }
+  const message = `No session of the agent is known to have started the ${task}. Assign it to one, or discard it.`;
+  return rejection(raw, 'task_of_no_session', message);
+}
+
+/** The owner of the task was told when the turn began that it is told of it. */
+function saidWhenItOpened({ before }: SessionBatch, turnId: string, task: TaskRef): boolean {
+  const open = before?.places.openTurn;
+  if (open?.id !== turnId) return false;
+  const { taskIds = [], taskRunIds, ofSessionIds } = open.trigger ?? {};
+  return taskIds.some(
+    (id, at) =>
+      id === task.id && ofSessionIds?.[at] != null && (task.runId === null || taskRunIds?.[at] === task.runId),
+  );
+}
+
+function aboutTask({ id, runId }: TaskRef): { task_id: string; run_id?: string } {
+  return { task_id: id, ...(runId === null ? {} : { run_id: runId }) };
+}
+
+/** As the task projection sees it. */
+function endsTask(event: AgUiEvent): boolean {
+  return (
+    customName(event) === CUSTOM.taskCompleted || normaliseTaskEnd(pickText(customValue(event), 'status')) !== null
+  );
+}
