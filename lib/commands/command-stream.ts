@@ -153,7 +153,8 @@ export class CommandStream {
     if (this.#isEnded) return;
     this.#controller.close();
     this.#linger = setTimeout(() => {
-      this.#controller.error(new Error('the runner did not read that it was sent away'));
+      // by the name of an abort: whoever pipes this logs nothing of it
+      this.#controller.error(new DOMException('the runner did not read that it was sent away', 'AbortError'));
       this.#hangUp();
     }, this.#lingerMs);
     if (typeof this.#linger === 'object') this.#linger.unref?.();

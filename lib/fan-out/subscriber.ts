@@ -119,7 +119,8 @@ export class Subscriber {
     this.#controller.close();
     // A reader that stands still would hold its backlog for ever: what is here, and what the socket has taken over.
     this.#linger = setTimeout(() => {
-      this.#controller.error(new Error('the reader did not fetch its backlog'));
+      // by the name of an abort: whoever pipes this logs nothing of it
+      this.#controller.error(new DOMException('the reader did not fetch its backlog', 'AbortError'));
       this.#hangUp();
     }, this.#limits.lingerMs);
     unref(this.#linger);

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { pipeToNodeResponse } from 'next/dist/server/pipe-readable';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, type MockInstance, test, vi } from 'vitest';
 import { peerOf } from '@/lib/access/peer';
 import { CommandStream } from '@/lib/commands/command-stream';
 import { FanOut } from '@/lib/fan-out/fan-out';
@@ -17,7 +17,9 @@ let database: TestDatabase;
 let fanOut: FanOut;
 let server: Server;
 let client: Socket;
+let logged: MockInstance;
 beforeEach(async () => {
+  logged = vi.spyOn(process.stderr, 'write');
   database = await temporaryDatabase();
   fanOut = new FanOut(database, { lingerMs: LINGER_MS, maxBacklogBytes: 100_000 });
   server = await listening((signal, request) =>
@@ -25,6 +27,9 @@ beforeEach(async () => {
   );
 });
 afterEach(async () => {
+  // that readers come and go is nothing to write a stack trace of
+  expect(logged.mock.calls).toEqual([]);
+  logged.mockRestore();
   client.destroy();
   fanOut.close();
   server.close();
