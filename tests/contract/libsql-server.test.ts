@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { database } from '@/db/client';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
+import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
 import { ingest, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
@@ -71,7 +72,14 @@ suites('a libSQL server', () => {
     const rest = [own('long', 7, delta), own('long', 8, { type: 'TEXT_MESSAGE_END', messageId: 'm' })];
     expect(await ingest(target, rest, 1, 'long')).toMatchObject({ accepted: 2, rejected: [] });
     const { turns } = await (await target.get('/api/v1/sessions/long/transcript')).json();
-    expect(turns[0].items).toMatchObject([{ kind: 'message', text: 'x'.repeat(6 * 900_000), streaming: false }]);
+    const [item] = turns[0].items;
+    expect(item).toMatchObject({ kind: 'message', streaming: false, cut: 6 * 900_000 - MAX_ITEM_TEXT });
+    expect(item.text).toBe('x'.repeat(MAX_ITEM_TEXT));
+    const kept = await rows(
+      "SELECT sum(length(payload->>'$.delta')) AS units FROM events WHERE session_id = ?",
+      'long',
+    );
+    expect(kept).toEqual([{ units: 6 * 900_000 }]);
   });
 
   test('keeps of a record that it can’t hold the beginning, and takes the others', async () => {
