@@ -11,7 +11,9 @@ import { describeInsightsContract } from './insights-contract';
 import { describeLogLevelContract } from './log-level-contract';
 import { describeLogsContract } from './logs-contract';
 import { describeObligationsContract } from './obligations-contract';
+import { describeOwnershipContract } from './ownership-contract';
 import { describeReadModelsContract } from './read-models-contract';
+import { describeRequestsContract } from './requests-contract';
 import { describeStreamContract } from './stream-contract';
 import { describeTurnAtContract } from './turn-at-contract';
 
@@ -41,6 +43,8 @@ suites('over a libSQL server', () => {
   describeLogLevelContract('libSQL server', shared);
   describeInsightsContract('libSQL server', shared);
   describeObligationsContract('libSQL server', shared);
+  describeOwnershipContract('libSQL server', shared);
+  describeRequestsContract('libSQL server', shared);
   describeLogsContract('libSQL server', shared);
   describeTurnAtContract('libSQL server', shared);
 });
