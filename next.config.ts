@@ -18,6 +18,8 @@ const config: NextConfig = {
   // Type checking is `npm run typecheck`, with the same compiler the editor uses.
   typescript: { ignoreBuildErrors: true },
   poweredByHeader: false,
+  // The title and the icon come with the head, for everybody: a browser that has to wait for them asks for /favicon.ico.
+  htmlLimitedBots: /.*/,
   // No page uses Next's image service, which would work for anybody, without a sign-in.
   images: { unoptimized: true },
   // The native libSQL binding can't be bundled.
