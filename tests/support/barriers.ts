@@ -8,6 +8,12 @@ import type { Page } from 'playwright-core';
 export async function barriers(page: Page, what: 'all' | 'contrast' = 'all'): Promise<string[]> {
   const rules =
     what === 'contrast' ? { runOnly: { type: 'rule' as const, values: ['color-contrast', 'link-in-text-block'] } } : {};
+  // a colour on its way to another has neither's contrast
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.evaluate(() => {
+    const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
+    return Promise.allSettled(transitions.map(({ finished }) => finished)).then(() => undefined);
+  });
   // "legacy" tests the page within itself; the other way needs one more page for each look, for frames we have not
   const axe = new AxeBuilder({ page }).setLegacyMode().options({ ...rules, resultTypes: ['violations'] });
   const { violations } = await axe.analyze();
