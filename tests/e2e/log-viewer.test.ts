@@ -249,7 +249,10 @@ test('what a program wrote to act on a terminal is shown and does nothing', asyn
 test('components and times narrow it down, and an address says all of it', async () => {
   const page = await open('storyteller');
   await page.getByRole('button', { name: 'Component' }).click();
-  await page.getByRole('checkbox', { name: /^outbox/ }).check();
+  // the address says what is chosen, and the box follows it
+  const outbox = page.getByRole('checkbox', { name: /^outbox/ });
+  await outbox.click();
+  await expect.poll(() => outbox.isChecked()).toBe(true);
   await page.keyboard.press('Escape');
   await expect.poll(async () => new Set(await components(page))).toEqual(new Set(['outbox']));
   const from = now - 200_000;
