@@ -27,11 +27,10 @@ import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { foldOf, projectSession, type SessionBatch, type SessionProjection } from './project-session';
 import type { Opening } from './stamp-requests';
-import { type TaskHome, type TaskMention, type TaskOwner, taskMention } from './task-owners';
+import { OWN, type TaskHome, type TaskMention, taskMention } from './task-owners';
 import { TaskRouter, whyParked } from './task-router';
 
 const SEEN_MS = 1_000;
-const OWN: TaskOwner = { kind: 'own' };
 /** Most places in which a batch says what was lost in no session by name; beyond it only the agent counts it. */
 const MAX_LOSSES_SAID = 10_000;
 

@@ -26,6 +26,8 @@ export type TaskOwner =
   | { kind: 'nobody' }
   | { kind: 'several'; sessionIds: string[] };
 
+export const OWN: TaskOwner = { kind: 'own' };
+
 export function taskMention(event: AgUiEvent): TaskMention | null {
   const id = taskEventId(event);
   if (id !== null) {

@@ -8,6 +8,7 @@ import { type Judgement, rejection } from './judge-record';
 import type { RawRecord } from './parse-request';
 import type { SessionBatch } from './project-session';
 import {
+  OWN,
   type TaskHome,
   type TaskMention,
   type TaskOwner,
@@ -19,7 +20,6 @@ import {
 } from './task-owners';
 import { TaskRuns } from './task-runs';
 
-const OWN: TaskOwner = { kind: 'own' };
 const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
 
 type TaskRef = Pick<TaskMention, 'id' | 'runId'>;
