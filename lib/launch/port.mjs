@@ -2,19 +2,21 @@ import { createServer } from 'node:net';
 import { LaunchError } from './say.mjs';
 
 /**
- * Finds out, before anything slow is done, whether the server will be able to listen.
+ * Finds out, before anything slow is done, whether the server will be able to listen, and keeps the port for it
+ * meanwhile. Who connects before there is a server is hung up on.
  *
  * @param {string} host
  * @param {number} port 0 for any that is free
- * @returns {Promise<number>} the port
+ * @returns {Promise<{ port: number, release(): Promise<void> }>} `release` it right before the server listens
  */
-export function freePort(host, port) {
+export function holdPort(host, port) {
   return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', (error) => reject(new LaunchError(listenError(error.code, host, port))));
-    probe.listen({ host, port, exclusive: true }, () => {
-      const { port: bound } = probe.address();
-      probe.close(() => resolve(bound));
+    const holder = createServer((socket) => socket.destroy());
+    holder.once('error', (error) => reject(new LaunchError(listenError(error.code, host, port))));
+    holder.listen({ host, port, exclusive: true }, () => {
+      holder.unref();
+      const release = () => new Promise((released) => holder.close(() => released()));
+      resolve({ port: holder.address().port, release });
     });
   });
 }

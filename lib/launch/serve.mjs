@@ -14,10 +14,10 @@ const READY_WITHIN_MS = 60_000;
  * could outlive a kill -9 and keep the port.
  *
  * @param {string} host
- * @param {number} port
+ * @param {{ port: number, release(): Promise<void> }} held the port, as `holdPort` gives it
  * @returns {Promise<string>} the URL, once it answers
  */
-export async function serve(host, port) {
+export async function serve(host, { port, release }) {
   process.env.NEXT_TELEMETRY_DISABLED = '1';
   const require = createRequire(join(root, 'package.json'));
   const next = require('next');
@@ -26,6 +26,7 @@ export async function serve(host, port) {
   const app = next({ dev: false, dir: root, hostname: host, port, httpServer });
   await quietly(() => app.prepare());
   const server = frontDoor(app.getRequestHandler(), { knows: await credentials() });
+  await release();
   await new Promise((resolve, reject) => {
     server.once('error', (error) => reject(new LaunchError(listenError(error.code, host, port))));
     server.listen(port, host, resolve);

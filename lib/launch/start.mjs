@@ -11,7 +11,7 @@ import { startDemoFleet } from './demo-fleet.mjs';
 import { installWhatIsMissing } from './install.mjs';
 import { readOptions, START_HELP } from './options.mjs';
 import { whenOrphaned } from './orphan.mjs';
-import { freePort } from './port.mjs';
+import { holdPort } from './port.mjs';
 import { root } from './root.mjs';
 import { giveUp, LaunchError, say } from './say.mjs';
 import { announce } from './server-file.mjs';
@@ -31,7 +31,7 @@ async function start() {
   let leave = () => process.exit(1);
   whenOrphaned(() => leave());
   const { host, dataDir } = options;
-  const port = await freePort(host, options.port);
+  const held = await holdPort(host, options.port);
   checkDataFolder(dataDir);
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
@@ -40,14 +40,14 @@ async function start() {
   Object.assign(process.env, {
     NODE_ENV: 'production',
     HOST: host,
-    PORT: String(port),
+    PORT: String(held.port),
     INTERLUDE_DATA_DIR: dataDir,
     INTERLUDE_TOKEN: token,
   });
   const { prepareDatabase } = await import('./database.mjs');
   await prepareDatabase(process.env);
   const { serve } = await import('./serve.mjs');
-  const url = await serve(host, port);
+  const url = await serve(host, held);
   const takeBack = announce(dataDir, url);
   process.once('exit', takeBack);
   say(`\n  Interlude is at ${url}\n  Sign in:  ${url}/sign-in?token=${encodeURIComponent(token)}\n`);

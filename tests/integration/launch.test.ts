@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { holdPort } from '@/lib/launch/port.mjs';
 import { tempDir } from '../support/temp-dir';
 
 const program = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.url));
@@ -30,6 +31,14 @@ test('a port in use is told in one line, before anything is installed or built',
   const end = await refused(['--port', String(port)], { INTERLUDE_DATA_DIR: await tempDir() });
   expect(end.exitCode).toBe(1);
   expect(end.stderr).toMatch(new RegExp(`^interlude: port ${port} is in use on 127.0.0.1; [^\\n]+\\n$`));
+});
+
+test('a port is kept from when it is looked for until the server listens', async () => {
+  const held = await holdPort('127.0.0.1', 0);
+  await expect(holdPort('127.0.0.1', held.port)).rejects.toThrow(`port ${held.port} is in use`);
+  await held.release();
+  const next = await holdPort('127.0.0.1', held.port);
+  await next.release();
 });
 
 test('a token that is too short is told in one line', async () => {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { Ledger, refusal } from './ledger';
+import { ownPort } from './own-port.mjs';
 
 /**
  * An HTTP server in front of a Ledger that misbehaves as it is told: one fault for each request, then it behaves.
@@ -36,12 +36,16 @@ export class FaultServer {
   /** Judges each request that no scripted fault is left for. */
   behaviour: (request: ReceivedRequest) => Fault = () => ({ kind: 'none' });
   #server: Server | null = null;
-  #port = 0;
+  readonly #port: number;
   readonly #script: Fault[] = [];
   readonly #watchers = new Set<() => void>();
 
+  private constructor(port: number) {
+    this.#port = port;
+  }
+
   static async start(): Promise<FaultServer> {
-    const server = new FaultServer();
+    const server = new FaultServer(await ownPort());
     await server.listen();
     return server;
   }
@@ -61,10 +65,7 @@ export class FaultServer {
     this.#server = server;
     return new Promise((resolve, reject) => {
       server.once('error', reject);
-      server.listen(this.#port, '127.0.0.1', () => {
-        this.#port = (server.address() as AddressInfo).port;
-        resolve();
-      });
+      server.listen(this.#port, '127.0.0.1', resolve);
     });
   }
 

@@ -5,10 +5,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../../lib/launch/root.mjs';
+import { ownPort } from './own-port.mjs';
 
 const VERSION = '0.24.1-pre.42';
 const INSTALL_LIMIT_MS = 120_000;
@@ -43,7 +43,7 @@ export async function startLibsqlServer() {
   const found = ensureLibsqlServer();
   if ('missing' in found) throw new Error(found.missing);
   const folder = await mkdtemp(join(tmpdir(), 'interlude-libsql-'));
-  const port = await freePort();
+  const port = await ownPort();
   const url = `http://127.0.0.1:${port}`;
   let child = await start();
 
@@ -90,16 +90,4 @@ async function answers(url) {
     (response) => response.ok,
     () => false,
   );
-}
-
-/** @returns {Promise<number>} */
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = /** @type {import('node:net').AddressInfo} */ (probe.address());
-      probe.close(() => resolve(port));
-    });
-  });
 }

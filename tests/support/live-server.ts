@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ownPort } from './own-port.mjs';
 
 /**
  * The dashboard as a user starts it (`npm start`), on a port and a data directory of its own. The build must stand:
@@ -40,7 +40,7 @@ const program = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.
 const READY_WITHIN_MS = 60_000;
 
 export async function startLiveServer(options: LiveServerOptions = {}): Promise<LiveServer> {
-  const port = options.port ?? (await anyFreePort());
+  const port = options.port ?? (await ownPort());
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'interlude-live-')));
   const token = options.token ?? randomBytes(18).toString('base64url');
   const env = { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_TOKEN: token, ...options.env };
@@ -112,15 +112,4 @@ function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 function withoutInterlude(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^(INTERLUDE_|HOST$|PORT$|NODE_ENV$|VITEST)/.test(name));
   return Object.fromEntries(kept) as NodeJS.ProcessEnv;
-}
-
-function anyFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
 }

@@ -5,26 +5,27 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Endpoint } from '@/lib/runner/outbox/send';
+import { ownPort } from './own-port.mjs';
 import { inProcessServer, type ServerTarget } from './server-target';
 
 /** The dashboard's own handlers behind a real port, with a plug that can be pulled. One to a process. */
 export class LocalDashboard {
   readonly #target: ServerTarget;
   #server: Server | null = null;
-  #port = 0;
+  readonly #port: number;
   /** The paths of these requests are cut off before anything is done. */
   cutsOff: (path: string) => boolean = () => false;
 
-  private constructor(target: ServerTarget) {
+  private constructor(target: ServerTarget, port: number) {
     this.#target = target;
+    this.#port = port;
   }
 
   static async start(): Promise<LocalDashboard> {
-    const dashboard = new LocalDashboard(await inProcessServer());
+    const dashboard = new LocalDashboard(await inProcessServer(), await ownPort());
     await dashboard.up();
     return dashboard;
   }
@@ -47,10 +48,7 @@ export class LocalDashboard {
     this.#server = server;
     return new Promise((resolve, reject) => {
       server.once('error', reject);
-      server.listen(this.#port, '127.0.0.1', () => {
-        this.#port = (server.address() as AddressInfo).port;
-        resolve();
-      });
+      server.listen(this.#port, '127.0.0.1', resolve);
     });
   }
 
