@@ -9,6 +9,7 @@ import { Damage } from './damage';
 import { databaseErrorCode } from './database-error';
 import { DatabaseFile } from './database-file';
 import { guardedReader } from './guarded-reader';
+import { localReader } from './local-reader';
 import { localWriter } from './local-writer';
 import { migrate, schemaState } from './migrate';
 import { ReadQueue } from './read-queue';
@@ -72,7 +73,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       await retryWhileBusy(() => writer.executeMultiple('PRAGMA journal_mode = WAL'), OPEN_TIMEOUT_MS);
       await writer.execute('PRAGMA synchronous = FULL');
     }
-    const reader = isFile ? connect({}) : writer;
+    const reader = isFile ? localReader(connect({})) : writer;
     const damage = new Damage(name);
     const file = isFile ? new DatabaseFile(name) : null;
     const writes = new WriteQueue(file ? localWriter(writer, file) : writer, {}, damage);

@@ -1,3 +1,4 @@
+import { Pace } from '@/db/next-turn';
 import type { RowPage, Wanted } from '@/lib/event-log/read-after';
 import { formatTopic, type Topic } from '@/lib/protocol/frames';
 import { rowFrame, topicOf } from './row-frame';
@@ -50,20 +51,23 @@ export class Broadcast {
     return this.#wanted;
   }
 
-  /** @returns to how many subscribers there was something to give */
-  publish({ rows, upTo }: RowPage, from: number): number {
+  /**
+   * Others get their turns while the rows are encoded; all subscribers are given theirs in one go.
+   * @returns to how many subscribers there was something to give
+   */
+  async publish({ rows, upTo }: RowPage, from: number): Promise<number> {
     const ticks = new Map<Audience, Tick>();
-    for (const row of rows) {
+    await new Pace().each(rows, (row) => {
       const audiences = this.#audiencesByTopic.get(topicOf(row));
       // whoever wanted it left while it was read
-      if (audiences === undefined) continue;
+      if (audiences === undefined) return;
       const frame = { position: row.position, bytes: encodeText(rowFrame(row)) };
       for (const audience of audiences) {
         const tick = ticks.get(audience) ?? new Tick(from, upTo);
         ticks.set(audience, tick);
         tick.frames.push(frame);
       }
-    }
+    });
     let count = 0;
     for (const [audience, tick] of ticks) {
       count += audience.subscribers.size;

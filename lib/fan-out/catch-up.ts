@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
-import { nextTurn, pause } from '@/db/next-turn';
+import { nextTurn, Pace, pause } from '@/db/next-turn';
 import { type Reach, readAfter, type Wanted } from '@/lib/event-log/read-after';
-import type { RowLimits } from '@/lib/event-log/rows';
+import type { Row, RowLimits } from '@/lib/event-log/rows';
 import { rowFrame } from './row-frame';
 import type { Subscriber } from './subscriber';
 import type { Tailer } from './tailer';
@@ -46,7 +46,7 @@ export async function catchUp(
     const page = await readAfter(database, wanted, position, REACH, limits);
     if (subscriber.isEnded) return 'joined';
     position = page.upTo;
-    if (page.rows.length > 0) subscriber.send(encodeText(page.rows.map(rowFrame).join('')));
+    await sendRows(subscriber, page.rows);
     if (page.complete && position >= mustReach) {
       subscriber.join(position);
       return 'joined';
@@ -59,5 +59,21 @@ export async function catchUp(
     if (outcome === 'joined') return;
     await subscriber.room();
     await (outcome === 'waiting' ? pause(REPLICA_PAUSE_MS) : nextTurn());
+  }
+}
+
+/** What is sent at once, about: it is made, and written to the socket, on the event loop. */
+const CHUNK_LENGTH = 256 * 1024;
+
+/** Everybody else gets a turn between the chunks of a page. */
+async function sendRows(subscriber: Subscriber, rows: readonly Row[]): Promise<void> {
+  const pace = new Pace();
+  let chunk = '';
+  for (const [index, row] of rows.entries()) {
+    chunk += rowFrame(row);
+    if (chunk.length < CHUNK_LENGTH && !pace.isDue && index < rows.length - 1) continue;
+    subscriber.send(encodeText(chunk));
+    chunk = '';
+    await pace.rest();
   }
 }

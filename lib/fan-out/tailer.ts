@@ -19,7 +19,7 @@ export class Tailer {
   readonly #limits: RowLimits;
   readonly #pollMs: number;
   readonly #wanted: () => Wanted;
-  readonly #publish: (page: RowPage, from: number) => number;
+  readonly #publish: (page: RowPage, from: number) => Promise<number>;
   #position = 0;
   #chunkCount = 0;
   #isAwake = false;
@@ -34,7 +34,7 @@ export class Tailer {
     pollMs: number;
     wanted: () => Wanted;
     /** @returns to how many subscribers it gave a chunk */
-    publish: (page: RowPage, from: number) => number;
+    publish: (page: RowPage, from: number) => Promise<number>;
   }) {
     this.#database = options.database;
     this.#limits = options.limits;
@@ -109,7 +109,7 @@ export class Tailer {
       this.#position = page.upTo;
       if (!page.complete) this.#isAwake = true;
       this.#failing = false;
-      if (page.rows.length > 0) this.#chunkCount = this.#publish(page, from);
+      if (page.rows.length > 0) this.#chunkCount = await this.#publish(page, from);
     } catch (error) {
       if (stop !== this.#stop) return;
       if (!this.#failing) console.error('[interlude] live updates are held up: the database does not answer', error);

@@ -4,6 +4,7 @@ import { FanOut, type FanOutOptions, resume } from '@/lib/fan-out/fan-out';
 import { parseTopic, type Topic } from '@/lib/protocol/frames';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { FrameReader, idsOf } from '../../support/frames';
+import { hurriedWork } from '../../support/hurried-work';
 import { deltas, insertRows } from '../../support/insert-rows';
 
 let database: TestDatabase;
@@ -181,6 +182,39 @@ describe('catching up', () => {
     expect(idsOf(second.frames)).toEqual([1, 2, 3]);
     vi.restoreAllMocks();
     await replica.dispose();
+  });
+});
+
+describe('others get their turns', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  test('between the rows of a page, which leave as they are made', async () => {
+    await insertRows(database, deltas(5));
+    hurriedWork();
+    const reader = await listen(['session:s1']);
+    await reader.frame('up-to-date');
+    expect(idsOf(reader.frames)).toEqual([1, 2, 3, 4, 5]);
+    expect(reader.chunkCount).toBe(7);
+  });
+
+  test('between chunks of a page of large rows', async () => {
+    await insertRows(database, deltas(5, 's1', 'x'.repeat(200_000)));
+    const reader = await listen(['session:s1']);
+    await reader.frame('up-to-date');
+    expect(reader.chunkCount).toBeGreaterThanOrEqual(5);
+  });
+
+  test('between the rows of a commit, which leave as one', async () => {
+    const reader = await listen(['session:s1']);
+    await reader.frame('up-to-date');
+    const before = reader.chunkCount;
+    const turns = hurriedWork();
+    await insertRows(database, deltas(50));
+    await reader.frame('session-event', 50);
+    expect(turns()).toBeGreaterThanOrEqual(50);
+    expect(reader.chunkCount - before).toBe(1);
   });
 });
 
