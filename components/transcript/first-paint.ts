@@ -2,11 +2,14 @@
 
 import { createContext } from 'react';
 import { textsParsedAtOnce } from '@/components/ui/markdown/markdown-work';
-import type { Item, Turn } from '@/lib/protocol/read-models';
+import type { Turn } from '@/lib/protocol/read-models';
+import { FIRST_WEIGHT, itemWeight } from './row-weight';
 import { FIRST_PAINT_ROWS } from './shown-rows';
 
-/** What the server renders of a transcript, in items and thousands of signs: more than the tallest screen shows. */
-const MOST_WEIGHT = 250;
+/** What the server renders of a transcript, in elements: more than the tallest screen shows. */
+const MOST_WEIGHT = 3_500;
+/** A turn's own: its time, its line, its end. */
+const TURN = 15;
 
 /** The part of a transcript that comes rendered: its end, where the page opens. The browser lays out the rest. */
 export interface FirstPaintPart {
@@ -38,11 +41,14 @@ export function firstPaintOf(turns: readonly Turn[]): FirstPaintPart {
 function weightOf({ items }: Turn): number {
   const { head, tail } = FIRST_PAINT_ROWS;
   const shown = items.length <= head + tail ? items : [...items.slice(0, head), ...items.slice(-tail)];
-  return shown.reduce((sum, item) => sum + 1 + lengthOf(item) / 1_000, 1);
-}
-
-function lengthOf(item: Item): number {
-  return item.kind === 'message' || item.kind === 'notice' ? item.text.length : 0;
+  // What is heavier is shown in part.
+  return (
+    TURN +
+    Math.min(
+      FIRST_WEIGHT,
+      shown.reduce((sum, item) => sum + itemWeight(item), 0),
+    )
+  );
 }
 
 function* answersNewestFirst(turns: readonly Turn[]): Generator<string> {

@@ -1,6 +1,7 @@
 'use client';
 
-import { Fragment, type ReactNode, useContext, useMemo, useState } from 'react';
+import { Fragment, type ReactNode, useContext, useEffect, useMemo, useReducer, useRef, useState } from 'react';
+import { inTurn } from '@/components/ui/in-turn';
 import type { Item, RequestItem, TaskItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { CutLine } from './cut-line';
 import { FirstPaint } from './first-paint';
@@ -10,9 +11,10 @@ import { MessageView } from './message-view';
 import { NoticeLine } from './notice-line';
 import { ReasoningLine } from './reasoning-line';
 import { repliesToSay } from './reply-link';
+import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from './row-weight';
 import { around, FIRST_PAINT_ROWS, MORE_ROWS, stretchesOf, TURN_ROWS } from './shown-rows';
 import { ToolCallLine } from './tool-call-line';
-import { ToolRun } from './tool-run';
+import { LONGEST_RUN, ToolRun } from './tool-run';
 
 export interface ItemListProps {
   items: readonly Item[];
@@ -41,7 +43,8 @@ export function ItemList(props: ItemListProps) {
   const [opened, setOpened] = useState<readonly (readonly [number, number])[]>([]);
   const wanted = useContext(WantedAnchor);
   const wantedRow = useMemo(() => rowOf(rows, items, wanted), [rows, items, wanted]);
-  const limits = useContext(FirstPaint) === null ? TURN_ROWS : FIRST_PAINT_ROWS;
+  const isFirstPaint = useContext(FirstPaint) !== null;
+  const limits = isFirstPaint ? FIRST_PAINT_ROWS : TURN_ROWS;
   const hold = useHoldTail();
 
   const renderRow = ({ at, run }: Row) => {
@@ -62,9 +65,12 @@ export function ItemList(props: ItemListProps) {
     );
   };
   const asked = wantedRow === null ? opened : [...opened, around(wantedRow)];
-  return stretchesOf(rows.length, limits, asked).map(({ from, to, isShown }) =>
+  const stretches = stretchesOf(rows.length, limits, asked);
+  const shown = stretches.flatMap(({ from, to, isShown }) => (isShown ? rows.slice(from, to) : []));
+  const waiting = useWaitingRows(shown, items, isFirstPaint);
+  return stretches.map(({ from, to, isShown }) =>
     isShown ? (
-      rows.slice(from, to).map(renderRow)
+      rows.slice(from, to).map((row) => (waiting.has(row) ? null : renderRow(row)))
     ) : (
       <LeftOut
         key={`left-out:${from}`}
@@ -76,6 +82,40 @@ export function ItemList(props: ItemListProps) {
       />
     ),
   );
+}
+
+/**
+ * The rows that are not in the page yet: of many that are to come into it, the last do at once, where the reader is,
+ * and the others in turn.
+ */
+function useWaitingRows(shown: readonly Row[], items: readonly Item[], isFirstPaint: boolean): ReadonlySet<Row> {
+  const there = useRef<ReadonlySet<string>>(NOBODY);
+  const [, comeFurther] = useReducer((count: number) => count + 1, 0);
+  const missing = shown.filter((row) => !there.current.has(rowKey(row, items)));
+  const most = there.current.size === 0 ? FIRST_WEIGHT : MORE_WEIGHT;
+  const from = rowsBefore(missing.length, most, (at) => rowWeight(missing[at] as Row, items));
+  useEffect(() => {
+    if (missing.length === 0) return;
+    const come = missing.slice(from).map((row) => rowKey(row, items));
+    there.current = new Set([...there.current, ...come]);
+    if (from === 0 || isFirstPaint) return;
+    const turn = inTurn(comeFurther);
+    return () => turn.cancel();
+  });
+  return from === 0 ? NONE : new Set(missing.slice(0, from));
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+const NONE: ReadonlySet<Row> = new Set();
+
+function rowWeight({ at, run }: Row, items: readonly Item[]): number {
+  if (run === null) return itemWeight(items[at] as Item);
+  return Math.min(run.length, LONGEST_RUN) * itemWeight(run[0] as Item);
+}
+
+function rowKey({ at }: Row, items: readonly Item[]): string {
+  const item = items[at] as Item;
+  return `${item.kind}:${item.position}`;
 }
 
 function LeftOut({ count, onMore }: { count: number; onMore: () => void }) {

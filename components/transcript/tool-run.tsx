@@ -7,9 +7,9 @@ import { useHoldTail } from './hold-tail';
 import { ToolCallLine } from './tool-call-line';
 
 /** Shown with each asking. */
-const MORE = 200;
+const MORE = 100;
 /** A longer run shows its ends; the middle is one line until asked for. */
-const LONGEST = 14;
+export const LONGEST_RUN = 14;
 const HEAD = 4;
 const TAIL = 6;
 
@@ -18,7 +18,7 @@ export function ToolRun({ calls }: { calls: readonly ToolCallItem[] }) {
   const [asked, setAsked] = useState(0);
   const hold = useHoldTail();
   const headCount = HEAD + asked * MORE;
-  const folded = calls.length > Math.max(LONGEST, headCount + TAIL);
+  const folded = calls.length > Math.max(LONGEST_RUN, headCount + TAIL);
   const head = folded ? calls.slice(0, headCount) : calls;
   const tail = folded ? calls.slice(-TAIL) : [];
   const hidden = calls.length - head.length - tail.length;

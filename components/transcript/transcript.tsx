@@ -1,7 +1,17 @@
 'use client';
 
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
+import {
+  useCallback,
+  useEffect,
+  useImperativeHandle,
+  useLayoutEffect,
+  useMemo,
+  useReducer,
+  useRef,
+  useState,
+} from 'react';
+import { inTurn } from '@/components/ui/in-turn';
 import { JumpProvider } from '@/components/ui/jump';
 import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
@@ -105,7 +115,7 @@ export function Transcript({
   }, [hydrated, virtualizer]);
 
   const firstPaint = useMemo(() => (hydrated ? null : firstPaintOf(turns)), [hydrated, turns]);
-  const rows = hydrated ? virtualizer.getVirtualItems() : [];
+  const rows = useRowsInTurn(hydrated ? virtualizer.getVirtualItems() : NO_ROWS, virtualizer.range);
   const first = rows[0]?.index ?? LOAD_AHEAD;
   const [waitsForReader, setWaitsForReader] = useState(false);
   useEffect(() => setWaitsForReader(olderError !== null), [olderError]);
@@ -198,6 +208,33 @@ export function Transcript({
       </HoldTail>
     </JumpProvider>
   );
+}
+
+const NO_ROWS: readonly VirtualItem[] = [];
+
+/** The rows that are laid out: what is in sight at once, what is near it one by one, and what was there stays. */
+function useRowsInTurn(
+  rows: readonly VirtualItem[],
+  inSight: { startIndex: number; endIndex: number } | null,
+): readonly VirtualItem[] {
+  const there = useRef<ReadonlySet<React.Key>>(new Set());
+  const [, comeFurther] = useReducer((count: number) => count + 1, 0);
+  const isThere = ({ key, index }: VirtualItem) =>
+    there.current.has(key) || (inSight !== null && index >= inSight.startIndex && index <= inSight.endIndex);
+  const shown = rows.filter(isThere);
+  const next = rows.findLast((row) => !isThere(row))?.key ?? null;
+  useEffect(() => {
+    there.current = new Set(shown.map(({ key }) => key));
+  });
+  useEffect(() => {
+    if (next === null) return;
+    const turn = inTurn(() => {
+      there.current = new Set([...there.current, next]);
+      comeFurther();
+    });
+    return () => turn.cancel();
+  }, [next]);
+  return shown;
 }
 
 /** Where a key leads, from the turn it led to last, else from the topmost visible one. */

@@ -69,7 +69,7 @@ export function ansiPieces(output: string): AnsiPiece[] {
  * @param mostSpans what follows so many changes of colour is one more span without any: a page that has to lay out a
  *   hundred thousand of them stands still
  */
-export function parseAnsi(output: string, mostSpans = 2_000): AnsiSpan[] {
+export function parseAnsi(output: string, mostSpans = 1_000): AnsiSpan[] {
   const spans: AnsiSpan[] = [];
   let style = PLAIN;
   let from = 0;

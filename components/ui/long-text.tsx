@@ -7,7 +7,7 @@ import { endOfFirstPart } from './first-part';
 import { longRunClass } from './long-run';
 
 /** What is added with each asking. */
-const STEP = 50_000;
+const STEP = 10_000;
 
 /** A text as it was written: its beginning, and the rest in steps that a page lays out without a pause. */
 export function LongText(props: { text: string; most: number; className?: string }) {

@@ -9,9 +9,9 @@ import { longRunClass } from './long-run';
 
 /** What is shown until all of it is asked for. */
 const FOLDED_CHARACTERS = 4_000;
-/** Beyond this even "show all" shows only the end: a browser lays out no ten megabytes. Copy still has everything. */
-const MOST_CHARACTERS = 100_000;
-const MOST_LINES = 5_000;
+/** Beyond this even "show all" shows only the end: a browser lays out no more without a pause. Copy still has everything. */
+const MOST_CHARACTERS = 40_000;
+const MOST_LINES = 2_000;
 
 /**
  * Output as a terminal would have shown it. Long output shows its end, where the result stands, until all is asked for.

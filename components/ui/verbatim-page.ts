@@ -13,7 +13,7 @@ export interface VerbatimPage {
 }
 
 /** A page of nothing but signs would be an element for each: it ends after so many. */
-const MOST_PIECES = 4_000;
+const MOST_PIECES = 1_000;
 
 /** The part of a text that is shown next, cut behind a line where there is one. */
 export function verbatimPage(text: string, from: number, limits: PageLimits): VerbatimPage {

@@ -8,7 +8,7 @@ import { Pieces } from './name';
 import { restInWords, type VerbatimPage, verbatimPage } from './verbatim-page';
 
 const FIRST = { characters: 6_000, lines: 100 };
-const FURTHER = { characters: 60_000, lines: 2_000 };
+const FURTHER = { characters: 20_000, lines: 1_000 };
 
 /**
  * What an agent gives to its tools, as it is: no escape is obeyed, no line overwritten, no letter turned around. Its

@@ -3,12 +3,13 @@ import type { Token, Tokens } from 'marked';
 import { memo, type ReactNode } from 'react';
 import { CodeBlock } from './code-block';
 import { renderInline } from './inline';
-import { type LongTable, ROWS_SHOWN } from './parse';
+import { countPieces, type LongTable, ROWS_SHOWN } from './parse';
 
 /** Nesting beyond this is shown as it was written. */
 const DEEPEST = 12;
 /** What a browser lays out of a table without a pause; beyond it nobody reads on. */
 const MOST_COLUMNS = 50;
+const MOST_CELL_PIECES = 1_500;
 
 interface BlockProps {
   token: Token;
@@ -100,7 +101,7 @@ function List({ list, inner }: { list: Tokens.List; inner: (tokens: Token[]) => 
 
 function Table({ table }: { table: Tokens.Table | LongTable }): ReactNode {
   const rowCount = 'rowCount' in table ? table.rowCount : table.rows.length;
-  const rows = table.rows.slice(0, ROWS_SHOWN);
+  const rows = shownRows(table);
   const isCut = rows.length < rowCount || table.header.length > MOST_COLUMNS;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls sideways must be reachable by keyboard
@@ -141,6 +142,16 @@ function Table({ table }: { table: Tokens.Table | LongTable }): ReactNode {
       )}
     </div>
   );
+}
+
+/** As many as can be laid out without a pause: fewer of a wide table, and of one with much in its cells. */
+function shownRows({ rows }: Tokens.Table | LongTable): Tokens.TableCell[][] {
+  const most = Math.min(rows.length, ROWS_SHOWN);
+  let count = 0;
+  for (let pieces = 0; count < most && pieces < MOST_CELL_PIECES; count++) {
+    for (const cell of rows[count]?.slice(0, MOST_COLUMNS) ?? []) pieces += 1 + countPieces(cell.tokens);
+  }
+  return rows.slice(0, count);
 }
 
 const ALIGN = { left: 'text-left', right: 'text-right tabular', center: 'text-center' };

@@ -2,16 +2,23 @@
 
 import { useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
+import { plural } from '@/components/ui/duration';
+import { endOfFirstPart } from '@/components/ui/first-part';
 import { useHighlight } from './use-highlight';
 
 const CLAMP_LINES = 40;
+const CLAMP_CHARACTERS = 6_000;
+/** What a browser lays out without a pause. Copying takes all of it. */
+const MOST_CHARACTERS = 40_000;
 
 /** Code an agent wrote. The language names itself quietly; long code is clamped until asked for. */
 export function CodeBlock({ code, language, streaming }: { code: string; language: string; streaming: boolean }) {
   const [all, setAll] = useState(false);
   const lines = code.split('\n');
-  const clamped = !all && !streaming && lines.length > CLAMP_LINES + 5;
-  const shown = clamped ? lines.slice(0, CLAMP_LINES).join('\n') : code;
+  const isLong = lines.length > CLAMP_LINES + 5 || code.length > CLAMP_CHARACTERS;
+  const clamped = !all && !streaming && isLong;
+  const head = clamped ? lines.slice(0, CLAMP_LINES).join('\n') : code;
+  const shown = head.slice(0, endOfFirstPart(head, clamped ? CLAMP_CHARACTERS : MOST_CHARACTERS));
   const coloured = useHighlight(shown, language.toLowerCase(), !streaming);
 
   return (
@@ -41,8 +48,13 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
           onClick={() => setAll(true)}
           className="w-full px-3 pb-2 text-left text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >
-          Show all {lines.length.toLocaleString('en')} lines
+          Show all {lines.length > CLAMP_LINES + 5 ? plural(lines.length, 'line') : plural(code.length, 'character')}
         </button>
+      )}
+      {!clamped && shown.length < code.length && (
+        <p className="px-3 pb-2 text-2xs text-ink-3">
+          … {plural(code.length - shown.length, 'more character')}. Copying takes all of it.
+        </p>
       )}
     </figure>
   );

@@ -12,8 +12,8 @@ import { useParsed } from './use-parsed';
 /** What follows is shown as it was written, and only when it is asked for. */
 const MOST_CHARACTERS = 120_000;
 
-/** What is shown of what is not parsed yet, or never will be: a browser takes its time to lay it out. */
-const AS_WRITTEN = 10_000;
+/** What is shown of what is not parsed yet, or never will be: a page may have many such texts. */
+const AS_WRITTEN = 2_000;
 
 /**
  * What an agent said, as elements.

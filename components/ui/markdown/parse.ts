@@ -6,12 +6,21 @@ import remend from 'remend';
  * known takes twenty milliseconds, and the usual one less than one.
  */
 export const WINDOW = 4_000;
+/** A block that is too much is parsed again with half as much of the text, down to this. */
+const LEAST_WINDOW = 250;
 /** One great block, such as a file's worth of code, is parsed as a whole where that takes no longer than this. */
 const LONGEST_MS = 40;
 /** Blocks at the end of a growing text that what follows may still change: a list goes on after an empty line. */
 const UNSETTLED_BLOCKS = 3;
-/** What a browser lays out of one text without a pause; what follows so many pieces is shown as it was written. */
+/** What a page takes of one text; what follows so many pieces is shown as it was written. */
 const MOST_PIECES = 4_000;
+/** What a browser lays out without a pause: blocks are settled so many pieces at a time. */
+export const STEP_PIECES = 300;
+/** A block of more, or of more signs, is cut: a list goes on as another list, a paragraph as another one. */
+const MOST_BLOCK_PIECES = 1_000;
+const MOST_BLOCK_CHARACTERS = 10_000;
+/** A block of code has a box, its language and a button to copy it. */
+const CODE_PIECES = 10;
 /** How far a table is parsed to have as many rows as are shown. */
 const MOST_TABLE = 32_000;
 /** What is laid out of a table; nobody reads on. */
@@ -50,8 +59,8 @@ export const NOTHING_SETTLED: Settled = {
 interface ParseOptions {
   /** Whether the text still grows. */
   streaming?: boolean;
-  /** Asked after each window; where it says no, the rest is left for another call. */
-  goesOn?: () => boolean;
+  /** Asked after each window, with what there is by then; where it says no, the rest is left for another call. */
+  goesOn?: (state: Settled) => boolean;
 }
 
 /**
@@ -63,7 +72,7 @@ export function parseFurther(before: Settled, text: string, options: ParseOption
   let state = text.startsWith(before.text) ? before : NOTHING_SETTLED;
   if (streaming && waitsForMore(state, text)) return state;
   do state = parseWindow(state, text, streaming);
-  while (!isParsed(state, text) && goesOn());
+  while (!isParsed(state, text) && goesOn(state));
   return state;
 }
 
@@ -84,32 +93,38 @@ export function waitsForMore(state: Settled, text: string): boolean {
   return state.tookMs > COSTLY_MS && unsettled > WINDOW / 4 && grown > 0 && grown < unsettled / 4;
 }
 
-function parseWindow(state: Settled, text: string, streaming: boolean): Settled {
+function parseWindow(state: Settled, text: string, streaming: boolean, mayGrow = true): Settled {
   const rest = text.slice(state.text.length);
   const part = windowOf(rest, state.window);
   const isEnd = part.length === rest.length;
   const { blocks, tookMs } = lexTimed(part);
-  const { count, length } = settledBlocks(blocks, part);
+  // Of tables and code no more is laid out than their beginning.
+  const whole = blocks.filter(({ type }) => type !== 'table' && type !== 'code');
+  const heaviest = whole.reduce((most, block) => Math.max(most, countPieces([block])), 0);
+  if (heaviest > MOST_BLOCK_PIECES && part.length > LEAST_WINDOW) {
+    return parseWindow({ ...state, window: Math.max(LEAST_WINDOW, part.length >> 1) }, text, streaming, false);
+  }
+  // The first line of a table may be longer than any other block.
+  const mayBeTable = !isEnd && rest.startsWith('|') && part.length < MOST_TABLE;
+  if (!mayBeTable && whole.some(({ raw }) => raw.length > MOST_BLOCK_CHARACTERS)) {
+    return parseWindow({ ...state, window: MOST_BLOCK_CHARACTERS }, text, streaming, false);
+  }
+  const mayChange = isEnd && !streaming ? 0 : UNSETTLED_BLOCKS;
+  const { count, length } = settledBlocks(blocks, part, mayChange);
+  if (count > 0 && count < blocks.length - mayChange)
+    return settled(state, text, blocks.slice(0, count), length, tookMs);
   if (count === 0 && !isEnd) {
-    const growsOn = tookMs < LONGEST_MS && state.window < MOST_TABLE;
-    if (growsOn && isShortTable(blocks.at(-1))) return { ...state, tookMs, window: state.window * 2 };
+    const isParsedOn = tookMs < LONGEST_MS && state.window < MOST_TABLE;
+    if (isParsedOn && isShortTable(blocks.at(-1))) return { ...state, tookMs, window: state.window * 2 };
     const table = longTable(blocks, rest);
     if (table !== null) {
-      const tokens = [...state.tokens, ...blocks.slice(0, -1), table];
-      const settledText = text.slice(0, text.length - rest.length + textLength(blocks.slice(0, -1)) + table.raw.length);
-      const pieces = state.pieces + countPieces(blocks);
-      return {
-        text: settledText,
-        tokens,
-        shown: tokens,
-        shownLength: settledText.length,
-        pieces,
-        window: WINDOW,
-        tookMs,
-      };
+      const before = blocks.slice(0, -1);
+      return settled(state, text, [...before, table], textLength(before) + table.raw.length, tookMs);
     }
   }
-  if (count === 0 && !isEnd && tookMs * 4 < LONGEST_MS) return { ...state, tookMs, window: state.window * 2 };
+  if (count === 0 && !isEnd && mayGrow && tookMs * 4 < LONGEST_MS) {
+    return { ...state, tookMs, window: state.window * 2 };
+  }
   // What can't be parsed any wider ends here, whatever it would have become.
   const isCutHere = count === 0 && !isEnd;
   const newlySettled = isCutHere ? blocks : blocks.slice(0, count);
@@ -127,6 +142,14 @@ function parseWindow(state: Settled, text: string, streaming: boolean): Settled 
   };
 }
 
+/** With these blocks too, which are the next `length` signs of the text. */
+function settled(state: Settled, text: string, blocks: readonly Token[], length: number, tookMs: number): Settled {
+  const tokens = [...state.tokens, ...blocks];
+  const shownLength = state.text.length + length;
+  const pieces = state.pieces + countPieces(blocks);
+  return { text: text.slice(0, shownLength), tokens, shown: tokens, shownLength, pieces, window: WINDOW, tookMs };
+}
+
 /** The beginning of a text, up to the end of a line where there is one. */
 function windowOf(text: string, length: number): string {
   if (text.length <= length) return text;
@@ -134,9 +157,14 @@ function windowOf(text: string, length: number): string {
   return text.slice(0, lineEnd > 0 ? lineEnd : length);
 }
 
-/** @returns how many blocks can't change any more, and how much of the text they are */
-function settledBlocks(blocks: readonly Token[], text: string): { count: number; length: number } {
-  const count = Math.max(0, blocks.length - UNSETTLED_BLOCKS);
+/**
+ * @param mayChange how many of the last may become others yet
+ * @returns how many blocks are settled, at most a step of them, and how much of the text they are
+ */
+function settledBlocks(blocks: readonly Token[], text: string, mayChange: number): { count: number; length: number } {
+  const most = Math.max(0, blocks.length - mayChange);
+  let count = 0;
+  for (let pieces = 0; count < most && pieces < STEP_PIECES; count++) pieces += countPieces([blocks[count] as Token]);
   const settled = blocks.slice(0, count);
   const raw = settled.map((block) => block.raw).join('');
   // The lexer normalises some white space; where its pieces are not the text's own, nothing is settled for good.
@@ -201,12 +229,14 @@ interface Nested {
   rows?: { tokens: Token[] }[][];
 }
 
-function countPieces(tokens: readonly Token[]): number {
+/** How many tokens these are, with those within them: about as many elements. */
+export function countPieces(tokens: readonly Token[]): number {
   let count = 0;
   const waiting: (readonly Token[])[] = [tokens];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     count += next.length;
-    for (const token of next as readonly Nested[]) {
+    for (const token of next as readonly (Token & Nested)[]) {
+      if (token.type === 'code') count += CODE_PIECES;
       if (token.tokens) waiting.push(token.tokens);
       if (token.items) waiting.push(token.items);
       for (const row of token.rows ?? []) for (const cell of row) waiting.push(cell.tokens);

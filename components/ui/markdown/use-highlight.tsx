@@ -2,10 +2,12 @@
 
 import type { RootContent } from 'hast';
 import { type ReactNode, useEffect, useState } from 'react';
-import { whenIdle } from '../when-idle';
+import { inTurn } from '../in-turn';
 
-/** Colouring this much of the usual code takes under ten milliseconds; more would be a task the reader feels. */
-const MOST_CHARACTERS = 20_000;
+/** Colouring this much of the usual code takes a few milliseconds; more would be a task the reader feels. */
+const MOST_CHARACTERS = 10_000;
+/** What a browser lays out without a pause; code in more pieces stays plain. */
+const MOST_PIECES = 1_500;
 const CACHE_SIZE = 200;
 
 const cache = new Map<string, ReactNode>();
@@ -21,16 +23,21 @@ export function useHighlight(code: string, language: string, enabled: boolean): 
   useEffect(() => {
     if (!enabled || language === '' || code.length > MOST_CHARACTERS || cache.has(key)) return;
     let wanted = true;
-    const idle = whenIdle(async () => {
-      const { highlight } = await import('./highlight');
-      if (!wanted) return;
-      const tree = highlight(code, language);
-      remember(key, tree === null ? code : toReact(tree));
-      setReady(key);
-    });
+    let turn: { cancel(): void } | null = null;
+    import('./highlight').then(
+      ({ highlight }) => {
+        if (!wanted) return;
+        turn = inTurn(() => {
+          const tree = highlight(code, language);
+          remember(key, tree === null || countPieces(tree) > MOST_PIECES ? code : toReact(tree));
+          setReady(key);
+        });
+      },
+      () => {},
+    );
     return () => {
       wanted = false;
-      idle.cancel();
+      turn?.cancel();
     };
   }, [code, language, enabled, key]);
 
@@ -41,6 +48,10 @@ function remember(key: string, node: ReactNode): void {
   cache.set(key, node);
   const oldest = cache.keys().next().value;
   if (cache.size > CACHE_SIZE && oldest !== undefined) cache.delete(oldest);
+}
+
+function countPieces(nodes: RootContent[]): number {
+  return nodes.reduce((sum, node) => sum + 1 + (node.type === 'element' ? countPieces(node.children) : 0), 0);
 }
 
 function toReact(nodes: RootContent[]): ReactNode[] {

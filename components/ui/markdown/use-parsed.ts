@@ -2,10 +2,10 @@
 
 import type { Token } from 'marked';
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react';
-import { whenIdle } from '../when-idle';
-import { isParsed, NOTHING_SETTLED, parseFurther, type Settled, waitsForMore } from './parse';
+import { inTurn } from '../in-turn';
+import { isParsed, NOTHING_SETTLED, parseFurther, type Settled, STEP_PIECES, waitsForMore } from './parse';
 
-/** A render parses for no longer than this; the rest is done in pieces as long, when the page is idle. */
+/** A render parses for no longer than this; the rest comes in turn. */
 const SLICE_MS = 8;
 const CACHE_SIZE = 50;
 
@@ -15,44 +15,78 @@ const CACHE_SIZE = 50;
  */
 export const ParsedAtOnce = createContext<ReadonlySet<string> | null>(null);
 
-/** What took more than one slice, so that a row that comes into view again is there at once. */
-const cache = new Map<string, Settled>();
+/** What took more than one step, after each of them: a row that comes into view again is not parsed again. */
+const cache = new Map<string, readonly Settled[]>();
 
 /**
- * The blocks of a text as far as they are parsed, and what follows them as it was written.
+ * The blocks of a text as far as they are parsed, and what follows them as it was written. However long it is, one
+ * render adds no more than a step.
  *
  * @param streaming whether the text still grows
  */
 export function useParsed(text: string, streaming: boolean): { tokens: Token[]; rest: string; isDone: boolean } {
   const parsedAtOnce = useContext(ParsedAtOnce);
   const mayParse = parsedAtOnce === null || parsedAtOnce.has(text);
-  const settled = useRef(NOTHING_SETTLED);
-  const [slices, setSlices] = useState(0);
+  const [steps, setSteps] = useState(0);
+  const taken = useRef<{ text: string; states: readonly Settled[] }>({ text, states: [] });
   const state = useMemo(() => {
-    if (!mayParse) return NOTHING_SETTLED;
-    const known = cache.get(text);
-    const until = performance.now() + SLICE_MS;
-    const goesOn = () => performance.now() < until;
-    const next = known ?? parseFurther(settled.current, text, { streaming, goesOn });
-    settled.current = next;
-    if (!streaming && slices > 0 && isParsed(next, text)) remember(text, next);
+    if (!mayParse && steps === 0) return NOTHING_SETTLED;
+    const { current } = taken;
+    const known = streaming ? undefined : cache.get(text);
+    if (known !== undefined) return known[Math.min(steps, known.length - 1)] as Settled;
+    const before = current.states.at(-1) ?? NOTHING_SETTLED;
+    if (steps === 0 && !streaming && !hasTime()) return before;
+    const next = parseStep(before, text, streaming);
+    const states = current.text === text ? [...current.states, next] : [next];
+    taken.current = { text, states };
+    if (!streaming && states.length > 1 && isParsed(next, text)) remember(text, states);
     return next;
-  }, [text, streaming, mayParse, slices]);
+  }, [text, streaming, mayParse, steps]);
   const isDone = isParsed(state, text);
-  const isLeft = !isDone && mayParse && !(streaming && waitsForMore(state, text));
+  const isLeft = !isDone && !(streaming && waitsForMore(state, text));
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: after each slice, the next
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after each step, the next
   useEffect(() => {
     if (!isLeft) return;
-    const idle = whenIdle(() => setSlices((count) => count + 1));
-    return () => idle.cancel();
-  }, [isLeft, slices]);
+    const turn = inTurn(() => setSteps((count) => count + 1));
+    return () => turn.cancel();
+  }, [isLeft, steps]);
 
   return { tokens: state.shown, rest: text.slice(state.shownLength), isDone };
 }
 
-function remember(text: string, state: Settled): void {
-  cache.set(text, state);
+function parseStep(before: Settled, text: string, streaming: boolean): Settled {
+  const began = performance.now();
+  const state = parseFurther(before, text, {
+    streaming,
+    goesOn: ({ pieces }) => pieces - before.pieces < STEP_PIECES && performance.now() < began + SLICE_MS,
+  });
+  spendTime(performance.now() - began);
+  return state;
+}
+
+/** What texts that come into the page together have parsed at once, in all; the others take their turn. */
+let spentMs = 0;
+
+function hasTime(): boolean {
+  return spentMs < SLICE_MS;
+}
+
+function spendTime(ms: number): void {
+  // A server has told by then what it parses at once.
+  if (typeof window === 'undefined') return;
+  if (spentMs === 0) {
+    setTimeout(() => {
+      spentMs = 0;
+    });
+  }
+  spentMs += ms;
+}
+
+function remember(text: string, states: readonly Settled[]): void {
+  // What grew while it was shown has no first step that is small.
+  if ((states[0] as Settled).pieces > 2 * STEP_PIECES) return;
+  cache.set(text, states);
   const oldest = cache.keys().next().value;
   if (cache.size > CACHE_SIZE && oldest !== undefined) cache.delete(oldest);
 }

@@ -1,0 +1,40 @@
+import type { Item } from '@/lib/protocol/read-models';
+
+/** What is laid out of a turn in one go, in elements: some forty milliseconds, and more than the tallest screen shows. */
+export const FIRST_WEIGHT = 1_500;
+/** What is added to it in one go. */
+export const MORE_WEIGHT = 1_000;
+
+/** Of a text so much is shown at first, as written or parsed; every so many signs may be an element, or cost as much. */
+const FIRST_CHARACTERS = 10_000;
+const FIRST_PARSED = 4_000;
+const CHARACTERS_PER_ELEMENT = 8;
+const CARD = 40;
+const REQUEST = 100;
+const LINE = 14;
+
+/** About how many elements an item is when it comes into the page. */
+export function itemWeight(item: Item): number {
+  switch (item.kind) {
+    case 'message': {
+      const shown = Math.min(item.text.length, item.role === 'assistant' ? FIRST_PARSED : FIRST_CHARACTERS);
+      return LINE + shown / CHARACTERS_PER_ELEMENT;
+    }
+    case 'task':
+      return item.phase === 'started' ? CARD : LINE;
+    case 'request':
+      return item.outcome === null ? REQUEST : LINE;
+    default:
+      return LINE;
+  }
+}
+
+/** @returns the first of the rows `[result, to)` that weigh no more than `most` together; at least one row */
+export function rowsBefore(to: number, most: number, weightOf: (row: number) => number): number {
+  let from = to;
+  for (let weight = 0; from > 0; from--) {
+    weight += weightOf(from - 1);
+    if (weight > most && from < to) break;
+  }
+  return from;
+}

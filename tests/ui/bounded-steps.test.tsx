@@ -1,0 +1,82 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { itemWeight, rowsBefore } from '@/components/transcript/row-weight';
+import { stripAnsi } from '@/components/ui/ansi';
+import { Blocks } from '@/components/ui/markdown/block';
+import { isParsed, NOTHING_SETTLED, parseFurther, STEP_PIECES } from '@/components/ui/markdown/parse';
+import { hostileTexts } from '../support/hostile-texts';
+import { aMessage } from './rows';
+
+/** A browser takes some forty milliseconds to make, lay out and draw as many. */
+const MOST_ELEMENTS = 1_000;
+/** And as long to break one block of so many signs into lines. */
+const MOST_SIGNS = 10_000;
+
+const html = (tokens: Parameters<typeof Blocks>[0]['tokens']) =>
+  renderToStaticMarkup(<Blocks tokens={tokens} streaming={false} depth={0} />);
+const elements = (markup: string) => markup.match(/<\w/g)?.length ?? 0;
+
+describe('what one step adds to the page', () => {
+  it('is a bounded number of elements and signs, whatever the text is', { timeout: 120_000 }, () => {
+    for (const { name, text } of hostileTexts(100_000)) {
+      const clean = stripAnsi(text);
+      let state = NOTHING_SETTLED;
+      while (!isParsed(state, clean)) {
+        const before = state;
+        state = parseFurther(before, clean, {
+          streaming: false,
+          goesOn: ({ pieces }) => pieces - before.pieces < STEP_PIECES,
+        });
+        const added = state.shown.slice(before.shown.length);
+        const markup = html(added);
+        expect(elements(markup), name).toBeLessThan(MOST_ELEMENTS);
+        for (const { type, raw } of added) {
+          if (type !== 'table' && type !== 'code') expect(raw.length, name).toBeLessThanOrEqual(MOST_SIGNS);
+        }
+      }
+    }
+  });
+
+  it('is part of a block that is more than that, and the steps together are all of it', () => {
+    const list = Array.from({ length: 900 }, (_, at) => `${at + 1}. *item* ${at + 1}\n`).join('');
+    const { shown } = parseFurther(NOTHING_SETTLED, list, { streaming: false });
+    expect(
+      shown
+        .map(({ raw }) => raw)
+        .join('')
+        .trim(),
+    ).toBe(list.trim());
+    const markup = html(shown);
+    expect(markup.match(/<li /g)).toHaveLength(900);
+    expect(shown.filter(({ type }) => type === 'list').every((one) => elements(html([one])) < MOST_ELEMENTS)).toBe(
+      true,
+    );
+  });
+
+  it('is a table with as many rows as its cells allow', () => {
+    const row = `|${'*a* **b** |'.repeat(20)}\n`;
+    const { shown } = parseFurther(NOTHING_SETTLED, `${row}|${'-|'.repeat(20)}\n${row.repeat(400)}`, {
+      streaming: false,
+    });
+    const markup = html(shown);
+    expect(elements(markup)).toBeLessThan(2 * MOST_ELEMENTS);
+    expect(markup).toContain('The beginning of 400 rows');
+  });
+});
+
+describe('the rows of a turn that come into the page together', () => {
+  it('are its last ones, as far as they are no more than is laid out without a pause, but at least one', () => {
+    const great = Array.from({ length: 50 }, (_, at) => aMessage({ id: `m${at}`, text: 'a\n\n'.repeat(30_000) }));
+    const weightOf = (at: number) => itemWeight(great[at] as (typeof great)[number]);
+    const from = rowsBefore(50, 1_500, weightOf);
+    expect(from).toBeGreaterThan(45);
+    expect(from).toBeLessThan(50);
+    expect(rowsBefore(50, 1, weightOf)).toBe(49);
+    expect(rowsBefore(0, 1, weightOf)).toBe(0);
+  });
+
+  it('are all of them in a turn of the usual size', () => {
+    const usual = Array.from({ length: 12 }, (_, at) => aMessage({ id: `m${at}`, text: 'words '.repeat(100) }));
+    expect(rowsBefore(12, 1_500, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);
+  });
+});
