@@ -37,7 +37,8 @@ export class RequestBoard {
 
   readonly watch: Watch = (key, element) => {
     // Any part of it counts: a pinned copy shrinks the transcript, and must not by that bring itself about again.
-    const observer = new IntersectionObserver(([entry]) => this.#see(key, entry?.isIntersecting === true));
+    // On a busy page several looks come at once, and the last is how it is now.
+    const observer = new IntersectionObserver((entries) => this.#see(key, entries.at(-1)?.isIntersecting === true));
     observer.observe(element);
     // Until it has been looked at: what is new is laid out where the reader is, and a copy of it would come and go.
     this.#see(key, true);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { nextPinned } from '@/components/requests/next-pinned';
 import { findRequest, openRequests } from '@/components/requests/open-requests';
 import { answersOf, hasTwins, questionsOf } from '@/components/requests/questions';
@@ -94,6 +94,28 @@ describe('a request', () => {
       expect(board.draftOf(requestKey(other))).toEqual({ reason: null, choices: [] });
       expect(board.isRead(requestKey(other))).toBe(false);
     }
+  });
+
+  it.each([
+    [[true, false], false],
+    [[false, true], true],
+  ])('is before the reader’s eyes as it was last seen, of several looks told at once: %j', (looks, visible) => {
+    let tell = (_: object[]) => {};
+    vi.stubGlobal(
+      'IntersectionObserver',
+      class {
+        constructor(listener: typeof tell) {
+          tell = listener;
+        }
+        observe() {}
+        disconnect() {}
+      },
+    );
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const board = new RequestBoard();
+    board.watch('a', {} as Element);
+    tell(looks.map((isIntersecting) => ({ isIntersecting })));
+    expect(board.visible.has('a')).toBe(visible);
   });
 });
 
