@@ -51,12 +51,10 @@ export function* inPieces<T>(
  * Runs statements in order, as one batch where they are small: where they are not, or take long to be made, others get
  * their turns between.
  * Nothing of it is seen by anybody before the transaction commits.
- * @param atOnce most statements of one batch, where each is heavy by itself
  */
 export async function runInTurns(
   transaction: Pick<WriteTransaction, 'batch'>,
   statements: Iterable<InStatement>,
-  atOnce = MANY_STATEMENTS,
 ): Promise<ResultSet[]> {
   const pace = new Pace();
   const results: ResultSet[] = [];
@@ -65,8 +63,8 @@ export async function runInTurns(
   for (const statement of statements) {
     group.push(statement);
     size += sizeOf(statement);
-    if (size < PIECE_BYTES && group.length < atOnce && !pace.isDue) continue;
-    results.push(...(await transaction.batch(group)));
+    if (size < PIECE_BYTES && group.length < MANY_STATEMENTS && !pace.isDue) continue;
+    for (const result of await transaction.batch(group)) results.push(result);
     await pace.turn();
     [group, size] = [[], 0];
   }

@@ -1,10 +1,12 @@
-import type { Client } from '@libsql/client';
+import type { Client, InStatement, ResultSet, Transaction } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 import type { DatabaseFile } from './database-file';
+import { Pace } from './next-turn';
 import type { TransactionSource } from './write-queue';
 
 /**
- * Write transactions on a database file.
+ * Write transactions on a database file. Each statement is answered on the event loop itself, so others get their turns
+ * between them, whichever job they are of: no more than one is ever waited for.
  *
  * Failure: a prepared `BEGIN IMMEDIATE` that met a lock stays "in progress" in libSQL until it is garbage-collected,
  * and until then no transaction of its connection can commit. Statements run by `executeMultiple` are finalized at
@@ -18,12 +20,31 @@ export function localWriter(client: Client, file: Pick<DatabaseFile, 'moved'>): 
       const transaction = await client.transaction('deferred');
       try {
         await transaction.executeMultiple('COMMIT; BEGIN IMMEDIATE');
-        return transaction;
+        return inTurns(transaction);
       } catch (error) {
         transaction.close();
         throw error;
       }
     },
+  };
+}
+
+function inTurns(transaction: Transaction): Awaited<ReturnType<TransactionSource['transaction']>> {
+  const pace = new Pace();
+  const execute = async (statement: InStatement): Promise<ResultSet> => {
+    const result = await transaction.execute(statement);
+    await pace.rest();
+    return result;
+  };
+  return {
+    execute,
+    batch: async (statements) => {
+      const results: ResultSet[] = [];
+      for (const statement of statements) results.push(await execute(statement));
+      return results;
+    },
+    commit: () => transaction.commit(),
+    close: () => transaction.close(),
   };
 }
 

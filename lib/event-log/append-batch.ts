@@ -5,7 +5,7 @@ import { inPieces, runInTurns } from '@/db/json-pieces';
 import type { WriteTransaction } from '@/db/write-queue';
 import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows } from './batch-rows';
-import { FOLDS_AT_ONCE, foldStoredDeltas } from './fold-deltas';
+import { foldStoredDeltas } from './fold-deltas';
 
 /**
  * Writes a batch: producer, counter, rows and read models, set-based, a few statements per table however many
@@ -18,7 +18,7 @@ import { FOLDS_AT_ONCE, foldStoredDeltas } from './fold-deltas';
 export async function appendBatch(transaction: WriteTransaction, batch: BatchRows): Promise<void> {
   const folded = await foldStoredDeltas(transaction, batch.folds);
   await runInTurns(transaction, rowStatements(batch));
-  await runInTurns(transaction, folded, FOLDS_AT_ONCE);
+  await runInTurns(transaction, folded);
   await runInTurns(transaction, fleetStatements(batch));
 }
 

@@ -1,6 +1,6 @@
-import type { InStatement, Row } from '@libsql/client';
+import type { InStatement, ResultSet } from '@libsql/client';
 import { columnText } from '@/db/column-text';
-import { MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-pieces';
+import { inPieces, MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-pieces';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { utf8Length } from '@/lib/protocol/log-text';
@@ -35,10 +35,19 @@ export function isFoldable(text: string): boolean {
   return text.length * 6 <= MAX_FOLDED_BYTES || utf8Length(JSON.stringify(text)) <= MAX_FOLDED_BYTES;
 }
 
-/** Each looks through what its session has said since the message began. */
-export const FOLDS_AT_ONCE = 4;
-
 const MAX_FOLDED_BYTES = MAX_ARGUMENT_BYTES / 2;
+
+/** How many of a session's rows are looked through at once for the deltas of one message. */
+const ROWS_AT_ONCE = 4_000;
+
+/** What is stored of a message. */
+interface StoredDeltas {
+  positions: number[];
+  text: string;
+  /** Of all of it as it stands in the rows. */
+  bytes: number;
+  last: AgUiEvent | null;
+}
 
 /**
  * Reads the stored deltas and gives the statements that fold them. What this batch adds to them is in `into`, which
@@ -46,45 +55,82 @@ const MAX_FOLDED_BYTES = MAX_ARGUMENT_BYTES / 2;
  */
 export async function foldStoredDeltas(transaction: WriteTransaction, folds: StoredFold[]): Promise<InStatement[]> {
   if (folds.length === 0) return [];
-  const found = await runInTurns(
-    transaction,
-    folds.map((fold) => ({ sql: SELECT_DELTAS, args: [...deltaArgs(fold), MAX_FOLDED_BYTES] })),
-    FOLDS_AT_ONCE,
-  );
-  return folds.flatMap((fold, index) => foldOne(fold, found[index]?.rows ?? []));
+  const first = folds.map((fold) => piecesFrom(fold, fold.fromPosition));
+  const results = await runInTurns(transaction, first.flat());
+  const statements: InStatement[] = [];
+  let at = 0;
+  for (const [index, fold] of folds.entries()) {
+    const count = first[index]?.length ?? 0;
+    const stored = await readOn(transaction, fold, results.slice(at, at + count));
+    if (stored !== null) for (const statement of foldOne(fold, stored)) statements.push(statement);
+    at += count;
+  }
+  return statements;
 }
 
-const DELTAS = 'session_id = ?1 AND position >= ?2 AND position <= ?3 AND type = ?4 AND entity_id = ?5';
+/** @returns null where all of it together is too long: then no more of it is read, however many deltas there are */
+async function readOn(
+  transaction: WriteTransaction,
+  fold: StoredFold,
+  first: ResultSet[],
+): Promise<StoredDeltas | null> {
+  const stored: StoredDeltas = { positions: [], text: '', bytes: 0, last: null };
+  for (let [deltas, rest] = first; ; [deltas, rest] = await runInTurns(transaction, piecesFrom(fold, restOf(rest)))) {
+    for (const { position, payload } of deltas?.rows ?? []) {
+      if (payload === null) return null;
+      const event: AgUiEvent = JSON.parse(String(payload));
+      stored.positions.push(Number(position));
+      stored.text = appendDelta(stored.text, event);
+      stored.bytes += String(payload).length;
+      stored.last = event;
+    }
+    if (stored.bytes > MAX_FOLDED_BYTES) return null;
+    if (rest === undefined || rest.rows.length === 0) return stored;
+  }
+}
 
-/** Where all of it together is too long no payload is read, however many deltas there are. */
-const SELECT_DELTAS = `SELECT position, iif(bytes <= ?6, payload, NULL) AS payload FROM (
-    SELECT position, payload, SUM(octet_length(payload)) OVER () AS bytes FROM events WHERE ${DELTAS}
+function restOf(rest: ResultSet | undefined): number {
+  return Number(rest?.rows[0]?.position);
+}
+
+const OF_SESSION = 'session_id = ?1 AND position >= ?2 AND position <= ?3';
+
+/** What is larger by itself is not read. */
+const SELECT_DELTAS = `SELECT position, iif(SUM(size) OVER () <= ?6, payload, NULL) AS payload FROM (
+    SELECT e.position, e.payload, octet_length(e.payload) AS size FROM (
+      SELECT position, type, entity_id FROM events WHERE ${OF_SESSION} ORDER BY position LIMIT ${ROWS_AT_ONCE}
+    ) AS some CROSS JOIN events AS e ON e.position = some.position WHERE some.type = ?4 AND some.entity_id = ?5
   ) ORDER BY position`;
 
-function deltaArgs({ sessionId, fromPosition, upToPosition, type, entityId }: StoredFold) {
-  return [sessionId, fromPosition, upToPosition, type, columnText(entityId)];
+/** Where the next piece begins. */
+const SELECT_REST = `SELECT position FROM events WHERE ${OF_SESSION} ORDER BY position LIMIT 1 OFFSET ${ROWS_AT_ONCE}`;
+
+function piecesFrom({ sessionId, upToPosition, type, entityId }: StoredFold, from: number): InStatement[] {
+  const args = [sessionId, from, upToPosition];
+  const deltas = { sql: SELECT_DELTAS, args: [...args, type, columnText(entityId), MAX_FOLDED_BYTES] };
+  return upToPosition - from < ROWS_AT_ONCE ? [deltas] : [deltas, { sql: SELECT_REST, args }];
 }
 
-function foldOne(fold: StoredFold, rows: readonly Row[]): InStatement[] {
-  const { into } = fold;
-  const last = rows.at(-1);
+function foldOne({ into, deltaCount }: StoredFold, { positions, text: stored, last }: StoredDeltas): InStatement[] {
   // a single delta is whole as it is
-  if (rows.length + fold.deltaCount < 2 || last?.payload === null) return [];
-  const deltas = rows.map((row): AgUiEvent => JSON.parse(String(row.payload)));
-  const stored = deltas.reduce(appendDelta, '');
+  if (positions.length + deltaCount < 2) return [];
   const text = into === null ? stored : appendDelta(stored, into.event);
   if (!isFoldable(text)) return [];
   if (into !== null) {
     into.event = wholeEvent(into.event, text);
-    return rows.length === 0 ? [] : [{ sql: `DELETE FROM events WHERE ${DELTAS}`, args: deltaArgs(fold) }];
+    return deletions(positions);
   }
-  if (last === undefined) return [];
-  const position = Number(last.position);
-  const payload = stringifyWellFormed(wholeEvent(deltas.at(-1) as AgUiEvent, text));
+  if (last === null) return [];
+  const payload = stringifyWellFormed(wholeEvent(last, text));
   return [
-    { sql: 'UPDATE events SET payload = ? WHERE position = ?', args: [payload, position] },
-    { sql: `DELETE FROM events WHERE ${DELTAS} AND position < ?6`, args: [...deltaArgs(fold), position] },
+    { sql: 'UPDATE events SET payload = ? WHERE position = ?', args: [payload, positions.at(-1) as number] },
+    ...deletions(positions.slice(0, -1)),
   ];
+}
+
+function deletions(positions: number[]): InStatement[] {
+  const sql = 'DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))';
+  return [...inPieces(positions, (json) => ({ sql, args: [json] }))];
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

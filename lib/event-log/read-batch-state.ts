@@ -1,4 +1,4 @@
-import type { InStatement, ResultSet, Row } from '@libsql/client';
+import type { InStatement, Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
 import { runInTurns } from '@/db/json-pieces';
@@ -54,78 +54,102 @@ export interface BatchScope {
   allProducerSessions: boolean;
 }
 
-/** One round trip. CROSS JOIN keeps SQLite from turning the lookups by key into a scan. */
+/** One round trip where it is little; others get their turns between the pieces of what is much. */
 export async function readBatchState(transaction: WriteTransaction, scope: BatchScope): Promise<BatchState> {
-  const statements: InStatement[] = [
-    'SELECT position FROM counter',
-    { sql: 'SELECT * FROM producers WHERE id = ?', args: [scope.producerId] },
-    selectSessions(scope.sessionIds.slice(0, IDS_AT_ONCE)),
-    {
-      // the producer's own agent too: a record that does not say whose it is counts as that agent's
-      sql: `SELECT a.* FROM (SELECT value AS id FROM json_each(?) UNION SELECT agent_id FROM producers WHERE id = ?)
-            AS wanted CROSS JOIN agents AS a ON a.id = wanted.id`,
-      args: [JSON.stringify(scope.agentIds), scope.producerId],
-    },
-  ];
-  const read = (statement: InStatement) => statements.push(statement) - 1;
-  const sessionsAt = [2, ...piecesOf(scope.sessionIds.slice(IDS_AT_ONCE)).map((ids) => read(selectSessions(ids)))];
-  const taskPieces = piecesOf(scope.taskIds);
-  const tasksAt = taskPieces.map((taskIds) => read(selectTasks(taskIds)));
-  const homesAt = taskPieces.map((taskIds) => read(selectTaskHomes({ ...scope, taskIds })));
-  const obligationsAt = scope.obligations.length === 0 ? -1 : read(selectObligations(scope.obligations));
-  const settledIn = scope.obligations
-    .filter(({ settles }) => settles)
-    .map(({ sessionId }) => read(selectOwed(sessionId)));
-  const latestAt = scope.wokenSessionIds.length === 0 ? -1 : read(selectLatestTasks(scope.wokenSessionIds));
-  const runningAt = scope.endedSessionIds.length === 0 ? -1 : read(selectRunningTasks(scope.endedSessionIds));
-  const siblingsAt = scope.allProducerSessions ? read(selectProducerSessions(scope.producerId)) : -1;
-  const openAt = scope.openSessionsOf.length === 0 ? -1 : read(selectOpenSessions(scope.openSessionsOf));
-  const logsAt = scope.logAgentIds.length === 0 ? -1 : read(selectLogs(scope.logAgentIds));
-  const isLarge = scope.sessionIds.length > IDS_AT_ONCE || taskPieces.length > 1;
-  const results = await runInTurns(transaction, statements, isLarge ? 1 : statements.length);
+  const kinds: Kind[] = [];
+  function* statements(): Generator<InStatement> {
+    for (const [kind, statement] of statementsFor(scope)) {
+      kinds.push(kind);
+      yield statement;
+    }
+  }
+  const results = await runInTurns(transaction, statements());
+  const rowsOf = (kind: Kind) => results.flatMap(({ rows }, at) => (kinds[at] === kind ? rows : []));
 
   const pace = new Pace();
   await pace.rest();
+  const [counter] = rowsOf('counter');
+  const [producer] = rowsOf('producer');
+  const siblings = rowsOf('sibling').map(({ id }) => String(id));
+  const around = [...new Set([...siblings, ...rowsOf('open').map(({ id }) => String(id))])];
+  const named = new Set(scope.sessionIds);
+  const unread = around.filter((id) => !named.has(id));
   const sessions = await pace.map(
-    [...sessionsAt, siblingsAt, openAt].flatMap((at) => rowsOf(results, at)),
+    [...rowsOf('session'), ...(await readSessions(transaction, unread))],
     sessionChangeFromRow,
   );
-  const owed = [obligationsAt, ...settledIn].flatMap((at) => rowsOf(results, at)).map(obligationFromRow);
-  const [counter] = rowsOf(results, 0);
-  const [producer] = rowsOf(results, 1);
+  const running = await readRunningTasks(transaction, scope.endedSessionIds);
+  const tasks = await pace.map([...rowsOf('task'), ...running], taskFromRow);
   const state: BatchState = {
     position: Number(counter?.position ?? 0),
     producer: producer === undefined ? null : producerFromRow(producer),
     sessions: new Map(sessions.map((change) => [change.summary.id, change])),
-    agents: new Map(rowsOf(results, 3).map((row) => [String(row.id), agentFromRow(row)])),
-    tasks: bySession(
-      unique(
-        await pace.map(
-          [...tasksAt, runningAt, latestAt].flatMap((at) => rowsOf(results, at)),
-          taskFromRow,
-        ),
-      ),
-    ),
-    taskHomes: await pace.map(
-      homesAt.flatMap((at) => rowsOf(results, at)),
-      (row) => ({
-        agentId: String(row.agent_id),
-        taskId: String(row.id),
-        runId: row.run_id === null ? null : String(row.run_id),
-        sessionId: String(row.session_id),
-      }),
-    ),
-    obligations: bySession(owed),
-    producerSessionIds: rowsOf(results, siblingsAt).map((row) => String(row.id)),
+    agents: new Map((await pace.map(rowsOf('agent'), agentFromRow)).map((agent) => [agent.id, agent])),
+    tasks: await tasksBySession(tasks, pace),
+    taskHomes: await pace.map(rowsOf('home'), (row) => ({
+      agentId: String(row.agent_id),
+      taskId: String(row.id),
+      runId: row.run_id === null ? null : String(row.run_id),
+      sessionId: String(row.session_id),
+    })),
+    obligations: await bySession(await pace.map(rowsOf('obligation'), obligationFromRow), pace),
+    producerSessionIds: siblings,
     logs: new Map(
-      rowsOf(results, logsAt).map((row) => [
-        String(row.agent_id),
-        { lastLine: Number(row.last_line), bytes: Number(row.bytes) },
-      ]),
+      rowsOf('log').map((row) => [String(row.agent_id), { lastLine: Number(row.last_line), bytes: Number(row.bytes) }]),
     ),
   };
   await readElsewhere(transaction, scope.taskIds, state, pace);
   return state;
+}
+
+type Kind = 'counter' | 'producer' | 'agent' | 'session' | 'task' | 'home' | 'obligation' | 'sibling' | 'open' | 'log';
+
+/** Each is made when its turn has come. CROSS JOIN keeps SQLite from turning the lookups by key into a scan. */
+function* statementsFor(scope: BatchScope): Generator<[Kind, InStatement]> {
+  yield ['counter', 'SELECT position FROM counter'];
+  yield ['producer', { sql: 'SELECT * FROM producers WHERE id = ?', args: [scope.producerId] }];
+  // the producer's own agent too: a record that does not say whose it is counts as that agent's
+  yield ['agent', selectAgentOf(scope.producerId)];
+  for (const ids of piecesOf(scope.agentIds)) yield ['agent', selectAgents(ids)];
+  for (const ids of piecesOf(scope.sessionIds, SESSIONS_AT_ONCE)) yield ['session', selectSessions(ids)];
+  for (const ids of piecesOf(scope.taskIds)) {
+    yield ['task', selectTasks(ids)];
+    yield ['home', selectTaskHomes(ids)];
+  }
+  for (const keys of piecesOf(messagesOf(scope))) yield ['obligation', selectObligations(keys)];
+  for (const { sessionId, settles } of scope.obligations) if (settles) yield ['obligation', selectOwed(sessionId)];
+  for (const ids of piecesOf(scope.wokenSessionIds, SESSIONS_AT_ONCE)) yield ['task', selectLatestTasks(ids)];
+  if (scope.allProducerSessions) yield ['sibling', selectProducerSessions(scope.producerId)];
+  if (scope.openSessionsOf.length > 0) yield ['open', selectOpenSessions(scope.openSessionsOf)];
+  for (const ids of piecesOf(scope.logAgentIds)) yield ['log', selectLogs(ids)];
+}
+
+async function readSessions(transaction: WriteTransaction, ids: readonly string[]): Promise<Row[]> {
+  const results = await runInTurns(transaction, statementsOf(piecesOf(ids, SESSIONS_AT_ONCE), selectSessions));
+  return results.flatMap(({ rows }) => rows);
+}
+
+/** However many run: those of a session beyond the first few are read by themselves, in pieces. */
+async function readRunningTasks(transaction: WriteTransaction, sessionIds: readonly string[]): Promise<Row[]> {
+  const found: Row[] = [];
+  let unread = sessionIds.map((id) => ({ id, after: 0 }));
+  for (let limit = RUNNING_AT_FIRST; unread.length > 0; limit = RUNNING_AT_ONCE) {
+    const statements = statementsOf(piecesOf(unread, RUNNING_AT_ONCE / limit), (some) =>
+      selectRunningTasks(some, limit),
+    );
+    const results = await runInTurns(transaction, statements);
+    const last = new Map<string, { count: number; after: number }>();
+    for (const { rows } of results) {
+      for (const row of rows) {
+        found.push(row);
+        const id = String(row.session_id);
+        const { count, after } = last.get(id) ?? { count: 0, after: 0 };
+        last.set(id, { count: count + 1, after: Math.max(after, Number(row.position)) });
+      }
+    }
+    unread = [...last].filter(([, { count }]) => count === limit).map(([id, { after }]) => ({ id, after }));
+  }
+  return found;
 }
 
 /** A task of which more sessions than this know by its id is nobody's for certain, unless its run says more. */
@@ -160,23 +184,52 @@ async function readElsewhere(
   const unread = [...new Set([...found.values()].map(({ sessionId }) => sessionId))].filter(
     (id) => !state.sessions.has(id),
   );
-  const sessionPieces = piecesOf(unread).map(selectSessions);
-  const taskPieces = piecesOf([...found.values()]).map(selectTasks);
-  const results = await runInTurns(transaction, [...sessionPieces, ...taskPieces], 2);
-  const rows = results.map((result) => result.rows);
-  await pace.each(rows.slice(0, sessionPieces.length).flat(), (row) => {
+  await pace.each(await readSessions(transaction, unread), (row) => {
     state.sessions.set(String(row.id), sessionChangeFromRow(row));
   });
-  const tasks = await pace.map(rows.slice(sessionPieces.length).flat(), taskFromRow);
-  state.tasks = bySession(unique([...[...state.tasks.values()].flat(), ...tasks]));
+  const results = await runInTurns(transaction, statementsOf(piecesOf(found.values()), selectTasks));
+  const tasks = await pace.map(
+    results.flatMap(({ rows }) => rows),
+    taskFromRow,
+  );
+  state.tasks = await tasksBySession([...[...state.tasks.values()].flat(), ...tasks], pace);
 }
 
 /** More ids than this are looked up in pieces, with turns of the event loop between. */
 const IDS_AT_ONCE = 500;
+/** A session may remember a megabyte, and have a few dozen tasks that are read with it. */
+const SESSIONS_AT_ONCE = 8;
+/** Running tasks: of each session when there are several, and of one that has more. */
+const RUNNING_AT_FIRST = 125;
+const RUNNING_AT_ONCE = 1_000;
 
-function piecesOf<T>(ids: readonly T[]): T[][] {
-  const count = Math.ceil(ids.length / IDS_AT_ONCE);
-  return Array.from({ length: count }, (_, at) => ids.slice(at * IDS_AT_ONCE, (at + 1) * IDS_AT_ONCE));
+function* piecesOf<T>(values: Iterable<T>, size = IDS_AT_ONCE): Generator<T[]> {
+  let piece: T[] = [];
+  for (const value of values) {
+    piece.push(value);
+    if (piece.length < size) continue;
+    yield piece;
+    piece = [];
+  }
+  if (piece.length > 0) yield piece;
+}
+
+function* statementsOf<T>(pieces: Iterable<T>, statement: (piece: T) => InStatement): Generator<InStatement> {
+  for (const piece of pieces) yield statement(piece);
+}
+
+function selectAgentOf(producerId: string): InStatement {
+  return {
+    sql: 'SELECT a.* FROM producers AS p CROSS JOIN agents AS a ON a.id = p.agent_id WHERE p.id = ?',
+    args: [producerId],
+  };
+}
+
+function selectAgents(agentIds: string[]): InStatement {
+  return {
+    sql: 'SELECT a.* FROM json_each(?) AS wanted CROSS JOIN agents AS a ON a.id = wanted.value',
+    args: [JSON.stringify(agentIds)],
+  };
 }
 
 function selectSessions(sessionIds: string[]): InStatement {
@@ -194,20 +247,24 @@ function selectTasks(taskIds: readonly { sessionId: string; taskId: string }[]):
   };
 }
 
-function selectTaskHomes({ taskIds, agentIds }: BatchScope): InStatement {
+function selectTaskHomes(taskIds: readonly { agentId: string; taskId: string }[]): InStatement {
+  const keys = new Set(taskIds.map(({ agentId, taskId }) => JSON.stringify([agentId, columnText(taskId)])));
   return {
-    sql: `SELECT t.agent_id, t.session_id, t.id, t.run_id FROM json_each(?1) AS agent CROSS JOIN json_each(?2) AS wanted
-          CROSS JOIN tasks AS t INDEXED BY tasks_by_agent ON t.agent_id = agent.value AND t.id = wanted.value`,
-    args: [JSON.stringify(agentIds), JSON.stringify([...new Set(taskIds.map(({ taskId }) => columnText(taskId)))])],
+    sql: `SELECT t.agent_id, t.session_id, t.id, t.run_id FROM json_each(?) AS wanted
+          CROSS JOIN tasks AS t INDEXED BY tasks_by_agent ON t.agent_id = wanted.value->>0 AND t.id = wanted.value->>1`,
+    args: [`[${[...keys].join()}]`],
   };
 }
 
-function selectObligations(wanted: BatchScope['obligations']): InStatement {
-  const keys = wanted.flatMap(({ sessionId, messageIds }) => messageIds.map((id) => [sessionId, columnText(id)]));
+function* messagesOf({ obligations }: BatchScope): Generator<[sessionId: string, messageId: string]> {
+  for (const { sessionId, messageIds } of obligations) for (const id of messageIds) yield [sessionId, columnText(id)];
+}
+
+function selectObligations(messages: readonly [sessionId: string, messageId: string][]): InStatement {
   return {
     sql: `SELECT o.* FROM json_each(?) AS wanted CROSS JOIN obligations AS o
           ON o.session_id = wanted.value->>0 AND o.message_id = wanted.value->>1`,
-    args: [JSON.stringify(keys)],
+    args: [JSON.stringify(messages)],
   };
 }
 
@@ -221,18 +278,26 @@ function selectOwed(sessionId: string): InStatement {
   };
 }
 
-/** A task that is named and runs is read twice. */
-function unique(tasks: Task[]): Task[] {
-  return [...new Map(tasks.map((task) => [`${task.position} ${task.sessionId}`, task])).values()];
-}
-
-function bySession<T extends { sessionId: string }>(values: T[]): Map<string, T[]> {
+async function bySession<T extends { sessionId: string }>(values: readonly T[], pace: Pace): Promise<Map<string, T[]>> {
   const sessions = new Map<string, T[]>();
-  for (const value of values) {
+  await pace.each(values, (value) => {
     const known = sessions.get(value.sessionId);
     if (known === undefined) sessions.set(value.sessionId, [value]);
     else known.push(value);
-  }
+  });
+  return sessions;
+}
+
+/** The same of tasks, each once, though it is named and runs, and in the order in which they began. */
+async function tasksBySession(tasks: readonly Task[], pace: Pace): Promise<Map<string, Task[]>> {
+  const sessions = await bySession(tasks, pace);
+  await pace.each(sessions, ([sessionId, all]) => {
+    const inOrder = all.sort((a, b) => Number(a.position) - Number(b.position));
+    sessions.set(
+      sessionId,
+      inOrder.filter(({ position }, at) => position !== inOrder[at - 1]?.position),
+    );
+  });
   return sessions;
 }
 
@@ -244,17 +309,18 @@ function selectLatestTasks(sessionIds: string[]): InStatement {
   };
 }
 
-function selectRunningTasks(sessionIds: string[]): InStatement {
+function selectRunningTasks(sessions: readonly { id: string; after: number }[], limit: number): InStatement {
   return {
-    sql: `SELECT t.* FROM json_each(?) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value
-          WHERE t.status = 'running'`,
-    args: [JSON.stringify(sessionIds)],
+    sql: `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>0
+          WHERE t.position IN (SELECT position FROM tasks INDEXED BY tasks_running WHERE session_id = wanted.value->>0
+            AND status = 'running' AND position > wanted.value->>1 ORDER BY position LIMIT ?2)`,
+    args: [JSON.stringify(sessions.map(({ id, after }) => [id, after])), limit],
   };
 }
 
 function selectProducerSessions(producerId: string): InStatement {
   return {
-    sql: `SELECT s.* FROM producer_sessions AS p CROSS JOIN sessions AS s ON s.id = p.session_id
+    sql: `SELECT s.id FROM producer_sessions AS p CROSS JOIN sessions AS s ON s.id = p.session_id
           WHERE p.producer_id = ? ORDER BY s.last_event_at DESC LIMIT ${MAX_FANNED_OUT}`,
     args: [producerId],
   };
@@ -262,7 +328,7 @@ function selectProducerSessions(producerId: string): InStatement {
 
 function selectOpenSessions(agentIds: string[]): InStatement {
   return {
-    sql: `SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.agent_id = wanted.value
+    sql: `SELECT s.id FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.agent_id = wanted.value
           WHERE s.state <> 'done' ORDER BY s.last_event_at DESC LIMIT ${MAX_FANNED_OUT}`,
     args: [JSON.stringify(agentIds)],
   };
@@ -281,8 +347,4 @@ function sessionChangeFromRow(row: Row): SessionChange {
     places: JSON.parse(String(row.places)),
     memory: JSON.parse(String(row.memory)),
   };
-}
-
-function rowsOf(results: ResultSet[], index: number): Row[] {
-  return results[index]?.rows ?? [];
 }

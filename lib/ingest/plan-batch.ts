@@ -27,7 +27,7 @@ import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { foldOf, projectSession, type SessionBatch, type SessionProjection } from './project-session';
 import type { Opening } from './stamp-requests';
-import { OWN, type TaskHome, type TaskMention, taskMention } from './task-owners';
+import { OWN, type TaskMention, taskMention } from './task-owners';
 import { TaskRouter, whyParked } from './task-router';
 
 const SEEN_MS = 1_000;
@@ -64,7 +64,8 @@ export async function planBatch(
 ): Promise<BatchPlan> {
   const pace = new Pace();
   const draft = new BatchDraft(state, producer, receivedAt);
-  await pace.each(state.taskHomes, (home) => draft.knowHome(home));
+  await pace.each(state.taskHomes, (home) => draft.tasks.knowHome(home));
+  for (const tasks of state.tasks.values()) await pace.each(tasks, (task) => draft.tasks.knowTask(task));
   await pace.each(records, ({ raw, judgement }) => {
     if (judgement.taken) draft.take(judgement.record, raw);
     else draft.quarantine(raw, judgement);
@@ -79,13 +80,13 @@ export async function planBatch(
 class BatchDraft {
   readonly rejected: IngestAnswer['rejected'] = [];
   readonly openings: Opening[] = [];
+  readonly tasks: TaskRouter;
   readonly #state: BatchState;
   readonly #producer: ProducerSummary;
   readonly #receivedAt: number;
   readonly #sessions: BatchSessions;
   readonly #agents: AgentLedger;
   readonly #isServer: boolean;
-  readonly #tasks: TaskRouter;
   /** By agent: failures that name no session. */
   readonly #failedAround = new Map<string, number>();
   /** What was last declared lost in no session by name, where it is said, and of how many sessions anybody knew. */
@@ -106,12 +107,7 @@ class BatchDraft {
     this.#logs = new LogTally(state.logs);
     this.#position = state.position;
     this.#sessions = new BatchSessions(state);
-    this.#tasks = new TaskRouter(this.#sessions, state.tasks, this.#isServer);
-  }
-
-  /** A session that is known to have started a task, from before this batch. */
-  knowHome(home: TaskHome): void {
-    this.#tasks.knowHome(home);
+    this.tasks = new TaskRouter(this.#sessions, this.#isServer);
   }
 
   take(record: IngestRecord, raw: RawRecord): void {
@@ -122,7 +118,7 @@ class BatchDraft {
       return;
     }
     const mention = record.kind === 'event' ? taskMention(record.event) : null;
-    const owner = record.kind === 'event' && mention !== null ? this.#tasks.ownerOf(record, mention) : OWN;
+    const owner = record.kind === 'event' && mention !== null ? this.tasks.ownerOf(record, mention) : OWN;
     const isRepeated = record.kind === 'status' && this.#agents.hasSaid(record.agentId, record.status);
     if (!isRepeated) this.#agents.hear(record.agentId);
     this.#seeClock(record.occurredAt);
@@ -138,7 +134,7 @@ class BatchDraft {
       case 'event':
         if (session === null) return;
         if (owner.kind === 'own') this.#settleParked(record);
-        for (const { to, event } of this.#tasks.route(record, session, mention, owner)) {
+        for (const { to, event } of this.tasks.route(record, session, mention, owner)) {
           this.#append(to, record.seq, record.occurredAt, event);
         }
         return;
@@ -225,10 +221,12 @@ class BatchDraft {
       return changes.map(({ after }) => ({ obligation: after, updatedPosition: this.#next() }));
     });
     await pace.rest();
-    const tasks = projections.flatMap((projection) =>
-      projection.tasks.map((task) => ({ task, updatedPosition: this.#next() })),
-    );
-    await pace.rest();
+    const tasks: BatchRows['tasks'] = [];
+    for (const projection of projections) {
+      await pace.each(projection.tasks, (task) => {
+        tasks.push({ task, updatedPosition: this.#next() });
+      });
+    }
     const sessions = await pace.map(projections, ({ session, change, announces }): SessionChange => {
       const updatedPosition = announces
         ? positionFromNumber(this.#next())

@@ -104,21 +104,28 @@ export async function projectSession(
   const before = foldOf(session);
   const openings = await stampRequests(owner, before.pendingRequests, placements, pace);
   await pace.rest();
-  const taskLedger = new TaskLedger(tasks, owner);
-  await pace.each(placements, (placement) => taskLedger.apply(placement));
-  const changedTasks = taskLedger.changed();
-  await pace.rest();
-  const known = new Map(tasks.map((task) => [task.position, task]));
+  const taskLedger = new TaskLedger(owner);
+  const known = new Map<string, Task>();
+  await pace.each(tasks, (task) => {
+    taskLedger.know(task);
+    known.set(task.position, task);
+  });
+  for (const placement of placements) {
+    for (const _ of taskLedger.apply(placement)) if (pace.isDue) await pace.rest();
+    if (pace.isDue) await pace.rest();
+  }
   const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
   const owed = new ObligationLedger(remembered, obligations, owner);
   await pace.each(placements, (placement) => owed.apply(placement));
   const owedChanges = owed.changes();
   const summaryLedger = new SessionLedger(before, session.isHeard ? receivedAt : null);
   await pace.each(placements, (placement) => summaryLedger.apply(placement));
-  const after = summaryLedger.result(
-    changedTasks.map((task) => ({ before: known.get(task.position) ?? null, after: task })),
-    owedChanges,
-  );
+  const changedTasks: Task[] = [];
+  await pace.each(taskLedger.changed(), (task) => {
+    changedTasks.push(task);
+    summaryLedger.tell(known.get(task.position) ?? null, task);
+  });
+  const after = summaryLedger.result(owedChanges);
   await pace.rest();
   if (session.isHeard) after.seenPosition = basePosition;
   after.summary.insightCount += session.insights;

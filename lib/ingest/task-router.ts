@@ -38,20 +38,23 @@ export class TaskRouter {
   readonly #sessions: BatchSessions;
   readonly #isServer: boolean;
   readonly #owners = new TaskOwners();
-  readonly #runs: TaskRuns;
+  readonly #runs = new TaskRuns();
   /** What other sessions were told of which turn has heard of their tasks. */
   readonly #told = new Set<string>();
 
-  /** @param stored by session, with every run of each task that the batch speaks of */
-  constructor(sessions: BatchSessions, stored: ReadonlyMap<string, readonly Task[]>, isServer: boolean) {
+  constructor(sessions: BatchSessions, isServer: boolean) {
     this.#sessions = sessions;
     this.#isServer = isServer;
-    this.#runs = new TaskRuns(stored);
   }
 
   /** A session that is known to have started a task, from before this batch. */
   knowHome(home: TaskHome): void {
     this.#owners.started(home);
+  }
+
+  /** A task that was stored before this batch. Those of a session come in the order in which they began. */
+  knowTask(task: Task): void {
+    this.#runs.know(task);
   }
 
   /**

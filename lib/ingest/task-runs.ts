@@ -20,12 +20,13 @@ interface Runs {
  * end another session tells of is known for one that was told before, in this batch or in one before it.
  */
 export class TaskRuns {
-  readonly #stored: ReadonlyMap<string, readonly Task[]>;
   readonly #bySession = new Map<string, Map<string, Runs>>();
 
-  /** @param stored by session, with every run of each task that the batch speaks of */
-  constructor(stored: ReadonlyMap<string, readonly Task[]>) {
-    this.#stored = stored;
+  /** What was stored before this batch: every run of each task that it speaks of, in the order in which they began. */
+  know({ sessionId, id, runId, status, description }: Task): void {
+    const runs = this.#runs(sessionId, id);
+    runs.description = description;
+    add(runs, runId).hasEnded = status !== 'running' && status !== 'lost';
   }
 
   /** The session is told this of its task. */
@@ -54,24 +55,11 @@ export class TaskRuns {
   }
 
   #runs(sessionId: string, taskId: string): Runs {
-    const tasks = this.#bySession.get(sessionId) ?? this.#readStored(sessionId);
-    const known = tasks.get(taskId);
-    if (known !== undefined) return known;
-    const fresh: Runs = { description: null, last: null, byId: new Map(), nameless: [] };
-    tasks.set(taskId, fresh);
-    return fresh;
-  }
-
-  #readStored(sessionId: string): Map<string, Runs> {
-    const tasks = new Map<string, Runs>();
+    const tasks = this.#bySession.get(sessionId) ?? new Map<string, Runs>();
     this.#bySession.set(sessionId, tasks);
-    const stored = [...(this.#stored.get(sessionId) ?? [])].sort((a, b) => Number(a.position) - Number(b.position));
-    for (const { id, runId, status, description } of stored) {
-      const runs = this.#runs(sessionId, id);
-      runs.description = description;
-      add(runs, runId).hasEnded = status !== 'running' && status !== 'lost';
-    }
-    return tasks;
+    const runs = tasks.get(taskId) ?? { description: null, last: null, byId: new Map(), nameless: [] };
+    tasks.set(taskId, runs);
+    return runs;
   }
 }
 

@@ -150,8 +150,8 @@ export class ObligationLedger {
     if (replyTo === undefined) return;
     if (entry.event.type !== 'TEXT_MESSAGE_END') {
       if (replyTo === before) return;
-      const answering = Object.entries({ ...this.fold.answering, [id]: replyTo }).slice(-MAX_REMEMBERED);
-      this.fold = { ...this.fold, answering: Object.fromEntries(answering) };
+      const { [id]: _before, ...others } = this.fold.answering;
+      this.fold = { ...this.fold, answering: newestNamed([...Object.entries(others), [id, replyTo]]) };
       return;
     }
     const { [id]: _ended, ...answering } = this.fold.answering;
@@ -223,6 +223,18 @@ export class ObligationLedger {
   #find(messageId: string): Obligation | undefined {
     return this.#after.get(messageId) ?? this.#before.get(messageId);
   }
+}
+
+/** Of answers under way the newest, as many as name no more messages than a turn is remembered to answer. */
+function newestNamed(answering: [string, string[]][]): ObligationFold['answering'] {
+  const kept: [string, string[]][] = [];
+  let room = MAX_REMEMBERED;
+  for (const [id, replyTo] of answering.slice(-MAX_REMEMBERED).reverse()) {
+    if (room <= 0) break;
+    kept.unshift([id, replyTo.slice(-room)]);
+    room -= replyTo.length;
+  }
+  return Object.fromEntries(kept);
 }
 
 function senderOf({ event }: EventEntry): Sender {

@@ -97,7 +97,8 @@ export function foldSession(
 ): SessionFold {
   const ledger = new SessionLedger(fold, heardAt);
   for (const placement of placements) ledger.apply(placement);
-  return ledger.result(tasks, obligations);
+  for (const { before, after } of tasks) ledger.tell(before, after);
+  return ledger.result(obligations);
 }
 
 /** The same, placement by placement: a server gives others their turns between. */
@@ -124,17 +125,16 @@ export class SessionLedger {
     this.#last = placement;
   }
 
-  result(
-    tasks: readonly { before: Task | null; after: Task }[],
-    obligations: readonly ObligationChange[],
-  ): SessionFold {
+  /** A task that the placements changed. */
+  tell(before: Task | null, after: Task): void {
+    this.#next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
+  }
+
+  result(obligations: readonly ObligationChange[]): SessionFold {
     const next = this.#next;
     next.pendingRequests = this.#open.list();
     if (this.#open.more > 0) next.morePending = this.#open.more;
     else delete next.morePending;
-    for (const { before, after } of tasks) {
-      next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
-    }
     next.summary.owedCount += owedDifference(obligations);
     enterState(next, this.#open, this.#last?.entry.receivedAt ?? this.#heardAt ?? next.summary.stateSince);
     return next;

@@ -54,9 +54,10 @@ export function foldTasks(
   placements: readonly Placement[],
   owner: { sessionId: string; agentId: string },
 ): Task[] {
-  const ledger = new TaskLedger(tasks, owner);
-  for (const placement of placements) ledger.apply(placement);
-  return ledger.changed();
+  const ledger = new TaskLedger(owner);
+  for (const task of [...tasks].sort((a, b) => comparePositions(a.position, b.position))) ledger.know(task);
+  for (const placement of placements) for (const _ of ledger.apply(placement));
+  return [...ledger.changed()];
 }
 
 function answeredTasks(event: EventEntry['event']): { id: string; runId: string | null }[] {
@@ -74,27 +75,31 @@ interface Runs {
   byRunId: Map<string | null, Position[]>;
 }
 
-/** The same, placement by placement: a server gives others their turns between. */
+/** The same, task by task and placement by placement: a server gives others their turns between. */
 export class TaskLedger {
   readonly #byPosition = new Map<Position, Task>();
   readonly #byId = new Map<string, Runs>();
   readonly #changed = new Set<string>();
   readonly #owner: { sessionId: string; agentId: string };
 
-  constructor(tasks: readonly Task[], owner: { sessionId: string; agentId: string }) {
+  constructor(owner: { sessionId: string; agentId: string }) {
     this.#owner = owner;
-    const inOrder = [...tasks].sort((a, b) => comparePositions(a.position, b.position));
-    for (const task of inOrder) this.#remember(task);
   }
 
-  changed(): Task[] {
-    return [...this.#changed].map((position) => this.#byPosition.get(position) as Task);
+  /** The session has this task. Those of one id come in the order in which they began. */
+  know(task: Task): void {
+    this.#remember(task);
   }
 
-  apply({ entry, turnId, turns }: Placement): void {
+  *changed(): Generator<Task> {
+    for (const position of this.#changed) yield this.#byPosition.get(position) as Task;
+  }
+
+  /** Yields after each task that it gives up: they may be many. */
+  *apply({ entry, turnId, turns }: Placement): Generator<void> {
     const name = customName(entry.event);
     if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId);
-    if (name === CUSTOM.sessionEnded) this.#giveUpRunning(entry.occurredAt);
+    if (name === CUSTOM.sessionEnded) yield* this.#giveUpRunning(entry.occurredAt);
     if (name === CUSTOM.taskTold) this.#applyTold(entry);
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
@@ -105,9 +110,10 @@ export class TaskLedger {
   }
 
   /** Nobody is left to say how they end. */
-  #giveUpRunning(at: number): void {
+  *#giveUpRunning(at: number): Generator<void> {
     for (const task of this.#byPosition.values()) {
       if (task.status === 'running') this.#put({ ...task, status: 'lost', endedAt: at });
+      yield;
     }
   }
 

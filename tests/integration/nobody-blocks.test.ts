@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { database } from '@/db/client';
+import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 import { HOSTILE_CASES } from '../support/hostile-batches';
+import { type LargestStatement, largestStatement } from '../support/largest-statement';
 import { longestHold } from '../support/loop-probe';
 import { forgetAll, sendHostile } from '../support/send-hostile';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
@@ -16,11 +19,20 @@ const WORST = [
   'messages of people in a run’s input',
   'deltas of messages that interleave',
   'what a subagent says',
+  'turns that each name messages and tasks of their own',
+  'fifty thousand tasks that all run when their session ends',
+  'answers under way that each reply to a thousand messages',
+  'a message of a hundred thousand deltas, then ended',
 ];
+/** Whatever is sent, no statement is given more than a record of the largest size and a piece of others, or gives more rows. */
+const MOST_GIVEN = 2 * MAX_RECORD_BYTES;
+const MOST_ROWS = 4_000;
 
 let server: ServerTarget;
+let largest: LargestStatement;
 beforeAll(async () => {
   server = await inProcessServer();
+  largest = largestStatement(await database());
 });
 afterAll(() => server.close());
 
@@ -31,6 +43,8 @@ describe('nothing that is accepted holds up others', () => {
       await forgetAll();
       const held = await sendHostile(server, hostile, longestHold);
       expect(held.filter(({ longestMs }) => longestMs > AT_MOST_MS)).toEqual([]);
+      expect(largest.argumentLength).toBeLessThanOrEqual(MOST_GIVEN);
+      expect(largest.rows).toBeLessThanOrEqual(MOST_ROWS);
     },
     120_000,
   );

@@ -1,5 +1,9 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import {
+  MAX_CAPTION,
+  MAX_ID_LENGTH,
+  MAX_NAMED,
+  MAX_PENDING_REQUESTS,
   MAX_RECORD_BYTES,
   MAX_RECORD_VALUES,
   MAX_RECORDS_PER_REQUEST,
@@ -25,7 +29,7 @@ const base = { agentId: 'a', occurredAt: AT };
 const event = (event: object, sessionId = 's') => ({ kind: 'event', ...base, sessionId, event });
 const custom = (name: string, value: object) => event({ type: 'CUSTOM', name, value });
 const log = (log: object) => ({ kind: 'log', ...base, log: { level: 'info', component: 'c', ...log } });
-const times = (count: number, make: (index: number) => object) => Array.from({ length: count }, (_, at) => make(at));
+const times = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, at) => make(at));
 const run = event({ type: 'RUN_STARTED', threadId: 's', runId: 'r' });
 const finish = event({ type: 'RUN_FINISHED', threadId: 's', runId: 'r' });
 const ids = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}${at}`);
@@ -290,6 +294,53 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
       ) as object[][],
   },
   {
+    name: 'turns that each name messages and tasks of their own',
+    requests: () => [
+      times(600, (at) => turnNaming('userMessageIds', at)),
+      times(600, (at) => turnNaming('foldedTaskIds', at)),
+    ],
+  },
+  {
+    name: 'fifty thousand tasks that all run when their session ends',
+    requests: () => [
+      ...times(5, (request) => times(MOST, (at) => started(request * MOST + at))),
+      [custom(CUSTOM.sessionEnded, { exitCode: 0 })],
+    ],
+  },
+  {
+    name: 'sessions of many tasks, which all wake and end at once',
+    requests: () => [
+      ...times(5, (request) => times(MOST, (at) => inSession(at % SOME, started(request * MOST + at)))),
+      times(SOME, (at) => inSession(at, event({ type: 'RUN_STARTED', runId: `r${at}`, parentRunId: 'p' }))),
+      times(SOME, (at) => inSession(at, custom(CUSTOM.sessionEnded, { exitCode: 0 }))),
+    ],
+  },
+  {
+    name: 'tasks of as many agents and sessions',
+    requests: () => times(2, () => times(MOST, (at) => ({ ...started(at), agentId: `a${at}`, sessionId: `s${at}` }))),
+  },
+  {
+    name: 'sessions that remember as much as they can, of which one batch speaks',
+    requests: () => [
+      ...times(5, (request) =>
+        times(9 * MAX_PENDING_REQUESTS, (at) => inSession(request * 9 + (at % 9), longTitled(at))),
+      ),
+      times(5 * 9, (at) => inSession(at, custom(CUSTOM.notice, { text: 'look' }))),
+    ],
+  },
+  {
+    name: 'answers under way that each reply to a thousand messages',
+    requests: () => times(5, (request) => times(25, (at) => answering(`m${request}-${at}`))),
+  },
+  {
+    name: 'a message of a hundred thousand deltas, then ended',
+    requests: () => [
+      [run, said('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
+      ...times(10, () => times(MOST, () => said('TEXT_MESSAGE_CONTENT', 'm', { delta: 'a' }))),
+      [said('TEXT_MESSAGE_END', 'm'), finish],
+    ],
+  },
+  {
     name: 'texts that cost more than their length, wherever a record has one',
     requests: () => [hostileTexts(TEXT_LENGTH).flatMap(({ text }, at) => saidEverywhere(text, at))],
   },
@@ -307,6 +358,26 @@ function turnsNaming(field: string, name: string): object[] {
     event({ type: 'RUN_FINISHED', runId: `r${at}`, metadata: { interlude: { [field]: named } } }),
   ]).flat();
 }
+
+/** A turn that names a thousand of its own. */
+function turnNaming(field: string, at: number): object {
+  const metadata = { interlude: { [field]: ids(`${at}-`, 1_000) } };
+  return event({ type: 'RUN_STARTED', runId: `r${at}`, metadata });
+}
+
+/** How many sessions a case has that has many in each. */
+const SOME = 500;
+
+const inSession = (at: number, record: object) => ({ ...record, sessionId: `s${at}` });
+
+/** An answer under way that replies to as many messages as are taken, with names as long as they may be. */
+function answering(messageId: string): object {
+  const replyTo = ids('u'.repeat(MAX_ID_LENGTH - 4), MAX_NAMED);
+  return said('TEXT_MESSAGE_START', messageId, { role: 'assistant', metadata: { interlude: { replyTo } } });
+}
+
+const longTitled = (at: number) =>
+  custom(CUSTOM.requestOpened, { request_id: `q${at}`, kind: 'permission', title: 't'.repeat(MAX_CAPTION) });
 
 /** Forty answers of a thousand signs. */
 function largeTurn(id: string): object[] {

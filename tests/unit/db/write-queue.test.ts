@@ -4,6 +4,7 @@ import { localWriter } from '@/db/local-writer';
 import { type TransactionSource, type WriteJob, WriteQueue } from '@/db/write-queue';
 import { AppError } from '@/lib/protocol/errors';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
+import { hurriedWork } from '../../support/hurried-work';
 
 /** A file that nobody deletes or replaces. */
 const IN_PLACE = { moved: () => null };
@@ -45,6 +46,16 @@ describe('the write queue', () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => queue.run(advance)));
     expect(answers).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
     expect(count()).toBe(1);
+  });
+
+  it('gives others their turns between the statements of all jobs', async () => {
+    const { source } = counting();
+    const queue = new WriteQueue(source);
+    const turns = hurriedWork();
+    const jobs: WriteJob<unknown>[] = [advance, (tx) => tx.batch(['SELECT 1', 'SELECT 2', 'SELECT 3']), advance];
+    await Promise.all(jobs.map((job) => queue.run(job)));
+    expect(turns()).toBeGreaterThanOrEqual(6);
+    vi.restoreAllMocks();
   });
 
   it('fails the guilty job alone and commits the others of its group once', async () => {

@@ -26,3 +26,30 @@ it('a session whose agent ended has no task that still runs, though the tasks st
   const detail = await readSession(target.database, 's1');
   expect(detail?.session).toMatchObject({ state: 'failed', runningTaskCount: 0 });
 });
+
+it('no session whose agent ended has a task that still runs, however many there were and however many sessions end at once', async () => {
+  const counts = { s1: 2_300, s2: 125, s3: 126, s4: 1, s5: 0 };
+  let seq = 0;
+  for (const [sessionId, count] of Object.entries(counts)) {
+    const event = (at: number) => ({ type: 'CUSTOM', name: 'task:started', value: { task_id: `${sessionId}-${at}` } });
+    const started = Array.from({ length: count }, (_, at) => record(++seq, { sessionId, event: event(at) }));
+    if (count > 0) await ingest(target, started);
+  }
+  const ended = { type: 'CUSTOM', name: 'session:ended', value: { exitCode: 0 } };
+  await ingest(
+    target,
+    Object.keys(counts).map((sessionId) => record(++seq, { sessionId, event: ended })),
+  );
+  const { rows } = await target.database.reader.execute(
+    'SELECT session_id, status, count(*) AS count FROM tasks GROUP BY session_id, status ORDER BY session_id',
+  );
+  expect(rows.map(({ session_id, status, count }) => [session_id, status, count])).toEqual([
+    ['s1', 'lost', 2_300],
+    ['s2', 'lost', 125],
+    ['s3', 'lost', 126],
+    ['s4', 'lost', 1],
+  ]);
+  for (const sessionId of Object.keys(counts)) {
+    expect((await readSession(target.database, sessionId))?.session).toMatchObject({ runningTaskCount: 0 });
+  }
+});

@@ -127,3 +127,29 @@ describe('deltas', () => {
     expect(await payloads()).toEqual([message[2]]);
   });
 });
+
+it('many deltas become one event, too, and so many that they are too long together stay as they are', async () => {
+  let seq = 0;
+  const tell = (events: AgUiEvent[]) =>
+    ingest(
+      target,
+      events.map((event) => record(++seq, { event })),
+    );
+  const begin = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' });
+  const deltas = (messageId: string, count: number, text: string) =>
+    Array.from({ length: count }, (): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text }));
+  const end = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_END', messageId });
+  await tell([begin('many'), begin('long')]);
+  for (let batch = 0; batch < 3; batch += 1) {
+    await tell([...deltas('many', 3_001, 'ab'), ...deltas('long', 600, 'x'.repeat(600))]);
+  }
+  await tell([end('many'), end('long')]);
+  const { rows } = await target.database.reader.execute(
+    `SELECT entity_id, count(*) AS count, max(payload ->> 'delta') AS text FROM events
+     WHERE type = 'TEXT_MESSAGE_CONTENT' GROUP BY entity_id ORDER BY entity_id`,
+  );
+  expect(rows.map(({ entity_id, count, text }) => [entity_id, count, String(text).length])).toEqual([
+    ['long', 1_800, 600],
+    ['many', 1, 18_006],
+  ]);
+});

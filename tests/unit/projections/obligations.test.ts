@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { foldObligations, NO_OBLIGATIONS } from '@/lib/projections/obligations';
+import { foldObligations, NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
 import { placeEvents } from '@/lib/projections/turns';
 import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
 import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
@@ -17,6 +17,11 @@ function owedAfter(...chapters: AgUiEvent[][]): Obligation[] {
   return foldObligations(NO_OBLIGATIONS, [], placements, OWNER).changes.map((change) => change.after);
 }
 
+function foldOf(events: AgUiEvent[]): ObligationFold {
+  const entries = events.map((event, at) => ({ position: String(at + 1), occurredAt: at, receivedAt: 1, event }));
+  return foldObligations(NO_OBLIGATIONS, [], placeEvents(NO_PLACES, entries).placements, OWNER).fold;
+}
+
 const states = (...chapters: AgUiEvent[][]) =>
   Object.fromEntries(owedAfter(...chapters).map(({ messageId, state }) => [messageId, state]));
 const answering = (id: string, ...replyTo: string[]): AgUiEvent[] => [
@@ -26,6 +31,18 @@ const answering = (id: string, ...replyTo: string[]): AgUiEvent[] => [
 ];
 const fails: AgUiEvent[] = [{ type: 'RUN_ERROR', message: 'No credit' }];
 const naming = (...userMessageIds: string[]) => runStarts('r1', { turn: 'user', userMessageIds });
+
+it('remembers of answers under way no more messages than a turn may answer, the newest', () => {
+  const named = (at: number) => Array.from({ length: 100 }, (_, index) => `u${at}-${index}`);
+  const begun = Array.from({ length: 5 }, (_, at): AgUiEvent => {
+    const metadata = { interlude: { replyTo: named(at) } };
+    return { type: 'TEXT_MESSAGE_START', messageId: `m${at}`, role: 'assistant', metadata };
+  });
+  const { answering: remembered } = foldOf(begun);
+  expect(Object.keys(remembered)).toEqual(['m2', 'm3', 'm4']);
+  expect(remembered.m4).toEqual(named(4));
+  expect(remembered.m2).toEqual(named(2).slice(-56));
+});
 
 describe('a reply', () => {
   it('is owed from the end of the message', () => {
