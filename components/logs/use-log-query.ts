@@ -1,7 +1,7 @@
 'use client';
 
 import { useSearchParams } from 'next/navigation';
-import { useCallback, useMemo, useState } from 'react';
+import { startTransition, useCallback, useMemo, useOptimistic, useState } from 'react';
 import { EVERYTHING, type LogQuery, queryFromParams, withQuery } from './log-query';
 
 /** What is asked of the log. On a page of its own its address says it, so that a link says the same. */
@@ -9,11 +9,18 @@ export function useLogQuery(inAddress: boolean): [LogQuery, (query: LogQuery) =>
   const params = useSearchParams();
   const [own, setOwn] = useState(EVERYTHING);
   const fromAddress = useMemo(() => queryFromParams(new URLSearchParams(params)), [params]);
-  const change = useCallback((query: LogQuery) => {
-    const { pathname, search } = location;
-    const next = withQuery(new URLSearchParams(search), query);
-    // the line that a link named belongs to what was shown before
-    history.replaceState(null, '', next.size > 0 ? `${pathname}?${next}` : pathname);
-  }, []);
-  return inAddress ? [fromAddress, change] : [own, setOwn];
+  // The router takes up an address when it gets to it; a box that was ticked is ticked at once.
+  const [asked, ask] = useOptimistic(fromAddress);
+  const change = useCallback(
+    (query: LogQuery) =>
+      startTransition(() => {
+        ask(query);
+        const { pathname, search } = location;
+        const next = withQuery(new URLSearchParams(search), query);
+        // the line that a link named belongs to what was shown before
+        history.replaceState(null, '', next.size > 0 ? `${pathname}?${next}` : pathname);
+      }),
+    [ask],
+  );
+  return inAddress ? [asked, change] : [own, setOwn];
 }
