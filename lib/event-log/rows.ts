@@ -49,31 +49,32 @@ export interface RowStatement {
   endOf: (found: readonly Columns[]) => number | null;
 }
 
-const EVENT_COLUMNS = 'position, session_id, agent_id, seq, occurred_at, received_at, payload';
+const EVENTS = {
+  table: 'events',
+  columns: 'position, session_id, agent_id, seq, occurred_at, received_at, payload',
+  text: 'payload',
+  order: 'position',
+};
+const LINES = { table: 'log_lines', columns: LOG_COLUMNS, text: 'message', order: 'position' };
 
 export function eventsOfSession(sessionId: string, after: number, limits: RowLimits): RowStatement {
-  const inner = `SELECT ${EVENT_COLUMNS}, octet_length(payload) AS size FROM events
-    WHERE session_id = ? AND position > ? ORDER BY position LIMIT ?`;
-  return bounded(inner, [columnText(sessionId), after, limits.rows], limits, toEvent);
+  const which = 'session_id = ? AND position > ?';
+  return bounded(EVENTS, which, [columnText(sessionId), after], limits, toEvent);
 }
 
 /** One range for all sessions. `+` keeps SQLite from seeking each session and sorting what it found. */
 export function eventsOfSessions(sessionIds: readonly string[], after: number, limits: RowLimits): RowStatement {
-  const inner = `SELECT ${EVENT_COLUMNS}, octet_length(payload) AS size FROM events
-    WHERE position > ? AND +session_id IN (SELECT value FROM json_each(?)) ORDER BY position LIMIT ?`;
-  return bounded(inner, [after, JSON.stringify(sessionIds), limits.rows], limits, toEvent);
+  const which = 'position > ? AND +session_id IN (SELECT value FROM json_each(?))';
+  return bounded(EVENTS, which, [after, JSON.stringify(sessionIds)], limits, toEvent);
 }
 
 export function linesOfAgent(agentId: string, after: number, limits: RowLimits): RowStatement {
-  const inner = `SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines
-    WHERE agent_id = ? AND position > ? ORDER BY position LIMIT ?`;
-  return bounded(inner, [columnText(agentId), after, limits.rows], limits, toLine);
+  return bounded(LINES, 'agent_id = ? AND position > ?', [columnText(agentId), after], limits, toLine);
 }
 
 export function linesOfAgents(agentIds: readonly string[], after: number, limits: RowLimits): RowStatement {
-  const inner = `SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines
-    WHERE position > ? AND +agent_id IN (SELECT value FROM json_each(?)) ORDER BY position LIMIT ?`;
-  return bounded(inner, [after, JSON.stringify(agentIds), limits.rows], limits, toLine);
+  const which = 'position > ? AND +agent_id IN (SELECT value FROM json_each(?))';
+  return bounded(LINES, which, [after, JSON.stringify(agentIds)], limits, toLine);
 }
 
 const FLEET = {
@@ -84,12 +85,11 @@ const FLEET = {
   obligation: { table: 'obligations', columns: 'session_id, agent_id, state, position, body, updated_position' },
 } as const;
 
+const source = (kind: FleetRow['kind']) => ({ ...FLEET[kind], text: 'body', order: 'updated_position' });
+
 /** What has changed, whatever it is by now: for whoever knew everything up to there. */
 export function changedRows(kind: FleetRow['kind'], after: number, limits: RowLimits): RowStatement {
-  const { table, columns } = FLEET[kind];
-  const inner = `SELECT ${columns}, octet_length(body) AS size FROM ${table}
-    WHERE updated_position > ? ORDER BY updated_position LIMIT ?`;
-  return bounded(inner, [after, limits.rows], limits, fleetRow(kind), 'updated_position');
+  return bounded(source(kind), 'updated_position > ?', [after], limits, fleetRow(kind));
 }
 
 /** How many changed rows one statement looks through for those to be told: they are told apart by the index alone. */
@@ -120,17 +120,15 @@ export function replayedRows(
   sessionIds: readonly string[],
   limits: RowLimits,
 ): RowStatement[] {
-  const { table, columns } = FLEET[kind];
+  const { table } = FLEET[kind];
   const { index, isOpen, recentAfter } = REPLAYED[kind];
   const span = `SELECT updated_position FROM ${table} WHERE updated_position > ? ORDER BY updated_position LIMIT ${SPAN}`;
-  const inner = `SELECT ${columns}, octet_length(body) AS size FROM ${table} INDEXED BY ${index}
-    WHERE updated_position > ? AND updated_position <= (SELECT max(updated_position) FROM (${span}))
-      AND (${isOpen} OR position <= ? OR updated_position > ${recentAfter}
-        OR session_id IN (SELECT value FROM json_each(?)))
-    ORDER BY updated_position LIMIT ?`;
-  const args = [after, after, after, JSON.stringify(sessionIds.map(columnText)), limits.rows];
+  const which = `updated_position > ? AND updated_position <= (SELECT max(updated_position) FROM (${span}))
+    AND (${isOpen} OR position <= ? OR updated_position > ${recentAfter}
+      OR session_id IN (SELECT value FROM json_each(?)))`;
+  const args = [after, after, after, JSON.stringify(sessionIds.map(columnText))];
   return [
-    bounded(inner, args, limits, fleetRow(kind), 'updated_position'),
+    bounded({ ...source(kind), index }, which, args, limits, fleetRow(kind)),
     {
       sql: `SELECT count(*) AS seen, max(updated_position) AS reached FROM (${span})`,
       args: [after],
@@ -144,19 +142,35 @@ function fleetRow(kind: FleetRow['kind']): (columns: Columns) => FleetRow {
   return (columns) => ({ kind, position: Number(columns.updated_position), columns });
 }
 
-/** Ends a statement's rows where their text grows beyond the limit; the first row always comes. */
+/** Where rows stand, in which order they are read, and which of their columns holds their text. */
+interface RowSource {
+  table: string;
+  columns: string;
+  text: string;
+  order: string;
+  index?: string;
+}
+
+/**
+ * Ends a statement's rows where their text grows beyond the limit; the first row always comes. Nothing is read of those
+ * behind it: what they are is looked up only of those that come.
+ */
 function bounded(
-  inner: string,
+  { table, columns, text, order, index }: RowSource,
+  which: string,
   args: InValue[],
   limits: RowLimits,
   toRow: (columns: Columns) => Row,
-  order = 'position',
 ): RowStatement {
+  const listed = columns.split(', ').map((column) => `found.${column}`);
   return {
-    sql: `SELECT * FROM (
-      SELECT *, SUM(size) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (${inner})
-    ) WHERE size_so_far - size < ?`,
-    args: [...args, limits.bytes],
+    sql: `SELECT ${listed.join(', ')}, size_so_far FROM (
+      SELECT id_of_row, size, SUM(size) OVER (ORDER BY place ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (
+        SELECT rowid AS id_of_row, ${order} AS place, octet_length(${text}) AS size
+        FROM ${table}${index === undefined ? '' : ` INDEXED BY ${index}`} WHERE ${which} ORDER BY ${order} LIMIT ?
+      )
+    ) AS sized CROSS JOIN ${table} AS found ON found.rowid = sized.id_of_row WHERE size_so_far - size < ?`,
+    args: [...args, limits.rows, limits.bytes],
     toRow,
     endOf: (found) => {
       const last = found.at(-1);

@@ -103,6 +103,7 @@ const INPUT_LENGTHS = new WeakMap<object, number>();
 function textOf(item: Item): number {
   switch (item.kind) {
     case 'message':
+      return item.replyTo.reduce((sum, id) => sum + id.length, item.text.length);
     case 'reasoning':
     case 'notice':
       return item.text.length;

@@ -2,6 +2,7 @@ import type { InStatement, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
+import { Pace } from '@/db/next-turn';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type {
   AgentDetail,
@@ -37,7 +38,10 @@ export const SEEN_GROUP = 'seen';
 const SESSIONS_SHOWN = 100;
 const MOST_COUNTED = 100_000;
 
-/** One page of the agents, the one last heard of first. */
+/** What agents say of themselves may be as large as a record: a page ends where it grows beyond this. */
+const PAGE_BYTES = 2 * 1024 * 1024;
+
+/** One page of the agents, the one last heard of first. It holds fewer than asked for where they say much. */
 export async function readAgents(
   database: Database,
   { after, limit }: { after: ListCursor | null; limit: number },
@@ -48,18 +52,23 @@ export async function readAgents(
       COUNTER,
       `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE last_seen_at >= 0 LIMIT ${MOST_COUNTED})`,
       {
-        sql: `SELECT id, last_seen_at, body, updated_position FROM agents ${place}
-          ORDER BY last_seen_at DESC, id DESC LIMIT ?`,
+        sql: `SELECT a.id, a.last_seen_at, a.body, a.updated_position, size_so_far FROM (
+            SELECT id_of_row, size, SUM(size) OVER (ROWS UNBOUNDED PRECEDING) AS size_so_far
+            FROM (SELECT rowid AS id_of_row, last_seen_at, id, octet_length(body) AS size FROM agents ${place}
+              ORDER BY last_seen_at DESC, id DESC LIMIT ?)
+          ) AS sized CROSS JOIN agents AS a ON a.rowid = sized.id_of_row WHERE size_so_far - size < ${PAGE_BYTES}`,
         args: [...(after === null ? [] : [after.at, columnText(after.id)]), limit + 1],
       },
     ],
     'read',
   );
-  const rows = (agents?.rows ?? []).map(agentFromRow);
-  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  const rows = agents?.rows ?? [];
+  const isCut = rows.length > limit || Number(rows.at(-1)?.size_so_far ?? 0) >= PAGE_BYTES;
+  const listed = await new Pace().map(rows.slice(0, limit), agentFromRow);
+  const last = isCut ? listed.at(-1) : undefined;
   return {
     position: counterOf(counter),
-    agents: rows.slice(0, limit),
+    agents: listed,
     next: last === undefined ? null : cursorText({ group: SEEN_GROUP, at: last.lastSeenAt, id: last.id }),
     count: Number(count?.rows[0]?.count ?? 0),
   };

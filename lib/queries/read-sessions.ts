@@ -2,6 +2,7 @@ import type { InStatement, ResultSet } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { sessionFromRow } from '@/db/fleet-rows';
+import { Pace } from '@/db/next-turn';
 import {
   SESSION_STATES,
   type SessionDetail,
@@ -38,7 +39,10 @@ export async function readSessions(database: Database, done = SESSIONS_LISTED): 
   // Of each state one row more than can be listed was read, to know whether there are more.
   const found = states.flatMap(({ rows }) => rows);
   const isDoneCut = (states.at(-1)?.rows.length ?? 0) > done;
-  const sessions = (isDoneCut ? found.slice(0, -1) : found).slice(0, SESSIONS_LISTED).map(sessionFromRow);
+  const sessions = await new Pace().map(
+    (isDoneCut ? found.slice(0, -1) : found).slice(0, SESSIONS_LISTED),
+    sessionFromRow,
+  );
   const hasMore = sessions.length < found.length;
   const next = hasMore ? nextAfter(sessions.at(-1)) : null;
   return {
@@ -68,10 +72,11 @@ export async function readSessionPage(
     'read',
   );
   const states = answers.slice(COUNTS.length);
+  const found = states.flatMap(({ rows }) => rows).slice(0, limit + 1);
   return {
     position: counterOf(counter),
     counts: countsOf(answers),
-    ...pageOf(states.flatMap(({ rows }) => rows).map(sessionFromRow), limit, nextAfter),
+    ...pageOf(await new Pace().map(found, sessionFromRow), limit, nextAfter),
   };
 }
 
@@ -82,7 +87,7 @@ export async function readAgentSessions(
   { after, limit }: { after: ListCursor | null; limit: number },
 ): Promise<Omit<SessionList, 'counts'>> {
   const [counter, sessions] = await database.reader.batch([COUNTER, ofAgent(agentId, after, limit + 1)], 'read');
-  const rows = (sessions?.rows ?? []).map(sessionFromRow);
+  const rows = await new Pace().map(sessions?.rows ?? [], sessionFromRow);
   return {
     position: counterOf(counter),
     ...agentPageOf(rows, limit),

@@ -45,8 +45,9 @@ export async function readTranscript(
   if (Number(small[4]?.rows[0]?.is_small ?? 1) === 1) {
     const page = headOf(small, before, limit);
     if (page === null) return null;
-    const entries = byTurn(small[5]?.rows ?? []);
-    const turns = page.headers.map((header) => turnFromEvents(header, entries.get(header.id) ?? []));
+    const headers = (small[5]?.rows ?? []).map(headerFromRow).reverse();
+    const entries = byTurn(small[6]?.rows ?? []);
+    const turns = headers.map((header) => turnFromEvents(header, entries.get(header.id) ?? []));
     return { ...page.head, hasMore: page.hasMore, turns };
   }
   return readLarge(database, id, before, limit);
@@ -61,9 +62,14 @@ async function readLarge(database: Database, sessionId: string, before: string |
     const pace = new Pace();
     const turns: Turn[] = [];
     let text = 0;
-    for (const header of page.headers.toReversed()) {
+    for (const turnId of page.turnIds) {
+      const { rows } = await snapshot.execute({
+        sql: 'SELECT * FROM turns WHERE session_id = ? AND id = ?',
+        args: [sessionId, turnId],
+      });
+      const header = headerFromRow(rows[0] as Row);
       const turn = await readTurn(snapshot, sessionId, header, pace);
-      text += textOfItems(turn.items) + turn.items.length * ITEM_FRAME;
+      text += namesIn(header) + textOfItems(turn.items) + turn.items.length * ITEM_FRAME;
       if (turns.length > 0 && text > MAX_TURN_TEXT) return { ...page.head, hasMore: true, turns };
       turns.unshift(turn);
     }
@@ -71,6 +77,11 @@ async function readLarge(database: Database, sessionId: string, before: string |
   } finally {
     snapshot.close();
   }
+}
+
+/** How much a turn says besides its items: it may name thousands of messages and tasks. */
+function namesIn({ userMessageIds, trigger }: TurnHeader): number {
+  return JSON.stringify([userMessageIds, trigger]).length;
 }
 
 async function readTurn(snapshot: Transaction, sessionId: string, header: TurnHeader, pace: Pace): Promise<Turn> {
@@ -120,11 +131,12 @@ function headOf([counter, session, cursor, turns]: Results, before: string | nul
       { details: { before } },
     );
   }
-  const headers = (turns?.rows ?? []).map(headerFromRow);
+  const turnIds = (turns?.rows ?? []).map(({ id }) => String(id));
   return {
     head: { position: counterOf(counter), ...(before === null ? { places: JSON.parse(String(row.places)) } : {}) },
-    hasMore: headers.length > limit,
-    headers: headers.slice(0, limit).reverse(),
+    hasMore: turnIds.length > limit,
+    /** The newest first. */
+    turnIds: turnIds.slice(0, limit),
   };
 }
 
@@ -132,19 +144,22 @@ function pageStatements(sessionId: string, before: string | null, limit: number)
   // What is neither a position nor a turn leaves the page empty.
   const fallback = before === null ? Number.MAX_SAFE_INTEGER : isPosition(before) ? positionToNumber(before) : 0;
   const turnId = before === null ? '' : columnText(before);
-  const page = (columns: string) => `SELECT ${columns} FROM turns
+  const page = (columns: string, most = '?4') => `SELECT ${columns} FROM turns
     WHERE session_id = ?1 AND position < ifnull((SELECT position FROM turns WHERE session_id = ?1 AND id = ?2), ?3)
-    ORDER BY position DESC LIMIT ?4`;
+    ORDER BY position DESC LIMIT ${most}`;
   const ofPage = `session_id = ?1 AND turn_id IN (SELECT id FROM (${page('id')}))`;
-  const isSmall = `SELECT count(*) <= ${PIECE_EVENTS} AND total(size) <= ${PIECE_BYTES} AS is_small
+  const names = page('octet_length(user_message_ids) + ifnull(octet_length(trigger), 0) AS size');
+  const isSmall = `SELECT count(*) <= ${PIECE_EVENTS}
+      AND total(size) + (SELECT total(size) FROM (${names})) <= ${PIECE_BYTES} AS is_small
     FROM (SELECT octet_length(payload) AS size FROM events WHERE ${ofPage} LIMIT ${PIECE_EVENTS + 1})`;
   const args = [sessionId, turnId, fallback, limit];
   return [
     COUNTER,
     { sql: 'SELECT places FROM sessions WHERE id = ?', args: [sessionId] },
     { sql: 'SELECT 1 FROM turns WHERE session_id = ? AND id = ?', args: [sessionId, turnId] },
-    { sql: page('*'), args: [sessionId, turnId, fallback, limit + 1] },
+    { sql: page('id'), args: [sessionId, turnId, fallback, limit + 1] },
     { sql: isSmall, args },
+    { sql: page('*', `?4 * (${isSmall})`), args },
     {
       sql: `SELECT ${ENTRY_COLUMNS} FROM events WHERE ${ofPage} AND (${isSmall}) ORDER BY turn_id, position`,
       args,

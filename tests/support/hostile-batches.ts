@@ -333,6 +333,14 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     requests: () => times(5, (request) => times(25, (at) => answering(`m${request}-${at}`))),
   },
   {
+    name: 'turns that each name a thousand messages by the longest names',
+    requests: () => times(8, (request) => times(15, (at) => longNaming(`r${request}-${at}`)).flat()),
+  },
+  {
+    name: 'agents that each say of themselves as much as a record holds',
+    requests: () => times(8, (request) => times(LARGE_IN_REQUEST, (at) => statusOf(`a${request}-${at}`))),
+  },
+  {
     name: 'a message of a hundred thousand deltas, then ended',
     requests: () => [
       [run, said('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
@@ -375,6 +383,16 @@ function answering(messageId: string): object {
   const replyTo = ids('u'.repeat(MAX_ID_LENGTH - 4), MAX_NAMED);
   return said('TEXT_MESSAGE_START', messageId, { role: 'assistant', metadata: { interlude: { replyTo } } });
 }
+
+function longNaming(runId: string): object[] {
+  const userMessageIds = ids('u'.repeat(MAX_ID_LENGTH - 4), MAX_NAMED);
+  return [
+    event({ type: 'RUN_STARTED', runId, metadata: { interlude: { userMessageIds } } }),
+    event({ type: 'RUN_FINISHED', runId }),
+  ];
+}
+
+const statusOf = (agentId: string) => ({ kind: 'status', ...base, agentId, status: { what: 'x'.repeat(MUCH) } });
 
 const longTitled = (at: number) =>
   custom(CUSTOM.requestOpened, { request_id: `q${at}`, kind: 'permission', title: 't'.repeat(MAX_CAPTION) });

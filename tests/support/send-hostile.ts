@@ -9,7 +9,8 @@ export interface Held {
 }
 
 /**
- * Sends a case as an outbox of its own and then reads everything, each step measured by itself.
+ * Sends a case as an outbox of its own, while somebody watches it live, and then reads everything, each step measured
+ * by itself.
  * @param prefix of the names of its agents and sessions, where it does not have the server for itself
  */
 export async function sendHostile(
@@ -22,6 +23,8 @@ export async function sendHostile(
   const step = async (what: string, work: () => Promise<void>) => {
     held.push({ what: `${name}: ${what}`, longestMs: await measure(work) });
   };
+  const watched = `/api/v1/stream?topic=fleet&topic=session:${prefix}s&topic=logs:${prefix}a`;
+  const leave = watch(await server.get(watched));
   let seq = 1;
   for (const [at, records] of requests().entries()) {
     const numbered = records.map((record, index) => named({ seq: seq + index, ...record }, prefix));
@@ -34,6 +37,7 @@ export async function sendHostile(
     });
     seq += records.length;
   }
+  await leave();
   for (const of of HOSTILE_READS) {
     const path = of
       .replace(/\b(sessions\/|session:)s\b/g, `$1${prefix}s`)
@@ -54,6 +58,18 @@ function named(record: Record<string, unknown>, prefix: string): object {
     ...record,
     ...(agentId === undefined ? {} : { agentId: `${prefix}${agentId}` }),
     ...(sessionId === undefined ? {} : { sessionId: `${prefix}${sessionId}` }),
+  };
+}
+
+/** Takes what a stream says as it comes. @returns the way to leave it */
+function watch(response: Response): () => Promise<void> {
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const reading = (async () => {
+    while (!(await reader.read()).done);
+  })();
+  return async () => {
+    await reader.cancel();
+    await reading;
   };
 }
 

@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { MAX_ID_LENGTH, MAX_NAMED, MAX_TURN_TEXT } from '@/lib/protocol/limits';
+import { cursorOf, type ListCursor } from '@/lib/queries/list-cursor';
+import { readAgents, SEEN_GROUP } from '@/lib/queries/read-agents';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+let target: InProcessTarget;
+beforeEach(async () => {
+  target = await inProcessTarget();
+});
+afterEach(() => target.close());
+
+const MEGABYTE = 1_000_000;
+const longIds = () => Array.from({ length: MAX_NAMED }, (_, at) => `${at}-`.padEnd(MAX_ID_LENGTH, 'u'));
+const sizeOf = (value: unknown) => JSON.stringify(value).length;
+
+test('a page of agents ends where they say much of themselves, and the next one goes on', async () => {
+  const ids = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'];
+  for (const [at, agentId] of ids.entries()) {
+    const status = { what: 'x'.repeat(at === 0 ? 10 : MEGABYTE) };
+    await ingest(target, [{ seq: at + 1, kind: 'status', agentId, occurredAt: 1, status }]);
+  }
+  const found: string[] = [];
+  let after: ListCursor | null = null;
+  for (let pages = 0; pages < 10; pages += 1) {
+    const page = await readAgents(target.database, { after, limit: 100 });
+    expect(page.agents.length).toBeLessThanOrEqual(4);
+    expect(page.count).toBe(ids.length);
+    found.push(...page.agents.map(({ id }) => id));
+    if (page.next === null) break;
+    after = cursorOf(page.next, [SEEN_GROUP]);
+  }
+  expect(found.toSorted()).toEqual(ids);
+});
+
+test('a page of turns ends where they name much, and the next one goes on', async () => {
+  const turns = Array.from({ length: 24 }, (_, at) => `r${at}`);
+  for (const [at, runId] of turns.entries()) {
+    const metadata = { interlude: { userMessageIds: longIds() } };
+    await ingest(target, [
+      record(2 * at + 1, { event: { type: 'RUN_STARTED', runId, metadata } }),
+      record(2 * at + 2, { event: { type: 'RUN_FINISHED', runId } }),
+    ]);
+  }
+  const found: string[] = [];
+  for (let before: string | null = null, hasMore = true; hasMore; ) {
+    const page = await readTranscript(target.database, 's1', { before, limit: 200 });
+    if (page === null) throw new Error('no such session');
+    expect(sizeOf(page.turns)).toBeLessThan(MAX_TURN_TEXT + 600_000);
+    found.unshift(...page.turns.map(({ id }) => id));
+    before = page.turns[0]?.id ?? null;
+    hasMore = page.hasMore;
+  }
+  expect(found).toEqual(turns);
+});
+
+test('a turn shows no more of its messages than a turn may say, with what they reply to', async () => {
+  const metadata = { interlude: { replyTo: longIds() } };
+  await ingest(target, [record(1, { event: { type: 'RUN_STARTED', runId: 'r' } })]);
+  for (let at = 0; at < 24; at += 1) {
+    const event = { type: 'TEXT_MESSAGE_START', messageId: `m${at}`, role: 'assistant', metadata };
+    await ingest(target, [record(at + 2, { event })]);
+  }
+  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  const [turn] = page?.turns ?? [];
+  expect(turn?.items.at(-1)).toMatchObject({ id: 'm23' });
+  expect(sizeOf(turn)).toBeLessThan(MAX_TURN_TEXT + 600_000);
+});
