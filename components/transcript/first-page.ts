@@ -3,7 +3,9 @@ import type { Item, TranscriptPage } from '@/lib/protocol/read-models';
 /** Turns of the page that paints first; older ones come while the reader scrolls. */
 export const FIRST_PAGE = 30;
 /** What those may hold in text, in UTF-16 units: all of it is in the markup, and the server writes it in one go. */
-const MOST_TEXT = 1024 * 1024;
+const MOST_TEXT = 512 * 1024;
+/** What stands around an item's text, about. */
+const ITEM_FRAME = 256;
 
 /** The newest turns of a page, as many as may come with the markup; at least one. The others come as older ones do. */
 export function firstPageOf(page: TranscriptPage): TranscriptPage {
@@ -18,6 +20,6 @@ export function firstPageOf(page: TranscriptPage): TranscriptPage {
 }
 
 function textOf(item: Item): number {
-  if (item.kind === 'tool-call') return 2 * item.argsText.length + (item.result?.length ?? 0);
-  return 'text' in item ? item.text.length : 0;
+  if (item.kind === 'tool-call') return ITEM_FRAME + 2 * item.argsText.length + (item.result?.length ?? 0);
+  return ITEM_FRAME + ('text' in item ? item.text.length : 0);
 }

@@ -27,7 +27,7 @@ export function firstPaintOf(turns: readonly Turn[]): FirstPaintPart {
   let from = turns.length;
   while (from > 0 && weight < MOST_WEIGHT) {
     from -= 1;
-    weight += weightOf(turns[from] as Turn);
+    weight += turnWeight(turns[from] as Turn);
     // One that is too much is left out, but not the only one.
     if (weight > MOST_WEIGHT && from < turns.length - 1) {
       from += 1;
@@ -38,7 +38,8 @@ export function firstPaintOf(turns: readonly Turn[]): FirstPaintPart {
   return { turns: shown, parsed: textsParsedAtOnce(answersNewestFirst(shown)) };
 }
 
-function weightOf({ items }: Turn): number {
+/** About how many elements a turn is when it comes into the page. */
+export function turnWeight({ items }: Turn): number {
   const { head, tail } = FIRST_PAINT_ROWS;
   const shown = items.length <= head + tail ? items : [...items.slice(0, head), ...items.slice(-tail)];
   // What is heavier is shown in part.

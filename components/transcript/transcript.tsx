@@ -17,10 +17,11 @@ import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
 import type { TranscriptState } from '@/lib/projections/transcript';
 import type { Turn } from '@/lib/protocol/read-models';
-import { FirstPaint, firstPaintOf } from './first-paint';
+import { FirstPaint, firstPaintOf, turnWeight } from './first-paint';
 import { HoldTail } from './hold-tail';
 import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';
+import { MORE_WEIGHT, rowsBefore } from './row-weight';
 import { TranscriptTop } from './transcript-top';
 import { estimateTurnHeight } from './turn-height';
 import { TurnRow } from './turn-row';
@@ -115,7 +116,9 @@ export function Transcript({
   }, [hydrated, virtualizer]);
 
   const firstPaint = useMemo(() => (hydrated ? null : firstPaintOf(turns)), [hydrated, turns]);
-  const rows = useRowsInTurn(hydrated ? virtualizer.getVirtualItems() : NO_ROWS, virtualizer.range);
+  const rows = useRowsInTurn(hydrated ? virtualizer.getVirtualItems() : NO_ROWS, virtualizer.range, (index) =>
+    turnWeight(turns[index] as Turn),
+  );
   const first = rows[0]?.index ?? LOAD_AHEAD;
   const [waitsForReader, setWaitsForReader] = useState(false);
   useEffect(() => setWaitsForReader(olderError !== null), [olderError]);
@@ -212,28 +215,29 @@ export function Transcript({
 
 const NO_ROWS: readonly VirtualItem[] = [];
 
-/** The rows that are laid out: what is in sight at once, what is near it one by one, and what was there stays. */
+/**
+ * The rows that are laid out: what is in sight, and what is near it as far as that is no more than is laid out without a
+ * pause; the rest comes in turn, and what was there stays.
+ */
 function useRowsInTurn(
   rows: readonly VirtualItem[],
   inSight: { startIndex: number; endIndex: number } | null,
+  weightOf: (index: number) => number,
 ): readonly VirtualItem[] {
   const there = useRef<ReadonlySet<React.Key>>(new Set());
   const [, comeFurther] = useReducer((count: number) => count + 1, 0);
-  const isThere = ({ key, index }: VirtualItem) =>
-    there.current.has(key) || (inSight !== null && index >= inSight.startIndex && index <= inSight.endIndex);
-  const shown = rows.filter(isThere);
-  const next = rows.findLast((row) => !isThere(row))?.key ?? null;
+  const missing = rows.filter(({ key }) => !there.current.has(key));
+  const from = rowsBefore(missing.length, MORE_WEIGHT, (at) => weightOf((missing[at] as VirtualItem).index));
+  const waiting = new Set(
+    missing.slice(0, from).filter(({ index }) => !inSight || index < inSight.startIndex || index > inSight.endIndex),
+  );
+  const shown = waiting.size === 0 ? rows : rows.filter((row) => !waiting.has(row));
   useEffect(() => {
     there.current = new Set(shown.map(({ key }) => key));
-  });
-  useEffect(() => {
-    if (next === null) return;
-    const turn = inTurn(() => {
-      there.current = new Set([...there.current, next]);
-      comeFurther();
-    });
+    if (waiting.size === 0) return;
+    const turn = inTurn(comeFurther);
     return () => turn.cancel();
-  }, [next]);
+  });
   return shown;
 }
 

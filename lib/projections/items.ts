@@ -44,24 +44,41 @@ export function foldItems(items: readonly Item[], entries: readonly EventEntry[]
 
 /** The same, with how many older items are not shown: at most MAX_TURN_ITEMS are, of at most MAX_TURN_TEXT. Of each streamed text the beginning is, up to MAX_ITEM_TEXT. */
 export function foldShown(shown: ShownItems, entries: readonly EventEntry[], outside: boolean): ShownItems {
-  const draft = new ItemDraft(shown);
-  const callIds = new Set<string>();
-  for (const entry of entries) {
+  const fold = new ShownFold(shown, outside);
+  for (const entry of entries) fold.take(entry);
+  return fold.shown();
+}
+
+/** The same event by event, for who gives others a turn between them. */
+export class ShownFold {
+  readonly #draft: ItemDraft;
+  readonly #outside: boolean;
+  readonly #callIds = new Set<string>();
+
+  constructor(shown: ShownItems, outside: boolean) {
+    this.#draft = new ItemDraft(shown);
+    this.#outside = outside;
+  }
+
+  take(entry: EventEntry): void {
     const { event } = entry;
     // In a turn the error is the turn's own; outside any it needs a line.
-    if (outside && event.type === 'RUN_ERROR')
-      notice(draft, entry, { text: textField(event, 'message') ?? 'The run failed.', tone: 'error', code: null });
+    if (this.#outside && event.type === 'RUN_ERROR')
+      notice(this.#draft, entry, { text: textField(event, 'message') ?? 'The run failed.', tone: 'error', code: null });
     const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
     const fold = Object.hasOwn(folds, name) ? folds[name] : undefined;
-    fold?.(draft, entry);
-    if (ADDS_ARGS.has(event.type)) callIds.add(String(event.toolCallId));
+    fold?.(this.#draft, entry);
+    if (ADDS_ARGS.has(event.type)) this.#callIds.add(String(event.toolCallId));
   }
-  // Once all of their pieces are there, not at each.
-  for (const id of callIds) {
-    const call = draft.find('tool-call', id);
-    if (call !== undefined) draft.put({ ...call, args: parsedArgs(call.argsText) });
+
+  shown(): ShownItems {
+    // Once all of their pieces are there, not at each.
+    for (const id of this.#callIds) {
+      const call = this.#draft.find('tool-call', id);
+      if (call !== undefined) this.#draft.put({ ...call, args: parsedArgs(call.argsText) });
+    }
+    return this.#draft.shown();
   }
-  return draft.shown();
 }
 
 type Fold = (draft: ItemDraft, entry: EventEntry) => void;

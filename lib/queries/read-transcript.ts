@@ -4,7 +4,7 @@ import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { type ShownItems, textOfItems } from '@/lib/projections/item-draft';
-import { foldShown } from '@/lib/projections/items';
+import { ShownFold } from '@/lib/projections/items';
 import { settleTurn, turnFromEvents } from '@/lib/projections/turn-page';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_TURN_TEXT } from '@/lib/protocol/limits';
@@ -101,7 +101,9 @@ async function readTurn(snapshot: Transaction, sessionId: string, header: TurnHe
         WHERE session_id = ? AND turn_id = ? AND position > ? AND position <= ? ORDER BY position`,
       args: [sessionId, turnId, after, upTo],
     });
-    shown = foldShown(shown, await pace.map(rows, entryFromRow), header.kind === 'none');
+    const fold = new ShownFold(shown, header.kind === 'none');
+    await pace.each(rows, (row) => fold.take(entryFromRow(row)));
+    shown = fold.shown();
     await pace.rest();
     after = upTo;
   }

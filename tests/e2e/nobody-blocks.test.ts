@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TURN_ROWS } from '@/components/transcript/shown-rows';
 import { EventWriter } from '../support/event-writer';
 import { probeHealth } from '../support/health-probe';
 import { hostileSessions } from '../support/hostile-sessions';
@@ -41,7 +42,8 @@ test('a turn of ten thousand answers shows its ends, and more when asked', async
   const page = await it.open('/sessions/messages');
   await live(page);
   const answers = page.getByRole('log', { name: 'Transcript' }).locator('[id^="message-m"]');
-  await answers.last().waitFor();
+  // They come a few at a time.
+  await expect.poll(() => answers.count()).toBeGreaterThanOrEqual(TURN_ROWS.head + TURN_ROWS.tail);
   const before = await answers.count();
   expect(before).toBeLessThan(300);
   await page.getByText(/earlier ones are not shown/).scrollIntoViewIfNeeded();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { firstPageOf } from '@/components/transcript/first-page';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
-import { aCall, aMessage, aTurn } from './rows';
+import { aCall, aMessage, aTaskMoment, aTurn } from './rows';
 
 const page = (sizes: readonly number[]): TranscriptPage => ({
   position: '9',
@@ -16,11 +16,17 @@ it('brings all turns of the usual size with the page', () => {
 });
 
 it('brings of great ones the newest, and says that there are older ones', () => {
-  const first = firstPageOf(page([600_000, 600_000, 300_000, 300_000]));
+  const first = firstPageOf(page([300_000, 300_000, 150_000, 150_000]));
   expect(ids(first)).toEqual(['r2', 'r3']);
   expect(first.hasMore).toBe(true);
 });
 
 it('brings the newest turn however great it is', () => {
   expect(ids(firstPageOf(page([10, 3_000_000])))).toEqual(['r1']);
+});
+
+it('brings fewer turns of thousands of things, however short they are', () => {
+  const items = Array.from({ length: 1_000 }, (_, at) => aTaskMoment({ id: `t${at}`, position: `${at + 10}` }));
+  const turns = ['r0', 'r1', 'r2', 'r3', 'r4'].map((id) => aTurn({ id, items }));
+  expect(ids(firstPageOf({ ...page([]), turns }))).toEqual(['r3', 'r4']);
 });
