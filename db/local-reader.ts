@@ -13,7 +13,7 @@ export function localReader(client: Client): Client {
       const results: ResultSet[] = [];
       for (const statement of statements) {
         results.push(await snapshot.execute(statement as InStatement));
-        await pace.rest();
+        if (pace.isDue) await pace.rest();
       }
       return results;
     } finally {

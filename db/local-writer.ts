@@ -33,7 +33,7 @@ function inTurns(transaction: Transaction): Awaited<ReturnType<TransactionSource
   const pace = new Pace();
   const execute = async (statement: InStatement): Promise<ResultSet> => {
     const result = await transaction.execute(statement);
-    await pace.rest();
+    if (pace.isDue) await pace.rest();
     return result;
   };
   return {
