@@ -12,7 +12,7 @@ import { messageAnchor, ReplyLink } from './reply-link';
 import { useTranscriptSlots } from './transcript-slots';
 
 /** What is shown of a user's message until more is asked for. */
-const MOST_CHARACTERS = 10_000;
+const MOST_CHARACTERS = 5_000;
 
 interface MessageViewProps {
   item: MessageItem;

@@ -6,7 +6,7 @@ export const FIRST_WEIGHT = 1_500;
 export const MORE_WEIGHT = 1_000;
 
 /** Of a text so much is shown at first, as written or parsed; every so many signs may be an element, or cost as much. */
-const FIRST_CHARACTERS = 10_000;
+const FIRST_CHARACTERS = 5_000;
 const FIRST_PARSED = 4_000;
 const CHARACTERS_PER_ELEMENT = 8;
 const CARD = 40;

@@ -227,7 +227,9 @@ function useRowsInTurn(
   const there = useRef<ReadonlySet<React.Key>>(new Set());
   const [, comeFurther] = useReducer((count: number) => count + 1, 0);
   const missing = rows.filter(({ key }) => !there.current.has(key));
-  const from = rowsBefore(missing.length, MORE_WEIGHT, (at) => weightOf((missing[at] as VirtualItem).index));
+  // The first of all come with the page's own first layout: only what is in sight.
+  const most = there.current.size === 0 ? 0 : MORE_WEIGHT;
+  const from = rowsBefore(missing.length, most, (at) => weightOf((missing[at] as VirtualItem).index));
   const waiting = new Set(
     missing.slice(0, from).filter(({ index }) => !inSight || index < inSight.startIndex || index > inSight.endIndex),
   );

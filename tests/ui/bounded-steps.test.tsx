@@ -10,7 +10,7 @@ import { aMessage } from './rows';
 /** A browser takes some forty milliseconds to make, lay out and draw as many. */
 const MOST_ELEMENTS = 1_000;
 /** And as long to break one block of so many signs into lines. */
-const MOST_SIGNS = 10_000;
+const MOST_SIGNS = 6_000;
 
 const html = (tokens: Parameters<typeof Blocks>[0]['tokens']) =>
   renderToStaticMarkup(<Blocks tokens={tokens} streaming={false} depth={0} />);

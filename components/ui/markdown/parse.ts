@@ -18,7 +18,7 @@ const MOST_PIECES = 4_000;
 export const STEP_PIECES = 300;
 /** A block of more, or of more signs, is cut: a list goes on as another list, a paragraph as another one. */
 const MOST_BLOCK_PIECES = 1_000;
-const MOST_BLOCK_CHARACTERS = 10_000;
+const MOST_BLOCK_CHARACTERS = 6_000;
 /** A block of code has a box, its language and a button to copy it. */
 const CODE_PIECES = 10;
 /** How far a table is parsed to have as many rows as are shown. */
