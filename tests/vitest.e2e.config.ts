@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Whole processes: a built dashboard, real browsers. One after the other, since each wants the machine. */
+/** Whole processes: a built dashboard, real browsers. Two files at a time: half of it is waiting. */
 export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
@@ -13,7 +13,6 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 90_000,
     expect: { poll: { timeout: 15_000 } },
-    fileParallelism: false,
-    maxWorkers: 1,
+    maxWorkers: 2,
   },
 });

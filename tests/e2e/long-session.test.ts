@@ -34,29 +34,35 @@ test('a link to a turn far back loads back to it, scrolls there and marks it', a
   await page.close();
 });
 
+/** Whether a turn was in sight in a frame that was painted. */
+interface Look {
+  turn: string;
+  inSight: boolean;
+}
+
 test('the first that is painted of a session is its end, and it stays there while the page comes to life', async () => {
   const page = await it.context.newPage();
   await page.addInitScript(() => {
-    const painted: string[][] = [];
-    // a message posted from a frame's callback comes after its layout, its observers and its paint
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      const log = document.querySelector('[role=log]')?.getBoundingClientRect();
-      const turns = [...document.querySelectorAll<HTMLElement>('[role=log] [data-turn]')].filter((turn) => {
-        const { top, bottom } = turn.getBoundingClientRect();
-        return log !== undefined && bottom > log.top && top < log.bottom;
-      });
-      if (log !== undefined && log.height > 0) painted.push(turns.map((turn) => turn.dataset.turn ?? ''));
-      requestAnimationFrame(() => port2.postMessage(null));
+    const looks: Look[] = [];
+    // It is asked in each frame, after all that moves things and before the paint. What comes in between two frames
+    // nobody sees before the next.
+    const observer = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (!target.isConnected) continue;
+        looks.push({ turn: (target as HTMLElement).dataset.turn ?? '', inSight: isIntersecting });
+      }
+    });
+    const observe = () => {
+      for (const turn of document.querySelectorAll('[role=log] [data-turn]')) observer.observe(turn);
     };
-    port2.postMessage(null);
-    Object.assign(window, { painted });
+    new MutationObserver(observe).observe(document, { childList: true, subtree: true });
+    Object.assign(window, { looks });
   });
   await page.goto(`${it.server.url}/sessions/long`);
   await live(page);
-  const painted = await page.evaluate(() => (window as unknown as { painted: string[][] }).painted);
-  expect(painted.length).toBeGreaterThan(0);
-  for (const turns of painted) expect(turns).toContain(`r${TURNS - 1}`);
+  const looks = await page.evaluate(() => (window as unknown as { looks: Look[] }).looks);
+  expect(looks).toContainEqual({ turn: `r${TURNS - 1}`, inSight: true });
+  expect(looks.filter(({ turn, inSight }) => inSight && Number(turn.slice(1)) < TURNS - 15)).toEqual([]);
   await page.close();
 });
 
