@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { useState } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';
 import { sessionTitle } from '@/components/sessions/session-words';
+import { afterPress } from '@/components/ui/after-press';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
@@ -97,7 +98,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
           type="button"
           disabled={isBusy}
           onClick={() => (isPressed ? discard() : setPressed(true))}
-          onBlur={() => setPressed(false)}
+          onBlur={() => afterPress(() => setPressed(false))}
           className={clsx(
             'underline underline-offset-2 disabled:no-underline',
             isPressed ? 'font-medium text-ink' : 'text-ink-2 hover:text-ink',

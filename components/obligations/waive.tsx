@@ -2,6 +2,7 @@
 
 import { clsx } from 'clsx';
 import { useRef } from 'react';
+import { afterPress } from '@/components/ui/after-press';
 import { Name } from '@/components/ui/name';
 import { useSettled } from '@/components/ui/use-settled';
 import { useWaive } from './use-waive';
@@ -25,7 +26,7 @@ export function Waive({ sessionId, messageId }: { sessionId: string; messageId: 
         type="button"
         aria-disabled={!settled}
         onClick={() => isMeant() && press()}
-        onBlur={letGo}
+        onBlur={() => afterPress(letGo)}
         disabled={isOnItsWay}
         className={clsx(
           'whitespace-nowrap underline transition-colors duration-300 disabled:cursor-default aria-disabled:cursor-default disabled:no-underline',

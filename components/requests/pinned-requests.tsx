@@ -2,6 +2,7 @@
 
 import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useActions } from '@/components/live/actions';
+import { afterPress } from '@/components/ui/after-press';
 import { JumpLink } from '@/components/ui/jump';
 import { useHydrated } from '@/components/ui/now';
 import { SETTLE_MS } from '@/components/ui/stillness';
@@ -51,7 +52,7 @@ export function PinnedRequests(props: {
   useEffect(() => {
     if (!isGone) return;
     const listen = ({ target }: Event) => {
-      if (target instanceof Node && group.current?.contains(target) === false) setHeld(null);
+      if (target instanceof Node && group.current?.contains(target) === false) afterPress(() => setHeld(null));
     };
     document.addEventListener('focusin', listen);
     document.addEventListener('pointerdown', listen);

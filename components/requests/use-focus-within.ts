@@ -1,20 +1,25 @@
 'use client';
 
-import { type FocusEvent, useCallback, useMemo, useState } from 'react';
+import { type FocusEvent, useCallback, useMemo, useRef, useState } from 'react';
+import { afterPress } from '@/components/ui/after-press';
 
 /**
  * Whether the focus is in an element, or was until the element it was on went away. It stays so while the window itself
- * is not looked at.
+ * is not looked at, and until a press that takes the focus elsewhere is over.
  */
 export function useFocusWithin() {
   const [hasFocus, setHasFocus] = useState(false);
+  const stay = useRef(() => {});
   const leave = useCallback(() => setHasFocus(false), []);
   const handlers = useMemo(
     () => ({
-      onFocus: () => setHasFocus(true),
+      onFocus: () => {
+        stay.current();
+        setHasFocus(true);
+      },
       onBlur: ({ currentTarget, relatedTarget }: FocusEvent) => {
         if (currentTarget.contains(relatedTarget) || !document.hasFocus()) return;
-        setHasFocus(false);
+        stay.current = afterPress(() => setHasFocus(false));
       },
     }),
     [],

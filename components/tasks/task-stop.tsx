@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import { useEffect, useRef, useState } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
+import { afterPress } from '@/components/ui/after-press';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { useSettled } from '@/components/ui/use-settled';
@@ -54,7 +55,7 @@ export function TaskStop({ task }: { task: Task }) {
         type="button"
         aria-disabled={!settled}
         onClick={ask}
-        onBlur={() => setPressed(false)}
+        onBlur={() => afterPress(() => setPressed(false))}
         aria-label={
           pressed ? `Press again to stop ${nameText(task.description)}` : `Stop ${nameText(task.description)}`
         }

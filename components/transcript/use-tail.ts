@@ -16,6 +16,22 @@ export function useTail(scroller: RefObject<HTMLElement | null>, position: Posit
   const held = useRef(false);
   const newest = useRef(position);
   newest.current = position;
+  const follows = useRef(true);
+  follows.current = leftAt === null;
+
+  // What comes in below it, a request or a longer draft, takes its height from the box and not its end from the reader.
+  useEffect(() => {
+    const box = scroller.current;
+    if (!box) return;
+    let height = box.clientHeight;
+    const observer = new ResizeObserver(() => {
+      if (box.clientHeight === height) return;
+      height = box.clientHeight;
+      if (follows.current && !held.current) box.scrollTop = box.scrollHeight;
+    });
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, [scroller]);
 
   useEffect(() => {
     const box = scroller.current;

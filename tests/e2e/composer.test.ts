@@ -1,7 +1,8 @@
-import type { Locator, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
+import { press, takesPresses } from '../support/press';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, taskStarted, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
@@ -24,9 +25,6 @@ async function meet(name: string) {
 }
 
 const composerOf = (page: Page, name: string) => page.getByRole('textbox', { name: `Message to ${name}` });
-/** Resolves once what has just appeared has stood there for long enough. */
-const takesPresses = (within: Locator, name: string) =>
-  expect.poll(() => within.getByRole('button', { name, exact: true }).isEnabled()).toBe(true);
 const said = (page: Page, text: string) => transcriptOf(page).getByText(text, { exact: true });
 
 test('a message is shown at once, goes to the runner, and its way is told until a turn has seen it', async () => {
@@ -169,7 +167,7 @@ test('a permission is decided by key, counts in the list, stays in sight, and it
   await card.getByText('rm -rf build').waitFor();
   await card.getByText(/4:\d\d left/).waitFor();
   // what has just appeared takes no key
-  await takesPresses(card, 'Allow');
+  await takesPresses(card.getByRole('button', { name: 'Allow', exact: true }));
   await card.focus();
   await page.keyboard.press('a');
   const command = await runner.next('permission.decision');
@@ -184,14 +182,14 @@ test('a permission is decided by key, counts in the list, stays in sight, and it
     ...message('long', Array.from({ length: 120 }, (_, at) => `Paragraph ${at}`).join('\n\n')),
   ]);
   const pinned = page.getByRole('group', { name: 'Waiting for you' });
-  await pinned.getByRole('button', { name: 'Deny with a reason' }).click();
+  await press(pinned.getByRole('button', { name: 'Deny with a reason' }));
   await page.keyboard.type('not there');
   await page.keyboard.press('Enter');
   const denial = await runner.next('permission.decision');
   expect(denial.body).toMatchObject({ behavior: 'deny', message: 'not there' });
   await runner.acknowledge(denial, 'failed', 'the agent has gone on');
   await pinned.getByText('The answer did not reach the agent: the agent has gone on').waitFor();
-  await takesPresses(pinned, 'Deny');
+  await takesPresses(pinned.getByRole('button', { name: 'Deny', exact: true }));
   await pinned.getByRole('region', { name: 'Permission, pinned: Write a file' }).focus();
   await page.keyboard.press('d');
   await runner.acknowledge(await runner.next('permission.decision'), 'done');
@@ -217,7 +215,7 @@ test('a question is answered with options and own words', async () => {
   await card.getByRole('radio', { name: 'B' }).check();
   await card.getByRole('checkbox', { name: 'X' }).check();
   await card.getByRole('textbox', { name: 'Another answer' }).last().fill('and Z');
-  await submit.click();
+  await press(submit);
   expect((await runner.next('question.answer')).body.answers).toEqual({
     'Which one?': 'B',
     'Which of them?': ['X', 'and Z'],
@@ -230,15 +228,15 @@ test('a task is stopped with two presses, a turn with Esc Esc, and what fails ca
   const { agent, runner, page, sessionId, composer } = await meet('stopper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Nightly build')]);
   const card = page.getByRole('group', { name: 'Task Nightly build: running' });
-  await card.getByRole('button', { name: 'Stop Nightly build' }).click();
-  await card.getByRole('button', { name: 'Press again to stop Nightly build' }).click();
+  await press(card.getByRole('button', { name: 'Stop Nightly build' }));
+  await press(card.getByRole('button', { name: 'Press again to stop Nightly build' }));
   await card.getByText('Stopping…').waitFor();
   const stop = await runner.next('task.stop');
   expect(stop.body).toEqual({ taskId: 't1', description: 'Nightly build' });
   await runner.acknowledge(stop, 'failed', 'no such task here');
   await card.getByText(/Not stopped: .*no such task here/).waitFor();
-  await card.getByRole('button', { name: 'Stop Nightly build' }).click();
-  await card.getByRole('button', { name: 'Press again to stop Nightly build' }).click();
+  await press(card.getByRole('button', { name: 'Stop Nightly build' }));
+  await press(card.getByRole('button', { name: 'Press again to stop Nightly build' }));
   await runner.acknowledge(await runner.next('task.stop'), 'done');
   await agent.write(sessionId, [taskEnded('t1', 'stopped')]);
   await page.getByRole('group', { name: 'Task Nightly build: stopped' }).waitFor();
@@ -262,8 +260,8 @@ test('what fails out of sight is said where the reader is', async () => {
   const { agent, runner, page, sessionId } = await meet('distant');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Long watch')]);
   const card = page.getByRole('group', { name: 'Task Long watch: running' });
-  await card.getByRole('button', { name: 'Stop Long watch' }).click();
-  await card.getByRole('button', { name: 'Press again to stop Long watch' }).click();
+  await press(card.getByRole('button', { name: 'Stop Long watch' }));
+  await press(card.getByRole('button', { name: 'Press again to stop Long watch' }));
   const stop = await runner.next('task.stop');
   const paragraphs = Array.from({ length: 120 }, (_, at) => `Paragraph ${at}`).join('\n\n');
   await agent.write(sessionId, message('long', paragraphs));

@@ -63,3 +63,17 @@ test('a reader further up is left where they read, and told that there is more',
   expect(Math.abs((await place()) - before)).toBeLessThanOrEqual(2);
   await page.close();
 });
+
+test('a reader at the end stays there when what stands below takes height from the transcript, and gives it back', async () => {
+  const { page } = await asked('writer');
+  await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
+  const height = () => transcriptOf(page).evaluate((log) => log.clientHeight);
+  const before = await height();
+  await page.locator('textarea').fill('One line\n'.repeat(8));
+  await expect.poll(height).toBeLessThan(before - 40);
+  await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
+  await page.locator('textarea').fill('');
+  await expect.poll(height).toBe(before);
+  await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
+  await page.close();
+});

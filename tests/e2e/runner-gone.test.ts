@@ -1,9 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Locator, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { barriers } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
+import { takesPresses } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
@@ -143,4 +144,3 @@ test('a reply that a broken turn left owed is dropped where the message stands, 
 });
 
 /** What has just appeared takes no press. */
-const takesPresses = (button: Locator) => expect.poll(() => button.isEnabled()).toBe(true);

@@ -4,6 +4,7 @@ import { SETTLE_MS } from '@/components/ui/stillness';
 import { barriersInBothThemes } from '../support/barriers';
 import { UNSEEN } from '../support/decode-shown';
 import { EventWriter } from '../support/event-writer';
+import { press, takesPresses } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, toolCall, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
@@ -109,7 +110,7 @@ test('a command can be allowed once all of it was before the reader’s eyes, an
   const card = cardOf(page, 'Ask long');
   await card.getByText('Scroll to the end of the input to allow it.').waitFor();
   await card.getByText('61 lines').waitFor();
-  await expect.poll(() => card.getByRole('button', { name: 'Deny', exact: true }).isEnabled()).toBe(true);
+  await takesPresses(card.getByRole('button', { name: 'Deny', exact: true }));
   expect(await allowOf(card).isEnabled()).toBe(false);
   await card.focus();
   await page.keyboard.press('a');
@@ -145,7 +146,7 @@ test('of hundreds of kilobytes every page has to be shown first, and the page st
   }
   await card.getByText('Scroll to the end of the input to allow it.').waitFor();
   await card.getByRole('group', { name: 'Input' }).evaluate((box) => box.scrollTo(0, box.scrollHeight));
-  await allowOf(card).click();
+  await press(allowOf(card));
   expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'huge', behavior: 'allow' });
   await close();
 });
@@ -161,7 +162,7 @@ test('what has just appeared takes neither key nor click, wherever it appears', 
   await agent.write(sessionId, message('long', PARAGRAPHS));
   expect((await pinned).after).toBeGreaterThanOrEqual(SETTLE_MS);
   expect(runner.commands).toEqual([]);
-  await allowOf(pinnedOf(page)).click();
+  await press(allowOf(pinnedOf(page)));
   expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'first', behavior: 'allow' });
   await close();
 });
@@ -187,6 +188,22 @@ test('a pinned request that is withdrawn stays in its place and says so; the nex
   expect(runner.commands).toEqual([]);
   await page.keyboard.press('d');
   expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'b', behavior: 'deny' });
+  await close();
+});
+
+test('a press beside a pinned request that was withdrawn hits what it was aimed at', async () => {
+  const { page, ask, agent, runner, sessionId, close } = await meet('presser');
+  await ask('a', { command: 'ls' }, 'List it');
+  await cardOf(page, 'List it').waitFor();
+  await agent.write(sessionId, message('long', PARAGRAPHS));
+  await ask('b', { command: 'pwd' }, 'Where is it');
+  const pinned = pinnedOf(page).getByRole('region', { name: 'Permission, pinned: List it' });
+  await pinned.focus();
+  await agent.write(sessionId, [requestResolved('a', 'cancelled')]);
+  await pinned.getByText('Withdrawn. Nothing was sent.').waitFor();
+  await press(cardOf(page, 'Where is it').getByRole('button', { name: 'Deny', exact: true }));
+  expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'b', behavior: 'deny' });
+  await pinned.waitFor({ state: 'detached' });
   await close();
 });
 
@@ -232,7 +249,7 @@ test('what was typed for one question is in no other, and goes with the request 
   const field = pinned.getByRole('region', { name: 'Question, pinned: Which password?' }).getByRole('textbox');
   expect(await field.inputValue()).toBe('');
   await field.fill('none');
-  await pinned.getByRole('button', { name: 'Answer' }).click();
+  await press(pinned.getByRole('button', { name: 'Answer' }));
   expect((await runner.next('question.answer')).body).toMatchObject({
     requestId: 'b',
     answers: { 'Which password?': 'none' },
@@ -244,7 +261,7 @@ test('a request that is opened again for something else is another one', async (
   const { page, ask, agent, runner, sessionId, close } = await meet('reopener');
   await ask('q', { command: 'ls' });
   const card = cardOf(page, 'Ask q');
-  await card.getByRole('button', { name: 'Deny with a reason' }).click();
+  await press(card.getByRole('button', { name: 'Deny with a reason' }));
   await card.getByRole('textbox', { name: 'Reason for denying' }).fill('not now');
   await agent.write(sessionId, [
     requestResolved('q', 'cancelled'),
@@ -255,7 +272,8 @@ test('a request that is opened again for something else is another one', async (
   const other = card.filter({ hasText: 'rm -rf ~' });
   await other.waitFor();
   expect(await other.getByRole('textbox').count()).toBe(0);
-  await other.getByRole('button', { name: 'Deny', exact: true }).click();
+  // The withdrawn one has the focus, and goes with it: not while the press that takes it away is under way.
+  await press(other.getByRole('button', { name: 'Deny', exact: true }));
   const denial = await runner.next('permission.decision');
   expect(denial.body).toMatchObject({ requestId: 'q', behavior: 'deny' });
   expect(denial.body.message).toBeUndefined();

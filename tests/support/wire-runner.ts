@@ -1,6 +1,8 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
 
+const COMES_WITHIN_MS = 20_000;
+
 /** A runner that speaks the wire and nothing else: it takes an agent's commands and acknowledges what it is told to. */
 export class WireRunner {
   readonly #server: { url: string; token: string };
@@ -30,12 +32,26 @@ export class WireRunner {
     return runner;
   }
 
-  /** The first command of this type that has not been asked for yet. */
+  /** The first command of this type that has not been asked for yet. @throws Error where none comes */
   async next<Type extends Command['type']>(type: Type): Promise<Extract<Command, { type: Type }>> {
-    for (;;) {
-      const at = this.commands.findIndex((command) => command.type === type);
-      if (at >= 0) return this.commands.splice(at, 1)[0] as Extract<Command, { type: Type }>;
-      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    let isLate = false;
+    let wake = () => {};
+    const timer = setTimeout(() => {
+      isLate = true;
+      wake();
+    }, COMES_WITHIN_MS);
+    try {
+      for (;;) {
+        const at = this.commands.findIndex((command) => command.type === type);
+        if (at >= 0) return this.commands.splice(at, 1)[0] as Extract<Command, { type: Type }>;
+        if (isLate) throw new Error(`no ${type} came within ${COMES_WITHIN_MS / 1_000} s`);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          this.#waiting.add(resolve);
+        });
+      }
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -1,0 +1,16 @@
+import type { Locator } from 'playwright-core';
+import { expect } from 'vitest';
+
+/** A control that acts takes no press until it has stood still for a moment. */
+export async function takesPresses(button: Locator): Promise<void> {
+  await expect.poll(() => button.isEnabled().catch(() => false)).toBe(true);
+}
+
+/**
+ * Presses it as a person does, who waits until it can be pressed, and takes a tenth of a second for it. A bare `click`
+ * tries again and again meanwhile, and scrolls each time, which moves what has to stand still.
+ */
+export async function press(button: Locator): Promise<void> {
+  await takesPresses(button);
+  await button.click({ delay: 100 });
+}
