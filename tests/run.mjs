@@ -66,12 +66,12 @@ const STAGES = {
 };
 
 /**
- * What runs beside what. Browsers keep one processor busy and a half; what waits for agents and timers fills the rest.
- * The faults want the machine for themselves.
+ * What runs beside what. Browsers, agents and timers wait half of their time, and what computes fills it. The faults
+ * want the machine for themselves.
  */
 const LANES = [
   [['lint', 'types', 'build'], ['unit']],
-  [['e2e'], ['contract', 'property', 'ui', 'integration', 'agents']],
+  [['e2e'], ['agents', 'property'], ['contract', 'integration', 'ui']],
   [['faults']],
 ];
 
