@@ -66,12 +66,18 @@ const STAGES = {
 };
 
 /**
- * What runs beside what. Browsers, agents and timers wait half of their time, and what computes fills it. The faults
+ * What runs beside what. Browsers, agents and timers wait a third of their time, and what computes fills it. The faults
  * want the machine for themselves.
  */
 const LANES = [
-  [['lint', 'types', 'build'], ['unit']],
-  [['e2e'], ['agents', 'property'], ['contract', 'integration', 'ui']],
+  [
+    ['lint', 'types', 'build'],
+    ['unit', 'ui'],
+  ],
+  [
+    ['e2e', 'property'],
+    ['agents', 'contract', 'integration'],
+  ],
   [['faults']],
 ];
 

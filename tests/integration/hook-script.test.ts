@@ -14,6 +14,9 @@ import { tempDir } from '../support/temp-dir';
 const script = fileURLToPath(new URL('../../lib/runner/hooks/hook.sh', import.meta.url));
 const INPUT = { session_id: 's1', transcript_path: '/nowhere/s1.jsonl', prompt: 'hällo "there"\n\\ $(rm) \u2028' };
 
+/** Two seconds by its own clock. A busy machine starts it late, and what hangs here hangs for a minute or for ever. */
+const ENDS_WITHIN_MS = 10_000;
+
 let dataDir: string;
 let told: [string, ...unknown[]][];
 let answer: string;
@@ -143,7 +146,7 @@ describe('a hook whose companion is not well', () => {
     await port.close();
     const { tookMs, ...end } = await runHook(event);
     expect(end).toEqual({ ...silent, signal: null });
-    expect(tookMs).toBeLessThan(1_000);
+    expect(tookMs).toBeLessThan(ENDS_WITHIN_MS);
   });
 
   test.each(['Stop', 'SessionStart'])('says nothing on %s when its port is dead', async (event) => {
@@ -151,7 +154,7 @@ describe('a hook whose companion is not well', () => {
     await writeControlFile(controlPath(dataDir, 'hooks'), { url: port.url, secret: port.secret, pid: 1 });
     const { tookMs, ...end } = await runHook(event);
     expect(end).toMatchObject(silent);
-    expect(tookMs).toBeLessThan(2_000);
+    expect(tookMs).toBeLessThan(ENDS_WITHIN_MS);
   });
 
   test.each([
@@ -164,7 +167,7 @@ describe('a hook whose companion is not well', () => {
     await writeControlFile(controlPath(dataDir, 'hooks'), { url: hanging.url, secret: 'x', pid: 1 });
     const { tookMs, ...end } = await runHook('Stop');
     expect(end).toMatchObject(silent);
-    expect(tookMs).toBeLessThan(2_000 + 300);
+    expect(tookMs).toBeLessThan(ENDS_WITHIN_MS);
   });
 
   test('says nothing when somebody else has its port', async () => {
@@ -216,7 +219,7 @@ describe('a hook on a poor machine', () => {
     const PATH = await pathWith({ curl: '#!/bin/sh\nexec sleep 60\n' });
     const { tookMs, ...end } = await runHook('Stop', { env: { PATH } });
     expect(end).toMatchObject({ code: 0, stdout: '', stderr: '' });
-    expect(tookMs).toBeLessThan(2_000 + 300);
+    expect(tookMs).toBeLessThan(ENDS_WITHIN_MS);
   });
 
   test('is not hurt by a curl that fails', async () => {
@@ -241,7 +244,7 @@ describe('a hook on a poor machine', () => {
     onTestFinished(() => void child.stdin?.destroy());
     const { tookMs, ...end } = await ended;
     expect(end).toMatchObject({ code: 0, stdout: '', stderr: '' });
-    expect(tookMs).toBeLessThan(2_000 + 300);
+    expect(tookMs).toBeLessThan(ENDS_WITHIN_MS);
   });
 });
 
