@@ -32,7 +32,6 @@ export async function launchChromium(options: ContextOptions = {}): Promise<Laun
   const context = await chromium.launchPersistentContext(profile, {
     headless: true,
     viewport: { width: 1280, height: 800 },
-    reducedMotion: 'reduce',
     ...options,
     executablePath,
     args: [...ARGS, ...(options.args ?? [])],
