@@ -23,10 +23,15 @@ export function SearchBar(props: {
   const { query, onQuery, field, hits, isBusy, dims } = props;
   const [text, setText] = useState(query.text);
   const [asked, setAsked] = useState(query.text);
-  // somebody else has changed it: the address, "show in context"
-  if (query.text !== asked) {
-    setAsked(query.text);
-    setText(query.text);
+  const [seen, setSeen] = useState(query.text);
+  // Somebody else has changed it: the address, "show in context". What was asked here may take effect a moment later,
+  // and until then the old text is no news.
+  if (query.text !== seen) {
+    setSeen(query.text);
+    if (query.text !== asked) {
+      setAsked(query.text);
+      setText(query.text);
+    }
   }
   const search = useEffectEvent((wanted: string) => {
     setAsked(wanted);

@@ -154,7 +154,7 @@ function randomRequest(random: Random, paths: string[]): (string | Uint8Array)[]
     Buffer.from(noise(random.between(1, 12)))
       .toString('hex')
       .replace(/(..)/g, '%$1');
-  const method = random.pick([
+  const anyMethod = random.pick([
     'GET',
     'HEAD',
     'POST',
@@ -168,6 +168,8 @@ function randomRequest(random: Random, paths: string[]): (string | Uint8Array)[]
     'G T',
   ]);
   const path = random.pick(paths).replace(/\bid\b/, () => random.pick([junk(), 'x', '%2e%2e', 'a%00', '%F0%9F%90%8B']));
+  // Asked for with the token, an agent's commands come to whoever asks, as a stream without an end.
+  const method = path.endsWith('/commands') && /^(GET|HEAD)$/i.test(anyMethod) ? 'PUT' : anyMethod;
   const query = random.pick(['', '', `?${junk()}`, `?limit=${junk()}`, '?before=1e9&after=-0', '?topic=nothing']);
   const body = random.pick<() => Uint8Array>([
     () => new Uint8Array(0),
