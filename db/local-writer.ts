@@ -1,7 +1,7 @@
-import type { Client, InStatement, ResultSet, Transaction } from '@libsql/client';
+import type { Client } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 import type { DatabaseFile } from './database-file';
-import { Pace } from './next-turn';
+import { inTurns } from './in-turns';
 import type { TransactionSource } from './write-queue';
 
 /**
@@ -26,25 +26,6 @@ export function localWriter(client: Client, file: Pick<DatabaseFile, 'moved'>): 
         throw error;
       }
     },
-  };
-}
-
-function inTurns(transaction: Transaction): Awaited<ReturnType<TransactionSource['transaction']>> {
-  const pace = new Pace();
-  const execute = async (statement: InStatement): Promise<ResultSet> => {
-    const result = await transaction.execute(statement);
-    if (pace.isDue) await pace.rest();
-    return result;
-  };
-  return {
-    execute,
-    batch: async (statements) => {
-      const results: ResultSet[] = [];
-      for (const statement of statements) results.push(await execute(statement));
-      return results;
-    },
-    commit: () => transaction.commit(),
-    close: () => transaction.close(),
   };
 }
 
