@@ -1,27 +1,27 @@
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type Client, createClient } from '@libsql/client';
-import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql';
+import { createClient } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
 import { Damage } from './damage';
 import { databaseErrorCode } from './database-error';
 import { DatabaseFile } from './database-file';
 import { guardedReader } from './guarded-reader';
-import { localReader } from './local-reader';
+import { LocalConnection } from './local-connection';
+import { LocalReader } from './local-reader';
 import { localWriter } from './local-writer';
 import { migrate, schemaState } from './migrate';
 import { ReadQueue } from './read-queue';
+import type { Reader } from './reader';
 import { retryWhileBusy } from './retry-while-busy';
-import * as schema from './schema';
-import { WriteQueue } from './write-queue';
+import { type TransactionSource, WriteQueue } from './write-queue';
 
 export interface Database {
-  /** For reading only. Use `batch(…, 'read')` where several selects must see one moment. */
-  reader: Client;
-  /** The reader again, typed by the schema. */
-  orm: LibSQLDatabase<typeof schema>;
+  /** For reading only. */
+  reader: Reader;
+  /** The same for small reads that somebody waits for each time: of a file they are done on the spot. */
+  tail: Reader;
   /** Where reads of many rows wait for their turn. */
   reads: ReadQueue;
   /** The one way to write. */
@@ -58,46 +58,68 @@ const OPEN_TIMEOUT_MS = 10_000;
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const isFile = options.url.startsWith('file:');
   const name = nameOf(options.url);
-  const clients: Client[] = [];
-  const connect = (settings: { concurrency?: number }): Client => {
-    const { url, authToken } = options;
-    const client = createClient({ url, authToken, ...(isFile ? { timeout: LOCK_TIMEOUT_MS, ...settings } : {}) });
-    clients.push(client);
-    return client;
-  };
+  let letGo = () => {};
   try {
-    if (isFile) await touch(name);
-    // One connection that only the queue uses, so that its settings hold for every write.
-    const writer = connect({ concurrency: 1 });
-    if (isFile) {
-      await retryWhileBusy(() => writer.executeMultiple('PRAGMA journal_mode = WAL'), OPEN_TIMEOUT_MS);
-      await writer.execute('PRAGMA synchronous = FULL');
-    }
-    const reader = isFile ? localReader(connect({})) : writer;
+    const { reader, tail, writer, file, close } = await (isFile ? openFile(name) : openServer(options));
+    letGo = close;
     const damage = new Damage(name);
-    const file = isFile ? new DatabaseFile(name) : null;
-    const writes = new WriteQueue(file ? localWriter(writer, file) : writer, {}, damage);
+    const writes = new WriteQueue(writer, {}, damage);
     if (options.migrates ?? isFile) await migrateUnlessNewer(reader, writes, name);
     await requireSchema(reader, name);
     // what is there now is what is meant
     file?.moved();
     return {
       reader: guardedReader(reader, damage),
+      tail: guardedReader(tail, damage),
       damage,
-      orm: drizzle(reader, { schema }),
       reads: new ReadQueue(isFile ? {} : AT_A_SERVER),
       writes,
       onCommit: (listener) => writes.onCommit(listener),
       trouble: async () => (await file?.trouble()) ?? writeTrouble(writes),
       close: async () => {
         await writes.close();
-        for (const client of clients) client.close();
+        close();
       },
     };
   } catch (error) {
-    for (const client of clients) client.close();
+    letGo();
     throw openError(error, name);
   }
+}
+
+interface Opened {
+  reader: Reader;
+  tail: Reader;
+  writer: TransactionSource;
+  /** Null where there is none to look at. */
+  file: DatabaseFile | null;
+  close(): void;
+}
+
+async function openFile(path: string): Promise<Opened> {
+  await touch(path);
+  const open = () => new LocalConnection(path, LOCK_TIMEOUT_MS);
+  const reader = new LocalReader(open, 'thread');
+  const tail = new LocalReader(open, 'loop');
+  // One connection that only the queue uses, so that its settings hold for every write.
+  const connection = open();
+  const close = () => {
+    for (const opened of [connection, reader, tail]) opened.close();
+  };
+  try {
+    await retryWhileBusy(() => connection.run('PRAGMA journal_mode = WAL', 'thread'), OPEN_TIMEOUT_MS);
+    await connection.run('PRAGMA synchronous = FULL', 'loop');
+  } catch (error) {
+    close();
+    throw error;
+  }
+  const file = new DatabaseFile(path);
+  return { reader, tail, writer: localWriter(connection, file), file, close };
+}
+
+async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {
+  const client = createClient({ url, authToken });
+  return { reader: client, tail: client, writer: client, file: null, close: () => client.close() };
 }
 
 /** Reads of a server keep nobody here waiting. */
@@ -159,8 +181,8 @@ function nameOf(url: string): string {
   }
 }
 
-async function migrateUnlessNewer(client: Client, writes: WriteQueue, name: string): Promise<void> {
-  if ((await schemaState(client)) !== 'behind') return;
+async function migrateUnlessNewer(reader: Reader, writes: WriteQueue, name: string): Promise<void> {
+  if ((await schemaState(reader)) !== 'behind') return;
   const folder = join(process.cwd(), 'db', 'migrations');
   try {
     await migrate(writes, (tag) => readFile(join(folder, `${tag}.sql`), 'utf8'));
@@ -170,8 +192,8 @@ async function migrateUnlessNewer(client: Client, writes: WriteQueue, name: stri
   }
 }
 
-async function requireSchema(client: Client, name: string): Promise<void> {
-  const state = await schemaState(client);
+async function requireSchema(reader: Reader, name: string): Promise<void> {
+  const state = await schemaState(reader);
   if (state === 'newer') {
     throw new AppError(
       'unavailable',

@@ -1,7 +1,8 @@
-import type { InStatement, ResultSet } from '@libsql/client';
+import type { InStatement } from '@libsql/client';
 import { utf8Length } from '@/lib/protocol/log-text';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import { Pace } from './next-turn';
+import type { ResultRows } from './reader';
 import type { WriteTransaction } from './write-queue';
 
 /** Most UTF-8 bytes of one argument. A libSQL server takes about 4 MiB. */
@@ -55,9 +56,9 @@ export function* inPieces<T>(
 export async function runInTurns(
   transaction: Pick<WriteTransaction, 'batch'>,
   statements: Iterable<InStatement>,
-): Promise<ResultSet[]> {
+): Promise<ResultRows[]> {
   const pace = new Pace();
-  const results: ResultSet[] = [];
+  const results: ResultRows[] = [];
   let group: InStatement[] = [];
   let size = 0;
   for (const statement of statements) {

@@ -1,15 +1,104 @@
-import type { Client, InStatement } from '@libsql/client';
-import { inTurns } from './in-turns';
+import { type InStatement, LibsqlError } from '@libsql/client';
+import type { LocalConnection, Place } from './local-connection';
+import { Pace } from './next-turn';
+import { inOrder, type Reader, type ResultRows, type Snapshot } from './reader';
 
-/** A database file to read from: a batch of reads is one snapshot, and others get their turns between its statements. */
-export function localReader(client: Client): Client {
-  const batch: Client['batch'] = async (statements) => {
-    const snapshot = inTurns(await client.transaction('read'));
+/** Reads that may be under way; further ones wait. Far fewer of them are heavy: see ReadQueue. */
+const MAX_CONNECTIONS = 8;
+
+/**
+ * A database file to read from, over connections that are opened when they are wanted first. Several statements of one
+ * moment are a transaction; others get their turns between them.
+ *
+ * Ordering: who waits for a connection gets one in the order of asking.
+ * Failure: what fails leaves its connection without a transaction, or the connection is given up.
+ */
+export class LocalReader implements Reader {
+  readonly #open: () => LocalConnection;
+  readonly #place: Place;
+  readonly #idle: LocalConnection[] = [];
+  readonly #waiting: ((connection: LocalConnection) => void)[] = [];
+  #count = 0;
+  #isClosed = false;
+
+  /** @param open opens a connection */
+  constructor(open: () => LocalConnection, place: Place) {
+    this.#open = open;
+    this.#place = place;
+  }
+
+  async execute(statement: InStatement): Promise<ResultRows> {
+    const connection = await this.#take();
     try {
-      return await snapshot.batch(statements as InStatement[]);
+      return await connection.execute(statement, this.#place);
     } finally {
-      snapshot.close();
+      this.#giveBack(connection);
     }
-  };
-  return Object.assign(client, { batch });
+  }
+
+  async batch(statements: readonly InStatement[]): Promise<ResultRows[]> {
+    const snapshot = await this.transaction();
+    try {
+      return await snapshot.batch([...statements]);
+    } finally {
+      await snapshot.end();
+    }
+  }
+
+  async transaction(): Promise<Snapshot & { end(): Promise<void> }> {
+    const connection = await this.#take();
+    try {
+      await connection.run('BEGIN', 'loop');
+    } catch (error) {
+      this.#giveBack(connection);
+      throw error;
+    }
+    let ended: Promise<void> | null = null;
+    const end = () => {
+      ended ??= this.#endSnapshot(connection);
+      return ended;
+    };
+    const pace = new Pace();
+    const execute: Snapshot['execute'] = async (statement) => {
+      const answer = await connection.execute(statement, this.#place);
+      await pace.rest();
+      return answer;
+    };
+    return {
+      execute,
+      batch: (statements) => inOrder(statements, execute),
+      end,
+      close: () => void end(),
+    };
+  }
+
+  /** What is under way is finished; nothing more is taken. */
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of this.#idle.splice(0)) connection.close();
+  }
+
+  /** Never rejects. */
+  async #endSnapshot(connection: LocalConnection): Promise<void> {
+    // an error of SQLite's may have ended the transaction already
+    if (connection.isInTransaction) await connection.run('ROLLBACK', 'loop').catch(() => undefined);
+    this.#giveBack(connection);
+  }
+
+  #take(): Promise<LocalConnection> {
+    if (this.#isClosed) return Promise.reject(new LibsqlError('The database is closed', 'CLIENT_CLOSED'));
+    const idle = this.#idle.pop();
+    if (idle !== undefined) return Promise.resolve(idle);
+    if (this.#count >= MAX_CONNECTIONS) return new Promise((resolve) => this.#waiting.push(resolve));
+    const connection = this.#open();
+    this.#count += 1;
+    return Promise.resolve(connection);
+  }
+
+  #giveBack(connection: LocalConnection): void {
+    const next = this.#waiting.shift();
+    if (next !== undefined) next(connection);
+    else if (this.#isClosed) connection.close();
+    else this.#idle.push(connection);
+  }
 }

@@ -1,30 +1,41 @@
-import type { Client } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 import type { DatabaseFile } from './database-file';
-import { inTurns } from './in-turns';
-import type { TransactionSource } from './write-queue';
+import type { LocalConnection } from './local-connection';
+import { Pace } from './next-turn';
+import { inOrder } from './reader';
+import type { TransactionSource, WriteTransaction } from './write-queue';
+
+/** A transaction that writes no more than this, about, works on the event loop. */
+const MAX_BYTES_ON_LOOP = 64 * 1024;
 
 /**
- * Write transactions on a database file. Each statement is answered on the event loop itself, so others get their turns
- * between them, whichever job they are of: no more than one is ever waited for.
+ * Write transactions on a database file, over the one connection that writes. Nobody waits for the statements of a large
+ * one, nor for any commit: it waits for the disk.
  *
- * Failure: a prepared `BEGIN IMMEDIATE` that met a lock stays "in progress" in libSQL until it is garbage-collected,
- * and until then no transaction of its connection can commit. Statements run by `executeMultiple` are finalized at
- * once, so the lock is asked for that way: a deferred transaction, which needs none, is swapped for an immediate one.
- * A file that was deleted or replaced takes every write, and all of them are gone with the process: none is begun then.
+ * Failure: a file that was deleted or replaced takes every write, and all of them are gone with the process: none is
+ * begun then.
  */
-export function localWriter(client: Client, file: Pick<DatabaseFile, 'moved'>): TransactionSource {
+export function localWriter(connection: LocalConnection, file: Pick<DatabaseFile, 'moved'>): TransactionSource {
   return {
-    transaction: async () => {
+    transaction: async (_mode, bytes) => {
+      const place = bytes > MAX_BYTES_ON_LOOP ? 'thread' : 'loop';
       if (file.moved() !== null) throw movedAway();
-      const transaction = await client.transaction('deferred');
-      try {
-        await transaction.executeMultiple('COMMIT; BEGIN IMMEDIATE');
-        return inTurns(transaction);
-      } catch (error) {
-        transaction.close();
-        throw error;
-      }
+      await connection.run('BEGIN IMMEDIATE', 'loop');
+      const pace = new Pace();
+      const execute: WriteTransaction['execute'] = async (statement) => {
+        const answer = await connection.execute(statement, place);
+        await pace.rest();
+        return answer;
+      };
+      return {
+        execute,
+        batch: (statements) => inOrder(statements, execute),
+        commit: () => connection.run('COMMIT', 'thread'),
+        close: async () => {
+          // whatever it fails at, SQLite has left the transaction then
+          if (connection.isInTransaction) await connection.run('ROLLBACK', 'thread').catch(() => undefined);
+        },
+      };
     },
   };
 }

@@ -1,6 +1,6 @@
-import type { Client } from '@libsql/client';
 import { mendHalves } from './mend-halves';
 import journal from './migrations/meta/_journal.json';
+import type { Reader } from './reader';
 import type { WriteQueue, WriteTransaction } from './write-queue';
 
 /**
@@ -21,10 +21,10 @@ export type SchemaState = 'current' | 'behind' | 'newer';
 const latest = Math.max(...journal.entries.map((entry) => entry.when));
 
 /** Where the database's schema stands beside this version's. */
-export async function schemaState(client: Client): Promise<SchemaState> {
-  const ledger = await client.execute("SELECT 1 FROM sqlite_master WHERE name = '__drizzle_migrations'");
+export async function schemaState(reader: Reader): Promise<SchemaState> {
+  const ledger = await reader.execute("SELECT 1 FROM sqlite_master WHERE name = '__drizzle_migrations'");
   if (ledger.rows.length === 0) return 'behind';
-  const applied = await client.execute(NEWEST);
+  const applied = await reader.execute(NEWEST);
   const newest = Number(applied.rows[0]?.newest ?? 0);
   if (newest === latest) return 'current';
   return newest > latest ? 'newer' : 'behind';

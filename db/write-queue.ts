@@ -1,9 +1,10 @@
-import type { InStatement, ResultSet } from '@libsql/client';
+import type { InStatement } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
 import type { Damage } from './damage';
 import { databaseFailure } from './database-error';
 import { nextTurn } from './next-turn';
+import type { ResultRows } from './reader';
 import { retryWhileBusy } from './retry-while-busy';
 
 /**
@@ -20,13 +21,17 @@ export type WriteJob<T> = (transaction: WriteTransaction) => Promise<T>;
 
 /** What a job may do: no commit, no rollback. */
 export interface WriteTransaction {
-  execute(statement: InStatement): Promise<ResultSet>;
-  batch(statements: InStatement[]): Promise<ResultSet[]>;
+  execute(statement: InStatement): Promise<ResultRows>;
+  batch(statements: InStatement[]): Promise<ResultRows[]>;
 }
 
 /** @internal what the queue needs of a client; libSQL's `Client` is one. */
 export interface TransactionSource {
-  transaction(mode: 'write'): Promise<WriteTransaction & { commit(): Promise<void>; close(): void }>;
+  /** @param bytes about how much will be written */
+  transaction(
+    mode: 'write',
+    bytes: number,
+  ): Promise<WriteTransaction & { commit(): Promise<void>; close(): void | Promise<void> }>;
 }
 
 export interface WriteQueueLimits {
@@ -139,7 +144,9 @@ export class WriteQueue {
     let position: Position = '';
     let phase: 'begin' | 'job' | 'commit' = 'begin';
     try {
-      const transaction = await retryWhileBusy(() => this.#source.transaction('write'), this.#limits.busyTimeoutMs);
+      const bytes = group.reduce((sum, waiting) => sum + waiting.bytes, 0);
+      const begin = () => this.#source.transaction('write', bytes);
+      const transaction = await retryWhileBusy(begin, this.#limits.busyTimeoutMs);
       try {
         phase = 'job';
         for (const waiting of group) answers.push({ ok: true, value: await waiting.job(transaction) });
@@ -148,7 +155,7 @@ export class WriteQueue {
         position = String(rows[0]?.position ?? 0);
         await transaction.commit();
       } finally {
-        transaction.close();
+        await transaction.close();
       }
     } catch (error) {
       if (phase === 'job' && group.length > 1) return false;

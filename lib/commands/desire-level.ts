@@ -1,4 +1,4 @@
-import type { Client } from '@libsql/client';
+import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { CommandBodies } from '@/lib/protocol/commands';
@@ -75,7 +75,7 @@ const MAX_EXPIRED = 100;
 const OVERDUE = `expires_at <= ?1 AND ${isChosen('agent_id', 2)}`;
 
 /** @returns the agents of which a level was asked for a time that is over */
-export async function expiredLevels(reader: Client, now: number, except: readonly string[]): Promise<string[]> {
+export async function expiredLevels(reader: Reader, now: number, except: readonly string[]): Promise<string[]> {
   const args = [now, ...choiceArgs({ only: null, except })];
   const { rows } = await reader.execute({ sql: `SELECT agent_id FROM log_levels WHERE ${OVERDUE} LIMIT 100`, args });
   return rows.map((row) => String(row.agent_id));

@@ -1,4 +1,4 @@
-import type { Client } from '@libsql/client';
+import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import { settle } from './acknowledge';
@@ -10,7 +10,7 @@ const MAX_EXPIRED = 100;
 const OVERDUE = `state IN ('queued', 'delivered') AND expires_at <= ?1 AND ${isChosen('id', 2)}`;
 
 /** @returns the ids of commands that have expired */
-export async function expiredCommands(reader: Client, now: number, except: readonly string[]): Promise<string[]> {
+export async function expiredCommands(reader: Reader, now: number, except: readonly string[]): Promise<string[]> {
   const args = [now, ...choiceArgs({ only: null, except })];
   const { rows } = await reader.execute({ sql: `SELECT id FROM commands WHERE ${OVERDUE} LIMIT ${MAX_EXPIRED}`, args });
   return rows.map((row) => String(row.id));

@@ -1,5 +1,5 @@
-import type { Client } from '@libsql/client';
 import { columnText } from '@/db/column-text';
+import type { Reader } from '@/db/reader';
 
 /** So many rows are looked at before other requests get their turn: a few milliseconds. */
 const PAGE_ROWS = 5_000;
@@ -8,7 +8,7 @@ const PAGE_ROWS = 5_000;
  * Whether somebody said this message in the session. What people reply to is mostly new, so the log is read from its
  * end; only a message that nobody said has all of it read.
  */
-export async function isSaid(reader: Client, sessionId: string, messageId: string): Promise<boolean> {
+export async function isSaid(reader: Reader, sessionId: string, messageId: string): Promise<boolean> {
   const [session, message] = [columnText(sessionId), columnText(messageId)];
   let before = Number.MAX_SAFE_INTEGER;
   for (;;) {

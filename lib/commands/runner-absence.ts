@@ -1,4 +1,4 @@
-import type { Client } from '@libsql/client';
+import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendServerEvents } from '@/lib/ingest/append-server-events';
@@ -38,7 +38,7 @@ interface Missed {
 const DUE = `tell_at <= ?1 AND ${isChosen('agent_id', 2)}`;
 
 /** @returns the agents whose runner has been missed for long enough */
-export async function missedRunners(reader: Client, now: number, except: readonly string[]): Promise<string[]> {
+export async function missedRunners(reader: Reader, now: number, except: readonly string[]): Promise<string[]> {
   const args = [now, ...choiceArgs({ only: null, except })];
   const { rows } = await reader.execute({ sql: `SELECT agent_id FROM runners WHERE ${DUE} LIMIT 100`, args });
   return rows.map((row) => String(row.agent_id));
@@ -102,7 +102,7 @@ export async function tellAbsence(
 }
 
 /** @returns sessions of an agent in which something is under way: those that may have to be told */
-export async function sessionsUnderWay(reader: Client, agentId: string, except: readonly string[]): Promise<string[]> {
+export async function sessionsUnderWay(reader: Reader, agentId: string, except: readonly string[]): Promise<string[]> {
   const { rows } = await reader.execute({
     sql: `SELECT id FROM sessions WHERE agent_id = ?1 AND state <> 'done' AND ${isChosen('id', 2)}`,
     args: [agentId, ...choiceArgs({ only: null, except })],

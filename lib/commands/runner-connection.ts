@@ -1,6 +1,6 @@
-import type { Client } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { agentFromRow, agentToRow } from '@/db/fleet-rows';
+import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import { newAgent } from '@/lib/ingest/agent-ledger';
@@ -157,15 +157,16 @@ export async function disconnectRunner(
   streamId: string,
   now: number,
 ): Promise<void> {
-  const { rowsAffected } = await transaction.execute({
-    sql: `UPDATE runners SET ${MISSED} WHERE agent_id = ?3 AND stream_id = ?4 AND alive_until IS NOT NULL`,
+  const { rows } = await transaction.execute({
+    sql: `UPDATE runners SET ${MISSED} WHERE agent_id = ?3 AND stream_id = ?4 AND alive_until IS NOT NULL
+          RETURNING agent_id`,
     args: [now, now + RUNNER_GRACE_MS, agentId, streamId],
   });
-  if (rowsAffected > 0) await sayAway(transaction, agentId, now);
+  if (rows.length > 0) await sayAway(transaction, agentId, now);
 }
 
 /** @returns the agents of runners whose term has run out */
-export async function silentRunners(reader: Client, now: number, except: readonly string[]): Promise<string[]> {
+export async function silentRunners(reader: Reader, now: number, except: readonly string[]): Promise<string[]> {
   const { rows } = await reader.execute({
     sql: `SELECT agent_id FROM runners WHERE alive_until <= ?1 AND ${isChosen('agent_id', 2)}`,
     args: [now, ...choiceArgs({ only: null, except })],

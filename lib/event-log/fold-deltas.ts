@@ -1,6 +1,7 @@
-import type { InStatement, ResultSet } from '@libsql/client';
+import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { inPieces, MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-pieces';
+import type { ResultRows } from '@/db/reader';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { utf8Length } from '@/lib/protocol/log-text';
@@ -72,7 +73,7 @@ export async function foldStoredDeltas(transaction: WriteTransaction, folds: Sto
 async function readOn(
   transaction: WriteTransaction,
   fold: StoredFold,
-  first: ResultSet[],
+  first: ResultRows[],
 ): Promise<StoredDeltas | null> {
   const stored: StoredDeltas = { positions: [], text: '', bytes: 0, last: null };
   for (let [deltas, rest] = first; ; [deltas, rest] = await runInTurns(transaction, piecesFrom(fold, restOf(rest)))) {
@@ -89,7 +90,7 @@ async function readOn(
   }
 }
 
-function restOf(rest: ResultSet | undefined): number {
+function restOf(rest: ResultRows | undefined): number {
   return Number(rest?.rows[0]?.position);
 }
 

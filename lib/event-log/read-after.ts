@@ -53,7 +53,7 @@ export async function readAfter(
   limits: RowLimits,
 ): Promise<RowPage> {
   const statements = statementsFor(wanted, after, reach, limits);
-  const [counter, ...results] = await database.reader.batch(
+  const [counter, ...results] = await (reach === 'near' ? database.tail : database.reader).batch(
     ['SELECT position FROM counter', ...statements.map(({ sql, args }) => ({ sql, args }))],
     'read',
   );

@@ -1,4 +1,4 @@
-import type { ResultSet } from '@libsql/client';
+import type { ResultRows } from '@/db/reader';
 import { type Position, positionFromNumber } from '@/lib/protocol/position';
 
 /**
@@ -7,6 +7,6 @@ import { type Position, positionFromNumber } from '@/lib/protocol/position';
  */
 export const COUNTER = 'SELECT position FROM counter';
 
-export function counterOf(result: ResultSet | undefined): Position {
+export function counterOf(result: ResultRows | undefined): Position {
   return positionFromNumber(Number(result?.rows[0]?.position ?? 0));
 }

@@ -1,8 +1,9 @@
-import type { InStatement, ResultSet } from '@libsql/client';
+import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
+import type { ResultRows } from '@/db/reader';
 import {
   SESSION_STATES,
   type SessionDetail,
@@ -136,7 +137,7 @@ function newestFirst(sessions: SessionSummary[]): SessionSummary[] {
   return sessions.sort((a, b) => b.lastEventAt - a.lastEventAt || (a.id < b.id ? 1 : -1));
 }
 
-function countsOf(answers: readonly ResultSet[]): Record<SessionState, number> {
+function countsOf(answers: readonly ResultRows[]): Record<SessionState, number> {
   const counts = { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 };
   for (const [at, state] of SESSION_STATES.entries()) counts[state] = Number(answers[at]?.rows[0]?.count ?? 0);
   return counts;

@@ -1,8 +1,9 @@
-import type { InStatement, ResultSet } from '@libsql/client';
+import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { taskFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
+import type { ResultRows } from '@/db/reader';
 import { foldTaskItems } from '@/lib/projections/transcript';
 import { MAX_TURN_ITEMS } from '@/lib/protocol/limits';
 import { comparePositions } from '@/lib/protocol/position';
@@ -70,11 +71,11 @@ function listStatements(args: string[]): InStatement[] {
   ];
 }
 
-function countIn(results: readonly ResultSet[]): number {
+function countIn(results: readonly ResultRows[]): number {
   return Number(results[4]?.rows[0]?.count ?? 0);
 }
 
-function listOf(results: readonly ResultSet[], tasks: Task[]): TaskList | null {
+function listOf(results: readonly ResultRows[], tasks: Task[]): TaskList | null {
   const [counter, session] = results;
   if (session?.rows.length === 0) return null;
   const omitted = countIn(results) - tasks.length;

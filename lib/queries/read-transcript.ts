@@ -1,7 +1,8 @@
-import type { InStatement, Row, Transaction } from '@libsql/client';
+import type { InStatement, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
+import type { Snapshot } from '@/db/reader';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { type ShownItems, textOfItems } from '@/lib/projections/item-draft';
 import { ShownFold } from '@/lib/projections/items';
@@ -84,7 +85,7 @@ function namesIn({ userMessageIds, trigger }: TurnHeader): number {
   return JSON.stringify([userMessageIds, trigger]).length;
 }
 
-async function readTurn(snapshot: Transaction, sessionId: string, header: TurnHeader, pace: Pace): Promise<Turn> {
+async function readTurn(snapshot: Snapshot, sessionId: string, header: TurnHeader, pace: Pace): Promise<Turn> {
   const turnId = columnText(header.id);
   let shown: ShownItems = { items: [] };
   let after = 0;

@@ -1,5 +1,6 @@
-import type { InStatement, ResultSet } from '@libsql/client';
+import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
+import type { ResultRows } from '@/db/reader';
 import type { WriteTransaction } from '@/db/write-queue';
 
 /** What a statement of a writing job was given and gave at most: a database file answers it on the event loop itself. */
@@ -11,7 +12,7 @@ export interface LargestStatement {
 /** Watches every write of a database from now on. */
 export function largestStatement({ writes }: Database): LargestStatement {
   const largest: LargestStatement = { argumentLength: 0, rows: 0 };
-  const see = (statements: InStatement[], results: ResultSet[]) => {
+  const see = (statements: InStatement[], results: ResultRows[]) => {
     for (const statement of statements) {
       const args = typeof statement === 'string' ? [] : Object.values(statement.args ?? []);
       const length = args.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);

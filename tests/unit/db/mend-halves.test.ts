@@ -55,10 +55,10 @@ it('what was stored with half a surrogate pair is mended by the migration, and n
       const [table, column] = name.split('.');
       // in a string and in a key, and beside them a text that only looks like one
       const half = JSON.stringify({ [`k${HALF}`]: [HALF], looks: 'like \\ud83d' }).slice(1);
-      const { rowsAffected } = await transaction.execute(
-        `UPDATE ${table} SET ${column} = substr(${column}, 1, length(${column}) - 1) || iif(${column} = '{}', '', ',') || '${half.replaceAll("'", "''")}' WHERE ${column} IS NOT NULL AND substr(${column}, 1, 1) = '{'`,
+      const { rows } = await transaction.execute(
+        `UPDATE ${table} SET ${column} = substr(${column}, 1, length(${column}) - 1) || iif(${column} = '{}', '', ',') || '${half.replaceAll("'", "''")}' WHERE ${column} IS NOT NULL AND substr(${column}, 1, 1) = '{' RETURNING 1`,
       );
-      expect([name, rowsAffected > 0]).toEqual([name, true]);
+      expect([name, rows.length > 0]).toEqual([name, true]);
     }
     await transaction.execute(
       "INSERT INTO runners (agent_id, runner_id, started_at, stream_id) VALUES ('x', 'r', 9999999999999999, 's')",

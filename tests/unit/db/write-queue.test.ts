@@ -1,5 +1,7 @@
+import { fileURLToPath } from 'node:url';
 import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LocalConnection } from '@/db/local-connection';
 import { localWriter } from '@/db/local-writer';
 import { type TransactionSource, type WriteJob, WriteQueue } from '@/db/write-queue';
 import { AppError } from '@/lib/protocol/errors';
@@ -27,14 +29,16 @@ const fail: WriteJob<never> = async (tx) => {
 const position = async () =>
   Number((await database.reader.execute('SELECT position FROM counter')).rows[0]?.position ?? 0);
 
+/** One more connection that writes. */
+const connect = () => new LocalConnection(fileURLToPath(database.url), 1);
+
 /** Counts transactions on their way to the real database. */
 function counting(): { source: TransactionSource; count: () => number } {
-  const client = createClient({ url: database.url, concurrency: 1 });
   let count = 0;
-  const writer = localWriter(client, IN_PLACE);
-  const transaction = (mode: 'write') => {
+  const writer = localWriter(connect(), IN_PLACE);
+  const transaction: TransactionSource['transaction'] = (mode, bytes) => {
     count += 1;
-    return writer.transaction(mode);
+    return writer.transaction(mode, bytes);
   };
   return { source: { transaction }, count: () => count };
 }
@@ -118,8 +122,7 @@ describe('the write queue', () => {
 
   it('answers unavailable with Retry-After when the database stays locked, and works again afterwards', async () => {
     const other = createClient({ url: database.url, concurrency: 1 });
-    const client = createClient({ url: database.url, concurrency: 1, timeout: 1 });
-    const queue = new WriteQueue(localWriter(client, IN_PLACE), { busyTimeoutMs: 30 });
+    const queue = new WriteQueue(localWriter(connect(), IN_PLACE), { busyTimeoutMs: 30 });
     const lock = await other.transaction('write');
     const refused = await queue.run(advance).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(AppError);
@@ -127,7 +130,6 @@ describe('the write queue', () => {
     await lock.rollback();
     expect(await queue.run(advance)).toBe(1);
     other.close();
-    client.close();
   });
 
   it('takes only so many jobs, and only so much weight, but always one', async () => {

@@ -323,7 +323,7 @@ describe('the tailer', () => {
     fanOutWith({ pollMs: 5 });
     const reader = await listen(['session:s1']);
     await reader.frame('up-to-date');
-    const batch = vi.spyOn(database.reader, 'batch').mockRejectedValue(new Error('the disk is away'));
+    const batch = vi.spyOn(database.tail, 'batch').mockRejectedValue(new Error('the disk is away'));
     await insertRows(database, deltas(3));
     await vi.waitFor(() => expect(batch.mock.calls.length).toBeGreaterThan(2));
     batch.mockRestore();

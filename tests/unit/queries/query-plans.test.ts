@@ -25,10 +25,10 @@ beforeAll(async () => {
 afterAll(() => database.dispose());
 
 async function plansOf(read: () => Promise<unknown>): Promise<string[]> {
-  const batch = vi.spyOn(database.reader, 'batch');
+  const batches = [vi.spyOn(database.reader, 'batch'), vi.spyOn(database.tail, 'batch')];
   await read();
-  const statements = batch.mock.calls.flatMap(([all]) => all as InStatement[]);
-  batch.mockRestore();
+  const statements = batches.flatMap((batch) => batch.mock.calls.flatMap(([all]) => all));
+  for (const batch of batches) batch.mockRestore();
   const plans: string[] = [];
   for (const statement of statements) plans.push(...(await planOf(statement)));
   return plans;
