@@ -1,16 +1,17 @@
 import { AppError } from '@/lib/protocol/errors';
 import type { DatabaseFile } from './database-file';
-import type { LocalConnection } from './local-connection';
+import type { LocalConnection, Place } from './local-connection';
 import { Pace } from './next-turn';
 import { inOrder } from './reader';
 import type { TransactionSource, WriteTransaction } from './write-queue';
 
-/** A transaction that writes no more than this, about, works on the event loop. */
+/** A transaction that is to write no more than this, about, begins on the event loop. */
 const MAX_BYTES_ON_LOOP = 64 * 1024;
 
 /**
  * Write transactions on a database file, over the one connection that writes. Nobody waits for the statements of a large
- * one, nor for any commit: it waits for the disk.
+ * one, nor of one that has taken long so far: little may be said of a lot. Nobody waits for a commit either, which waits
+ * for the disk.
  *
  * Failure: a file that was deleted or replaced takes every write, and all of them are gone with the process: none is
  * begun then.
@@ -18,13 +19,16 @@ const MAX_BYTES_ON_LOOP = 64 * 1024;
 export function localWriter(connection: LocalConnection, file: Pick<DatabaseFile, 'moved'>): TransactionSource {
   return {
     transaction: async (_mode, bytes) => {
-      const place = bytes > MAX_BYTES_ON_LOOP ? 'thread' : 'loop';
+      let place: Place = bytes > MAX_BYTES_ON_LOOP ? 'thread' : 'loop';
       if (file.moved() !== null) throw movedAway();
       await connection.run('BEGIN IMMEDIATE', 'loop');
       const pace = new Pace();
       const execute: WriteTransaction['execute'] = async (statement) => {
         const answer = await connection.execute(statement, place);
-        await pace.rest();
+        if (pace.isDue) {
+          place = 'thread';
+          await pace.rest();
+        }
         return answer;
       };
       return {

@@ -37,6 +37,12 @@ test('a small read waits for none of several long ones', async () => {
   expect(ended[0]).toBe('small');
 });
 
+test('others get their turns while a small request does much', async () => {
+  hurriedWork();
+  const turns = turnsDuring(database.writes.run((transaction) => transaction.batch([POSITION, LONG])));
+  expect(await turns).toBeGreaterThan(100);
+});
+
 async function turnsDuring(work: Promise<unknown>): Promise<number> {
   let turns = 0;
   let isDone = false;
