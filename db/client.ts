@@ -47,7 +47,7 @@ export interface DatabaseOptions {
   migrates?: boolean;
 }
 
-/** Tells a lock from a fault at once; the write queue does the waiting, without blocking the event loop. */
+/** Tells a lock from a fault at once; the write queue does the waiting, without holding up the event loop. */
 const LOCK_TIMEOUT_MS = 20;
 const OPEN_TIMEOUT_MS = 10_000;
 

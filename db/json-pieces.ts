@@ -8,7 +8,7 @@ import type { WriteTransaction } from './write-queue';
 /** Most UTF-8 bytes of one argument. A libSQL server takes about 4 MiB. */
 export const MAX_ARGUMENT_BYTES = 2 * 1024 * 1024;
 
-/** How large a piece is made: a database file takes it on the event loop itself, in a few milliseconds. */
+/** How large a piece is made: it is put together and copied on the event loop, in a few milliseconds. */
 const PIECE_BYTES = 256 * 1024;
 /** Most rows of a piece. */
 const FEW_ROWS = 500;

@@ -5,21 +5,18 @@ import { Pace } from './next-turn';
 import { inOrder } from './reader';
 import type { TransactionSource, WriteTransaction } from './write-queue';
 
-/** A transaction that is to write no more than this, about, begins on the event loop. */
-const MAX_BYTES_ON_LOOP = 64 * 1024;
-
 /**
- * Write transactions on a database file, over the one connection that writes. Nobody waits for the statements of a large
- * one, nor of one that has taken long so far: little may be said of a lot. Nobody waits for a commit either, which waits
- * for the disk.
+ * Write transactions on a database file, over the one connection that writes. Most are over in a few milliseconds on the
+ * event loop, which a thread would only make longer; for the rest of one that is not, nobody else waits, nor for any
+ * commit, which waits for the disk.
  *
  * Failure: a file that was deleted or replaced takes every write, and all of them are gone with the process: none is
  * begun then.
  */
 export function localWriter(connection: LocalConnection, file: Pick<DatabaseFile, 'moved'>): TransactionSource {
   return {
-    transaction: async (_mode, bytes) => {
-      let place: Place = bytes > MAX_BYTES_ON_LOOP ? 'thread' : 'loop';
+    transaction: async () => {
+      let place: Place = 'loop';
       if (file.moved() !== null) throw movedAway();
       await connection.run('BEGIN IMMEDIATE', 'loop');
       const pace = new Pace();

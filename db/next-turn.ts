@@ -1,6 +1,6 @@
 /**
- * Gives the event loop a turn. Local libSQL answers without one and so do streams with room, so a loop over pages
- * would otherwise hold up every other request until its end.
+ * Gives the event loop a turn. Small statements are answered without one and so are writes to streams with room: a loop
+ * over many would otherwise hold up every other request until its end.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {

@@ -2,8 +2,8 @@ import { AppError } from '@/lib/protocol/errors';
 import { nextTurn } from './next-turn';
 
 /**
- * The line in which heavy reads wait. A local database answers on the event loop itself, so every read that is under
- * way stands between an outbox and its answer: few at once, and a turn of the loop before the next begins.
+ * The line in which heavy reads wait. Each that is under way of a local database keeps a processor busy, and what it
+ * finds is made into an answer on the event loop: few at once, and a turn of the loop before the next begins.
  *
  * Ordering: one of each client in turn, and each client's own in the order they came: who asks for sixteen pages at
  * once waits for its own sixteen, and nobody else does.

@@ -2,7 +2,7 @@ import { databaseErrorCode } from './database-error';
 
 /**
  * Goes on asking for a database that another process has locked. The wait is here and not in SQLite's busy handler,
- * because libSQL would hold up the whole event loop with it.
+ * because a transaction begins on the event loop, which would wait with it.
  *
  * @throws what `attempt` last threw, once `timeoutMs` has passed or the error is another one
  */

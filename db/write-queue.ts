@@ -27,11 +27,7 @@ export interface WriteTransaction {
 
 /** @internal what the queue needs of a client; libSQL's `Client` is one. */
 export interface TransactionSource {
-  /** @param bytes about how much will be written */
-  transaction(
-    mode: 'write',
-    bytes: number,
-  ): Promise<WriteTransaction & { commit(): Promise<void>; close(): void | Promise<void> }>;
+  transaction(mode: 'write'): Promise<WriteTransaction & { commit(): Promise<void>; close(): void | Promise<void> }>;
 }
 
 export interface WriteQueueLimits {
@@ -116,8 +112,8 @@ export class WriteQueue {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // Local libSQL is synchronous under its promises: without giving the loop a turn here, requests that arrived
-      // together would never meet in the queue and each would pay for an fsync of its own.
+      // Small requests are written without giving the loop a turn: without one here, those that arrived together would
+      // never meet in the queue and each would pay for an fsync of its own.
       await nextTurn();
       const group = this.#takeGroup();
       if (await this.#commit(group)) continue;
@@ -144,9 +140,7 @@ export class WriteQueue {
     let position: Position = '';
     let phase: 'begin' | 'job' | 'commit' = 'begin';
     try {
-      const bytes = group.reduce((sum, waiting) => sum + waiting.bytes, 0);
-      const begin = () => this.#source.transaction('write', bytes);
-      const transaction = await retryWhileBusy(begin, this.#limits.busyTimeoutMs);
+      const transaction = await retryWhileBusy(() => this.#source.transaction('write'), this.#limits.busyTimeoutMs);
       try {
         phase = 'job';
         for (const waiting of group) answers.push({ ok: true, value: await waiting.job(transaction) });

@@ -21,7 +21,5 @@ export async function isSaid(reader: Reader, sessionId: string, messageId: strin
     if (Number(rows[0]?.is_said) === 1) return true;
     if (rows[0]?.oldest === null) return false;
     before = Number(rows[0]?.oldest);
-    // A local database answers within this turn of the event loop.
-    await new Promise((resolve) => setTimeout(resolve, 0));
   }
 }

@@ -3,7 +3,7 @@ import type { Database } from '@/db/client';
 import type { ResultRows } from '@/db/reader';
 import type { WriteTransaction } from '@/db/write-queue';
 
-/** What a statement of a writing job was given and gave at most: a database file answers it on the event loop itself. */
+/** What a statement of a writing job was given and gave at most: what it is given and gives is copied on the event loop. */
 export interface LargestStatement {
   argumentLength: number;
   rows: number;

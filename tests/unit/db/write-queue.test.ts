@@ -36,9 +36,9 @@ const connect = () => new LocalConnection(fileURLToPath(database.url), 1);
 function counting(): { source: TransactionSource; count: () => number } {
   let count = 0;
   const writer = localWriter(connect(), IN_PLACE);
-  const transaction: TransactionSource['transaction'] = (mode, bytes) => {
+  const transaction: TransactionSource['transaction'] = (mode) => {
     count += 1;
-    return writer.transaction(mode, bytes);
+    return writer.transaction(mode);
   };
   return { source: { transaction }, count: () => count };
 }

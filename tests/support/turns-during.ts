@@ -1,0 +1,17 @@
+import { nextTurn } from '@/db/next-turn';
+
+/** Some hundred milliseconds of counting. */
+export const LONG_SELECT = `WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < 2000000)
+  SELECT max(n) AS n FROM count`;
+
+/** How many turns the event loop had until work was done. */
+export async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isDone = false;
+  void work.finally(() => {
+    isDone = true;
+  });
+  for (; !isDone; turns += 1) await nextTurn();
+  await work;
+  return turns;
+}

@@ -1,0 +1,59 @@
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LocalConnection } from '@/db/local-connection';
+import { type TestDatabase, temporaryDatabase } from '../../support/database';
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await temporaryDatabase();
+});
+afterEach(async () => {
+  await database.dispose();
+});
+
+describe('a connection', () => {
+  test.each(['loop', 'thread'] as const)(
+    'on the %s takes and gives values as the client for servers does',
+    async (place) => {
+      const connection = new LocalConnection(fileURLToPath(database.url), 0);
+      const { rows } = await connection.execute(
+        {
+          sql: 'SELECT ? AS yes, ? AS n, ? AS text, ? AS none, 9007199254740991 AS most',
+          args: [true, 1.5, 'é', null],
+        },
+        place,
+      );
+      expect(rows).toEqual([{ yes: 1, n: 1.5, text: 'é', none: null, most: Number.MAX_SAFE_INTEGER }]);
+      await expect(connection.execute('SELECT 9007199254740993', place)).rejects.toThrow(RangeError);
+      await expect(connection.execute({ sql: 'SELECT ?', args: [Number.NaN] }, place)).rejects.toThrow(RangeError);
+      await expect(connection.execute('SELECT unknown', place)).rejects.toMatchObject({ code: 'SQLITE_ERROR' });
+      connection.close();
+    },
+  );
+
+  test('goes on with a statement that failed', async () => {
+    const connection = new LocalConnection(fileURLToPath(database.url), 0);
+    const insert = { sql: 'INSERT INTO counter (id, position) VALUES (?, 1)', args: [1] };
+    await connection.execute(insert, 'loop');
+    const again = connection.execute(insert, 'loop');
+    await expect(again).rejects.toMatchObject({
+      code: 'SQLITE_CONSTRAINT',
+      extendedCode: 'SQLITE_CONSTRAINT_PRIMARYKEY',
+    });
+    await connection.execute({ ...insert, args: [2] }, 'loop');
+    const { rows } = await connection.execute('SELECT id FROM counter', 'loop');
+    expect(rows.map(({ id }) => id)).toEqual([1, 2]);
+    connection.close();
+  });
+
+  test('sees a table that was changed since a statement was prepared', async () => {
+    const connection = new LocalConnection(fileURLToPath(database.url), 0);
+    await connection.run('CREATE TABLE grown (a)', 'loop');
+    const columns = async () => Object.keys((await connection.execute('SELECT * FROM grown', 'loop')).rows[0] ?? {});
+    await connection.run('INSERT INTO grown VALUES (1)', 'loop');
+    expect(await columns()).toEqual(['a']);
+    await database.writes.run((transaction) => transaction.execute('ALTER TABLE grown ADD COLUMN b DEFAULT 2'));
+    expect(await columns()).toEqual(['a', 'b']);
+    connection.close();
+  });
+});
