@@ -20,7 +20,7 @@ import { type TransactionSource, WriteQueue } from './write-queue';
 export interface Database {
   /** For reading only. */
   reader: Reader;
-  /** The same for small reads that somebody waits for each time: of a file they are done on the spot. */
+  /** The same for small reads that somebody waits for each time: on a file, they run on the event loop. */
   tail: Reader;
   /** Where reads of many rows wait for their turn. */
   reads: ReadQueue;

@@ -1,28 +1,33 @@
 import { type InArgs, type InStatement, type InValue, LibsqlError, type Row } from '@libsql/client';
 import LoopSqlite from 'libsql';
 import ThreadSqlite from 'libsql/promise';
+import { Pace } from './next-turn';
 import type { ResultRows } from './reader';
 
 /**
  * Where SQLite works. On the `loop` a small statement is answered in microseconds, and everybody waits for a large one.
- * A `thread` of libSQL's own keeps nobody waiting, but there and back takes as long as several small statements, and on
- * a busy loop each way back has to wait for its turn.
+ * On a `thread` of libSQL's own a statement runs up to its first row, which for a write, a sort or an aggregate is all of
+ * it; further rows are stepped through on the loop, a hundred at a time, with turns for others between. There and back
+ * takes as long as several small statements, and on a busy loop the way back waits for its turn.
  */
 export type Place = 'loop' | 'thread';
 
 /**
- * One connection to a database file, for one user at a time. Statements stay prepared: the same few dozen come again and
- * again.
+ * One connection to a database file, for one user at a time. Statements stay prepared, because the same few dozen come
+ * again and again.
  *
- * Failure: throws a LibsqlError with SQLite's code, as the client for servers does.
+ * Failure: throws a LibsqlError with SQLite's code, as the client for servers does. A statement that failed may count as
+ * under way until it is garbage-collected, and keep a snapshot open: see `isSound`.
  */
 export class LocalConnection {
   readonly #sqlite: Record<Place, Sqlite>;
-  readonly #prepared: Record<Place, Map<string, SqliteStatement>> = { loop: new Map(), thread: new Map() };
+  readonly #prepared: Record<Place, Map<string, Prepared>> = { loop: new Map(), thread: new Map() };
+  #isSound = true;
+  #isClosed = false;
 
   /** @param busyTimeoutMs how long SQLite itself waits for a lock of another process */
   constructor(path: string, busyTimeoutMs: number) {
-    const loop = told(() => new LoopSqlite(path, { timeout: busyTimeoutMs })) as unknown as Sqlite;
+    const loop = open(path, busyTimeoutMs);
     loop.defaultSafeIntegers(true);
     // libSQL has a class for either way to wait; this makes both of one native connection
     const thread = Object.create(ThreadSqlite.prototype, { db: { value: loop.db } });
@@ -30,61 +35,78 @@ export class LocalConnection {
   }
 
   /**
-   * Runs SQL that takes no arguments and answers nothing. Its statements are gone when it returns, which `BEGIN` needs: one
-   * that stays prepared after it met a lock counts as under way, and no transaction of the connection can commit.
+   * Runs SQL that takes no arguments and answers nothing. Its statements are finalized before it returns, which `BEGIN`
+   * needs: one that stays prepared after it met a lock counts as under way, and no transaction of the connection can commit.
    */
   async run(sql: string, place: Place): Promise<void> {
     try {
       await this.#sqlite[place].exec(sql);
     } catch (error) {
-      rethrow(error);
+      throw withPlainCode(error);
     }
   }
 
   /** @throws RangeError for an integer that JavaScript can't hold */
   async execute(statement: InStatement, place: Place): Promise<ResultRows> {
-    const { sql, args } = typeof statement === 'string' ? { sql: statement, args: [] } : statement;
+    const { sql, args = [] } = typeof statement === 'string' ? { sql: statement } : statement;
+    const values = toArguments(args);
     const known = this.#prepared[place];
     try {
-      const prepared = known.get(sql) ?? (await this.#prepare(sql, place));
-      // what fails must not be met again as it was left
-      known.delete(sql);
-      const called = prepared.all(toArguments(args ?? []));
-      const rows = place === 'loop' ? (called as Row[]) : await called;
+      const prepared = await this.#prepare(sql, values, place);
+      const rows = place === 'loop' ? (prepared.all(values) as Row[]) : await drain(await prepared.iterate(values));
       for (const row of rows) checkIntegers(row);
-      known.set(sql, prepared);
+      // It keeps what it was given last until it is given something else.
+      if (sizeOf(values) <= MAX_KEPT_LENGTH) known.set(sql, { statement: prepared, argumentCount: countOf(values) });
       return { rows };
     } catch (error) {
-      return rethrow(error);
+      this.#isSound = false;
+      throw withPlainCode(error);
     }
   }
 
+  /** Whether every statement so far came to its end. What read through one that is not sound reads anew elsewhere. */
+  get isSound(): boolean {
+    return this.#isSound;
+  }
+
   get isInTransaction(): boolean {
-    return this.#sqlite.loop.inTransaction;
+    return !this.#isClosed && this.#sqlite.loop.inTransaction;
   }
 
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     for (const known of Object.values(this.#prepared)) known.clear();
     this.#sqlite.loop.close();
   }
 
-  /** What it answers is never remembered with it: another process may change the tables. */
-  async #prepare(sql: string, place: Place): Promise<SqliteStatement> {
+  /** Takes the statement out of those that are known: one that fails is not reset, so it must not be met again. */
+  async #prepare(sql: string, values: InArgs, place: Place): Promise<SqliteStatement> {
     const known = this.#prepared[place];
-    // the one that was not used for longest
-    const [oldest] = known.keys();
-    if (known.size >= MAX_PREPARED && oldest !== undefined) known.delete(oldest);
+    const found = known.get(sql);
+    known.delete(sql);
+    // one that is given fewer arguments would keep the rest of the last ones
+    if (found?.argumentCount === countOf(values)) return found.statement;
+    const [leastRecentlyUsed] = known.keys();
+    if (known.size >= MAX_PREPARED && leastRecentlyUsed !== undefined) known.delete(leastRecentlyUsed);
     return this.#sqlite[place].prepare(sql);
   }
 }
 
-/** More than there are in the code: what is made up at run time must not push those out one after the other for ever. */
-const MAX_PREPARED = 256;
+/** More than the code has, less what it makes of a reader's filters. */
+const MAX_PREPARED = 128;
+/** A statement whose texts are longer, in UTF-16 units, is prepared each time. */
+const MAX_KEPT_LENGTH = 64 * 1024;
 
-// Each statement under way keeps one of these threads. Read when libSQL starts them, at the first statement of the process.
-process.env.TOKIO_WORKER_THREADS ??= '16';
+// A statement under way keeps a thread. libSQL reads this when it starts them, at the first statement of the process.
+process.env.TOKIO_WORKER_THREADS ||= '16';
 
-/** What is used of libSQL's classes, whose own types say `any`. Those that work on threads answer with promises. */
+interface Prepared {
+  statement: SqliteStatement;
+  argumentCount: number;
+}
+
+/** What is used of libSQL's two classes, whose own types say `any`. The one that works on threads answers with promises. */
 interface Sqlite {
   readonly db: unknown;
   readonly inTransaction: boolean;
@@ -95,7 +117,23 @@ interface Sqlite {
 }
 
 interface SqliteStatement {
-  all(args: InArgs): Row[] | Promise<Row[]>;
+  all(args: InArgs): unknown;
+  iterate(args: InArgs): Iterable<Row> | Promise<Iterable<Row>>;
+}
+
+function open(path: string, busyTimeoutMs: number): Sqlite {
+  try {
+    return new LoopSqlite(path, { timeout: busyTimeoutMs }) as unknown as Sqlite;
+  } catch (error) {
+    // libSQL has no code for it
+    throw new LibsqlError('The file can not be opened', 'SQLITE_CANTOPEN', undefined, undefined, error as Error);
+  }
+}
+
+async function drain(steps: Iterable<Row>): Promise<Row[]> {
+  const rows: Row[] = [];
+  await new Pace().each(steps, (row) => void rows.push(row));
+  return rows;
 }
 
 /** Integers come as bigints, which only a few of them need to be. */
@@ -122,18 +160,45 @@ function toArgument(value: InValue): InValue {
   return value;
 }
 
-function told<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    return rethrow(error);
-  }
+function countOf(args: InArgs): number {
+  return Array.isArray(args) ? args.length : Object.keys(args).length;
 }
 
-/** libSQL's own error has the extended code (`SQLITE_IOERR_FSYNC`); `code` is the plain one everywhere here. */
-function rethrow(error: unknown): never {
-  const { code, rawCode, message } = error as { code?: unknown; rawCode?: number; message: string };
-  if (error instanceof LibsqlError || typeof code !== 'string' || !code.startsWith('SQLITE_')) throw error;
-  const [plain = code] = /^SQLITE_[A-Z]+/.exec(code) ?? [];
-  throw new LibsqlError(message, plain, code, rawCode, error as Error);
+function sizeOf(args: InArgs): number {
+  return Object.values(args).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 }
+
+/** libSQL's own error has an extended code, or one of its own where it does not know that: of both the plain one counts. */
+function withPlainCode(error: unknown): unknown {
+  const { code, rawCode, message } = error as { code?: unknown; rawCode?: unknown; message: string };
+  if (typeof code !== 'string' || typeof rawCode !== 'number') return error;
+  return new LibsqlError(message, PLAIN_CODES[rawCode & 0xff] ?? code, code, rawCode, error as Error);
+}
+
+/** By their numbers. @see https://sqlite.org/rescode.html */
+const PLAIN_CODES: Record<number, string> = {
+  1: 'SQLITE_ERROR',
+  2: 'SQLITE_INTERNAL',
+  3: 'SQLITE_PERM',
+  4: 'SQLITE_ABORT',
+  5: 'SQLITE_BUSY',
+  6: 'SQLITE_LOCKED',
+  7: 'SQLITE_NOMEM',
+  8: 'SQLITE_READONLY',
+  9: 'SQLITE_INTERRUPT',
+  10: 'SQLITE_IOERR',
+  11: 'SQLITE_CORRUPT',
+  12: 'SQLITE_NOTFOUND',
+  13: 'SQLITE_FULL',
+  14: 'SQLITE_CANTOPEN',
+  15: 'SQLITE_PROTOCOL',
+  17: 'SQLITE_SCHEMA',
+  18: 'SQLITE_TOOBIG',
+  19: 'SQLITE_CONSTRAINT',
+  20: 'SQLITE_MISMATCH',
+  21: 'SQLITE_MISUSE',
+  22: 'SQLITE_NOLFS',
+  23: 'SQLITE_AUTH',
+  25: 'SQLITE_RANGE',
+  26: 'SQLITE_NOTADB',
+};

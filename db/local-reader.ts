@@ -7,17 +7,17 @@ import { inOrder, type Reader, type ResultRows, type Snapshot } from './reader';
 const MAX_CONNECTIONS = 8;
 
 /**
- * A database file to read from, over connections that are opened when they are wanted first. Several statements of one
+ * A database file to read from, over connections that are opened on first use. Several statements of one
  * moment are a transaction; others get their turns between them.
  *
  * Ordering: who waits for a connection gets one in the order of asking.
- * Failure: what fails leaves its connection without a transaction, or the connection is given up.
+ * Failure: a connection at which a read failed is not used again: the next read opens another.
  */
 export class LocalReader implements Reader {
   readonly #open: () => LocalConnection;
   readonly #place: Place;
   readonly #idle: LocalConnection[] = [];
-  readonly #waiting: ((connection: LocalConnection) => void)[] = [];
+  readonly #waiting: { resolve(connection: LocalConnection): void; reject(error: unknown): void }[] = [];
   #count = 0;
   #isClosed = false;
 
@@ -50,7 +50,7 @@ export class LocalReader implements Reader {
     try {
       await connection.run('BEGIN', 'loop');
     } catch (error) {
-      this.#giveBack(connection);
+      this.#giveUp(connection);
       throw error;
     }
     let ended: Promise<void> | null = null;
@@ -80,25 +80,45 @@ export class LocalReader implements Reader {
 
   /** Never rejects. */
   async #endSnapshot(connection: LocalConnection): Promise<void> {
-    // an error of SQLite's may have ended the transaction already
-    if (connection.isInTransaction) await connection.run('ROLLBACK', 'loop').catch(() => undefined);
-    this.#giveBack(connection);
+    try {
+      if (connection.isInTransaction) await connection.run('ROLLBACK', 'loop');
+      this.#giveBack(connection);
+    } catch {
+      this.#giveUp(connection);
+    }
   }
 
   #take(): Promise<LocalConnection> {
     if (this.#isClosed) return Promise.reject(new LibsqlError('The database is closed', 'CLIENT_CLOSED'));
     const idle = this.#idle.pop();
     if (idle !== undefined) return Promise.resolve(idle);
-    if (this.#count >= MAX_CONNECTIONS) return new Promise((resolve) => this.#waiting.push(resolve));
+    if (this.#count >= MAX_CONNECTIONS) {
+      return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
+    }
+    return this.#openOne();
+  }
+
+  async #openOne(): Promise<LocalConnection> {
     const connection = this.#open();
     this.#count += 1;
-    return Promise.resolve(connection);
+    return connection;
   }
 
   #giveBack(connection: LocalConnection): void {
+    if (!connection.isSound) {
+      this.#giveUp(connection);
+      return;
+    }
     const next = this.#waiting.shift();
-    if (next !== undefined) next(connection);
-    else if (this.#isClosed) connection.close();
+    if (next !== undefined) next.resolve(connection);
+    else if (this.#isClosed) this.#giveUp(connection);
     else this.#idle.push(connection);
+  }
+
+  #giveUp(connection: LocalConnection): void {
+    connection.close();
+    this.#count -= 1;
+    const next = this.#waiting.shift();
+    if (next !== undefined) void this.#openOne().then(next.resolve, next.reject);
   }
 }

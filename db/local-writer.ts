@@ -5,6 +5,9 @@ import { Pace } from './next-turn';
 import { inOrder } from './reader';
 import type { TransactionSource, WriteTransaction } from './write-queue';
 
+/** How long the statements of one transaction may take on the event loop; the rest of them run elsewhere. */
+const MAX_LOOP_MS = 10;
+
 /**
  * Write transactions on a database file, over the one connection that writes. Most are over in a few milliseconds on the
  * event loop, which a thread would only make longer; for the rest of one that is not, nobody else waits, nor for any
@@ -20,12 +23,13 @@ export function localWriter(connection: LocalConnection, file: Pick<DatabaseFile
       if (file.moved() !== null) throw movedAway();
       await connection.run('BEGIN IMMEDIATE', 'loop');
       const pace = new Pace();
+      let onLoopMs = 0;
       const execute: WriteTransaction['execute'] = async (statement) => {
+        const begunAt = performance.now();
         const answer = await connection.execute(statement, place);
-        if (pace.isDue) {
-          place = 'thread';
-          await pace.rest();
-        }
+        if (place === 'loop') onLoopMs += performance.now() - begunAt;
+        if (onLoopMs >= MAX_LOOP_MS) place = 'thread';
+        await pace.rest();
         return answer;
       };
       return {
@@ -33,7 +37,7 @@ export function localWriter(connection: LocalConnection, file: Pick<DatabaseFile
         batch: (statements) => inOrder(statements, execute),
         commit: () => connection.run('COMMIT', 'thread'),
         close: async () => {
-          // whatever it fails at, SQLite has left the transaction then
+          // it may report an error, but the transaction is over then
           if (connection.isInTransaction) await connection.run('ROLLBACK', 'thread').catch(() => undefined);
         },
       };

@@ -1,6 +1,6 @@
 import type { InStatement, ResultSet } from '@libsql/client';
 
-/** What a statement answers. How many rows it changed is asked with `RETURNING`: not every database tells otherwise. */
+/** What a statement answers. How many rows it changed is asked with `RETURNING`: not every database reports it in another way. */
 export type ResultRows = Pick<ResultSet, 'rows'>;
 
 /** Reads, each on its own or several of one moment. */

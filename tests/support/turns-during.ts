@@ -8,9 +8,10 @@ export const LONG_SELECT = `WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELEC
 export async function turnsDuring(work: Promise<unknown>): Promise<number> {
   let turns = 0;
   let isDone = false;
-  void work.finally(() => {
+  const done = () => {
     isDone = true;
-  });
+  };
+  void work.then(done, done);
   for (; !isDone; turns += 1) await nextTurn();
   await work;
   return turns;

@@ -20,7 +20,7 @@ export interface HeardStop {
   promptedAt: number | null;
 }
 
-/** Most stop hooks that are ahead of their transcript. */
+/** Most stop hooks that are ahead of their transcript, and most turns that are ahead of their stop hooks. */
 const MAX_STOPS = 16;
 
 /**
@@ -28,8 +28,8 @@ const MAX_STOPS = 16;
  * and the transcript's line say the same text, but for blank space at its ends and between its blocks.
  *
  * Ordering: a transcript is written in order: once the next turn's first line stands in it, nothing of this one can come
- * any more. The hooks may be ahead of it by more than a turn; which turn a hook ended, its time tells, and where that
- * tells nothing, its text.
+ * any more. The hooks may be ahead of it by more than a turn, or behind; which turn a hook ended, its time tells, and
+ * where that tells nothing, its text. Hooks come in the order of their turns.
  */
 export class LastWords {
   /** What the agent has said since it was last given something. */
@@ -37,8 +37,8 @@ export class LastWords {
   /** Of turns that are open, or have not begun in the transcript. Oldest first. */
   #stops: readonly HeardStop[] = [];
   #closed: ClosedTurn | null = null;
-  /** The hook of the turn that closed last was heard. */
-  #wasHeard = false;
+  /** What was said last by turns that are over and whose hooks were not heard. Oldest first. */
+  #unheard: readonly (readonly string[])[] = [];
 
   get closed(): ClosedTurn | null {
     return this.#closed;
@@ -46,6 +46,10 @@ export class LastWords {
 
   get stops(): readonly HeardStop[] {
     return this.#stops;
+  }
+
+  get unheard(): readonly (readonly string[])[] {
+    return this.#unheard;
   }
 
   /** What the open turn's hook has told, and no line has said; null where nothing is waited for. */
@@ -60,6 +64,12 @@ export class LastWords {
 
   /** A stop hook ran. One that calls once more for the same turn may know less. */
   heard(stop: Omit<HeardStop, 'promptedAt'>): void {
+    const late = this.#unheard.findIndex((said) => isSaidBy(said, stop.text));
+    if (late >= 0) {
+      // the hooks of turns before it will not come any more
+      this.#unheard = this.#unheard.slice(late + 1);
+      return;
+    }
     const last = this.#stops.at(-1);
     const isAgain = last?.promptedAt === null && (stop.text === null || last.text === null || stop.text === last.text);
     if (last === undefined || !isAgain) {
@@ -94,10 +104,7 @@ export class LastWords {
   /** A turn opens. A stop hook that ran before it is that of a turn before. */
   opened(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
-    // One that was slower than its turn's end, whatever the clocks say.
-    if (!this.#wasHeard && this.#isSaidBy(this.#stops[0])) this.dropStop();
     this.#said.clear();
-    this.#wasHeard = false;
   }
 
   /** The turn is over by its hook's word alone: nothing in the transcript says so, and more may come. */
@@ -105,16 +112,22 @@ export class LastWords {
     const [stop, ...later] = this.#stops;
     this.#closed = { at: stop?.at ?? now, text };
     this.#stops = later;
-    this.#wasHeard = stop !== undefined;
   }
 
-  /** A line says that the turn is over. @param text what was told in the place of one that is missing */
-  closes(at: number, text: string | null): void {
+  /**
+   * A line says that the turn is over.
+   * @param text what was told in the place of one that is missing
+   * @param hasHook whether a hook runs at such an end
+   */
+  closes(at: number, text: string | null, hasHook: boolean): void {
     const stop = this.#stops.findLast((one) => one.at <= at);
     if (text !== null) this.#closed = { at: stop?.at ?? at, text };
-    this.#wasHeard = stop !== undefined || this.#isSaidBy(this.#stops[0]);
-    if (stop === undefined && this.#wasHeard) this.dropStop();
-    this.#stops = this.#stops.filter((one) => one.at > at);
+    const said = [...this.#said];
+    // its own may be later than its end, whatever the clocks say, and those before it are of turns before
+    const own = stop === undefined ? this.#stops.findIndex((one) => isSaidBy(said, one.text)) : -1;
+    this.#stops = this.#stops.slice(own + 1).filter((one) => one.at > at);
+    if (stop !== undefined || own >= 0) this.#unheard = [];
+    else if (hasHook && said.length > 0) this.#unheard = [...this.#unheard.slice(-(MAX_STOPS - 1)), said];
   }
 
   /** The oldest hook ended a turn that is over already, or of which no line came. */
@@ -126,20 +139,16 @@ export class LastWords {
     this.#stops = [];
   }
 
-  /** The turn has said what the hook told. */
-  #isSaidBy(stop: HeardStop | undefined): boolean {
-    return stop !== undefined && stop.text !== null && keyOf(stop.text) !== '' && this.#unsaidOf(stop.text) === null;
-  }
-
   #missingOf(stop: HeardStop | undefined): string | null {
     const text = stop?.text ?? null;
-    return text === null || keyOf(text) === '' ? null : this.#unsaidOf(text);
+    return text === null || keyOf(text) === '' ? null : unsaidOf(text, [...this.#said]);
   }
 
   /** As another reader of the same transcript left it. */
-  recall(closed: ClosedTurn | null, stops: readonly HeardStop[]): void {
-    this.#closed = closed;
-    this.#stops = stops;
+  recall(before: Pick<LastWords, 'closed' | 'stops' | 'unheard'>): void {
+    this.#closed = before.closed;
+    this.#stops = before.stops;
+    this.#unheard = before.unheard;
   }
 
   /** Whether a line of the agent that comes now belongs to the turn that was closed. */
@@ -161,19 +170,24 @@ export class LastWords {
     const told = this.#closed?.text;
     return told ? restBehind(told, keyOf(textIn(line))) : null;
   }
+}
 
-  /** What no line has said of a text: the hook may have been given the last of several blocks, or all. */
-  #unsaidOf(text: string): string | null {
-    const key = keyOf(text);
-    let [said, rest] = ['', text];
-    for (const block of [...this.#said].reverse()) {
-      if (block.endsWith(key)) return null;
-      if (said.length > key.length) continue;
-      said = block + said;
-      rest = restBehind(text, said) ?? rest;
-    }
-    return rest === '' ? null : rest;
+/** What no line has said of a text: the hook may have been given the last of several blocks, or all. */
+function unsaidOf(text: string, blocks: readonly string[]): string | null {
+  const key = keyOf(text);
+  let [said, rest] = ['', text];
+  for (const block of [...blocks].reverse()) {
+    if (block.endsWith(key)) return null;
+    if (said.length > key.length) continue;
+    said = block + said;
+    rest = restBehind(text, said) ?? rest;
   }
+  return rest === '' ? null : rest;
+}
+
+/** A turn that said these blocks last has said what a hook told. */
+function isSaidBy(blocks: readonly string[], text: string | null): boolean {
+  return text !== null && keyOf(text) !== '' && unsaidOf(text, blocks) === null;
 }
 
 /** The text blocks of a transcript line. */

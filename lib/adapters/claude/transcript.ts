@@ -81,9 +81,14 @@ export class TranscriptAdapter {
     return this.#lastWords.stops;
   }
 
+  /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
+  get unheard(): readonly (readonly string[])[] {
+    return this.#lastWords.unheard;
+  }
+
   /** As the reader before this one left it. */
-  recallStops(closed: ClosedTurn | null, stops: readonly HeardStop[]): void {
-    this.#lastWords.recall(closed, stops);
+  recallStops(before: Pick<LastWords, 'closed' | 'stops' | 'unheard'>): void {
+    this.#lastWords.recall(before);
   }
 
   /** A stop hook ran and let the turn end: `stopped` says so once the transcript has said what the agent said last. */
@@ -338,7 +343,7 @@ export class TranscriptAdapter {
     const text = byHook ? this.#lastWords.missing : this.#lastWords.missingAt(at);
     const last = text === null ? [] : this.#sayLast(text, at);
     if (byHook) this.#lastWords.closesByHook(at, text);
-    else this.#lastWords.closes(at, text);
+    else this.#lastWords.closes(at, text, how.terminal_reason === undefined);
     const failed = this.#apiError !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: this.#apiError } : {};
     const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;

@@ -682,6 +682,44 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events).filter((line) => line === 'Done.')).toHaveLength(1);
   });
 
+  test.each([
+    ['right', 0, false],
+    ['days off', 2 * 86_400_000, false],
+    ['days off, and another reader since', 2 * 86_400_000, true],
+  ])('is one before, whose hook is heard in a later one, the clocks %s', async (_how, off, isAnother) => {
+    const first = follow(firstSession());
+    const turn = (id: string, text: string) => {
+      now -= off;
+      prompt(`u${id}`, 'Go');
+      says(`a${id}`, text, now + 10);
+      now += 20;
+      over();
+      now += off;
+    };
+    turn('1', 'One.');
+    turn('2', 'Two.');
+    now -= off;
+    prompt('u3', 'And?');
+    now += off;
+    await pass(first.mirror, 100);
+    const { mirror, events } = isAnother ? follow(firstSession(), first.state(), first.events) : first;
+    await mirror.step();
+    for (const text of ['One.', 'Two.']) {
+      mirror.stopped(null, text);
+      await pass(mirror, 10);
+      mirror.report('busy');
+    }
+    await pass(mirror, 3_000);
+    expect(mirror.openRunId).toBe('run-u3');
+    // it ends by its own, whose words were said before
+    says('a3', 'One.', now - off);
+    mirror.stopped(null, 'One.');
+    await mirror.step();
+    await pass(mirror, 1_600);
+    const said = told(events).filter((line) => !/^(Go|And\?|RUN_STARTED)$/.test(line));
+    expect(said).toEqual(['One.', 'RUN_FINISHED u1', 'Two.', 'RUN_FINISHED u2', 'One.', 'RUN_FINISHED u3']);
+  });
+
   test.each(['before', 'behind'])(
     'is told once, where its hook comes %s its end and the clocks disagree by days',
     async (when) => {

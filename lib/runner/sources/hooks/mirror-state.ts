@@ -15,6 +15,8 @@ export interface MirrorState {
   open: boolean;
   /** Stop hooks that ran and are ahead of the transcript. Oldest first. */
   stops: HeardStop[];
+  /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
+  unheard: string[][];
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: ClosedTurn | null;
   /** The session was left, and why; what it still writes is waited for. */
@@ -38,6 +40,7 @@ export function newMirrorState(file: string): MirrorState {
     last: null,
     open,
     stops: [],
+    unheard: [],
     closed: null,
     ending: null,
     ended,
@@ -72,6 +75,7 @@ export function parseMirrorState(text: string): MirrorState | null {
     last: textOf(fields.last),
     open: fields.open === true,
     stops: listOf(fields.stops).flatMap(stopOf),
+    unheard: listOf(fields.unheard).map(textsOf),
     closed: closedOf(fields.closed),
     ending: textOf(fields.ending),
     ended: fields.ended === true,

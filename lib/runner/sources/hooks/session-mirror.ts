@@ -352,6 +352,7 @@ export class SessionMirror {
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
     this.#state.stops = [...this.#adapter.stops];
+    this.#state.unheard = this.#adapter.unheard.map((said) => [...said]);
     if (outputs.length > 0 || moved) this.#options.emit(outputs, structuredClone(this.#state));
   }
 
@@ -364,7 +365,7 @@ export class SessionMirror {
       if (again !== null) this.#state.subagents[id] = again;
     }
     if (!was.open) this.#adapter.stopped(now);
-    this.#adapter.recallStops(was.closed, was.stops);
+    this.#adapter.recallStops(was);
     if (was.ended) this.#adapter.ended(now, {});
     for (const { tool, input } of was.asks) this.#adapter.permissionAsked(tool, input, {}, now);
     this.#adapter.handedOver(was.handed);
