@@ -118,7 +118,15 @@ export class LocalReader implements Reader {
   #giveUp(connection: LocalConnection): void {
     connection.close();
     this.#count -= 1;
+    this.#openForNext();
+  }
+
+  #openForNext(): void {
     const next = this.#waiting.shift();
-    if (next !== undefined) void this.#openOne().then(next.resolve, next.reject);
+    if (next === undefined) return;
+    void this.#openOne().then(next.resolve, (error) => {
+      next.reject(error);
+      this.#openForNext();
+    });
   }
 }

@@ -4,6 +4,7 @@ import { LogKeeper } from '@/lib/log-store/log-keeper';
 import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
 import { ingest, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
+import { PATIENTLY } from '../support/patience';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { describeCommandsContract } from './commands-contract';
 import { describeIngestContract } from './ingest-contract';
@@ -136,7 +137,10 @@ suites('a libSQL server', () => {
     await (await libsql)?.restart();
     for (const path of paths) {
       // one look at whether it is ready serves for a moment
-      await vi.waitFor(async () => expect([path, (await target.get(`/api/v1${path}`)).status]).toEqual([path, 200]));
+      await vi.waitFor(
+        async () => expect([path, (await target.get(`/api/v1${path}`)).status]).toEqual([path, 200]),
+        PATIENTLY,
+      );
     }
     expect(await (await sendEvents(target, later)).json()).toMatchObject({ ackedSeq: 2, accepted: 1 });
     vi.restoreAllMocks();

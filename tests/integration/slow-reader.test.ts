@@ -8,6 +8,7 @@ import { FanOut } from '@/lib/fan-out/fan-out';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 import { deltas, insertRows } from '../support/insert-rows';
+import { PATIENTLY } from '../support/patience';
 
 /** Readers that were sent away and read nothing: what has left the stream lies in the socket's buffers. */
 const LINGER_MS = 50;
@@ -38,23 +39,23 @@ afterEach(async () => {
 
 test('a reader that was cut off for being slow and still does not read loses its connection', async () => {
   client = await request(server);
-  await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1));
+  await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1), PATIENTLY);
   while (fanOut.subscriberCount > 0) await insertRows(database, deltas(4, 's1', MIB));
-  await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), { timeout: 20_000 });
+  await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), PATIENTLY);
 });
 
 test('a reader that was cut off and reads what is its own keeps its connection for that', async () => {
   client = await request(server);
-  await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1));
+  await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1), PATIENTLY);
   await insertRows(database, deltas(1));
   let received = '';
   client.on('data', (chunk) => {
     received += chunk.toString('latin1');
   });
   client.resume();
-  await vi.waitFor(() => expect(received).toContain('session-event'));
+  await vi.waitFor(() => expect(received).toContain('session-event'), PATIENTLY);
   fanOut.close('planned');
-  await vi.waitFor(() => expect(received).toContain('bye'));
+  await vi.waitFor(() => expect(received).toContain('bye'), PATIENTLY);
   await new Promise((resolve) => setTimeout(resolve, 4 * LINGER_MS));
   expect(await connectionsOf(server)).toBe(1);
 });
@@ -82,9 +83,9 @@ test('a runner that was sent away and does not read loses its connection', async
     return stream.body;
   });
   client = await request(server);
-  await vi.waitFor(() => expect(stream).toBeDefined());
+  await vi.waitFor(() => expect(stream).toBeDefined(), PATIENTLY);
   stream?.close('replaced');
-  await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), { timeout: 20_000 });
+  await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), PATIENTLY);
 });
 
 function commandOf(position: number, text: string) {

@@ -56,4 +56,47 @@ describe('a connection', () => {
     expect(await columns()).toEqual(['a', 'b']);
     connection.close();
   });
+
+  test('forgets the arguments of the time before', async () => {
+    const connection = new LocalConnection(fileURLToPath(database.url), 0);
+    const sql = 'SELECT ?1 AS a, ?2 AS b';
+    await connection.execute({ sql, args: ['x', 'y'] }, 'loop');
+    expect((await connection.execute({ sql, args: ['z'] }, 'loop')).rows).toEqual([{ a: 'z', b: null }]);
+    connection.close();
+  });
+
+  test.each(['loop', 'thread'] as const)(
+    'on the %s says of damage that libSQL has no name for what it is',
+    async (place) => {
+      const path = fileURLToPath(database.url);
+      const before = new LocalConnection(path, 0);
+      await before.run(
+        'CREATE TABLE bent (a); CREATE INDEX bent_by_a ON bent (a); INSERT INTO bent VALUES (1)',
+        'loop',
+      );
+      // an index that lacks its table's row
+      await before.run('CREATE TABLE other (a); CREATE INDEX other_by_a ON other (a)', 'loop');
+      await before.run('PRAGMA writable_schema = ON', 'loop');
+      const other = "(SELECT rootpage FROM sqlite_schema WHERE name = 'other_by_a')";
+      await before.run(`UPDATE sqlite_schema SET rootpage = ${other} WHERE name = 'bent_by_a'`, 'loop');
+      before.close();
+      const connection = new LocalConnection(path, 0);
+      const found = connection.execute('DELETE FROM bent WHERE rowid = 1', place);
+      await expect(found).rejects.toMatchObject({ code: 'SQLITE_CORRUPT', rawCode: 779 });
+      connection.close();
+    },
+  );
+
+  test('that was closed is in no transaction', async () => {
+    const connection = new LocalConnection(fileURLToPath(database.url), 0);
+    await connection.run('BEGIN', 'loop');
+    expect(connection.isInTransaction).toBe(true);
+    connection.close();
+    expect(connection.isInTransaction).toBe(false);
+  });
+
+  test('whose file can’t be opened says so', () => {
+    const open = () => new LocalConnection(`${fileURLToPath(database.url)}/within`, 0);
+    expect(open).toThrow(expect.objectContaining({ code: 'SQLITE_CANTOPEN' }));
+  });
 });

@@ -21,6 +21,42 @@ test('others get their turns while a long read is under way', async () => {
   expect(await turnsDuring(database.reader.execute(LONG_SELECT))).toBeGreaterThan(100);
 });
 
+test('others get their turns while many rows come', async () => {
+  const rows =
+    'WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < 1000) SELECT n FROM count';
+  const turns = hurriedWork();
+  expect((await database.reader.execute(rows)).rows).toHaveLength(1_000);
+  expect(turns()).toBeGreaterThan(900);
+});
+
+test('reads that fail leave the others what they need', async () => {
+  let opened = 0;
+  const open = () => {
+    opened += 1;
+    return new LocalConnection(fileURLToPath(database.url), 0);
+  };
+  const reader = new LocalReader(open, 'thread');
+  const reads = Array.from({ length: 20 }, (_, n) => reader.execute(n < 12 ? 'SELECT 1 FROM nowhere' : POSITION));
+  const settled = await Promise.allSettled(reads);
+  expect(settled.map(({ status }) => status)).toEqual([...Array(12).fill('rejected'), ...Array(8).fill('fulfilled')]);
+  // a connection at which a read failed is not used again
+  expect(opened).toBeGreaterThan(12);
+  reader.close();
+});
+
+test('no read waits for ever where the file can’t be opened any more', async () => {
+  let opened = 0;
+  const open = () => {
+    opened += 1;
+    if (opened > 8) throw new Error('too many open files');
+    return new LocalConnection(fileURLToPath(database.url), 0);
+  };
+  const reader = new LocalReader(open, 'thread');
+  const reads = Array.from({ length: 20 }, () => reader.execute('SELECT 1 FROM nowhere').catch(String));
+  expect((await Promise.all(reads)).filter((error) => `${error}`.includes('too many open files'))).toHaveLength(12);
+  reader.close();
+});
+
 test('a small read waits for none of several long ones', async () => {
   const ended: string[] = [];
   const long = [1, 2, 3, 4].map(() => database.reader.execute(LONG_SELECT).then(() => ended.push('long')));

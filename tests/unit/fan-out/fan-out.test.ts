@@ -6,6 +6,7 @@ import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { FrameReader, idsOf } from '../../support/frames';
 import { hurriedWork } from '../../support/hurried-work';
 import { deltas, insertRows } from '../../support/insert-rows';
+import { PATIENTLY } from '../../support/patience';
 
 let database: TestDatabase;
 let fanOut: FanOut;
@@ -263,7 +264,7 @@ describe('the end of a stream', () => {
       } finally {
         reader.releaseLock();
       }
-    });
+    }, PATIENTLY);
   });
 
   test('frees everything when the request is aborted or the reader cancels', async () => {
@@ -325,7 +326,7 @@ describe('the tailer', () => {
     await reader.frame('up-to-date');
     const batch = vi.spyOn(database.tail, 'batch').mockRejectedValue(new Error('the disk is away'));
     await insertRows(database, deltas(3));
-    await vi.waitFor(() => expect(batch.mock.calls.length).toBeGreaterThan(2));
+    await vi.waitFor(() => expect(batch.mock.calls.length).toBeGreaterThan(2), PATIENTLY);
     batch.mockRestore();
     await reader.frame('session-event', 3);
     expect(idsOf(reader.frames)).toEqual([1, 2, 3]);
