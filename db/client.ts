@@ -35,7 +35,7 @@ export interface Database {
    * @returns what is wrong, as the end of a sentence about it; null when nothing is
    */
   trouble(): Promise<string | null>;
-  /** Finishes the writes that wait, then lets go of the file. */
+  /** Finishes the writes that wait, brings them into the file itself, and lets go of it. */
   close(): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const name = nameOf(options.url);
   let letGo = () => {};
   try {
-    const { reader, tail, writer, file, close } = await (isFile ? openFile(name) : openServer(options));
+    const { reader, tail, writer, file, settle, close } = await (isFile ? openFile(name) : openServer(options));
     letGo = close;
     const damage = new Damage(name);
     const writes = new WriteQueue(writer, {}, damage);
@@ -78,6 +78,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       trouble: async () => (await file?.trouble()) ?? writeTrouble(writes),
       close: async () => {
         await writes.close();
+        // into a file that is damaged, or is another than it was, nothing more is written
+        if (damage.code === null && file?.moved() === null) await settle();
         close();
       },
     };
@@ -93,6 +95,8 @@ interface Opened {
   writer: TransactionSource;
   /** Null where there is none to look at. */
   file: DatabaseFile | null;
+  /** Brings all that was written into the file itself. Never rejects. */
+  settle(): Promise<void>;
   close(): void;
 }
 
@@ -114,12 +118,20 @@ async function openFile(path: string): Promise<Opened> {
     throw error;
   }
   const file = new DatabaseFile(path);
-  return { reader, tail, writer: localWriter(connection, file), file, close };
+  const settle = () => connection.run('PRAGMA wal_checkpoint(TRUNCATE)', 'thread').catch(() => undefined);
+  return { reader, tail, writer: localWriter(connection, file), file, settle, close };
 }
 
 async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {
   const client = createClient({ url, authToken });
-  return { reader: client, tail: client, writer: client, file: null, close: () => client.close() };
+  return {
+    reader: client,
+    tail: client,
+    writer: client,
+    file: null,
+    settle: async () => {},
+    close: () => client.close(),
+  };
 }
 
 /** Reads of a server keep nobody here waiting. */
@@ -205,10 +217,14 @@ async function requireSchema(reader: Reader, name: string): Promise<void> {
   }
 }
 
+/** What SQLite keeps beside a file belongs to that file alone: it would spoil another one. */
+const RESTORE =
+  'Stop Interlude, move it away together with the -wal and -shm files beside it, and put a copy in its place or begin anew.';
+
 const OPEN_ERRORS: Record<string, (name: string) => string> = {
   SQLITE_NOTADB: (name) =>
     `${name} is not a database. Move that file away, or set INTERLUDE_DATA_DIR to another folder.`,
-  SQLITE_CORRUPT: (name) => `The database ${name} is damaged. Restore it from a copy, or move it away to begin anew.`,
+  SQLITE_CORRUPT: (name) => `The database ${name} is damaged. ${RESTORE}`,
   SQLITE_READONLY: readOnly,
   SQLITE_CANTOPEN: (name) =>
     `The database ${name} can't be opened. Check that its folder exists and that this user may write there.`,

@@ -29,7 +29,7 @@ export class Damage {
     if (this.#code !== null || databaseFault(error) !== 'damaged') return;
     this.#code = databaseErrorCode(error);
     console.error(
-      `[interlude] the database ${this.#name} is damaged (${this.#code}): nothing more is stored. Stop, and restore it from a copy.`,
+      `[interlude] the database ${this.#name} is damaged (${this.#code}): nothing more is stored. Stop Interlude, move the file away together with the -wal and -shm files beside it, and put a copy in its place.`,
     );
   }
 }

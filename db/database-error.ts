@@ -54,8 +54,8 @@ export function databaseFailure(error: unknown): unknown {
 
 export function damaged(cause?: unknown): AppError {
   const message =
-    'The database is damaged, and nothing more is stored in it. Restore it from a copy, or move it away to begin anew.';
-  return new AppError('unavailable', message, { cause, headers: { 'retry-after': '30' } });
+    'The database is damaged, and nothing more is stored in it. Stop Interlude, move it away together with the -wal and -shm files beside it, and put a copy in its place or begin anew.';
+  return new AppError('unavailable', message, { cause, headers: { 'retry-after': '10' } });
 }
 
 function messageOf(code: string): string {

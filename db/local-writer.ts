@@ -48,6 +48,6 @@ export function localWriter(connection: LocalConnection, file: Pick<DatabaseFile
 /** The path is the operator's affair: the server's own log names it, when /readyz is asked. */
 function movedAway(): AppError {
   const message =
-    'The file of the database was deleted or replaced while it was open. Nothing was stored; put it back, or restart Interlude, then send this again.';
+    'The file of the database was deleted or replaced while it was open, and nothing was stored. Put it back; or stop Interlude, remove the -wal and -shm files beside it, and start it again. Then send this again.';
   return new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
 }

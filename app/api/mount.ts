@@ -1,8 +1,7 @@
 import { authenticate } from '@/lib/access/authenticate';
-import { type ServerContext, serverContext } from '@/lib/access/server-context';
-import { commandHubOf } from '@/lib/commands/command-hub';
-import { logKeeperOf } from '@/lib/log-store/log-keeper';
+import type { ServerContext } from '@/lib/access/server-context';
 import { AppError, withErrors } from '@/lib/protocol/errors';
+import { keepWatch } from './keep-watch';
 
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 type Method = (typeof METHODS)[number];
@@ -27,11 +26,8 @@ export function mount(handlers: Partial<Record<Method, Handler>>): Record<Method
   const routes = METHODS.map((method): [Method, RouteHandler] => [
     method,
     withErrors(async (request, { params }) => {
-      const server = await serverContext();
-      // Whatever woke the server: from now on it watches for commands that expire and runners that
-      // went silent, and keeps the logs.
-      commandHubOf(server).keep();
-      logKeeperOf(server).keep();
+      // where nothing runs when the server starts, or the database was away then
+      const server = await keepWatch();
       return (handlers[method] ?? refuse)(request, server, await params);
     }),
   ]);

@@ -81,7 +81,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
             <option value="">Which session?</option>
             {sessions.map((session) => (
               <option key={session.id} value={session.id}>
-                {sessionTitle(session)} · {nameText(session.id)}
+                {nameText(sessionTitle(session))} · {nameText(session.id)}
               </option>
             ))}
           </select>

@@ -1,9 +1,9 @@
 'use client';
 
 import { type Ref, useId, useMemo } from 'react';
-import { Name } from '@/components/ui/name';
+import { NAME_CHARACTERS, Name } from '@/components/ui/name';
 import type { RequestItem } from '@/lib/protocol/read-models';
-import { answersOf, type Choice, hasTwins, type Question, questionsOf } from './questions';
+import { answersOf, type Choice, hasTwins, isLonger, type Question, questionsOf } from './questions';
 
 const NOTHING: Choice = { labels: [], other: '' };
 
@@ -24,7 +24,8 @@ export function QuestionAnswer(props: {
   const questions = useMemo(() => questionsOf(item), [item]);
   const answers = answersOf(questions, choices);
   const twins = useMemo(() => hasTwins(questions), [questions]);
-  const isOff = answers === null || !settled;
+  const isTooLong = useMemo(() => isLonger(questions, MOST_CHARACTERS), [questions]);
+  const isOff = answers === null || isTooLong || !settled;
   return (
     <form
       className="mt-1.5 pl-5"
@@ -38,8 +39,8 @@ export function QuestionAnswer(props: {
           // biome-ignore lint/suspicious/noArrayIndexKey: two may have the same words, and none is ever moved
           key={at}
           question={question}
-          // The card's own title says it already.
-          titled={questions.length > 1 || question.text !== item.title}
+          // The card's own title says it already, where it says it whole.
+          titled={questions.length > 1 || question.text !== item.title || question.text.length > NAME_CHARACTERS}
           choice={choices[at] ?? NOTHING}
           onChoice={(choice) =>
             onChoices(questions.map((_, other) => (other === at ? choice : (choices[other] ?? NOTHING))))
@@ -51,11 +52,14 @@ export function QuestionAnswer(props: {
           Two of these have the same words: an answer here could not tell them apart. Answer where the agent runs.
         </p>
       )}
+      {isTooLong && (
+        <p className="py-0.5 text-waiting text-xs">This is too long to be shown whole. Answer where the agent runs.</p>
+      )}
       <div ref={row} className="w-fit">
         <button
           type="submit"
           aria-disabled={isOff}
-          disabled={answers === null}
+          disabled={answers === null || isTooLong}
           className="mt-1.5 flex h-7 items-center rounded bg-ink px-3 font-medium text-ground text-xs transition-colors duration-300 hover:bg-ink-2 aria-disabled:cursor-default aria-disabled:bg-raised aria-disabled:text-ink-3"
         >
           Answer
@@ -124,5 +128,5 @@ function QuestionFields(props: {
   );
 }
 
-/** What is chosen is sent whole, so it is shown whole, as far as anybody reads. */
+/** What is answered and chosen is shown whole, as far as anybody reads. */
 const MOST_CHARACTERS = 10_000;

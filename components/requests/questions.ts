@@ -68,3 +68,12 @@ export function answersOf(
 export function hasTwins(questions: readonly Question[]): boolean {
   return new Set(questions.map(({ text }) => text)).size < questions.length;
 }
+
+/** Whether a question, or what may be chosen, has more characters than that. */
+export function isLonger(questions: readonly Question[], characters: number): boolean {
+  return questions.some(({ text, options }) =>
+    [text, ...options.flatMap(({ label, description }) => [label, description ?? ''])].some(
+      (words) => words.length > characters,
+    ),
+  );
+}

@@ -4,13 +4,13 @@ import { cutText } from '@/lib/protocol/cut-text';
 import { bracketed, type VerbatimPiece, verbatimPieces } from './verbatim';
 
 /** Longer names are cut: a name is to know something by, and must not push away what it names. */
-const MOST_CHARACTERS = 400;
+export const NAME_CHARACTERS = 400;
 
 /**
  * What an agent calls something, on one line, as it is: what can't be seen or would turn its surroundings around is a
  * sign. For attributes and titles of pages, where no element can stand, `nameText` spells the same out.
  */
-export function Name({ text, most = MOST_CHARACTERS }: { text: string; most?: number }): ReactNode {
+export function Name({ text, most = NAME_CHARACTERS }: { text: string; most?: number }): ReactNode {
   const isCut = text.length > most;
   const shown = isCut ? cutText(text, most) : text;
   return (

@@ -3,6 +3,7 @@ import { customName, customValue, pick, pickText } from '@/lib/projections/event
 import { type OpenRequest, OpenRequests, requestTitle } from '@/lib/projections/open-requests';
 import type { Placement } from '@/lib/projections/turns';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { MAX_CAPTION } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import { requestDigest } from '@/lib/protocol/request-digest';
 
@@ -54,7 +55,10 @@ export async function stampRequests(
   return openings;
 }
 
-/** Of a question, and of what has no input, people answer the title: another title is another request. */
+/**
+ * Of a question, and of what has no input, people answer the title: another title is another request. One that is too long
+ * to be remembered whole may be another each time.
+ */
 function isAskedAlike(
   known: OpenRequest | undefined,
   value: Record<string, unknown>,
@@ -63,5 +67,6 @@ function isAskedAlike(
   const isQuestion = value.kind === 'question';
   if (isQuestion !== (known.kind === 'question')) return false;
   const isInTitle = isQuestion || pick(value, 'input') === undefined;
-  return !isInTitle || known.title === requestTitle(value);
+  const title = pickText(value, 'title') ?? '';
+  return !isInTitle || (title.length <= MAX_CAPTION && known.title === requestTitle(value));
 }

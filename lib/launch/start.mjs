@@ -20,6 +20,8 @@ import { readOrMakeToken } from './token.mjs';
 /** Streams get this long to say goodbye. Nothing else needs it: what was answered is on disk. */
 const FAREWELL_MS = 250;
 const DEMO_FAREWELL_MS = 2_000;
+/** Writes that wait, and a log of a few MB to be copied into the file. */
+const CLOSE_MS = 2_000;
 
 async function start() {
   const options = readOptions(process.argv.slice(2), process.env);
@@ -69,7 +71,18 @@ async function end(name, endDemo) {
   // The server's bundles keep their fan-out here (lib/fan-out/fan-out-of.ts); each open stream gets its `bye`.
   for (const fanOut of globalThis[Symbol.for('interlude.fan-outs')]?.values() ?? []) fanOut.close('shutdown');
   await pause(FAREWELL_MS);
+  // Behind the last write the database's file holds everything by itself: it may be copied and put back alone.
+  await Promise.race([closeDatabase(), pause(CLOSE_MS)]);
   exit();
+}
+
+/** Never rejects. See db/client.ts, which keeps it there. */
+async function closeDatabase() {
+  try {
+    await (await globalThis[Symbol.for('interlude.database')])?.close();
+  } catch {
+    // one that never opened, or fails, has nothing more to lose
+  }
 }
 
 /** @param {number} ms */

@@ -126,9 +126,11 @@ class TranscriptDraft {
     const [source, target] = [this.#turns[from] as Turn, this.#turns[to] as Turn];
     // An older item comes in the place of the one that goes, or that one was not shown itself: only a server has them.
     this.#incomplete ||= source.omitted !== undefined || target.omitted !== undefined;
-    const moving = source.items.filter(
-      (item) => item.id === entityId && (position === null ? item.kind === 'message' : item.position === position),
-    );
+    const moving = source.items.filter((item) => {
+      if (position === null) return item.id === entityId && item.kind === 'message';
+      // what is told of a task of another session is a notice, which has an id of its own
+      return item.position === position && (item.id === entityId || item.kind === 'notice');
+    });
     if (moving.length === 0) return;
     this.#turns[from] = { ...source, items: source.items.filter((item) => !moving.includes(item)) };
     const known = new Set(target.items.filter((item) => item.kind === 'message').map((item) => item.id));

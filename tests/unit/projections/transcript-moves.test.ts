@@ -31,3 +31,18 @@ it('what moves out of a turn that is shown whole moves live, too', () => {
 it('what moves out of a turn of which the oldest are not shown has the page loaded again, where they are', () => {
   expect(followed(MAX_TURN_ITEMS + 5).incomplete).toBe(true);
 });
+
+it('what is told of another session’s task moves live, too, to the turn that it wakes', () => {
+  const elsewhere = { task_id: 't1', run_id: 'run1', session_id: 's2', description: 'Build', status: 'completed' };
+  const events: AgUiEvent[] = [
+    { type: 'CUSTOM', name: 'task:started', value: { task_id: 't2' } },
+    { type: 'CUSTOM', name: 'interlude:task-elsewhere', value: elsewhere },
+    { type: 'RUN_STARTED', runId: 'r1', parentRunId: 'r0' },
+  ];
+  const entries = events.map((event, at) => ({ position: String(at + 1), occurredAt: 1, receivedAt: 1, event }));
+  const { turns } = foldTranscript(EMPTY_TRANSCRIPT, entries);
+  expect(turns.map(({ id, items }) => [id, items.map(({ kind }) => kind)])).toEqual([
+    ['none:1', ['task']],
+    ['r1', ['notice']],
+  ]);
+});

@@ -10,7 +10,7 @@ import { readSession } from '@/lib/queries/read-sessions';
 import { readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { readInTurn } from '../../read-in-turn';
-import { SessionView } from './session-view';
+import { type SessionStart, SessionView } from './session-view';
 
 interface Props {
   params: Promise<{ sessionId: string }>;
@@ -56,7 +56,11 @@ export default async function SessionPage({ params }: Props) {
     <SessionView
       key={sessionId}
       sessionId={sessionId}
-      initial={{ session, tasks: withPage(tasks, transcript), transcript: firstPageOf(transcript) }}
+      initial={JSON.stringify({
+        session,
+        tasks: withPage(tasks, transcript),
+        transcript: firstPageOf(transcript),
+      } satisfies SessionStart)}
       nonce={nonce}
     />
   );

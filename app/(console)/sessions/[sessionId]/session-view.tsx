@@ -27,14 +27,22 @@ import { useSessionActions } from './use-session-actions';
 import { useSessionLog } from './use-session-log';
 import { useSessionSlots } from './use-session-slots';
 
+export interface SessionStart {
+  session: SessionDetail;
+  tasks: { list: TaskList; whole: boolean };
+  transcript: TranscriptPage;
+}
+
 interface SessionViewProps {
   sessionId: string;
-  initial: { session: SessionDetail; tasks: { list: TaskList; whole: boolean }; transcript: TranscriptPage };
+  /** JSON of a SessionStart: as an object it would come without what an agent calls `__proto__`. */
+  initial: string;
   nonce: string | undefined;
 }
 
 /** A session's page: its header, its transcript, where to write, and on wide screens its tasks beside it. */
-export function SessionView({ sessionId, initial, nonce }: SessionViewProps) {
+export function SessionView({ sessionId, initial: json, nonce }: SessionViewProps) {
+  const [initial] = useState(() => JSON.parse(json) as SessionStart);
   const session = useSession(sessionId, initial.session).data?.session ?? initial.session.session;
   const agent = useAgentSummary(session.agentId).data?.agent ?? null;
   const { tasks: taskRows, omitted } = useTasks(sessionId, initial.tasks).data ?? initial.tasks.list;
