@@ -3,7 +3,7 @@
 import { type Ref, useId, useMemo } from 'react';
 import { NAME_CHARACTERS, Name } from '@/components/ui/name';
 import type { RequestItem } from '@/lib/protocol/read-models';
-import { answersOf, type Choice, hasTwins, isLonger, type Question, questionsOf } from './questions';
+import { answersOf, type Choice, hasTwins, isLonger, type Question, questionsOf, shownOf } from './questions';
 
 const NOTHING: Choice = { labels: [], other: '' };
 
@@ -24,7 +24,11 @@ export function QuestionAnswer(props: {
   const questions = useMemo(() => questionsOf(item), [item]);
   const answers = answersOf(questions, choices);
   const twins = useMemo(() => hasTwins(questions), [questions]);
-  const isTooLong = useMemo(() => isLonger(questions, MOST_CHARACTERS), [questions]);
+  const shown = useMemo(() => shownOf(questions), [questions]);
+  const isTooLong = useMemo(
+    () => shown.length < questions.length || isLonger(questions, MOST_CHARACTERS),
+    [questions, shown],
+  );
   const isOff = answers === null || isTooLong || !settled;
   return (
     <form
@@ -34,7 +38,7 @@ export function QuestionAnswer(props: {
         if (!isOff) onAnswer({ answers });
       }}
     >
-      {questions.map((question, at) => (
+      {shown.map((question, at) => (
         <QuestionFields
           // biome-ignore lint/suspicious/noArrayIndexKey: two may have the same words, and none is ever moved
           key={at}

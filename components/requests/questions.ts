@@ -69,6 +69,19 @@ export function hasTwins(questions: readonly Question[]): boolean {
   return new Set(questions.map(({ text }) => text)).size < questions.length;
 }
 
+/** Most questions and options that are shown of one request. */
+const MOST_FIELDS = 200;
+
+/** @returns as many questions as are shown; not all of them where they and their options are very many */
+export function shownOf(questions: readonly Question[]): readonly Question[] {
+  let fields = 0;
+  const beyond = questions.findIndex(({ options }) => {
+    fields += 1 + options.length;
+    return fields > MOST_FIELDS;
+  });
+  return beyond < 0 ? questions : questions.slice(0, beyond);
+}
+
 /** Whether a question, or what may be chosen, has more characters than that. */
 export function isLonger(questions: readonly Question[], characters: number): boolean {
   return questions.some(({ text, options }) =>

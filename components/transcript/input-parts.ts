@@ -6,7 +6,7 @@ import type { ToolCallItem } from '@/lib/protocol/read-models';
  * hides what stands beside it.
  *
  * `command`, `removed`, `added` and `long` are texts that are shown as blocks; `field` is a line with its name; `whole`
- * is an input that is no object, or its own words where they say more than what was read of them.
+ * is an input that is no object or has very many keys, or its own words where they say more than what was read of them.
  */
 export interface InputPart {
   kind: 'command' | 'removed' | 'added' | 'long' | 'field' | 'whole';
@@ -35,9 +35,32 @@ export function inputParts({ args, argsText }: Pick<ToolCallItem, 'args' | 'args
   if (typeof args !== 'object' || Array.isArray(args)) {
     return [{ ...asWritten, text: JSON.stringify(args, null, 2), isJson: true }];
   }
-  const parts = Object.entries(args).map(([name, value]) => partOf(name, value));
+  const parts = isWide(args) ? wideParts(args) : Object.entries(args).map(([name, value]) => partOf(name, value));
   parts.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind));
   return argsText === '' || saysTheSame(argsText, args) ? parts : [...parts, asWritten];
+}
+
+/** More keys than anybody reads one by one: each would be elements of its own, and the page would stand still for them. */
+const MOST_PARTS = 100;
+
+function isWide(args: object): boolean {
+  let count = 0;
+  for (const _ in args) if (++count > MOST_PARTS) return true;
+  return false;
+}
+
+/** By input: it is written out in full, and asked for more than once. */
+const WIDE = new WeakMap<object, InputPart[]>();
+
+/** What runs comes first, then all of it as one text, of which as much is shown as of any long one. */
+function wideParts(args: object): InputPart[] {
+  const known = WIDE.get(args);
+  if (known !== undefined) return [...known];
+  const { command } = args as { command?: unknown };
+  const whole: InputPart = { kind: 'whole', name: '', text: JSON.stringify(args, null, 1), isJson: true };
+  const parts = typeof command === 'string' ? [partOf('command', command), whole] : [whole];
+  WIDE.set(args, parts);
+  return [...parts];
 }
 
 function partOf(name: string, value: unknown): InputPart {

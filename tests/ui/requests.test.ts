@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { outboxFacts } from '@/components/agents/outbox-facts';
 import { foldObligationRows } from '@/components/obligations/use-obligations';
-import { answersOf, questionsOf } from '@/components/requests/questions';
+import { answersOf, isLonger, questionsOf, shownOf } from '@/components/requests/questions';
 import { repliesToSay } from '@/components/transcript/reply-link';
 import type { Obligation } from '@/lib/protocol/read-models';
 import { aMessage } from './rows';
@@ -34,6 +34,16 @@ describe('a question', () => {
     for (const other of [null, 'text', [], { questions: 'x' }, { questions: [] }]) {
       expect(questionsOf({ title: 'Go on?', input: other })).toMatchObject([{ text: 'Go on?', options: [] }]);
     }
+  });
+
+  it('is shown as far as its fields are few, and its words not too many', () => {
+    const options = Array.from({ length: 9 }, (_, at) => ({ label: `${at}`, description: null }));
+    const question = { text: 'Which?', header: null, options, multiSelect: false };
+    expect(shownOf(Array(20).fill(question))).toHaveLength(20);
+    expect(shownOf(Array(900).fill(question))).toHaveLength(20);
+    expect(isLonger([question], 6)).toBe(false);
+    expect(isLonger([question, { ...question, text: 'x'.repeat(10_001) }], 10_000)).toBe(true);
+    expect(isLonger([{ ...question, options: [{ label: 'a', description: 'long' }] }], 3)).toBe(true);
   });
 
   it('is answered once every part of it is', () => {
