@@ -7,8 +7,40 @@ const MOST_TEXT = 512 * 1024;
 /** What stands around an item's text, about. */
 const ITEM_FRAME = 256;
 
-/** The newest turns of a page, as many as may come with the markup; at least one. The others come as older ones do. */
-export function firstPageOf(page: TranscriptPage): TranscriptPage {
+/** What may come with the markup, in UTF-16 units and in values: it is written, and read again, in one go. */
+const MOST_LENGTH = 1024 * 1024;
+const MOST_VALUES = 20_000;
+
+/**
+ * The newest turns of a page, as many as may come with the markup. The others come as older ones do.
+ *
+ * @returns null where the newest alone is too much: the page asks for it by itself
+ */
+export function firstPageOf(page: TranscriptPage): TranscriptPage | null {
+  const first = newestOf(page);
+  return isLarger(first.turns, MOST_LENGTH, MOST_VALUES) ? null : first;
+}
+
+/** Looks at no more of it than it takes to know. */
+function isLarger(value: unknown, length: number, values: number): boolean {
+  const left: unknown[] = [value];
+  while (left.length > 0) {
+    const next = left.pop();
+    values -= 1;
+    if (typeof next === 'string') length -= next.length;
+    else if (typeof next === 'object' && next !== null) {
+      for (const name in next) {
+        length -= name.length;
+        left.push((next as Record<string, unknown>)[name]);
+        if (left.length > values) return true;
+      }
+    }
+    if (length < 0 || values < 0) return true;
+  }
+  return false;
+}
+
+function newestOf(page: TranscriptPage): TranscriptPage {
   let text = 0;
   let from = page.turns.length;
   while (from > 0) {

@@ -210,6 +210,19 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(await refusal(await answer('p', body))).toEqual([409, 'request_changed']);
     });
 
+    test('to a question whose words differ only far behind are for that one alone', async () => {
+      const asks = (end: string) =>
+        opens('p', '', { kind: 'question', input: {}, title: `${'x'.repeat(4_100)}${end}` });
+      await send(starts, asks('staging?'));
+      const { digest } = await request();
+      const body = { answers: { it: 'Yes' }, digest };
+      expect((await answer('p', body)).status).toBe(202);
+      await send(asks('production?'));
+      expect(await sent()).toEqual([]);
+      expect((await request()).title).toMatch(/production\?$/);
+      expect(await refusal(await answer('p', body))).toEqual([409, 'request_changed']);
+    });
+
     test('reach one that is open beyond those a session remembers, and none that is over', async () => {
       const ids = Array.from({ length: MAX_PENDING_REQUESTS + 2 }, (_, at) => `p${at}`);
       await send(starts, ...ids.map((requestId) => opens(requestId, requestId)));

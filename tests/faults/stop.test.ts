@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { judge, setUp, untilUnderLoad } from '../support/scene';
@@ -21,6 +23,9 @@ test.each([
   expect(end.afterMs).toBeLessThan(5_000);
   await scene.watcher.until(() => scene.watcher.byes.length > 0);
   expect(scene.watcher.byes).toEqual(['shutdown']);
+  // all of it is in the one file: a copy of that is a copy of everything
+  const log = await stat(join(server.dataDir, 'interlude.db-wal')).catch(() => null);
+  expect(log?.size ?? 0).toBe(0);
   await server.restart();
   for (const runner of scene.runners) runner.kick();
   await judge(scene);

@@ -42,25 +42,31 @@ export function* hostileSessions(): Generator<HostileSession> {
       many.flatMap((at) => toolCall(`c${at}`, 'Bash', { command: 'ls' }, 'a')),
     ),
   };
+  const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]));
+  const calls = many.slice(0, 5).flatMap((at) => toolCall(`c${at}`, 'Bash', wide(20_000), 'a'));
+  yield {
+    id: 'wide-inputs',
+    events: [...atWork('wide-inputs'), ...calls, ...many.slice(0, 5).map((at) => asked(`q${at}`, wide(20_000)))],
+  };
+  yield { id: 'one-wide-input', events: [...atWork('one-wide-input'), asked('q', wide(15_000))] };
+  const questions = many.slice(0, 300).map((at) => ({ question: `Which ${at}?`, options: ['a', 'b', 'c'] }));
+  yield { id: 'wide-question', events: [...atWork('wide-question'), asked('q', { questions }, 'question')] };
   yield {
     id: 'requests',
-    events: [
-      ...message('q', 'Go', 'user'),
-      { type: 'RUN_STARTED', threadId: 'requests', runId: 'r' },
-      ...many.map(
-        (at): AgUiEvent => ({
-          type: 'CUSTOM',
-          name: 'request:opened',
-          value: {
-            requestId: `q${at}`,
-            kind: 'permission',
-            title: `Run ${at}`,
-            tool: 'Bash',
-            input: { command: 'ls' },
-          },
-        }),
-      ),
-    ],
+    events: [...atWork('requests'), ...many.map((at) => asked(`q${at}`, { command: 'ls' }))],
+  };
+}
+
+/** A turn that goes on. */
+function atWork(sessionId: string): AgUiEvent[] {
+  return [...message('q', 'Go', 'user'), { type: 'RUN_STARTED', threadId: sessionId, runId: 'r' }];
+}
+
+function asked(requestId: string, input: unknown, kind = 'permission'): AgUiEvent {
+  return {
+    type: 'CUSTOM',
+    name: 'request:opened',
+    value: { requestId, kind, title: `Ask ${requestId}`, tool: 'Bash', input },
   };
 }
 

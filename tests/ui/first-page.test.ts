@@ -8,7 +8,7 @@ const page = (sizes: readonly number[]): TranscriptPage => ({
   hasMore: false,
   turns: sizes.map((size, at) => aTurn({ id: `r${at}`, items: [aMessage({ text: 'x'.repeat(size) }), aCall()] })),
 });
-const ids = ({ turns }: TranscriptPage) => turns.map(({ id }) => id);
+const ids = (first: TranscriptPage | null) => first?.turns.map(({ id }) => id);
 
 it('brings all turns of the usual size with the page', () => {
   const usual = page([100, 2_000, 50]);
@@ -18,11 +18,18 @@ it('brings all turns of the usual size with the page', () => {
 it('brings of great ones the newest, and says that there are older ones', () => {
   const first = firstPageOf(page([300_000, 300_000, 150_000, 150_000]));
   expect(ids(first)).toEqual(['r2', 'r3']);
-  expect(first.hasMore).toBe(true);
+  expect(first?.hasMore).toBe(true);
 });
 
-it('brings the newest turn however great it is', () => {
-  expect(ids(firstPageOf(page([10, 3_000_000])))).toEqual(['r1']);
+it('brings the newest turn where it is great, and leaves one to be asked for that is too great', () => {
+  expect(ids(firstPageOf(page([10, 900_000])))).toEqual(['r1']);
+  expect(firstPageOf(page([10, 3_000_000]))).toBe(null);
+});
+
+it('leaves to be asked for what holds very many values, however short they are', () => {
+  const turn = (count: number) => aTurn({ id: 'r', items: [aCall({ args: { list: Array(count).fill(1) } })] });
+  expect(firstPageOf({ ...page([]), turns: [turn(15_000)] })).not.toBe(null);
+  expect(firstPageOf({ ...page([]), turns: [turn(30_000)] })).toBe(null);
 });
 
 it('brings fewer turns of thousands of things, however short they are', () => {

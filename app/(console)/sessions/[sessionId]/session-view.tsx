@@ -30,7 +30,8 @@ import { useSessionSlots } from './use-session-slots';
 export interface SessionStart {
   session: SessionDetail;
   tasks: { list: TaskList; whole: boolean };
-  transcript: TranscriptPage;
+  /** Null where it is too much to come with the page. */
+  transcript: TranscriptPage | null;
 }
 
 interface SessionViewProps {
@@ -47,7 +48,7 @@ export function SessionView({ sessionId, initial: json, nonce }: SessionViewProp
   const agent = useAgentSummary(session.agentId).data?.agent ?? null;
   const { tasks: taskRows, omitted } = useTasks(sessionId, initial.tasks).data ?? initial.tasks.list;
   const tasks = useMemo(() => taskRows.map(namedTask), [taskRows]);
-  const transcript = useTranscript(sessionId, initial.transcript);
+  const transcript = useTranscript(sessionId, initial.transcript ?? undefined);
   const { messages, queue } = useOutgoing(sessionId);
   const state = transcript.data;
   const shown = useMemo(() => state && withOutgoing(state, messages), [state, messages]);
@@ -108,6 +109,11 @@ export function SessionView({ sessionId, initial: json, nonce }: SessionViewProp
                       <button type="button" onClick={() => transcript.refetch()} className="underline">
                         Try again
                       </button>
+                    </p>
+                  )}
+                  {shown === undefined && (
+                    <p aria-busy={!transcript.isError} className="flex-1 px-6 py-4 text-ink-3 text-xs">
+                      {!transcript.isError && 'Loading the transcript…'}
                     </p>
                   )}
                   {shown && (
