@@ -12,11 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('a runner that went while the server was away is missed, though nobody asks for anything', async () => {
+test('a runner that went is missed by a server that was killed since, though nobody asks it for anything', async () => {
   await new EventWriter(server, 'a').write('s', [turnOf('RUN_STARTED', 'r', [])]);
   const runner = await WireRunner.connect(server, 'a');
-  await server.kill9();
   runner.leave();
+  await server.kill9();
   await server.restart();
   // not through the server, which would wake at being asked
   const client = createClient({ url: pathToFileURL(join(server.dataDir, 'interlude.db')).href });
