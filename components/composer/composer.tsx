@@ -63,6 +63,8 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
   };
   const pressEscape = () => {
     if (interrupt === null || interrupt.isAsked) field.current?.blur();
+    // Whoever presses it in a hurry means the turn before, with the first Esc as with the second.
+    else if (!interrupt.isMeant()) return;
     // The second Esc is meant for the turn that the first one was meant for.
     else if (!isEscaped) setEscaped({ at: Date.now(), turnId: session.openTurnId });
     else {

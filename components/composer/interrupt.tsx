@@ -6,6 +6,7 @@ import { useActionState, useActions } from '@/components/live/actions';
 import { plural } from '@/components/ui/duration';
 import { useLiveness } from '@/components/ui/liveness';
 import { useSettled } from '@/components/ui/use-settled';
+import { useShownLongEnough } from '@/components/ui/use-shown-long-enough';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
 export const interruptKey = (turnId: string) => `interrupt:${turnId}`;
@@ -20,18 +21,26 @@ export function interruptEffect(agent: AgentSummary | null, runningTasks: number
 }
 
 /** Asks the agent to stop what it is doing. @returns null where that can't be asked */
-export function useInterrupt(
-  turnId: string | null,
-): { turnId: string; isAsked: boolean; failure: string | null; ask: () => void } | null {
+export function useInterrupt(turnId: string | null): {
+  turnId: string;
+  isAsked: boolean;
+  failure: string | null;
+  /** Whether a key is meant for this turn, and not for the one before it. */
+  isMeant: () => boolean;
+  ask: () => void;
+} | null {
   const actions = useActions();
   const state = useActionState(interruptKey(turnId ?? ''));
   const { stopped } = useLiveness();
   // What waited for a runner that has gone would interrupt what its successor begins.
-  if (actions === null || turnId === null || stopped !== null) return null;
+  const isOffered = actions !== null && turnId !== null && stopped === null;
+  const isMeant = useShownLongEnough(isOffered ? turnId : null);
+  if (!isOffered) return null;
   return {
     turnId,
     isAsked: state?.kind === 'sending' || state?.kind === 'asked',
     failure: state?.kind === 'failed' ? state.reason : null,
+    isMeant,
     ask: () => void actions.ask(interruptKey(turnId), '/interrupt', { turnId }),
   };
 }

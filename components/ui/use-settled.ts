@@ -1,11 +1,13 @@
 'use client';
 
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
-import { type Place, Stillness } from './stillness';
+import { readScrolls, type Scrolls, scrollersOf, shiftBetween } from './scrolled-by';
+import { type Place, type Shift, Stillness } from './stillness';
 
 const LOOK_MS = 100;
-/** What moves within this of the reader's own scrolling was moved by it. */
+/** What scrolls within this of a wheel, a finger or a key was scrolled by it. One that scrolled nothing moved nothing. */
 const SCROLLING_MS = 300;
+const UNMOVED: Shift = { left: 0, top: 0 };
 
 /**
  * Whether what can be pressed here has been here for long enough that a press is meant for it: it is in sight, stands
@@ -28,14 +30,19 @@ export function useSettled(
     if (element === null) return;
     const stillness = new Stillness();
     let inSight = false;
-    const placeOf = (): Place => {
+    let scrolls: Scrolls = new Map();
+    const placeOf = (target: Element): Place => {
       if (!inSight || document.visibilityState !== 'visible') return null;
-      const rect = (control.current ?? element).getBoundingClientRect();
+      const rect = target.getBoundingClientRect();
       return { left: rect.left, top: rect.top };
     };
     const look = () => {
       const now = performance.now();
-      stillness.look(placeOf(), now, now - scrolledAt() < SCROLLING_MS);
+      const target = control.current ?? element;
+      const place = placeOf(target);
+      const before = scrolls;
+      scrolls = place === null ? new Map() : readScrolls(scrollersOf(target));
+      stillness.look(place, now, now - scrolledAt() < SCROLLING_MS ? shiftBetween(before, scrolls) : UNMOVED);
       const settled = stillness.isSettled(now);
       setSettledOf(settled ? of : null);
       return settled;

@@ -1,0 +1,149 @@
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SETTLE_MS } from '@/components/ui/stillness';
+import { EventWriter } from '../support/event-writer';
+import { takesPresses } from '../support/press';
+import { live, transcriptOf } from '../support/transcript-page';
+import { message, userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+import { requestOpened, requestResolved, turnOf, WireRunner } from '../support/wire-runner';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+});
+afterAll(() => it.close());
+
+/** An agent at work, its runner connected, and its page. */
+async function meet(name: string) {
+  const agent = new EventWriter(it.server, name);
+  const sessionId = `${name}-session`;
+  await agent.write(sessionId, [...userTurn('first', 'Begin', 'Begun'), turnOf('RUN_STARTED', 'second', [])]);
+  const runner = await WireRunner.connect(it.server, name);
+  const page = await it.open(`/sessions/${sessionId}`);
+  await live(page);
+  const write = (...events: Parameters<EventWriter['write']>[1]) => agent.write(sessionId, events);
+  const ask = (id: string, command: string) =>
+    write(
+      requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title: `Ask ${id}`, input: { command } }),
+    );
+  const close = async () => {
+    await page.close();
+    runner.leave();
+  };
+  return { runner, page, write, ask, close };
+}
+
+const allowOf = (page: Page, id: string) =>
+  transcriptOf(page)
+    .getByRole('region', { name: `Permission: Ask ${id}` })
+    .getByRole('button', { name: 'Allow' });
+
+/**
+ * Clicks it 120 ms after it has moved by more than anybody misses, from within the page: no test driver is that quick.
+ *
+ * @param before where it stood before whatever moves it
+ * @returns how far it came up, and whether it still waits for a press
+ */
+function clickOnceMoved(button: Locator, before: number): Promise<{ up: number; isOffered: boolean }> {
+  return button.evaluate(async (element, before) => {
+    const top = () => element.getBoundingClientRect().top;
+    while (Math.abs(top() - before) < 20) await new Promise(requestAnimationFrame);
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    const up = before - top();
+    (element as HTMLElement).click();
+    for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame);
+    return { up, isOffered: element.isConnected };
+  }, before);
+}
+
+/** How far it stands from the upper edge of the window. */
+const topOf = (button: Locator) => button.evaluate((element) => element.getBoundingClientRect().top);
+
+const SCROLLING: [string, (page: Page) => Promise<void>][] = [
+  ['turns the wheel', (page) => page.mouse.wheel(0, 1)],
+  ['holds an arrow key', (page) => page.keyboard.press('ArrowDown')],
+];
+
+for (const where of ['nothing scrolls', 'the end is followed'] as const) {
+  test.each(SCROLLING)(
+    `where ${where} a card that slides under the pointer of a reader who %s takes no click`,
+    async (how, scroll) => {
+      const { page, ask, write, runner, close } = await meet(`${how} where ${where}`);
+      if (where !== 'nothing scrolls') await write(...message('long', 'One more line\n\n'.repeat(60)));
+      await ask('a', 'ls');
+      await ask('b', 'rm -rf ~');
+      await takesPresses(allowOf(page, 'a'));
+      await takesPresses(allowOf(page, 'b'));
+      await transcriptOf(page).hover();
+      let isOver = false;
+      const scrolling = (async () => {
+        while (!isOver) await scroll(page);
+      })();
+      const sliding = allowOf(page, where === 'nothing scrolls' ? 'b' : 'a');
+      const clicked = clickOnceMoved(sliding, await topOf(sliding));
+      if (where === 'nothing scrolls') await write(requestResolved('a', 'cancelled'));
+      else await write(...message('more', 'And one more\n\n'.repeat(5)));
+      const { up, isOffered } = await clicked;
+      isOver = true;
+      await scrolling;
+      expect(up).toBeGreaterThan(20);
+      expect(isOffered).toBe(true);
+      await takesPresses(sliding);
+      expect(runner.commands).toEqual([]);
+      await close();
+    },
+  );
+}
+
+test('a reader who scrolled by themselves may press at once what was settled before', async () => {
+  const { page, ask, write, runner, close } = await meet('scroller');
+  await write(...message('long', 'One more line\n\n'.repeat(60)));
+  await ask('a', 'ls');
+  await write(...message('more', 'And one more\n\n'.repeat(4)));
+  const allow = allowOf(page, 'a');
+  await allow.waitFor();
+  await transcriptOf(page).hover();
+  await transcriptOf(page).evaluate((box) => box.scrollTo(0, box.scrollHeight - box.clientHeight - 60));
+  await takesPresses(allow);
+  const clicked = clickOnceMoved(allow, await topOf(allow));
+  await page.mouse.wheel(0, 40);
+  await clicked;
+  expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'a', behavior: 'allow' });
+  await close();
+});
+
+test('Esc that was meant for the turn before interrupts none that has just begun', async () => {
+  const { page, write, runner, close } = await meet('hasty');
+  const interrupt = page.getByRole('button', { name: 'Interrupt' });
+  await takesPresses(interrupt);
+  await page.getByRole('textbox', { name: /^Message to/ }).focus();
+  // the keys come as the button of the new turn does, from within the page
+  const pressed = page.evaluate(async () => {
+    const find = () => [...document.querySelectorAll('button')].find((one) => one.textContent === 'Interrupt');
+    while (find() !== undefined) await new Promise(requestAnimationFrame);
+    while (find() === undefined) await new Promise(requestAnimationFrame);
+    const start = performance.now();
+    for (let presses = 0; presses < 4; presses += 1) {
+      const key = new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true });
+      document.activeElement?.dispatchEvent(key);
+      await new Promise((resolve) => setTimeout(resolve, 90));
+    }
+    return { after: performance.now() - start, isOffered: find() !== undefined };
+  });
+  await write(turnOf('RUN_FINISHED', 'second', []));
+  await interrupt.waitFor({ state: 'hidden' });
+  await write(turnOf('RUN_STARTED', 'third', []));
+  const { after, isOffered } = await pressed;
+  expect(after).toBeLessThan(SETTLE_MS);
+  expect(isOffered).toBe(true);
+  await takesPresses(interrupt);
+  expect(runner.commands).toEqual([]);
+  // and none of those was the first of two
+  await page.keyboard.press('Escape');
+  await page.getByText(/Esc once more to interrupt/).waitFor();
+  expect(runner.commands).toEqual([]);
+  await page.keyboard.press('Escape');
+  expect((await runner.next('interrupt')).body).toMatchObject({ turnId: 'third' });
+  await close();
+});
