@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { MAX_LOG_SEARCH_LENGTH, MAX_REGEX_PROGRAM } from '@/lib/protocol/limits';
+import { MAX_LOG_SEARCH_LENGTH, MAX_REGEX_PROGRAM, MAX_REGEX_STEPS } from '@/lib/protocol/limits';
 import { foldText } from './fold-text';
 import { type RequiredText, requireAll, requireAny } from './required-text';
 
@@ -18,9 +18,16 @@ export type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refu
 /** Hits are only for showing; what stands further back in a very long line is found, but not marked. */
 const MAX_HIT_TEXT = 16 * 1024;
 const MAX_HITS = 1000;
+/**
+ * What the engine may remember of the states a text has brought it into, in bytes. An ordinary regex has few. One that
+ * has another at every character costs ten times as much while they are remembered as without; past this, the engine
+ * goes without.
+ */
+const MAX_STATES_BYTES = 256 * 1024;
 
 /**
- * `^` and `$` are the ends of each line of a message.
+ * `^` and `$` are the ends of each line of a message. Of a long one the beginning is looked at, as far as
+ * `MAX_REGEX_STEPS` allow, as if it ended there.
  *
  * In a module of its own, so that a page loads the engine when somebody searches by regex.
  *
@@ -42,12 +49,16 @@ export function compileLogRegex(source: string): RegexOutcome {
   if (size > MAX_REGEX_PROGRAM) {
     return refused(`it is too big: ${size} steps, of ${MAX_REGEX_PROGRAM}. Repeat less, or search for a part of it`);
   }
+  const { dfa } = compiled.re2();
+  dfa.stateBudget = dfa.memBudget = MAX_STATES_BYTES;
+  const reach = Math.floor(MAX_REGEX_STEPS / size);
   const required = requiredBy(source, compiled);
-  return { kind: 'compiled', regex: { source, required, test: (message) => compiled.test(message), hits } };
+  const test = (message: string) => compiled.test(beginningOf(message, reach));
+  return { kind: 'compiled', regex: { source, required, test, hits } };
 
   function hits(message: string): [number, number][] {
-    const isWhole = message.length <= MAX_HIT_TEXT;
-    const text = isWhole ? message : message.slice(0, MAX_HIT_TEXT);
+    const text = beginningOf(message, Math.min(MAX_HIT_TEXT, reach));
+    const isWhole = text.length === message.length;
     const found: [number, number][] = [];
     const matcher = compiled.matcher(text);
     while (found.length < MAX_HITS && matcher.find()) {
@@ -57,6 +68,12 @@ export function compileLogRegex(source: string): RegexOutcome {
     }
     return found;
   }
+}
+
+/** Never cut between the two halves of a character. */
+function beginningOf(message: string, length: number): string {
+  if (message.length <= length) return message;
+  return message.slice(0, /[\ud800-\udbff]/.test(message.charAt(length - 1)) ? length - 1 : length);
 }
 
 function refused(reason: string): RegexOutcome {

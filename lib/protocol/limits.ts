@@ -50,8 +50,13 @@ export const MISSED_REPORTS = 2;
 export const MAX_LOG_MESSAGE_BYTES = 64 * 1024;
 /** Longest text or regex to search a log for, in UTF-16 code units. */
 export const MAX_LOG_SEARCH_LENGTH = 1000;
-/** Biggest regex, in steps of its program: what a line costs at most is this, times its length. */
+/** Biggest regex, in steps of its program: what a line costs at most is this, times what of it is looked at. */
 export const MAX_REGEX_PROGRAM = 300;
+/**
+ * Most steps of a regex over one line: its program times the UTF-16 code units it looks at, which are the beginning of a
+ * long message. A program of up to 61 steps sees the whole of any line.
+ */
+export const MAX_REGEX_STEPS = 4_000_000;
 /** How long debug is asked for, unless the request says otherwise. */
 export const DEBUG_TTL_SECONDS = 15 * 60;
 /** Most items that are shown of one turn, or of what a task's subagent did: the newest. */

@@ -1,4 +1,4 @@
-import type { InStatement } from '@libsql/client';
+import type { InStatement, Row } from '@libsql/client';
 import type { LogChunk } from '@/db/log-chunks';
 import { LOG_COLUMNS } from '@/db/log-rows';
 import type { Condition } from './log-condition';
@@ -39,27 +39,31 @@ export function selectSpan(slice: Slice, span: number): InStatement[] {
   return [
     { sql: reach, args: lookedArgs },
     {
-      sql: `SELECT * FROM (
-          SELECT *, SUM(size) OVER (ORDER BY position ${order} ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (
-            SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines
-            WHERE agent_id = ? AND position BETWEEN ${reached} AND ${condition.sql}
-            ORDER BY position ${order} LIMIT ?)
-        ) WHERE size_so_far - size < ${SLICE_BYTES}`,
+      sql: asManyAsFit(
+        `SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines
+          WHERE agent_id = ? AND position BETWEEN ${reached} AND ${condition.sql}
+          ORDER BY position ${order} LIMIT ?`,
+        order,
+      ),
       args: [agentId, ...reachedArgs, ...condition.args, limit],
     },
   ];
 }
 
-/** Lines of some chunks that may match. What is sorted are the numbers of their rows; `+` keeps it to the chunks. */
+/** Lines of some chunks that may match, as many as `SLICE_BYTES` hold. What is sorted are the numbers of their rows; `+` keeps it to the chunks. */
 export function selectInChunks(slice: Slice, chunks: readonly LogChunk[]): InStatement {
   const { agentId, condition, limit } = slice;
   const [low, high] = boundsOf(slice);
+  const order = slice.direction === 'older' ? 'DESC' : 'ASC';
   return {
-    sql: `SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines WHERE position IN (
-        SELECT position FROM json_each(?) AS chunk CROSS JOIN log_lines INDEXED BY log_lines_by_agent
-          ON agent_id = ? AND position BETWEEN chunk.value->>0 AND chunk.value->>1
-        WHERE +position BETWEEN ? AND ? AND ${condition.sql})
-      ORDER BY position ${slice.direction === 'older' ? 'DESC' : 'ASC'} LIMIT ?`,
+    sql: asManyAsFit(
+      `SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines WHERE position IN (
+          SELECT position FROM json_each(?) AS chunk CROSS JOIN log_lines INDEXED BY log_lines_by_agent
+            ON agent_id = ? AND position BETWEEN chunk.value->>0 AND chunk.value->>1
+          WHERE +position BETWEEN ? AND ? AND ${condition.sql})
+        ORDER BY position ${order} LIMIT ?`,
+      order,
+    ),
     args: [
       JSON.stringify(chunks.map(({ firstPosition, lastPosition }) => [firstPosition, lastPosition])),
       agentId,
@@ -69,6 +73,18 @@ export function selectInChunks(slice: Slice, chunks: readonly LogChunk[]): InSta
       limit,
     ],
   };
+}
+
+/** Of the rows of a statement those that `SLICE_BYTES` hold, with the `size_so_far` of each and those before it. */
+function asManyAsFit(rows: string, order: 'ASC' | 'DESC'): string {
+  return `SELECT * FROM (
+      SELECT *, SUM(size) OVER (ORDER BY position ${order} ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (${rows})
+    ) WHERE size_so_far - size < ${SLICE_BYTES}`;
+}
+
+/** Whether a statement may have left rows out. */
+export function isCut(rows: readonly Row[], limit: number): boolean {
+  return rows.length >= limit || Number(rows.at(-1)?.size_so_far ?? 0) >= SLICE_BYTES;
 }
 
 /** One lower and one upper bound: of two, SQLite seeks by one and goes through everything up to the other. */

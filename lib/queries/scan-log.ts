@@ -1,13 +1,13 @@
 import type { Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { logLineFromRow } from '@/db/log-rows';
-import { nextTurn } from '@/db/next-turn';
+import { Pace } from '@/db/next-turn';
 import { EVERY_LINE, type LogFilter, matchesLine } from '@/lib/projections/log-filter';
 import { positionToNumber } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { type ChunkRegion, chunkNear, readChunkRegion, readChunkWindow } from './log-chunks';
 import { conditionOf } from './log-condition';
-import { SLICE_BYTES, type Slice, selectInChunks, selectSpan } from './log-slices';
+import { isCut, type Slice, selectInChunks, selectSpan } from './log-slices';
 
 export interface ScanRange {
   direction: 'older' | 'newer';
@@ -78,7 +78,9 @@ class Scan {
   readonly #lines: LogLine[] = [];
   #edge: number;
   #bytes = 0;
+  readonly #pace = new Pace();
   #busyMs = 0;
+  #busySince = performance.now();
 
   constructor(reader: Database['reader'], agentId: string, filter: LogFilter, range: ScanRange) {
     this.#reader = reader;
@@ -98,19 +100,20 @@ class Scan {
     // where every line is wanted, what is looked at is what is found
     let span = this.#slice.condition.sql === 'true' ? Math.min(this.#range.limit, LARGEST_SPAN) : FIRST_SPAN;
     for (;;) {
-      const beganAt = performance.now();
+      const busyMs = this.#busyMs;
       const limit = this.#mostRows(span);
       const statements = selectSpan({ ...this.#slice, low, high, edge: this.#edge, limit }, span);
       const [reach, found] = await this.#reader.batch(statements, 'read');
       const rows = found?.rows ?? [];
-      if (this.#take(rows)) return 'full';
+      const end = await this.#take(rows);
+      if (end !== null) return end;
       const seen = Number(reach?.rows[0]?.seen ?? 0);
       const last = rows.at(-1);
-      const isCut = rows.length >= limit || Number(last?.size_so_far ?? 0) >= SLICE_BYTES;
-      if (isCut) this.#edge = Number(last?.position);
+      const hasMore = isCut(rows, limit);
+      if (hasMore) this.#edge = Number(last?.position);
       else if (seen > 0) this.#edge = Number(reach?.rows[0]?.edge);
-      if (!isCut && seen < span) return 'log';
-      span = await this.#pace(beganAt, span, LARGEST_SPAN);
+      if (!hasMore && seen < span) return 'log';
+      span = await this.#nextSize(busyMs, span, LARGEST_SPAN);
       if (this.#isOver()) return 'time';
     }
   }
@@ -123,24 +126,24 @@ class Scan {
     let from: number | null = await chunkNear(this.#reader, this.#slice.agentId, region, direction, this.#edge);
     let count = FIRST_CHUNKS;
     while (from !== null) {
-      const windowBeganAt = performance.now();
       const { found, edge, next } = await readChunkWindow(this.#reader, region, this.#filter, direction, from);
-      await this.#pace(windowBeganAt, 1, 1);
+      await this.#giveTurn();
       for (let at = 0; at < found.length; ) {
-        const beganAt = performance.now();
+        const busyMs = this.#busyMs;
         const some = found.slice(at, at + count);
         const limit = this.#mostRows(Number.MAX_SAFE_INTEGER);
         const { rows } = await this.#reader.execute(selectInChunks({ ...this.#slice, edge: this.#edge, limit }, some));
-        if (this.#take(rows)) return 'full';
+        const end = await this.#take(rows);
+        if (end !== null) return end;
         const last = rows.at(-1);
-        if (rows.length >= limit && last !== undefined) {
-          // some of them only looked like it: the same chunks have more
+        if (isCut(rows, limit) && last !== undefined) {
+          // some of them only looked like it, or they are long: the same chunks have more
           this.#edge = Number(last.position);
         } else {
           at += some.length;
           this.#goBeyond(some.at(-1));
         }
-        count = await this.#pace(beganAt, count, found.length);
+        count = await this.#nextSize(busyMs, count, found.length);
         if (this.#isOver()) return 'time';
       }
       this.#goBeyond(edge ?? undefined);
@@ -162,27 +165,45 @@ class Scan {
     return this.#filter.regex === null ? this.#range.limit - this.#lines.length : withRegex;
   }
 
-  /** @returns whether that is enough */
-  #take(rows: readonly Row[]): boolean {
+  /**
+   * Judges line by line, with turns for others between: a regex may take milliseconds for one.
+   *
+   * @returns why to end there; null to go on
+   */
+  async #take(rows: readonly Row[]): Promise<'full' | 'time' | null> {
     for (const row of rows) {
       const line = logLineFromRow(row);
-      if (!matchesLine(this.#filter, line)) continue;
-      this.#lines.push(line);
-      this.#bytes += Number(row.size);
-      if (this.#lines.length < this.#range.limit && this.#bytes < this.#range.bytes) continue;
-      this.#edge = positionToNumber(line.position);
-      return true;
+      if (matchesLine(this.#filter, line)) {
+        this.#lines.push(line);
+        this.#bytes += Number(row.size);
+        if (this.#lines.length >= this.#range.limit || this.#bytes >= this.#range.bytes) {
+          this.#edge = positionToNumber(line.position);
+          return 'full';
+        }
+      }
+      if (!this.#pace.isDue) continue;
+      await this.#giveTurn();
+      if (this.#isOver()) {
+        this.#edge = positionToNumber(line.position);
+        return 'time';
+      }
     }
-    return false;
+    return null;
   }
 
-  /** Gives others their turn. @returns how much to look at next */
-  async #pace(beganAt: number, size: number, largest: number): Promise<number> {
-    const tookMs = performance.now() - beganAt;
-    this.#busyMs += tookMs;
-    await nextTurn();
+  /** Gives others their turn. @returns how much to look at next, by what the scan took since */
+  async #nextSize(busyMs: number, size: number, largest: number): Promise<number> {
+    await this.#giveTurn();
+    const tookMs = this.#busyMs - busyMs;
     if (tookMs < STATEMENT_MS / 2) return Math.min(size * 2, Math.max(largest, 1));
     return tookMs > STATEMENT_MS ? Math.max(size >> 1, 1) : size;
+  }
+
+  /** What others do meanwhile is not of the scan's time. */
+  async #giveTurn(): Promise<void> {
+    this.#busyMs += performance.now() - this.#busySince;
+    await this.#pace.turn();
+    this.#busySince = performance.now();
   }
 
   #isOver(): boolean {

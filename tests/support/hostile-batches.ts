@@ -2,6 +2,7 @@ import { CUSTOM } from '@/lib/protocol/ag-ui';
 import {
   MAX_CAPTION,
   MAX_ID_LENGTH,
+  MAX_LOG_MESSAGE_BYTES,
   MAX_NAMED,
   MAX_PENDING_REQUESTS,
   MAX_RECORD_BYTES,
@@ -237,6 +238,10 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
+    name: 'log lines of the largest size, of two letters in no order',
+    requests: () => [times(SOME_LINES, (at) => log({ message: twoLetters(MAX_LOG_MESSAGE_BYTES, at + 1) }))],
+  },
+  {
     name: 'statuses',
     requests: () => [
       times(MOST, (at) => ({
@@ -373,6 +378,19 @@ function turnNaming(field: string, at: number): object {
   return event({ type: 'RUN_STARTED', runId: `r${at}`, metadata });
 }
 
+/** More lines of the largest size than one slice of a log holds. */
+const SOME_LINES = 17;
+
+/** Text in which every stretch is another. */
+function twoLetters(length: number, seed: number): string {
+  let state = seed;
+  const letter = () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return (state >> 16) & 1 ? 'a' : 'b';
+  };
+  return times(length, letter).join('');
+}
+
 /** How many sessions a case has that has many in each. */
 const SOME = 500;
 
@@ -439,6 +457,11 @@ export const HOSTILE_READS: readonly string[] = [
   '/api/v1/agents/a/logs',
   '/api/v1/agents/a/logs?limit=1000',
   `/api/v1/agents/a/logs?regex=${encodeURIComponent('(a|aa)*b')}`,
+  // a class behind a counted repetition: the engine is in another state at every character
+  ...['[^c]*a[^c]{140}[cd]', '(?s).*a.{140}[cd]', '((a|b)*a(a|b){40})[cd]', '[ab]*a[ab]{60}\\z'].map(
+    (regex) => `/api/v1/agents/a/logs?regex=${encodeURIComponent(regex)}`,
+  ),
+  `/api/v1/agents/a/logs/download?regex=${encodeURIComponent('[^c]*a[^c]{140}[cd]')}`,
   '/api/v1/agents/a/logs/components',
   '/api/v1/stream?topic=fleet&topic=session:s&topic=logs:a&after=0',
   `/api/v1/stream?${ids('topic=session:s', MAX_TOPICS).join('&')}&after=0`,

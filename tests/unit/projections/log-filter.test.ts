@@ -1,7 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { RE2JS } from 're2js';
+import { describe, expect, test, vi } from 'vitest';
 import { foldText } from '@/lib/projections/fold-text';
 import { EVERY_LINE, hitsIn, type LogFilter, matchesLine, parseTerms } from '@/lib/projections/log-filter';
 import { compileLogRegex } from '@/lib/projections/log-regex';
+import { MAX_LOG_MESSAGE_BYTES, MAX_REGEX_STEPS } from '@/lib/protocol/limits';
 import type { LogLine } from '@/lib/protocol/read-models';
 
 function line(fields: Partial<LogLine> = {}): LogLine {
@@ -85,6 +87,48 @@ describe('a line', () => {
     expect(matchesLine({ ...EVERY_LINE, terms: ['removed'] }, removed)).toBe(false);
     expect(matchesLine({ ...EVERY_LINE, regex: regex('.') }, removed)).toBe(false);
     expect(matchesLine({ ...EVERY_LINE, from: 2000 }, removed)).toBe(false);
+  });
+});
+
+describe('a long line', () => {
+  const finds = (source: string, message: string) =>
+    matchesLine({ ...EVERY_LINE, regex: regex(source) }, line({ message }));
+  const behind = (characters: number) => `${'a'.repeat(characters)}c`;
+
+  test('is looked at as far as the size of the regex allows, and a small one sees all of it', () => {
+    const large = '[ab]{140}[cd]';
+    const reach = Math.floor(MAX_REGEX_STEPS / RE2JS.compile(large, RE2JS.MULTILINE).programSize());
+    expect(reach).toBeGreaterThan(8000);
+    expect(reach).toBeLessThan(MAX_LOG_MESSAGE_BYTES / 2);
+    expect(finds(large, behind(reach - 1))).toBe(true);
+    expect(finds(large, behind(reach))).toBe(false);
+    expect(finds('[ab]{50}[cd]', behind(MAX_LOG_MESSAGE_BYTES - 1))).toBe(true);
+    expect(
+      finds('(timeout|refused|reset) after \\d+ ms', `${behind(MAX_LOG_MESSAGE_BYTES - 20)} reset after 7 ms`),
+    ).toBe(true);
+  });
+
+  test('is not cut within a character', () => {
+    const source = '[ab]{140}[^a😀]';
+    const reach = Math.floor(MAX_REGEX_STEPS / RE2JS.compile(source, RE2JS.MULTILINE).programSize());
+    expect(finds(source, `${'a'.repeat(reach - 1)}😀`)).toBe(false);
+    expect(finds(source, `${'a'.repeat(reach - 1)}c`)).toBe(true);
+  });
+
+  test('does not make the engine remember more than it uses', () => {
+    const compile = vi.spyOn(RE2JS, 'compile');
+    let seed = 1;
+    const random = () => {
+      seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff;
+      return (seed >> 16) & 1;
+    };
+    const message = Array.from({ length: MAX_LOG_MESSAGE_BYTES }, () => (random() ? 'a' : 'b')).join('');
+    expect(finds('[^c]*a[^c]{140}[cd]', message)).toBe(false);
+    const compiled = compile.mock.results[0]?.value as RE2JS;
+    compile.mockRestore();
+    const { stateCount } = compiled.re2().dfa;
+    expect(stateCount).toBeGreaterThan(0);
+    expect(stateCount).toBeLessThan(500);
   });
 });
 

@@ -50,6 +50,7 @@ describe('PROTOCOL.md', () => {
     expect(named('MAX_INSIGHT_DETAIL')).toContain(` ${limits.MAX_INSIGHT_DETAIL.toLocaleString('en')} `);
     expect(named('MAX_LOG_SEARCH_LENGTH')).toContain(` ${limits.MAX_LOG_SEARCH_LENGTH.toLocaleString('en')} `);
     expect(named('MAX_REGEX_PROGRAM')).toContain(` ${limits.MAX_REGEX_PROGRAM} `);
+    expect(named('MAX_REGEX_STEPS')).toContain(` ${limits.MAX_REGEX_STEPS.toLocaleString('en')} `);
     expect(named('COMMAND_LEASE_MS')).toContain(`${limits.COMMAND_LEASE_MS / 1000} s`);
     expect(page).toContain(`${limits.COMMAND_EXPIRY_MS / 60_000} minutes\n   (\`COMMAND_EXPIRY_MS\`)`);
     expect(named('INTERRUPT_EXPIRY_MS')).toContain(`${limits.INTERRUPT_EXPIRY_MS / 1000} s (\`INTERRUPT_EXPIRY_MS\`)`);

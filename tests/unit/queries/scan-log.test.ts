@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { chunkBacklogs, chunkNextLines } from '@/lib/log-store/chunk-lines';
+import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
+import { compileLogRegex } from '@/lib/projections/log-regex';
+import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
+import { downloadLog } from '@/lib/queries/download-log';
+import { SLICE_BYTES } from '@/lib/queries/log-slices';
+import { scanLog } from '@/lib/queries/scan-log';
+import { hurriedWork } from '../../support/hurried-work';
+import { type InProcessTarget, inProcessTarget } from '../../support/ingest-target';
+import { LineWriter } from '../../support/line-writer';
+
+let target: InProcessTarget;
+beforeEach(async () => {
+  target = await inProcessTarget();
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await target.close();
+});
+
+const AGENT = 'a1';
+const LONG = 'ab'.repeat(MAX_LOG_MESSAGE_BYTES / 2);
+const LINES = 17;
+/** So many that about half of them are indexed: the newest never are. */
+const MANY = 128;
+const RANGE = { direction: 'newer', edge: 0, newest: 1e9, limit: 1000, bytes: 1e9 } as const;
+
+function filterBy(source: string): LogFilter {
+  const outcome = compileLogRegex(source);
+  if (outcome.kind === 'refused') throw new Error(outcome.reason);
+  return { ...EVERY_LINE, regex: outcome.regex };
+}
+
+async function write(count: number): Promise<void> {
+  const writer = new LineWriter(target, AGENT);
+  const lines = Array.from({ length: count }, () => ({ message: LONG }));
+  // what a request holds
+  for (let at = 0; at < count; at += 64) await writer.write(lines.slice(at, at + 64));
+}
+
+async function index(): Promise<void> {
+  for (;;) {
+    const [backlog] = await chunkBacklogs(target.database.reader);
+    if (backlog === undefined) return;
+    await chunkNextLines(target.database, backlog);
+  }
+}
+
+test('a search gives others a turn after each long line', async () => {
+  await write(LINES);
+  const turns = hurriedWork();
+  const { end } = await scanLog(target.database.reader, AGENT, filterBy('[cd]'), { ...RANGE, budgetMs: Infinity });
+  expect(end).toBe('log');
+  expect(turns()).toBeGreaterThanOrEqual(LINES);
+});
+
+for (const direction of ['newer', 'older'] as const) {
+  test(`a search for ${direction} lines whose time is over ends at the line it came to, and goes on from there`, async () => {
+    await write(MANY);
+    await index();
+    hurriedWork();
+    const filter = filterBy('^a');
+    let edge = direction === 'newer' ? 0 : 1e9;
+    const found: string[] = [];
+    for (let scans = 0; scans < 3 * MANY; scans += 1) {
+      const range = { ...RANGE, direction, edge, budgetMs: 200 };
+      const { lines, end, searchedTo } = await scanLog(target.database.reader, AGENT, filter, range);
+      expect(lines.length).toBeLessThanOrEqual(1);
+      found.push(...lines.map(({ position }) => position));
+      if (end === 'log') break;
+      edge = searchedTo;
+    }
+    expect(found).toHaveLength(MANY);
+    expect(new Set(found).size).toBe(MANY);
+  });
+}
+
+test('lines of chunks come in slices, as others do', async () => {
+  await write(MANY);
+  await index();
+  // so fast that it looks at more and more
+  vi.spyOn(performance, 'now').mockReturnValue(0);
+  const reads = vi.spyOn(target.database.reader, 'execute');
+  const filter = filterBy('^a');
+  const { lines } = await scanLog(target.database.reader, AGENT, filter, { ...RANGE, budgetMs: Infinity });
+  expect(lines).toHaveLength(MANY);
+  const slices = (await Promise.all(reads.mock.results.map(({ value }) => value))).map(({ rows }) => rows.length);
+  expect(slices.reduce((most, rows) => Math.max(most, rows), 0)).toBe(SLICE_BYTES / MAX_LOG_MESSAGE_BYTES);
+});
+
+test('a download gives others a turn after each long line', async () => {
+  await write(LINES);
+  const turns = hurriedWork();
+  const stream = await downloadLog(target.database, AGENT, filterBy('[cd]'), 'somebody');
+  const text = await new Response(stream).text();
+  expect(text).toBe('');
+  expect(turns()).toBeGreaterThanOrEqual(LINES);
+});
