@@ -13,7 +13,13 @@ export interface RequestDraft {
 
 const NO_DRAFT: RequestDraft = { reason: null, choices: [] };
 
-type Watch = (key: string, element: Element) => () => void;
+/**
+ * @param whole parts of the card that must all be in sight; without any, a glimpse of the card is enough
+ */
+type Watch = (key: string, card: Element, whole?: readonly Element[]) => () => void;
+
+/** Of a part: a browser rounds, and the last pixel of it is nothing to read. */
+const WHOLE = 0.9;
 
 /**
  * What the reader has to do with the open requests, by `requestKey`: which are before their eyes, which they have read
@@ -35,11 +41,20 @@ export class RequestBoard {
     return this.#visible;
   }
 
-  readonly watch: Watch = (key, element) => {
-    // Any part of it counts: a pinned copy shrinks the transcript, and must not by that bring itself about again.
-    // On a busy page several looks come at once, and the last is how it is now.
-    const observer = new IntersectionObserver((entries) => this.#see(key, entries.at(-1)?.isIntersecting === true));
-    observer.observe(element);
+  readonly watch: Watch = (key, card, whole = []) => {
+    const inSight = new Map<Element, boolean>();
+    // On a busy page several looks come at once, and the last is how it is now. One observer for all parts: what one of
+    // them is must not be taken together with what another one was.
+    const observer = new IntersectionObserver(
+      (entries) => {
+        for (const { target, isIntersecting, intersectionRatio } of entries) {
+          inSight.set(target, isIntersecting && (whole.length === 0 || intersectionRatio >= WHOLE));
+        }
+        this.#see(key, [...inSight.values()].every(Boolean));
+      },
+      { threshold: [0, WHOLE] },
+    );
+    for (const element of whole.length === 0 ? [card] : whole) observer.observe(element);
     // Until it has been looked at: what is new is laid out where the reader is, and a copy of it would come and go.
     this.#see(key, true);
     return () => {

@@ -44,7 +44,7 @@ export const RequestCard = memo(function RequestCard(props: RequestCardProps) {
 
 const UNSEEN: Record<InputGate, string | null> = {
   open: null,
-  scroll: 'Scroll to the end of the input to allow it.',
+  scroll: 'Scroll through all of the input to allow it.',
   folded: 'Show all of the input, to its end, to allow it.',
 };
 
@@ -54,6 +54,8 @@ function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCar
   const asked = useActionState(key);
   const box = useRef<HTMLElement>(null);
   const row = useRef<HTMLDivElement>(null);
+  const head = useRef<HTMLDivElement>(null);
+  const buttons = useRef<HTMLDivElement>(null);
   const watch = useWatchedRequests();
   const { stopped } = useLiveness();
   const { hasFocus, leave, handlers } = useFocusWithin();
@@ -72,7 +74,13 @@ function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCar
   // Before the next paint, so that no copy of it flashes up.
   useLayoutEffect(() => {
     if (pinned || !open || box.current === null) return;
-    return watch(key, box.current);
+    // What can't be decided on here, with the head of its input before one's eyes, is as good as out of sight. Questions
+    // have neither: only what is chosen is sent, and all of it is where it is chosen.
+    return watch(
+      key,
+      box.current,
+      [head.current, buttons.current].filter((part) => part !== null),
+    );
   }, [watch, pinned, open, key]);
   // The button that had the focus is gone with what could be answered.
   useLayoutEffect(() => {
@@ -118,7 +126,7 @@ function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCar
       <RequestHead item={item} tool={tool} isOpen={open} />
       {!isQuestion && input === null && <p className="mt-1.5 pl-5 text-ink-2 text-xs">It came without any input.</p>}
       {!isQuestion && input !== null && (
-        <RequestInput size={size} pinned={pinned} onRead={markRead} onGate={setGate}>
+        <RequestInput size={size} pinned={pinned} head={head} onRead={markRead} onGate={setGate}>
           {input}
         </RequestInput>
       )}
@@ -135,16 +143,20 @@ function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCar
           onAnswer={answer}
         />
       )}
-      {canAnswer && !isQuestion && (
-        <PermissionAnswer
-          row={row}
-          settled={settled}
-          unseen={unseen}
-          reason={draft.reason}
-          onReason={(reason) => change({ reason })}
-          onAllow={allow}
-          onDeny={deny}
-        />
+      {!isQuestion && (
+        <div ref={buttons}>
+          {canAnswer && (
+            <PermissionAnswer
+              row={row}
+              settled={settled}
+              unseen={unseen}
+              reason={draft.reason}
+              onReason={(reason) => change({ reason })}
+              onAllow={allow}
+              onDeny={deny}
+            />
+          )}
+        </div>
       )}
       {open && isBusy && (
         <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerWords(item)}, on its way to the agent…</p>

@@ -3,7 +3,7 @@
 import { clsx } from 'clsx';
 import { memo, useMemo, useState } from 'react';
 import { CopyButton } from './copy-button';
-import { useTellFolded } from './folded-parts';
+import { UNFOLDS, useTellFolded } from './folded-parts';
 import { Pieces } from './name';
 import { restInWords, type VerbatimPage, verbatimPage } from './verbatim-page';
 
@@ -40,6 +40,7 @@ export function VerbatimText(props: { text: string; label?: string; className?: 
       {end < text.length && (
         <button
           type="button"
+          {...{ [UNFOLDS]: '' }}
           onClick={({ currentTarget }) => {
             // This button goes with the last page; whoever reads on by keyboard stays in the box.
             currentTarget.closest<HTMLElement>('[data-own-keys]')?.focus({ preventScroll: true });

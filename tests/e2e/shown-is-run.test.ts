@@ -108,7 +108,7 @@ test('a command can be allowed once all of it was before the reader’s eyes, an
   const command = Array.from({ length: 60 }, (_, at) => `echo ${at}`).join('\n');
   await ask('long', { command, timeout: 5 });
   const card = cardOf(page, 'Ask long');
-  await card.getByText('Scroll to the end of the input to allow it.').waitFor();
+  await card.getByText('Scroll through all of the input to allow it.').waitFor();
   await card.getByText('61 lines').waitFor();
   await takesPresses(card.getByRole('button', { name: 'Deny', exact: true }));
   expect(await allowOf(card).isEnabled()).toBe(false);
@@ -118,9 +118,13 @@ test('a command can be allowed once all of it was before the reader’s eyes, an
   expect(runner.commands).toEqual([]);
   // by keyboard alone
   await card.getByRole('group', { name: 'Input' }).focus();
-  await page.keyboard.press('End');
-  await card.getByText('Scroll to the end of the input to allow it.').waitFor({ state: 'hidden' });
-  await expect.poll(() => allowOf(card).isEnabled()).toBe(true);
+  await expect
+    .poll(async () => {
+      await page.keyboard.press('PageDown');
+      return allowOf(card).isEnabled();
+    })
+    .toBe(true);
+  await card.getByText('Scroll through all of the input to allow it.').waitFor({ state: 'hidden' });
   await card.focus();
   await page.keyboard.press('a');
   expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'long', behavior: 'allow' });
@@ -144,8 +148,20 @@ test('of hundreds of kilobytes every page has to be shown first, and the page st
     expect(await allowOf(card).isEnabled()).toBe(false);
     await more.click();
   }
-  await card.getByText('Scroll to the end of the input to allow it.').waitFor();
-  await card.getByRole('group', { name: 'Input' }).evaluate((box) => box.scrollTo(0, box.scrollHeight));
+  await card.getByText('Scroll through all of the input to allow it.').waitFor();
+  const input = card.getByRole('group', { name: 'Input' });
+  // who jumps to its end has not seen what they jumped over
+  await input.evaluate((box) => box.scrollTo(0, box.scrollHeight));
+  await page.waitForTimeout(SETTLE_MS);
+  expect(await allowOf(card).isEnabled()).toBe(false);
+  await input.evaluate(async (box) => {
+    for (
+      box.scrollTop = 0;
+      box.scrollTop + box.clientHeight < box.scrollHeight - 1;
+      box.scrollTop += box.clientHeight - 20
+    )
+      await new Promise(requestAnimationFrame);
+  });
   await press(allowOf(card));
   expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'huge', behavior: 'allow' });
   await close();

@@ -113,8 +113,9 @@ describe('a request', () => {
     );
     onTestFinished(() => void vi.unstubAllGlobals());
     const board = new RequestBoard();
-    board.watch('a', {} as Element);
-    tell(looks.map((isIntersecting) => ({ isIntersecting })));
+    const card = {} as Element;
+    board.watch('a', card);
+    tell(looks.map((isIntersecting) => ({ target: card, isIntersecting })));
     expect(board.visible.has('a')).toBe(visible);
   });
 });
