@@ -441,11 +441,11 @@ describe('what no line says', () => {
 describe('a turn whose stop hook is ahead of its transcript', () => {
   const at = (ms: number) => new Date(ms).toISOString();
   const write = (line: object) => writeLine({ file: mainFile(firstSession()), text: JSON.stringify(line) });
-  const prompt = (uuid: string, text = 'Go') =>
+  const prompt = (uuid: string, text = 'Go', madeAt = now) =>
     write({
       type: 'user',
       uuid,
-      timestamp: at(now),
+      timestamp: at(madeAt),
       message: { role: 'user', content: text },
       origin: { kind: 'human' },
     });
@@ -455,6 +455,10 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
       ...{ type: 'assistant', uuid, timestamp: at(madeAt) },
       message: { id: `m-${uuid}`, stop_reason, content: [{ type: 'text', text }] },
     });
+  const interrupted = (uuid: string, madeAt: number) => {
+    const content = [{ type: 'text', text: '[Request interrupted by user]' }];
+    write({ type: 'user', uuid, timestamp: at(madeAt), message: { role: 'user', content } });
+  };
   const over = () =>
     write({ type: 'system', subtype: 'turn_duration', uuid: `o${now}`, timestamp: at(now), durationMs: 5 });
   const pass = async (mirror: SessionMirror, ms: number) => {
@@ -637,8 +641,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   test('that is interrupted meanwhile has said what it said', async () => {
     const { mirror, events } = await stopped();
     now += 100;
-    const content = [{ type: 'text', text: '[Request interrupted by user]' }];
-    write({ type: 'user', uuid: 'i1', timestamp: at(now), message: { role: 'user', content } });
+    interrupted('i1', now);
     await mirror.step();
     expect(told(events).slice(0, 3)).toEqual(['Go', 'RUN_STARTED', 'Done.']);
     expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } });
@@ -794,6 +797,39 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
       ...['And?', 'RUN_STARTED', 'Second.', 'RUN_FINISHED u2'],
     ]);
   });
+
+  test.each(['the same mirror', 'another mirror since'])(
+    'is not the interrupted one, whose last line is late: %s',
+    async (which) => {
+      const first = follow(firstSession());
+      prompt('u0');
+      says('a0', 'A', now + 10, 'tool_use');
+      await pass(first.mirror, 200);
+      const interruptedAt = now;
+      now += 100;
+      first.mirror.report('busy');
+      const promptedAt = now;
+      await pass(first.mirror, 200);
+      const { mirror, events } =
+        which === 'the same mirror' ? first : follow(firstSession(), first.state(), first.events);
+      mirror.stopped(null, 'B');
+      await pass(mirror, 200);
+      mirror.report('busy');
+      await pass(mirror, 2_000);
+      expect(mirror.openRunId).toBe('run-u0');
+      interrupted('i0', interruptedAt);
+      prompt('u1', 'Go', promptedAt + 3);
+      says('a1', 'B', promptedAt + 100);
+      await pass(mirror, 10);
+      await pass(mirror, 5_000);
+      expect(told(events)).toEqual([
+        ...['Go', 'RUN_STARTED', 'A', 'RUN_FINISHED u0'],
+        ...['Go', 'RUN_STARTED', 'B', 'RUN_FINISHED u1'],
+      ]);
+      const outcomes = events.flatMap(({ type, outcome }) => (type === 'RUN_FINISHED' ? [outcome] : []));
+      expect(outcomes).toMatchObject([{ type: 'cancelled' }, { type: 'success' }]);
+    },
+  );
 
   test.each([0, 900, 3_000, 8_000])('all day, its lines %i ms behind, is told as on any other', async (behindMs) => {
     const sessionId = firstSession();

@@ -168,7 +168,11 @@ export class SessionMirror {
     this.#selfReport = state;
     this.#selfReportAt = this.#now();
     const at = this.#selfReportAt;
-    if (state === 'busy') this.#do(() => this.#adapter.prompted(at));
+    if (state !== 'busy') return;
+    this.#do(() => {
+      this.#adapter.prompted(at);
+      this.#tell([], true);
+    });
   }
 
   /**
@@ -262,7 +266,8 @@ export class SessionMirror {
   }
 
   /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
-  #isOver({ at, promptedAt }: HeardStop, now: number, isLeft: boolean): boolean {
+  #isOver({ at, promptedAt, behindPrompt }: HeardStop, now: number, isLeft: boolean): boolean {
+    if (behindPrompt !== null && !isLeft) return now - at >= LAST_LINE_MS.most;
     if (!this.#lacksLastWords) return isLeft || now - Math.max(this.#lastLineAt, at) >= STILL_MS;
     if (promptedAt !== null && now - promptedAt >= LAST_LINE_MS.prompted) return true;
     const isLeftLong = this.#ending !== null && now - this.#ending.at >= LAST_WORDS_MS.most;
@@ -351,6 +356,7 @@ export class SessionMirror {
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
+    this.#state.prompt = this.#adapter.prompt;
     this.#state.stops = [...this.#adapter.stops];
     this.#state.unheard = this.#adapter.unheard.map((said) => [...said]);
     if (outputs.length > 0 || moved) this.#options.emit(outputs, structuredClone(this.#state));
