@@ -831,6 +831,33 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     },
   );
 
+  test.each([
+    ['heard', true],
+    ['not heard', false],
+  ])('waits for its turn, where that has not begun in the transcript, its prompt %s', async (_how, isHeard) => {
+    const { mirror, events } = follow(firstSession());
+    const first = now;
+    if (isHeard) mirror.report('busy');
+    await pass(mirror, 500);
+    mirror.stopped(null, 'A');
+    await pass(mirror, 1_800);
+    const second = now;
+    if (isHeard) mirror.report('busy');
+    await pass(mirror, 500);
+    mirror.stopped(null, 'B');
+    await pass(mirror, 100);
+    prompt('u0', 'Go', first + 3);
+    says('a0', 'A', first + 400);
+    await pass(mirror, 10);
+    await pass(mirror, 1_600);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'A', 'RUN_FINISHED u0']);
+    prompt('u1', 'Go', second + 3);
+    says('a1', 'B', second + 400);
+    await pass(mirror, 10);
+    await pass(mirror, 1_600);
+    expect(told(events).slice(4)).toEqual(['Go', 'RUN_STARTED', 'B', 'RUN_FINISHED u1']);
+  });
+
   test.each([0, 900, 3_000, 8_000])('all day, its lines %i ms behind, is told as on any other', async (behindMs) => {
     const sessionId = firstSession();
     const byText = (events: AgUiEvent[]) =>

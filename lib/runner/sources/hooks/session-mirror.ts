@@ -267,7 +267,8 @@ export class SessionMirror {
 
   /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
   #isOver({ at, promptedAt, behindPrompt }: HeardStop, now: number, isLeft: boolean): boolean {
-    if (behindPrompt !== null && !isLeft) return now - at >= LAST_LINE_MS.most;
+    const isAhead = this.#adapter.openRunId === null || behindPrompt !== null;
+    if (isAhead && !isLeft) return now - at >= LAST_LINE_MS.most;
     if (!this.#lacksLastWords) return isLeft || now - Math.max(this.#lastLineAt, at) >= STILL_MS;
     if (promptedAt !== null && now - promptedAt >= LAST_LINE_MS.prompted) return true;
     const isLeftLong = this.#ending !== null && now - this.#ending.at >= LAST_WORDS_MS.most;
