@@ -123,8 +123,9 @@ export class LastWords {
     if (key !== '') this.#said.add(key);
   }
 
-  /** A turn opens. A stop hook that ran before it is that of a turn before. */
+  /** A turn opens: nothing of the one before comes any more, and a stop hook that ran before it is that of one before. */
   opened(at: number): void {
+    this.#closed = null;
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
     this.#said.clear();
   }

@@ -858,6 +858,26 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events).slice(4)).toEqual(['Go', 'RUN_STARTED', 'B', 'RUN_FINISHED u1']);
   });
 
+  test('has nothing of the next one’s, where its hook was heard after that had spoken', async () => {
+    const { mirror, events } = follow(firstSession());
+    prompt('u0');
+    await mirror.step();
+    now += 1_000;
+    // what follows was written before the hook was heard, and is read when it has had its time
+    const writtenAt = now - 200;
+    mirror.stopped(null, 'A');
+    mirror.report('busy');
+    await pass(mirror, 5_100);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'A', 'RUN_FINISHED u0']);
+    says('a0', 'A', writtenAt - 300);
+    prompt('u1', 'Go', writtenAt);
+    says('a1', 'B', writtenAt + 100);
+    await mirror.step();
+    mirror.stopped(null, 'B');
+    await pass(mirror, 5_100);
+    expect(told(events).slice(4)).toEqual(['Go', 'RUN_STARTED', 'B', 'RUN_FINISHED u1']);
+  });
+
   test.each([0, 900, 3_000, 8_000])('all day, its lines %i ms behind, is told as on any other', async (behindMs) => {
     const sessionId = firstSession();
     const byText = (events: AgUiEvent[]) =>
