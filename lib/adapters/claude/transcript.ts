@@ -209,7 +209,9 @@ export class TranscriptAdapter {
 
   #assistant(line: Fields, at: number): AdapterOutput[] {
     const { content } = fieldsOf(line.message);
-    for (const block of listOf(content).map(fieldsOf)) {
+    const blocks = listOf(content).map(fieldsOf);
+    const callsTool = blocks.some(({ type }) => type === 'tool_use');
+    for (const block of blocks) {
       const id = textOf(block.id);
       if (block.type !== 'tool_use' || id === null) continue;
       this.#calls.set(id, { name: textOf(block.name) ?? '', input: JSON.stringify(block.input) });
@@ -221,8 +223,11 @@ export class TranscriptAdapter {
       return this.#lastWords.takes(line) ? [] : this.#adapter.read({ ...sdkMessage(line), late: true }, at);
     }
     if (isMain) {
-      this.#lastWords.said(textIn(line));
-      this.#saidLastWord = fieldsOf(line.message).stop_reason === 'end_turn' || line.isApiErrorMessage === true;
+      const { stop_reason } = fieldsOf(line.message);
+      // what comes before a tool call is not said last, though the same may be said again behind it
+      if (stop_reason === 'tool_use' || callsTool) this.#lastWords.given();
+      else this.#lastWords.said(textIn(line));
+      this.#saidLastWord = stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
     }
     if (line.isApiErrorMessage === true) this.#apiError = contentText(content);

@@ -878,6 +878,34 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events).slice(4)).toEqual(['Go', 'RUN_STARTED', 'B', 'RUN_FINISHED u1']);
   });
 
+  test.each(['the words', 'the words and the call'])(
+    'has called a tool between words and the same words, with %s in time',
+    async (inTime) => {
+      const { mirror, events } = await stopped('OK');
+      const hookAt = now;
+      const call = () => {
+        const content = [{ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'ls' } }];
+        const message = { id: 'm-c1', stop_reason: 'tool_use', content };
+        write({ type: 'assistant', uuid: 'c1', timestamp: at(hookAt - 200), message });
+      };
+      // older versions do not say why the agent stopped where that is not known yet
+      says('a1', 'OK', hookAt - 300, inTime === 'the words' ? 'tool_use' : '');
+      if (inTime !== 'the words') call();
+      await mirror.step();
+      await pass(mirror, 2_500);
+      expect(mirror.openRunId).toBe('run-u1');
+      if (inTime === 'the words') call();
+      const content = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'a.txt' }];
+      write({ type: 'user', uuid: 'r1', timestamp: at(hookAt - 150), message: { role: 'user', content } });
+      says('a2', 'OK', hookAt - 100);
+      await mirror.step();
+      await pass(mirror, 1_600);
+      expect(told(events).filter((line) => line === 'OK')).toHaveLength(2);
+      expect(told(events).at(-1)).toBe('RUN_FINISHED u1');
+      expect(events.map(({ type }) => type).indexOf('TOOL_CALL_RESULT')).toBeLessThan(events.length - 2);
+    },
+  );
+
   test.each([0, 900, 3_000, 8_000])('all day, its lines %i ms behind, is told as on any other', async (behindMs) => {
     const sessionId = firstSession();
     const byText = (events: AgUiEvent[]) =>
