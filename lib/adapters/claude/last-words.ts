@@ -40,7 +40,7 @@ const CLOCKS_AGREE_MS = 60_000;
  */
 export class LastWords {
   /** What the agent has said since it was last given something. */
-  readonly #said = new Set<string>();
+  #said: readonly string[] = [];
   /** Of turns that are open, or have not begun in the transcript. Oldest first. */
   #stops: readonly HeardStop[] = [];
   #closed: ClosedTurn | null = null;
@@ -110,24 +110,24 @@ export class LastWords {
   /** Another hook holds the agent: what it had said by then was not its last. */
   held(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at > at);
-    this.#said.clear();
+    this.#said = [];
   }
 
   /** The agent was given something: what it says from now on comes after it. */
   given(): void {
-    this.#said.clear();
+    this.#said = [];
   }
 
   said(text: string): void {
     const key = keyOf(text);
-    if (key !== '') this.#said.add(key);
+    if (key !== '') this.#said = [...this.#said, key];
   }
 
   /** A turn opens: nothing of the one before comes any more, and a stop hook that ran before it is that of one before. */
   opened(at: number): void {
     this.#closed = null;
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
-    this.#said.clear();
+    this.#said = [];
   }
 
   /** The turn is over by its hook's word alone: nothing in the transcript says so, and more may come. */
@@ -145,7 +145,7 @@ export class LastWords {
   closes(at: number, text: string | null, hasHook: boolean): void {
     const stop = this.#stops.findLast((one) => one.at <= at);
     if (text !== null) this.#closed = { at: stop?.at ?? at, text };
-    const said = [...this.#said];
+    const said = this.#said;
     // its own may be later than its end, whatever the clocks say, and those before it are of turns before
     const own = stop === undefined ? this.#stops.findIndex((one) => isSaidBy(said, one.text)) : -1;
     this.#stops = this.#stops.slice(own + 1).filter((one) => one.at > at);
@@ -164,7 +164,7 @@ export class LastWords {
 
   #missingOf(stop: HeardStop | undefined): string | null {
     const text = stop?.text ?? null;
-    return text === null || keyOf(text) === '' ? null : unsaidOf(text, [...this.#said]);
+    return text === null || keyOf(text) === '' ? null : unsaidOf(text, this.#said);
   }
 
   /** As another reader of the same transcript left it. */

@@ -563,6 +563,15 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events).at(-1)).toBe('RUN_FINISHED u1');
   });
 
+  test('has said all where it said the same twice in a row', async () => {
+    const { mirror, events } = await stopped('OK\n\nOK');
+    says('a1', 'OK', now - 100);
+    says('a2', 'OK', now - 100);
+    await mirror.step();
+    await pass(mirror, 1_600);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'OK', 'OK', 'RUN_FINISHED u1']);
+  });
+
   test('has what else comes too late told outside of any turn', async () => {
     const { mirror, events } = await stopped();
     const hookAt = now;
