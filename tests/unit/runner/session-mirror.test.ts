@@ -621,9 +621,21 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   test('is over soon after the next prompt, by the hook’s word', async () => {
     const { mirror, events } = await stopped();
     mirror.report('busy');
-    await pass(mirror, 1_000);
+    await pass(mirror, 3_000);
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1']);
     expect(mirror.isBusy).toBe(true);
+  });
+
+  test('has all its blocks, which are two seconds late, though the next prompt is heard at once', async () => {
+    const { mirror, events } = await stopped();
+    const hookAt = now;
+    mirror.report('busy');
+    await pass(mirror, 2_000);
+    says('a1', 'I look.', hookAt - 300, '');
+    says('a2', 'Done.', hookAt - 100);
+    over();
+    await mirror.step();
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'I look.', 'Done.', 'RUN_FINISHED u1']);
   });
 
   test('is over where the next prompt stands in the transcript, with its words', async () => {

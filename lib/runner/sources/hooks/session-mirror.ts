@@ -36,7 +36,7 @@ const STILL_MS = 1_500;
  * How long a turn is held for the text that its stop hook brought and the transcript has not: past it the hook's word is
  * taken. Shorter, once the next prompt was heard of.
  */
-const LAST_LINE_MS = { most: 5_000, prompted: 1_000 };
+const LAST_LINE_MS = { most: 5_000, prompted: 3_000 };
 /** How long a session that has ended may still write. */
 const LAST_WORDS_MS = { still: 500, most: 3_000 };
 /** What a session writes this long after it has ended is nobody's any more. */
