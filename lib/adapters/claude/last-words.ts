@@ -18,10 +18,17 @@ export interface HeardStop {
   failure: string | null;
   /** When the next prompt was heard of: the agent goes on. */
   promptedAt: number | null;
+  /** When the newest prompt before it was heard of, while no line has come up to that: the hook is that of a later turn. */
+  behindPrompt: number | null;
 }
+
+/** A stop hook as it is heard. */
+export type Stop = Pick<HeardStop, 'at' | 'text' | 'failure'>;
 
 /** Most stop hooks that are ahead of their transcript, and most turns that are ahead of their stop hooks. */
 const MAX_STOPS = 16;
+/** A line that is read this long after it was made, by its clock: the clocks disagree, or nobody was there to read. */
+const CLOCKS_AGREE_MS = 60_000;
 
 /**
  * The last words of turns, which a stop hook brings before the transcript has them (seen: 3 s before). The hook's payload
@@ -33,12 +40,13 @@ const MAX_STOPS = 16;
  */
 export class LastWords {
   /** What the agent has said since it was last given something. */
-  readonly #said = new Set<string>();
+  #said: readonly string[] = [];
   /** Of turns that are open, or have not begun in the transcript. Oldest first. */
   #stops: readonly HeardStop[] = [];
   #closed: ClosedTurn | null = null;
   /** What was said last by turns that are over and whose hooks were not heard. Oldest first. */
   #unheard: readonly (readonly string[])[] = [];
+  #prompt: number | null = null;
 
   get closed(): ClosedTurn | null {
     return this.#closed;
@@ -52,6 +60,11 @@ export class LastWords {
     return this.#unheard;
   }
 
+  /** When the newest prompt was heard of, where no line has come up to it: a turn is to come. */
+  get prompt(): number | null {
+    return this.#prompt;
+  }
+
   /** What the open turn's hook has told, and no line has said; null where nothing is waited for. */
   get missing(): string | null {
     return this.#missingOf(this.#stops[0]);
@@ -63,7 +76,7 @@ export class LastWords {
   }
 
   /** A stop hook ran. One that calls once more for the same turn may know less. */
-  heard(stop: Omit<HeardStop, 'promptedAt'>): void {
+  heard(stop: Stop): void {
     const late = this.#unheard.findIndex((said) => isSaidBy(said, stop.text));
     if (late >= 0) {
       // the hooks of turns before it will not come any more
@@ -73,7 +86,7 @@ export class LastWords {
     const last = this.#stops.at(-1);
     const isAgain = last?.promptedAt === null && (stop.text === null || last.text === null || stop.text === last.text);
     if (last === undefined || !isAgain) {
-      this.#stops = [...this.#stops.slice(-(MAX_STOPS - 1)), { ...stop, promptedAt: null }];
+      this.#stops = [...this.#stops.slice(-(MAX_STOPS - 1)), { ...stop, promptedAt: null, behindPrompt: this.#prompt }];
       return;
     }
     const both = { ...last, text: last.text ?? stop.text, failure: last.failure ?? stop.failure };
@@ -82,29 +95,39 @@ export class LastWords {
 
   /** The next prompt was heard of. */
   prompted(at: number): void {
+    this.#prompt = at;
     this.#stops = this.#stops.map((stop) => (stop.promptedAt === null ? { ...stop, promptedAt: at } : stop));
+  }
+
+  /** The main thread's transcript has come to this line. When it was made says more than when it was read. */
+  reached(madeAt: number, readAt: number): void {
+    const at = Math.abs(readAt - madeAt) < CLOCKS_AGREE_MS ? madeAt : readAt;
+    const leftOf = (prompt: number | null) => (prompt !== null && prompt > at ? prompt : null);
+    this.#prompt = leftOf(this.#prompt);
+    this.#stops = this.#stops.map((stop) => ({ ...stop, behindPrompt: leftOf(stop.behindPrompt) }));
   }
 
   /** Another hook holds the agent: what it had said by then was not its last. */
   held(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at > at);
-    this.#said.clear();
+    this.#said = [];
   }
 
   /** The agent was given something: what it says from now on comes after it. */
   given(): void {
-    this.#said.clear();
+    this.#said = [];
   }
 
   said(text: string): void {
     const key = keyOf(text);
-    if (key !== '') this.#said.add(key);
+    if (key !== '') this.#said = [...this.#said, key];
   }
 
-  /** A turn opens. A stop hook that ran before it is that of a turn before. */
+  /** A turn opens: nothing of the one before comes any more, and a stop hook that ran before it is that of one before. */
   opened(at: number): void {
+    this.#closed = null;
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
-    this.#said.clear();
+    this.#said = [];
   }
 
   /** The turn is over by its hook's word alone: nothing in the transcript says so, and more may come. */
@@ -122,7 +145,7 @@ export class LastWords {
   closes(at: number, text: string | null, hasHook: boolean): void {
     const stop = this.#stops.findLast((one) => one.at <= at);
     if (text !== null) this.#closed = { at: stop?.at ?? at, text };
-    const said = [...this.#said];
+    const said = this.#said;
     // its own may be later than its end, whatever the clocks say, and those before it are of turns before
     const own = stop === undefined ? this.#stops.findIndex((one) => isSaidBy(said, one.text)) : -1;
     this.#stops = this.#stops.slice(own + 1).filter((one) => one.at > at);
@@ -141,14 +164,15 @@ export class LastWords {
 
   #missingOf(stop: HeardStop | undefined): string | null {
     const text = stop?.text ?? null;
-    return text === null || keyOf(text) === '' ? null : unsaidOf(text, [...this.#said]);
+    return text === null || keyOf(text) === '' ? null : unsaidOf(text, this.#said);
   }
 
   /** As another reader of the same transcript left it. */
-  recall(before: Pick<LastWords, 'closed' | 'stops' | 'unheard'>): void {
+  recall(before: Pick<LastWords, 'closed' | 'stops' | 'unheard' | 'prompt'>): void {
     this.#closed = before.closed;
     this.#stops = before.stops;
     this.#unheard = before.unheard;
+    this.#prompt = before.prompt;
   }
 
   /** Whether a line of the agent that comes now belongs to the turn that was closed. */

@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type AdapterOutput, ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
-import { type ClosedTurn, type HeardStop, LastWords, textIn } from './last-words';
+import { type ClosedTurn, type HeardStop, LastWords, type Stop, textIn } from './last-words';
 import { remember } from './remember';
 import { contentText } from './stand-in';
 import { isStopFeedback } from './stop-feedback';
@@ -86,13 +86,18 @@ export class TranscriptAdapter {
     return this.#lastWords.unheard;
   }
 
+  /** When the newest prompt was heard of, where no line has come up to it. */
+  get prompt(): number | null {
+    return this.#lastWords.prompt;
+  }
+
   /** As the reader before this one left it. */
-  recallStops(before: Pick<LastWords, 'closed' | 'stops' | 'unheard'>): void {
+  recallStops(before: Pick<LastWords, 'closed' | 'stops' | 'unheard' | 'prompt'>): void {
     this.#lastWords.recall(before);
   }
 
   /** A stop hook ran and let the turn end: `stopped` says so once the transcript has said what the agent said last. */
-  announced(stop: Omit<HeardStop, 'promptedAt'>): void {
+  announced(stop: Stop): void {
     this.#lastWords.heard(stop);
   }
 
@@ -125,7 +130,10 @@ export class TranscriptAdapter {
     const at = Date.parse(textOf(fields.timestamp) ?? '');
     this.#key = textOf(fields.uuid) ?? key;
     const reader = this.#readers.get(fields.type);
-    return reader === undefined ? [] : this.#tell(reader(fields, Number.isFinite(at) ? at : now));
+    if (reader === undefined) return [];
+    const madeAt = Number.isFinite(at) ? at : now;
+    if (textOf(fields.agentId) === null) this.#lastWords.reached(madeAt, now);
+    return this.#tell(reader(fields, madeAt));
   }
 
   /** A request stands in the terminal. It is told as soon as the transcript names the tool call it is about. */
@@ -201,7 +209,9 @@ export class TranscriptAdapter {
 
   #assistant(line: Fields, at: number): AdapterOutput[] {
     const { content } = fieldsOf(line.message);
-    for (const block of listOf(content).map(fieldsOf)) {
+    const blocks = listOf(content).map(fieldsOf);
+    const callsTool = blocks.some(({ type }) => type === 'tool_use');
+    for (const block of blocks) {
       const id = textOf(block.id);
       if (block.type !== 'tool_use' || id === null) continue;
       this.#calls.set(id, { name: textOf(block.name) ?? '', input: JSON.stringify(block.input) });
@@ -213,8 +223,11 @@ export class TranscriptAdapter {
       return this.#lastWords.takes(line) ? [] : this.#adapter.read({ ...sdkMessage(line), late: true }, at);
     }
     if (isMain) {
-      this.#lastWords.said(textIn(line));
-      this.#saidLastWord = fieldsOf(line.message).stop_reason === 'end_turn' || line.isApiErrorMessage === true;
+      const { stop_reason } = fieldsOf(line.message);
+      // what comes before a tool call is not said last, though the same may be said again behind it
+      if (stop_reason === 'tool_use' || callsTool) this.#lastWords.given();
+      else this.#lastWords.said(textIn(line));
+      this.#saidLastWord = stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
     }
     if (line.isApiErrorMessage === true) this.#apiError = contentText(content);

@@ -441,11 +441,11 @@ describe('what no line says', () => {
 describe('a turn whose stop hook is ahead of its transcript', () => {
   const at = (ms: number) => new Date(ms).toISOString();
   const write = (line: object) => writeLine({ file: mainFile(firstSession()), text: JSON.stringify(line) });
-  const prompt = (uuid: string, text = 'Go') =>
+  const prompt = (uuid: string, text = 'Go', madeAt = now) =>
     write({
       type: 'user',
       uuid,
-      timestamp: at(now),
+      timestamp: at(madeAt),
       message: { role: 'user', content: text },
       origin: { kind: 'human' },
     });
@@ -455,6 +455,10 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
       ...{ type: 'assistant', uuid, timestamp: at(madeAt) },
       message: { id: `m-${uuid}`, stop_reason, content: [{ type: 'text', text }] },
     });
+  const interrupted = (uuid: string, madeAt: number) => {
+    const content = [{ type: 'text', text: '[Request interrupted by user]' }];
+    write({ type: 'user', uuid, timestamp: at(madeAt), message: { role: 'user', content } });
+  };
   const over = () =>
     write({ type: 'system', subtype: 'turn_duration', uuid: `o${now}`, timestamp: at(now), durationMs: 5 });
   const pass = async (mirror: SessionMirror, ms: number) => {
@@ -559,6 +563,15 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events).at(-1)).toBe('RUN_FINISHED u1');
   });
 
+  test('has said all where it said the same twice in a row', async () => {
+    const { mirror, events } = await stopped('OK\n\nOK');
+    says('a1', 'OK', now - 100);
+    says('a2', 'OK', now - 100);
+    await mirror.step();
+    await pass(mirror, 1_600);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'OK', 'OK', 'RUN_FINISHED u1']);
+  });
+
   test('has what else comes too late told outside of any turn', async () => {
     const { mirror, events } = await stopped();
     const hookAt = now;
@@ -608,9 +621,21 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   test('is over soon after the next prompt, by the hook’s word', async () => {
     const { mirror, events } = await stopped();
     mirror.report('busy');
-    await pass(mirror, 1_000);
+    await pass(mirror, 3_000);
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1']);
     expect(mirror.isBusy).toBe(true);
+  });
+
+  test('has all its blocks, which are two seconds late, though the next prompt is heard at once', async () => {
+    const { mirror, events } = await stopped();
+    const hookAt = now;
+    mirror.report('busy');
+    await pass(mirror, 2_000);
+    says('a1', 'I look.', hookAt - 300, '');
+    says('a2', 'Done.', hookAt - 100);
+    over();
+    await mirror.step();
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'I look.', 'Done.', 'RUN_FINISHED u1']);
   });
 
   test('is over where the next prompt stands in the transcript, with its words', async () => {
@@ -637,8 +662,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   test('that is interrupted meanwhile has said what it said', async () => {
     const { mirror, events } = await stopped();
     now += 100;
-    const content = [{ type: 'text', text: '[Request interrupted by user]' }];
-    write({ type: 'user', uuid: 'i1', timestamp: at(now), message: { role: 'user', content } });
+    interrupted('i1', now);
     await mirror.step();
     expect(told(events).slice(0, 3)).toEqual(['Go', 'RUN_STARTED', 'Done.']);
     expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } });
@@ -794,6 +818,114 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
       ...['And?', 'RUN_STARTED', 'Second.', 'RUN_FINISHED u2'],
     ]);
   });
+
+  test.each(['the same mirror', 'another mirror since'])(
+    'is not the interrupted one, whose last line is late: %s',
+    async (which) => {
+      const first = follow(firstSession());
+      prompt('u0');
+      says('a0', 'A', now + 10, 'tool_use');
+      await pass(first.mirror, 200);
+      const interruptedAt = now;
+      now += 100;
+      first.mirror.report('busy');
+      const promptedAt = now;
+      await pass(first.mirror, 200);
+      const { mirror, events } =
+        which === 'the same mirror' ? first : follow(firstSession(), first.state(), first.events);
+      mirror.stopped(null, 'B');
+      await pass(mirror, 200);
+      mirror.report('busy');
+      await pass(mirror, 2_000);
+      expect(mirror.openRunId).toBe('run-u0');
+      interrupted('i0', interruptedAt);
+      prompt('u1', 'Go', promptedAt + 3);
+      says('a1', 'B', promptedAt + 100);
+      await pass(mirror, 10);
+      await pass(mirror, 5_000);
+      expect(told(events)).toEqual([
+        ...['Go', 'RUN_STARTED', 'A', 'RUN_FINISHED u0'],
+        ...['Go', 'RUN_STARTED', 'B', 'RUN_FINISHED u1'],
+      ]);
+      const outcomes = events.flatMap(({ type, outcome }) => (type === 'RUN_FINISHED' ? [outcome] : []));
+      expect(outcomes).toMatchObject([{ type: 'cancelled' }, { type: 'success' }]);
+    },
+  );
+
+  test.each([
+    ['heard', true],
+    ['not heard', false],
+  ])('waits for its turn, where that has not begun in the transcript, its prompt %s', async (_how, isHeard) => {
+    const { mirror, events } = follow(firstSession());
+    const first = now;
+    if (isHeard) mirror.report('busy');
+    await pass(mirror, 500);
+    mirror.stopped(null, 'A');
+    await pass(mirror, 1_800);
+    const second = now;
+    if (isHeard) mirror.report('busy');
+    await pass(mirror, 500);
+    mirror.stopped(null, 'B');
+    await pass(mirror, 100);
+    prompt('u0', 'Go', first + 3);
+    says('a0', 'A', first + 400);
+    await pass(mirror, 10);
+    await pass(mirror, 1_600);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'A', 'RUN_FINISHED u0']);
+    prompt('u1', 'Go', second + 3);
+    says('a1', 'B', second + 400);
+    await pass(mirror, 10);
+    await pass(mirror, 1_600);
+    expect(told(events).slice(4)).toEqual(['Go', 'RUN_STARTED', 'B', 'RUN_FINISHED u1']);
+  });
+
+  test('has nothing of the next one’s, where its hook was heard after that had spoken', async () => {
+    const { mirror, events } = follow(firstSession());
+    prompt('u0');
+    await mirror.step();
+    now += 1_000;
+    // what follows was written before the hook was heard, and is read when it has had its time
+    const writtenAt = now - 200;
+    mirror.stopped(null, 'A');
+    mirror.report('busy');
+    await pass(mirror, 5_100);
+    expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'A', 'RUN_FINISHED u0']);
+    says('a0', 'A', writtenAt - 300);
+    prompt('u1', 'Go', writtenAt);
+    says('a1', 'B', writtenAt + 100);
+    await mirror.step();
+    mirror.stopped(null, 'B');
+    await pass(mirror, 5_100);
+    expect(told(events).slice(4)).toEqual(['Go', 'RUN_STARTED', 'B', 'RUN_FINISHED u1']);
+  });
+
+  test.each(['the words', 'the words and the call'])(
+    'has called a tool between words and the same words, with %s in time',
+    async (inTime) => {
+      const { mirror, events } = await stopped('OK');
+      const hookAt = now;
+      const call = () => {
+        const content = [{ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'ls' } }];
+        const message = { id: 'm-c1', stop_reason: 'tool_use', content };
+        write({ type: 'assistant', uuid: 'c1', timestamp: at(hookAt - 200), message });
+      };
+      // older versions do not say why the agent stopped where that is not known yet
+      says('a1', 'OK', hookAt - 300, inTime === 'the words' ? 'tool_use' : '');
+      if (inTime !== 'the words') call();
+      await mirror.step();
+      await pass(mirror, 2_500);
+      expect(mirror.openRunId).toBe('run-u1');
+      if (inTime === 'the words') call();
+      const content = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'a.txt' }];
+      write({ type: 'user', uuid: 'r1', timestamp: at(hookAt - 150), message: { role: 'user', content } });
+      says('a2', 'OK', hookAt - 100);
+      await mirror.step();
+      await pass(mirror, 1_600);
+      expect(told(events).filter((line) => line === 'OK')).toHaveLength(2);
+      expect(told(events).at(-1)).toBe('RUN_FINISHED u1');
+      expect(events.map(({ type }) => type).indexOf('TOOL_CALL_RESULT')).toBeLessThan(events.length - 2);
+    },
+  );
 
   test.each([0, 900, 3_000, 8_000])('all day, its lines %i ms behind, is told as on any other', async (behindMs) => {
     const sessionId = firstSession();

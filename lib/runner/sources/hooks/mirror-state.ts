@@ -17,6 +17,8 @@ export interface MirrorState {
   stops: HeardStop[];
   /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
   unheard: string[][];
+  /** When the newest prompt was heard of, where no line has come up to it. */
+  prompt: number | null;
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: ClosedTurn | null;
   /** The session was left, and why; what it still writes is waited for. */
@@ -41,6 +43,7 @@ export function newMirrorState(file: string): MirrorState {
     open,
     stops: [],
     unheard: [],
+    prompt: null,
     closed: null,
     ending: null,
     ended,
@@ -76,6 +79,7 @@ export function parseMirrorState(text: string): MirrorState | null {
     open: fields.open === true,
     stops: listOf(fields.stops).flatMap(stopOf),
     unheard: listOf(fields.unheard).map(textsOf),
+    prompt: numberOf(fields.prompt),
     closed: closedOf(fields.closed),
     ending: textOf(fields.ending),
     ended: fields.ended === true,
@@ -86,10 +90,11 @@ export function parseMirrorState(text: string): MirrorState | null {
 }
 
 function stopOf(value: unknown): HeardStop[] {
-  const { at, text, failure, promptedAt } = fieldsOf(value);
+  const { at, text, failure, promptedAt, behindPrompt } = fieldsOf(value);
   const known = numberOf(at);
   if (known === null) return [];
-  return [{ at: known, text: textOf(text), failure: textOf(failure), promptedAt: numberOf(promptedAt) }];
+  const prompts = { promptedAt: numberOf(promptedAt), behindPrompt: numberOf(behindPrompt) };
+  return [{ at: known, text: textOf(text), failure: textOf(failure), ...prompts }];
 }
 
 function closedOf(value: unknown): ClosedTurn | null {

@@ -36,7 +36,7 @@ const STILL_MS = 1_500;
  * How long a turn is held for the text that its stop hook brought and the transcript has not: past it the hook's word is
  * taken. Shorter, once the next prompt was heard of.
  */
-const LAST_LINE_MS = { most: 5_000, prompted: 1_000 };
+const LAST_LINE_MS = { most: 5_000, prompted: 3_000 };
 /** How long a session that has ended may still write. */
 const LAST_WORDS_MS = { still: 500, most: 3_000 };
 /** What a session writes this long after it has ended is nobody's any more. */
@@ -168,7 +168,11 @@ export class SessionMirror {
     this.#selfReport = state;
     this.#selfReportAt = this.#now();
     const at = this.#selfReportAt;
-    if (state === 'busy') this.#do(() => this.#adapter.prompted(at));
+    if (state !== 'busy') return;
+    this.#do(() => {
+      this.#adapter.prompted(at);
+      this.#tell([], true);
+    });
   }
 
   /**
@@ -262,7 +266,9 @@ export class SessionMirror {
   }
 
   /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
-  #isOver({ at, promptedAt }: HeardStop, now: number, isLeft: boolean): boolean {
+  #isOver({ at, promptedAt, behindPrompt }: HeardStop, now: number, isLeft: boolean): boolean {
+    const isAhead = this.#adapter.openRunId === null || behindPrompt !== null;
+    if (isAhead && !isLeft) return now - at >= LAST_LINE_MS.most;
     if (!this.#lacksLastWords) return isLeft || now - Math.max(this.#lastLineAt, at) >= STILL_MS;
     if (promptedAt !== null && now - promptedAt >= LAST_LINE_MS.prompted) return true;
     const isLeftLong = this.#ending !== null && now - this.#ending.at >= LAST_WORDS_MS.most;
@@ -351,6 +357,7 @@ export class SessionMirror {
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
+    this.#state.prompt = this.#adapter.prompt;
     this.#state.stops = [...this.#adapter.stops];
     this.#state.unheard = this.#adapter.unheard.map((said) => [...said]);
     if (outputs.length > 0 || moved) this.#options.emit(outputs, structuredClone(this.#state));
