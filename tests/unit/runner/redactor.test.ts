@@ -22,6 +22,8 @@ describe('a secret that a service made', () => {
   test.each(Object.entries(SECRETS_BY_KIND))('%s is taken out, and leaves its kind', (kind, secrets) => {
     fc.assert(
       fc.property(secrets, fc.constantFrom(' ', '"', "'", '(', '=', ': ', '\\n', '\n', ',', '/'), (secret, before) => {
+        // by chance one may hold another's, and is then called by either
+        fc.pre(SECRET_SHAPES.every((shape) => shape.kind === kind || secret.search(shape.pattern) < 1));
         const { text, redacted } = redact(`it said${before}${secret} and went on`);
         expect(text).toBe(`it said${before}[redacted: ${kind}] and went on`);
         expect(redacted).toBe(1);
