@@ -24,6 +24,12 @@ export class DatabaseFile {
     return bavail * bsize < MAX_RECORD_BYTES ? 'its disk is full' : null;
   }
 
+  /** The file is the one it was, and only the log beside it is gone: what that held is still to be had from this process. */
+  lacksOnlyItsLog(): boolean {
+    const known = this.#known.get(this.#path);
+    return known !== undefined && known === identityOf(this.#path) && identityOf(`${this.#path}-wal`) === null;
+  }
+
   /** As `trouble`, but only of what stands at the path. It takes microseconds, so it is asked before every commit. */
   moved(): string | null {
     for (const path of [this.#path, `${this.#path}-wal`]) {

@@ -5,6 +5,9 @@ import { Pace } from './next-turn';
 import { inOrder } from './reader';
 import type { TransactionSource, WriteTransaction } from './write-queue';
 
+/** Brings into the file what its log holds, as far as no reader stands in the way. */
+const CHECKPOINT = 'PRAGMA wal_checkpoint(PASSIVE)';
+
 /** How long the statements of one transaction may take on the event loop; the rest of them run elsewhere. */
 const MAX_LOOP_MS = 10;
 
@@ -16,11 +19,18 @@ const MAX_LOOP_MS = 10;
  * Failure: a file that was deleted or replaced takes every write, and all of them are gone with the process: none is
  * begun then.
  */
-export function localWriter(connection: LocalConnection, file: Pick<DatabaseFile, 'moved'>): TransactionSource {
+export function localWriter(
+  connection: LocalConnection,
+  file: Pick<DatabaseFile, 'moved' | 'lacksOnlyItsLog'>,
+): TransactionSource {
   return {
     transaction: async () => {
       let place: Place = 'loop';
-      if (file.moved() !== null) throw movedAway();
+      if (file.moved() !== null) {
+        // The log is deleted, not closed: what was acknowledged and stands there is brought into the file, once.
+        if (file.lacksOnlyItsLog()) await connection.run(CHECKPOINT, 'thread').catch(() => undefined);
+        throw movedAway();
+      }
       await connection.run('BEGIN IMMEDIATE', 'loop');
       const pace = new Pace();
       let onLoopMs = 0;

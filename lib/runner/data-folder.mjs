@@ -49,6 +49,8 @@ export function checkDataFolder(folder, uid = process.geteuid?.()) {
     // What stands in a closed folder nobody else gets at, whatever its own mode: npm makes folders as the umask has it.
     if (!checkFolder(path, uid, wasClosed && !isLink(path))) checkFile(path, uid);
     else if (name !== NOT_LOOKED_THROUGH) for (const inner of namesIn(path)) checkFile(join(path, inner), uid);
+    // of what a runner loads from there, the folder in which others could have put something
+    else checkFolder(join(path, 'node_modules'), uid, wasClosed);
   }
 }
 

@@ -123,9 +123,12 @@ export class LastWords {
     if (key !== '') this.#said = [...this.#said, key];
   }
 
-  /** A turn opens: nothing of the one before comes any more, and a stop hook that ran before it is that of one before. */
+  /**
+   * A turn opens. A stop hook that ran before it is that of one before. What comes behind its first line and was made
+   * before that is of the turn before: seen where the CLI was busy.
+   */
   opened(at: number): void {
-    this.#closed = null;
+    if (this.#closed !== null && at <= this.#closed.at) this.#closed = { ...this.#closed, at: at - 1 };
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
     this.#said = [];
   }

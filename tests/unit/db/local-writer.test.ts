@@ -1,9 +1,11 @@
+import { copyFile, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LocalConnection } from '@/db/local-connection';
 import { localWriter } from '@/db/local-writer';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { hurriedWork } from '../../support/hurried-work';
+import { deltas, insertRows } from '../../support/insert-rows';
 import { LONG_SELECT, turnsDuring } from '../../support/turns-during';
 
 let database: TestDatabase;
@@ -25,9 +27,26 @@ test('others get their turns while what is left of a long transaction is under w
 
 test('others get their turns while a commit waits for the disk', async () => {
   const connection = new LocalConnection(fileURLToPath(database.url), 0);
-  const transaction = await localWriter(connection, { moved: () => null }).transaction('write');
+  const transaction = await localWriter(connection, { moved: () => null, lacksOnlyItsLog: () => false }).transaction(
+    'write',
+  );
   const count = 'WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < 100000)';
   await transaction.execute(insert(`${count} SELECT 'p', hex(randomblob(100)) FROM count`));
   expect(await turnsDuring(transaction.commit())).toBeGreaterThan(100);
+  connection.close();
+});
+
+test('a file whose log is deleted while it is open refuses writes, and keeps what it acknowledged', async () => {
+  await insertRows(database, deltas(20));
+  const path = fileURLToPath(database.url);
+  await rm(`${path}-wal`);
+  const refused = database.writes.run((transaction) => transaction.execute(insert("SELECT 'p', 's'")));
+  await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
+  // as it is found after the process was killed: the file alone
+  const copy = `${path}-copy`;
+  await copyFile(path, copy);
+  const connection = new LocalConnection(copy, 0);
+  const { rows } = await connection.execute('SELECT count(*) AS count FROM events', 'loop');
+  expect(rows).toEqual([{ count: 20 }]);
   connection.close();
 });

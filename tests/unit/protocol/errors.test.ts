@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { ReadQueue } from '@/db/read-queue';
-import { withErrors } from '@/lib/protocol/errors';
+import { AppError, withErrors } from '@/lib/protocol/errors';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -28,4 +28,13 @@ test('what fails by itself is logged, though the client has hung up', async () =
   });
   expect((await fail(new Request('http://127.0.0.1/', { signal: AbortSignal.abort() }))).status).toBe(500);
   expect(logged).toHaveBeenCalledOnce();
+});
+
+test('another copy of this file knows an error of this one', async () => {
+  vi.resetModules();
+  const copy = await import('@/lib/protocol/errors');
+  expect(copy.AppError).not.toBe(AppError);
+  expect(new AppError('unavailable', 'Away.') instanceof copy.AppError).toBe(true);
+  expect(new Error('Away.') instanceof copy.AppError).toBe(false);
+  expect(copy.toResponse(new AppError('unavailable', 'Away.')).status).toBe(503);
 });

@@ -54,8 +54,10 @@ describe('is refused in one line:', () => {
     [0o1777, ''],
     [0o777, 'outboxes'],
     [0o775, 'agents'],
+    [0o777, 'agents/node_modules'],
   ])('a folder that others can write, %o of "%s"', async (mode, name) => {
     const folder = await readable();
+    await mkdir(join(folder, name), { recursive: true });
     await chmod(join(folder, name), mode);
     expect(refusal(folder)).toMatch(
       /^other users can write in \S+; look that what is in it is yours and run "chmod go-w"/,
