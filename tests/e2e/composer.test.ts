@@ -167,8 +167,8 @@ test('a permission is decided by key, counts in the list, stays in sight, and it
   await card.getByText('rm -rf build').waitFor();
   await card.getByText(/4:\d\d left/).waitFor();
   // what has just appeared takes no key
-  await takesPresses(card.getByRole('button', { name: 'Allow', exact: true }));
   await card.focus();
+  await takesPresses(card.getByRole('button', { name: 'Allow', exact: true }));
   await page.keyboard.press('a');
   const command = await runner.next('permission.decision');
   expect(command.body).toMatchObject({ requestId: 'q1', behavior: 'allow' });
@@ -189,8 +189,8 @@ test('a permission is decided by key, counts in the list, stays in sight, and it
   expect(denial.body).toMatchObject({ behavior: 'deny', message: 'not there' });
   await runner.acknowledge(denial, 'failed', 'the agent has gone on');
   await pinned.getByText('The answer did not reach the agent: the agent has gone on').waitFor();
-  await takesPresses(pinned.getByRole('button', { name: 'Deny', exact: true }));
   await pinned.getByRole('region', { name: 'Permission, pinned: Write a file' }).focus();
+  await takesPresses(pinned.getByRole('button', { name: 'Deny', exact: true }));
   await page.keyboard.press('d');
   await runner.acknowledge(await runner.next('permission.decision'), 'done');
   await agent.write(sessionId, [requestResolved('q2', 'denied')]);
