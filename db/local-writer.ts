@@ -27,7 +27,7 @@ export function localWriter(
     transaction: async () => {
       let place: Place = 'loop';
       if (file.moved() !== null) {
-        // The log is deleted, not closed: what was acknowledged and stands there is brought into the file, once.
+        // The log is deleted, not closed: what was acknowledged and stands there is brought into the file.
         if (file.lacksOnlyItsLog()) await connection.run(CHECKPOINT, 'thread').catch(() => undefined);
         throw movedAway();
       }

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { EventWriter } from '../support/event-writer';
+import { agentAtWork } from '../support/agent-at-work';
 import { live, transcriptOf } from '../support/transcript-page';
-import { userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
-import { requestOpened, turnOf, WireRunner } from '../support/wire-runner';
+import { requestOpened } from '../support/wire-runner';
 
 let it: Visit;
 beforeAll(async () => {
@@ -12,17 +11,8 @@ beforeAll(async () => {
 afterAll(() => it.close());
 
 async function asked(name: string, request: Record<string, unknown>) {
-  const agent = new EventWriter(it.server, name);
-  const sessionId = `${name}-session`;
-  await agent.write(sessionId, [...userTurn('first', 'Begin', 'Begun'), turnOf('RUN_STARTED', 'second', [])]);
-  const runner = await WireRunner.connect(it.server, name);
-  const page = await it.open(`/sessions/${sessionId}`);
-  await live(page);
+  const { agent, page, sessionId, close } = await agentAtWork(it, name);
   await agent.write(sessionId, [requestOpened({ request_id: 'q', title: 'Ask', ...request })]);
-  const close = async () => {
-    await page.close();
-    runner.leave();
-  };
   return { page, close };
 }
 

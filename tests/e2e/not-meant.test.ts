@@ -1,12 +1,13 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/stillness';
-import { EventWriter } from '../support/event-writer';
+import { agentAtWork } from '../support/agent-at-work';
+import type { EventWriter } from '../support/event-writer';
 import { takesPresses } from '../support/press';
-import { live, transcriptOf } from '../support/transcript-page';
-import { message, userTurn } from '../support/turn-events';
+import { transcriptOf } from '../support/transcript-page';
+import { message } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
-import { requestOpened, requestResolved, turnOf, WireRunner } from '../support/wire-runner';
+import { requestOpened, requestResolved, turnOf } from '../support/wire-runner';
 
 let it: Visit;
 beforeAll(async () => {
@@ -16,21 +17,12 @@ afterAll(() => it.close());
 
 /** An agent at work, its runner connected, and its page. */
 async function meet(name: string) {
-  const agent = new EventWriter(it.server, name);
-  const sessionId = `${name}-session`;
-  await agent.write(sessionId, [...userTurn('first', 'Begin', 'Begun'), turnOf('RUN_STARTED', 'second', [])]);
-  const runner = await WireRunner.connect(it.server, name);
-  const page = await it.open(`/sessions/${sessionId}`);
-  await live(page);
+  const { agent, runner, page, sessionId, close } = await agentAtWork(it, name);
   const write = (...events: Parameters<EventWriter['write']>[1]) => agent.write(sessionId, events);
   const ask = (id: string, command: string) =>
     write(
       requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title: `Ask ${id}`, input: { command } }),
     );
-  const close = async () => {
-    await page.close();
-    runner.leave();
-  };
   return { runner, page, write, ask, close };
 }
 

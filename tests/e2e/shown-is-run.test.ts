@@ -1,6 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/stillness';
+import { agentAtWork } from '../support/agent-at-work';
 import { barriersInBothThemes } from '../support/barriers';
 import { UNSEEN } from '../support/decode-shown';
 import { EventWriter } from '../support/event-writer';
@@ -8,7 +9,7 @@ import { press, takesPresses } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, toolCall, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
-import { requestOpened, requestResolved, turnOf, WireRunner } from '../support/wire-runner';
+import { requestOpened, requestResolved, turnOf } from '../support/wire-runner';
 
 let it: Visit;
 beforeAll(async () => {
@@ -22,19 +23,11 @@ afterAll(() => it.close());
 
 /** An agent at work, its runner connected, and its page. */
 async function meet(name: string) {
-  const agent = new EventWriter(it.server, name);
-  const sessionId = `${name}-session`;
-  await agent.write(sessionId, [...userTurn('first', 'Begin', 'Begun'), turnOf('RUN_STARTED', 'second', [])]);
-  const runner = await WireRunner.connect(it.server, name);
-  const page = await it.open(`/sessions/${sessionId}`);
-  await live(page);
+  const met = await agentAtWork(it, name);
+  const { agent, sessionId } = met;
   const ask = (id: string, input: unknown, title = `Ask ${id}`) =>
     agent.write(sessionId, [requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title, input })]);
-  const close = async () => {
-    await page.close();
-    runner.leave();
-  };
-  return { agent, runner, page, sessionId, ask, close };
+  return { ...met, ask };
 }
 
 const cardOf = (page: Page, title: string) => transcriptOf(page).getByRole('region', { name: `Permission: ${title}` });
