@@ -10,6 +10,7 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { looseParent } from './parent-folders.mjs';
 
 /**
  * The data folder is its owner's alone: who could read it would have the token and what every agent does, who could
@@ -44,6 +45,7 @@ export function checkDataFolder(folder, uid = process.geteuid?.()) {
   if (uid === undefined) return;
   const wasClosed = isClosed(folder);
   checkFolder(folder, uid);
+  checkParents(folder, uid);
   for (const name of namesIn(folder)) {
     const path = join(folder, name);
     // What stands in a closed folder nobody else gets at, whatever its own mode: npm makes folders as the umask has it.
@@ -113,6 +115,23 @@ function checkFolder(path, uid, isOutOfReach = false) {
   }
   if (stats.mode & OTHERS && !isLink(path)) tighten(() => chmodSync(path, stats.mode & 0o700));
   return true;
+}
+
+/**
+ * @param {string} folder
+ * @param {number} uid
+ */
+function checkParents(folder, uid) {
+  const loose = looseParent(folder, uid);
+  if (loose === null) return;
+  const who =
+    loose.owner === null
+      ? `other users can write in ${loose.path}`
+      : `${loose.path} belongs to another user (${loose.owner})`;
+  const next = loose.owner === null ? 'run "chmod go-w" on it' : 'make it yours with "chown"';
+  throw new DataFolderError(
+    `${who}, who could put another folder in the place of ${folder}; ${next}, or set INTERLUDE_DATA_DIR to a folder elsewhere`,
+  );
 }
 
 /**

@@ -93,6 +93,66 @@ describe('is refused in one line:', () => {
   );
 });
 
+describe('a folder above it', () => {
+  const refusal = (folder: string) => {
+    try {
+      checkDataFolder(folder);
+      return null;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const within = async (mode: number, ...path: string[]) => {
+    const above = join(await tempDir(), 'above');
+    await mkdir(join(above, ...path), { recursive: true, mode: 0o700 });
+    await chmod(above, mode);
+    return { above, folder: join(above, ...path, 'data') };
+  };
+
+  test.each([
+    ['it stands in it', []],
+    ['it stands deeper', ['one', 'two']],
+  ])(
+    'in which others can write is refused in one line, as they could put another in its place: %s',
+    async (_, path) => {
+      const { above, folder } = await within(0o777, ...path);
+      const line = `other users can write in ${above}, who could put another folder in the place of ${folder}; run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to a folder elsewhere`;
+      // not made yet, and made
+      expect(refusal(folder)).toBe(line);
+      await mkdir(folder, { mode: 0o700 });
+      expect(refusal(folder)).toBe(line);
+    },
+  );
+
+  test('counts by the way that is written and by the way without links', async () => {
+    const { above, folder } = await within(0o777);
+    await mkdir(folder, { mode: 0o700 });
+    const closed = await tempDir();
+    await symlink(folder, join(closed, 'linked'));
+    expect(refusal(join(closed, 'linked'))).toContain(`can write in ${above},`);
+    await symlink(closed, join(above, 'linked'));
+    expect(refusal(join(above, 'linked', 'data'))).toContain(`can write in ${above},`);
+  });
+
+  test('is good where only the owner of a name may rename it, as in /tmp', async () => {
+    const { folder } = await within(0o1777);
+    expect(refusal(folder)).toBeNull();
+  });
+
+  test.runIf(isRoot)('is good where only a group can write in which is nobody else, and no other', async () => {
+    const { above, folder } = await within(0o775);
+    expect(refusal(folder)).toBeNull();
+    await chown(above, 0, 4_711);
+    expect(refusal(folder)).toContain('other users can write in');
+  });
+
+  test.runIf(isRoot)('of another owner is refused', async () => {
+    const { above, folder } = await within(0o755);
+    await chown(above, 4_711, 0);
+    expect(refusal(folder)).toMatch(/^\S+above belongs to another user \(4711\), who could put another folder in/);
+  });
+});
+
 test('a folder that is not there is not made, and a file in its place is left to others', async () => {
   const folder = join(await tempDir(), 'data');
   checkDataFolder(folder);
