@@ -6,12 +6,15 @@ import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
 import { Damage } from './damage';
 import { databaseErrorCode } from './database-error';
-import { DatabaseFile } from './database-file';
+import { DatabaseFile, MAX_IDLE_LOG_BYTES } from './database-file';
 import { guardedReader } from './guarded-reader';
+import { noteFiles, setAsideForeignLog } from './left-behind-log';
 import { LocalConnection } from './local-connection';
 import { LocalReader } from './local-reader';
 import { localWriter } from './local-writer';
+import { isWhole, knowsFrames } from './look-through';
 import { migrate, schemaState } from './migrate';
+import { firstLine, openError } from './open-error';
 import { ReadQueue } from './read-queue';
 import type { Reader } from './reader';
 import { retryWhileBusy } from './retry-while-busy';
@@ -60,14 +63,15 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const name = nameOf(options.url);
   let letGo = () => {};
   try {
-    const { reader, tail, writer, file, settle, close } = await (isFile ? openFile(name) : openServer(options));
+    const opened = await (isFile ? openFile(name) : openServer(options));
+    const { reader, tail, writer, file, settle, isWhole, close } = opened;
     letGo = close;
-    const damage = new Damage(name);
+    const damage = new Damage(name, isWhole);
     const writes = new WriteQueue(writer, {}, damage);
     if (options.migrates ?? isFile) await migrateUnlessNewer(reader, writes, name);
     await requireSchema(reader, name);
     // what is there now is what is meant
-    file?.moved();
+    if (file !== null) await Promise.all([file.changed(), noteFiles(name)]);
     return {
       reader: guardedReader(reader, damage),
       tail: guardedReader(tail, damage),
@@ -75,12 +79,14 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       reads: new ReadQueue(isFile ? {} : AT_A_SERVER),
       writes,
       onCommit: (listener) => writes.onCommit(listener),
-      trouble: async () => (await file?.trouble()) ?? writeTrouble(writes),
+      trouble: async () => (await file?.trouble()) ?? (await writeTrouble(writes)),
       close: async () => {
         await writes.close();
+        damage.close();
         // into a file that is damaged, or is another than it was, nothing more is written
-        if (damage.code === null && file?.moved() === null) await settle();
-        close();
+        if (damage.code === null && (await file?.changed()) === null) await settle();
+        // SQLite would bring what is left of the log into the file, of which a part is worse than nothing
+        if (file?.isLogCut !== true) close();
       },
     };
   } catch (error) {
@@ -97,11 +103,16 @@ interface Opened {
   file: DatabaseFile | null;
   /** Brings all that was written into the file itself. Never rejects. */
   settle(): Promise<void>;
+  /** Looks through all of the file; null where there is none. */
+  isWhole: (() => Promise<boolean>) | null;
   close(): void;
 }
 
 async function openFile(path: string): Promise<Opened> {
+  await makeFolder(dirname(path));
+  await setAsideForeignLog(path);
   await touch(path);
+  await noteFiles(path);
   const open = () => new LocalConnection(path, LOCK_TIMEOUT_MS);
   const reader = new LocalReader(open, 'thread');
   const tail = new LocalReader(open, 'loop');
@@ -112,14 +123,18 @@ async function openFile(path: string): Promise<Opened> {
   };
   try {
     await retryWhileBusy(() => connection.run('PRAGMA journal_mode = WAL', 'thread'), OPEN_TIMEOUT_MS);
-    await connection.run('PRAGMA synchronous = FULL', 'loop');
+    await connection.run(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${MAX_IDLE_LOG_BYTES}`, 'loop');
   } catch (error) {
     close();
     throw error;
   }
-  const file = new DatabaseFile(path);
+  const file = new DatabaseFile(
+    path,
+    () => knowsFrames(reader),
+    () => noteFiles(path, true),
+  );
   const settle = () => connection.run('PRAGMA wal_checkpoint(TRUNCATE)', 'thread').catch(() => undefined);
-  return { reader, tail, writer: localWriter(connection, file), file, settle, close };
+  return { reader, tail, writer: localWriter(connection, file), file, settle, isWhole: () => isWhole(open), close };
 }
 
 async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {
@@ -130,6 +145,7 @@ async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> 
     writer: client,
     file: null,
     settle: async () => {},
+    isWhole: null,
     close: () => client.close(),
   };
 }
@@ -149,9 +165,12 @@ async function writeTrouble(writes: WriteQueue): Promise<string | null> {
   }
 }
 
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+}
+
 /** Makes the file, for its owner only, as are the ones SQLite puts beside it. */
 async function touch(path: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const file = await open(path, 'a', 0o600);
   await file.close();
 }
@@ -215,41 +234,4 @@ async function requireSchema(reader: Reader, name: string): Promise<void> {
   if (state === 'behind') {
     throw new AppError('unavailable', `The database ${name} lacks this version's tables. Run: npm run db:migrate`);
   }
-}
-
-/** What SQLite keeps beside a file belongs to that file alone: it would spoil another one. */
-const RESTORE =
-  'Stop Interlude, move it away together with the -wal and -shm files beside it, and put a copy in its place or begin anew.';
-
-const OPEN_ERRORS: Record<string, (name: string) => string> = {
-  SQLITE_NOTADB: (name) =>
-    `${name} is not a database. Move that file away, or set INTERLUDE_DATA_DIR to another folder.`,
-  SQLITE_CORRUPT: (name) => `The database ${name} is damaged. ${RESTORE}`,
-  SQLITE_READONLY: readOnly,
-  SQLITE_CANTOPEN: (name) =>
-    `The database ${name} can't be opened. Check that its folder exists and that this user may write there.`,
-  SQLITE_BUSY: (name) => `Another process holds the database ${name} locked. Stop it, then start again.`,
-  // making a folder on a read-only disk says this
-  ENOENT: readOnly,
-  EROFS: readOnly,
-  EACCES: readOnly,
-  EPERM: readOnly,
-  ENOTDIR: (name) => `The database ${name} can't be opened: a part of its path is a file. Set INTERLUDE_DATA_DIR.`,
-  EISDIR: (name) => `The database ${name} can't be opened: it is a folder. Set INTERLUDE_DATA_DIR to another place.`,
-  EEXIST: (name) => `The database ${name} can't be opened: its folder is a file. Set INTERLUDE_DATA_DIR.`,
-};
-
-function readOnly(name: string): string {
-  return `The database ${name} can't be written here. Set INTERLUDE_DATA_DIR to a folder that can, or INTERLUDE_DATABASE_URL to a libSQL server.`;
-}
-
-function openError(error: unknown, name: string): AppError {
-  if (error instanceof AppError) return error;
-  const code = databaseErrorCode(error) ?? (error instanceof Error && 'code' in error ? String(error.code) : '');
-  const message = OPEN_ERRORS[code]?.(name) ?? `The database ${name} can't be opened: ${firstLine(error)}`;
-  return new AppError('unavailable', message, { cause: error, headers: { 'retry-after': '5' } });
-}
-
-function firstLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
 }

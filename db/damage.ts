@@ -1,17 +1,34 @@
-import type { AppError } from '@/lib/protocol/errors';
-import { damaged, databaseErrorCode, databaseFault } from './database-error';
+import { AppError } from '@/lib/protocol/errors';
+import { damaged, databaseErrorCode, databaseFailure, databaseFault, isReadFailure } from './database-error';
+import { pauseIdly } from './next-turn';
+
+/** Before each look whether a database is whole after all: a disk that comes back does so in seconds. */
+const PAUSES_MS = [0, 1_000, 5_000, 30_000];
 
 /**
  * Remembers that the database was found damaged. A file that lies once is not asked whether it still does: what it
  * answers afterwards proves nothing. Only opening it anew forgets.
+ *
+ * But SQLite has one code for a page that is wrong and for one that the disk failed to give (EIO). Where it may have been
+ * that, the whole file is looked through, and trusted again when nothing is wrong with any of it. Until then nothing is
+ * stored.
  */
 export class Damage {
   readonly #name: string;
+  readonly #isWhole: (() => Promise<boolean>) | null;
+  readonly #pausesMs: readonly number[];
   #code: string | null = null;
+  #looking: Promise<void> | null = null;
+  #isClosed = false;
 
-  /** @param name what to call the database in the log */
-  constructor(name: string) {
+  /**
+   * @param name what to call the database in the log
+   * @param isWhole looks through all of the file, on a connection of its own; null where there is no file
+   */
+  constructor(name: string, isWhole: (() => Promise<boolean>) | null = null, pausesMs = PAUSES_MS) {
     this.#name = name;
+    this.#isWhole = isWhole;
+    this.#pausesMs = pausesMs;
   }
 
   /** The code with which it was met first (`SQLITE_CORRUPT`, …); null while it is sound. */
@@ -19,17 +36,72 @@ export class Damage {
     return this.#code;
   }
 
+  /** Begins no further look. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Resolves once no look is under way. */
+  async settled(): Promise<void> {
+    await this.#looking;
+  }
+
   /** What a writer is told; null while it is sound. */
-  refusal(): AppError | null {
-    return this.#code === null ? null : damaged();
+  refusal(cause?: unknown): AppError | null {
+    if (this.#code === null) return null;
+    return this.#looking === null ? damaged(cause) : inDoubt(cause);
+  }
+
+  /** What whoever met an error of the database is told. It is looked at as `see` does. */
+  failure(error: unknown): unknown {
+    this.see(error);
+    const isDamage = databaseFault(error) === 'damaged';
+    return (isDamage ? this.refusal(error) : null) ?? databaseFailure(error);
   }
 
   /** Looks at an error from the database, and says in the log that it is damaged, once. */
   see(error: unknown): void {
     if (this.#code !== null || databaseFault(error) !== 'damaged') return;
     this.#code = databaseErrorCode(error);
-    console.error(
-      `[interlude] the database ${this.#name} is damaged (${this.#code}): nothing more is stored. Stop Interlude, move the file away together with the -wal and -shm files beside it, and put a copy in its place.`,
+    if (this.#isWhole === null || !isReadFailure(error)) {
+      this.#condemn();
+      return;
+    }
+    this.#say(
+      'has a page that is wrong, or that its disk failed to read: nothing is stored until all of it is looked through',
     );
+    this.#looking = this.#look(this.#isWhole).finally(() => {
+      this.#looking = null;
+    });
   }
+
+  /** Never rejects. */
+  async #look(isWhole: () => Promise<boolean>): Promise<void> {
+    for (const pauseMs of this.#pausesMs) {
+      await pauseIdly(pauseMs);
+      if (this.#isClosed) return;
+      if (!(await isWhole().catch(() => false))) continue;
+      this.#code = null;
+      this.#say('is whole: its disk had failed to read a page of it. It is written to again; look after the disk');
+      return;
+    }
+    this.#condemn();
+  }
+
+  #condemn(): void {
+    const what = `is damaged (${this.#code}): nothing more is stored`;
+    const next =
+      'Stop Interlude, move the file away together with the -wal and -shm files beside it, and put a copy in its place';
+    this.#say(`${what}. ${next}`);
+  }
+
+  #say(what: string): void {
+    console.error(`[interlude] the database ${this.#name} ${what}.`);
+  }
+}
+
+function inDoubt(cause: unknown): AppError {
+  const message =
+    'A page of the database could not be read, and nothing is stored until all of it is looked through. Send this again in a moment.';
+  return new AppError('unavailable', message, { cause, headers: { 'retry-after': '5' } });
 }

@@ -42,6 +42,17 @@ export function databaseFault(error: unknown): DatabaseFault | null {
   return REFUSED.test(code) ? 'refused' : 'soon';
 }
 
+/** What SQLite says of a page that the disk failed to give, as of one that is wrong. Of an index that is, it knows more. */
+const READ_FAILURES: readonly unknown[] = [11, 26];
+
+/** Whether an error that says `damaged` may be one of reading, which another attempt would not meet. */
+export function isReadFailure(error: unknown): boolean {
+  for (let link = error, depth = 0; link instanceof Error && depth < 8; link = link.cause, depth += 1) {
+    if ('rawCode' in link && link.rawCode !== undefined) return READ_FAILURES.includes(link.rawCode);
+  }
+  return false;
+}
+
 /** What whoever asked is told: `unavailable` when the database is at fault, else the error itself. */
 export function databaseFailure(error: unknown): unknown {
   if (error instanceof AppError) return error;

@@ -1,5 +1,5 @@
 import type { Damage } from './damage';
-import { databaseErrorCode, databaseFailure } from './database-error';
+import { databaseErrorCode } from './database-error';
 import type { Reader } from './reader';
 
 /** A socket that was closed while nobody used it fails the first request that is sent through it, and no other. */
@@ -14,8 +14,7 @@ export function guardedReader(reader: Reader, damage: Damage): Reader {
     try {
       return await read();
     } catch (error) {
-      damage.see(error);
-      throw databaseFailure(error);
+      throw damage.failure(error);
     }
   };
   const again = <Result>(read: () => Promise<Result>): Promise<Result> =>

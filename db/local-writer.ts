@@ -16,20 +16,20 @@ const MAX_LOOP_MS = 10;
  * event loop, which a thread would only make longer; for the rest of one that is not, nobody else waits, nor for any
  * commit, which waits for the disk.
  *
- * Failure: a file that was deleted or replaced takes every write, and all of them are gone with the process: none is
- * begun then.
+ * Failure: a file that was deleted or replaced, or whose log was cut short, takes every write, and all of them are gone
+ * with the process: none is begun then.
  */
 export function localWriter(
   connection: LocalConnection,
-  file: Pick<DatabaseFile, 'moved' | 'lacksOnlyItsLog'>,
+  file: Pick<DatabaseFile, 'changed' | 'committed' | 'lacksOnlyItsLog'>,
 ): TransactionSource {
   return {
     transaction: async () => {
       let place: Place = 'loop';
-      if (file.moved() !== null) {
+      if ((await file.changed()) !== null) {
         // The log is deleted, not closed: what was acknowledged and stands there is brought into the file.
         if (file.lacksOnlyItsLog()) await connection.run(CHECKPOINT, 'thread').catch(() => undefined);
-        throw movedAway();
+        throw changedByOthers();
       }
       await connection.run('BEGIN IMMEDIATE', 'loop');
       const pace = new Pace();
@@ -45,7 +45,10 @@ export function localWriter(
       return {
         execute,
         batch: (statements) => inOrder(statements, execute),
-        commit: () => connection.run('COMMIT', 'thread'),
+        commit: async () => {
+          await connection.run('COMMIT', 'thread');
+          file.committed();
+        },
         close: async () => {
           // it may report an error, but the transaction is over then
           if (connection.isInTransaction) await connection.run('ROLLBACK', 'thread').catch(() => undefined);
@@ -56,8 +59,8 @@ export function localWriter(
 }
 
 /** The path is the operator's affair: the server's own log names it, when /readyz is asked. */
-function movedAway(): AppError {
+function changedByOthers(): AppError {
   const message =
-    'The file of the database was deleted or replaced while it was open, and nothing was stored. Put it back; or stop Interlude, remove the -wal and -shm files beside it, and start it again. Then send this again.';
+    'A file of the database was deleted, replaced or cut short while it was open, and nothing was stored. Put it back, or stop Interlude and start it again. Then send this again.';
   return new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
 }

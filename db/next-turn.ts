@@ -56,3 +56,11 @@ export class Pace {
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
+
+/** A pause that keeps no process from its end. */
+export function pauseIdly(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer: unknown = setTimeout(resolve, ms);
+    if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();
+  });
+}

@@ -153,8 +153,7 @@ export class WriteQueue {
       }
     } catch (error) {
       if (phase === 'job' && group.length > 1) return false;
-      this.#damage?.see(error);
-      const failure = databaseFailure(error);
+      const failure = this.#damage?.failure(error) ?? databaseFailure(error);
       for (const waiting of group) waiting.reject(failure);
       return true;
     }

@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { root } from './root.mjs';
 import { runProgram } from './run-program.mjs';
 import { LaunchError, say } from './say.mjs';
+import { systemTrouble } from './system-error.mjs';
 
 /** All that goes into the build. The runner and the start-up code do not. */
 const SOURCES = [
@@ -28,7 +29,11 @@ export async function buildWhatIsOld() {
   if (!(await runProgram(process.execPath, [next, 'build'], env))) {
     throw new LaunchError('next build failed; its output is above');
   }
-  writeFileSync(stampFile, hash);
+  try {
+    writeFileSync(stampFile, hash);
+  } catch (error) {
+    throw new LaunchError(systemTrouble(error, buildDir) ?? error.message);
+  }
 }
 
 function readStamp() {

@@ -1,3 +1,5 @@
+import { systemTrouble } from './system-error.mjs';
+
 /** What start-up code tells a person: one line each, and one line when it can't go on. */
 
 /** @param {string} line */
@@ -25,7 +27,14 @@ export class LaunchError extends Error {
  * @returns {never}
  */
 export function giveUp(error) {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   process.stderr.write(`interlude: ${message.replaceAll(/\s*\n\s*/g, ' ')}\n`);
   process.exit(error instanceof LaunchError ? error.exitCode : 1);
+}
+
+/** @param {unknown} error */
+function messageOf(error) {
+  if (!(error instanceof Error)) return String(error);
+  const { path } = /** @type {NodeJS.ErrnoException} */ (error);
+  return (path && !(error instanceof LaunchError) && systemTrouble(error, path)) || error.message;
 }

@@ -1,5 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LaunchError } from './say.mjs';
+import { systemTrouble } from './system-error.mjs';
 
 const NAME = 'server.json';
 
@@ -16,9 +18,13 @@ const NAME = 'server.json';
 export function announce(dataDir, url) {
   const content = JSON.stringify({ url, pid: process.pid });
   const own = `${NAME}.${process.pid}`;
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  write(dataDir, own, content);
-  write(dataDir, NAME, content);
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    write(dataDir, own, content);
+    write(dataDir, NAME, content);
+  } catch (error) {
+    throw new LaunchError(systemTrouble(error, dataDir, 'INTERLUDE_DATA_DIR') ?? error.message);
+  }
   return () => {
     try {
       rmSync(join(dataDir, own), { force: true });

@@ -58,8 +58,10 @@ export class Readiness {
 async function troubleOf(context: () => Promise<ServerContext>): Promise<string | null> {
   try {
     const { database } = await context();
-    await database.reader.execute('SELECT position FROM counter');
-    return await database.trouble();
+    // first, because it knows the cause of what a read would fail at
+    const trouble = await database.trouble();
+    if (trouble === null) await database.reader.execute('SELECT position FROM counter');
+    return trouble;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

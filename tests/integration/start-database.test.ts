@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -93,8 +94,19 @@ describe.runIf(canMount())('a disk', () => {
     }
   });
 
-  test('without room for a database is told', patience, async () => {
+  test('without room for a database is told, with its folder and what to do', patience, async () => {
     const disk = smallDisk('size=64k');
-    expect(await refused({ INTERLUDE_DATA_DIR: disk.folder })).toContain('is full');
+    const words = await refused({ INTERLUDE_DATA_DIR: disk.folder });
+    expect(words).toContain(`the disk of ${disk.folder} is full`);
+    expect(words).toMatch(/Free some space there, or set INTERLUDE_DATA_DIR/);
+  });
+
+  test('without room for a token is told likewise', patience, async () => {
+    const disk = smallDisk('size=4k');
+    writeFileSync(join(disk.folder, 'ballast'), new Uint8Array(4_096));
+    const words = await refused({ INTERLUDE_DATA_DIR: disk.folder, INTERLUDE_TOKEN: '' });
+    expect(words).toContain(
+      `the disk of ${disk.folder} is full; free some space there, or set INTERLUDE_DATA_DIR to a folder elsewhere`,
+    );
   });
 });

@@ -1,12 +1,16 @@
 import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { createClient } from '@libsql/client';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { createClient, LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databaseOptions, openDatabase } from '@/db/client';
+import { databaseFailure } from '@/db/database-error';
 import journal from '@/db/migrations/meta/_journal.json';
+import { openError } from '@/db/open-error';
 import { temporaryDatabase } from '../../support/database';
+
+const MIB = 1024 * 1024;
 
 let folder: string;
 beforeEach(async () => {
@@ -48,6 +52,27 @@ describe('openDatabase', () => {
     await database.dispose();
   });
 
+  it('takes back the room of a log that another process’s reader made grow', async () => {
+    const database = await temporaryDatabase();
+    const log = `${fileURLToPath(database.url)}-wal`;
+    const reader = await database.reader.transaction('read');
+    await reader.execute('SELECT * FROM counter');
+    const write = (bytes: number) =>
+      database.writes.run((tx) =>
+        tx.execute(
+          `INSERT INTO producer_sessions (producer_id, session_id) VALUES (hex(randomblob(8)), hex(zeroblob(${bytes / 2})))`,
+        ),
+      );
+    for (let count = 0; count < 5; count += 1) await write(8 * MIB);
+    expect((await stat(log)).size).toBeGreaterThan(40 * MIB);
+    reader.close();
+    // the first takes all of it over into the file, the second begins it anew
+    for (let count = 0; count < 2; count += 1) await write(64);
+    expect((await stat(log)).size).toBeLessThanOrEqual(32 * MIB);
+    expect(await database.trouble()).toBeNull();
+    await database.dispose();
+  });
+
   it('lets two processes start on a new file at the same moment', async () => {
     const [a, b] = await Promise.all([openDatabase({ url: urlOf('x.db') }), openDatabase({ url: urlOf('x.db') })]);
     const applied = await a.reader.execute('SELECT hash FROM __drizzle_migrations');
@@ -75,6 +100,30 @@ describe('openDatabase', () => {
         code: 'unavailable',
         message: expect.stringMatching(/^The database .*x\.db can't be opened: .* Set INTERLUDE_DATA_DIR\.$/),
       });
+    }
+  });
+
+  it.each([
+    ['ENOSPC', /the disk of \S+ is full\. Free some space there, or set INTERLUDE_DATA_DIR/],
+    ['EDQUOT', /this user's quota on the disk of \S+ is used up\. Free some space there, or set INTERLUDE_DATA_DIR/],
+    ['SQLITE_FULL', /the disk of \S+ is full\. Free some space/],
+    ['SQLITE_IOERR', /the disk of \S+ fails to read or write it\. Look at that disk/],
+    ['EIO', /the disk of \S+ fails to read or write it\. Look at that disk/],
+    ['EROFS', /x\.db can't be written here\. Set INTERLUDE_DATA_DIR/],
+    ['EACCES', /x\.db can't be written here\. Set INTERLUDE_DATA_DIR/],
+    ['EMFILE', /too many files are open\. Raise the limit \("ulimit -n"\)/],
+    ['ENFILE', /too many files are open\. Raise the limit \("ulimit -n"\)/],
+    ['SQLITE_CANTOPEN', /may write there, and that it may open more files/],
+  ])('says of %s in one line where it was met and what to do', (code, words) => {
+    const cause = code.startsWith('SQLITE')
+      ? new LibsqlError('failed', code)
+      : Object.assign(new Error(code), { code });
+    // met at once, or by a write that migrates
+    for (const error of [cause, databaseFailure(cause)]) {
+      const { message } = openError(error, join(folder, 'x.db'));
+      expect(message).toMatch(words);
+      expect(message).toContain(folder);
+      expect(message).not.toContain('\n');
     }
   });
 

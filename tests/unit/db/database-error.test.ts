@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Client, createClient, LibsqlBatchError, LibsqlError } from '@libsql/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -83,24 +83,105 @@ describe('a read', () => {
 });
 
 describe('a damaged database', () => {
-  it('is said once, remembered, and written to no more', async () => {
-    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+  const BENT = new Uint8Array(PAGE_BYTES).fill(0x5a);
+  const fromReading = new LibsqlError('malformed', 'SQLITE_CORRUPT', 'SQLITE_CORRUPT', 11);
+  const lines = (said: { mock: { calls: unknown[][] } }) => said.mock.calls.map(([line]) => String(line));
+
+  /** A database whose file has these bytes in the place of a table. */
+  async function withPage(content: Uint8Array) {
     const database = await temporaryDatabase();
     const { rows } = await database.reader.execute("SELECT rootpage FROM sqlite_master WHERE name = 'producers'");
     await database.reader.execute('PRAGMA wal_checkpoint(TRUNCATE)');
-    const file = await open(fileURLToPath(database.url), 'r+');
-    await file.write(Buffer.alloc(PAGE_BYTES, 0x5a), 0, PAGE_BYTES, (Number(rows[0]?.rootpage) - 1) * PAGE_BYTES);
-    await file.close();
+    const at = (Number(rows[0]?.rootpage) - 1) * PAGE_BYTES;
+    const put = (content: Uint8Array) => {
+      const file = openSync(fileURLToPath(database.url), 'r+');
+      const before = Buffer.alloc(PAGE_BYTES);
+      readSync(file, before, 0, PAGE_BYTES, at);
+      writeSync(file, content, 0, PAGE_BYTES, at);
+      closeSync(file);
+      return before;
+    };
+    const before = put(content);
+    return { database: await database.reopen(), mend: () => put(before) };
+  }
 
-    const damaged = await database.reopen();
-    expect(damaged.damage.code).toBeNull();
+  it('is not written to while it is looked through, and said', async () => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const { database } = await withPage(BENT);
+    expect(database.damage.code).toBeNull();
     for (let time = 0; time < 2; time += 1) {
-      await expect(damaged.reader.execute('SELECT * FROM producers')).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(database.reader.execute('SELECT * FROM producers')).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringContaining('looked through'),
+      });
     }
-    expect(damaged.damage.code).toBe('SQLITE_CORRUPT');
-    expect(said).toHaveBeenCalledTimes(1);
-    const write = damaged.writes.run((transaction) => transaction.execute('SELECT 1'));
-    await expect(write).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('damaged') });
-    await damaged.dispose();
+    expect(database.damage.code).toBe('SQLITE_CORRUPT');
+    const write = database.writes.run((transaction) => transaction.execute('SELECT 1'));
+    await expect(write).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('looked through'),
+    });
+    expect(lines(said)).toEqual([expect.stringContaining('wrong, or that its disk failed to read')]);
+    await database.dispose();
+  });
+
+  it('is written to again when all of it is whole after all: its disk had failed to read', async () => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const { database, mend } = await withPage(BENT);
+    const reading = database.reader.execute('SELECT * FROM producers');
+    await expect(reading).rejects.toMatchObject({ code: 'unavailable' });
+    // what the disk gives at the next attempt
+    mend();
+    await database.damage.settled();
+    expect(database.damage.code).toBeNull();
+    await database.writes.run((transaction) => transaction.execute('SELECT * FROM producers'));
+    expect(lines(said)).toEqual([
+      expect.anything(),
+      expect.stringMatching(/is whole: its disk had failed .* look after/),
+    ]);
+    await database.dispose();
+  });
+
+  it.each([
+    ['is damaged', async () => false],
+    ['can’t be looked through', () => Promise.reject(new LibsqlError('io', 'SQLITE_IOERR'))],
+  ])('stays so when it %s each time', async (_, isWhole) => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const look = vi.fn(isWhole);
+    const damage = new Damage('x.db', look, [0, 0, 0]);
+    damage.see(fromReading);
+    damage.see(fromReading);
+    await damage.settled();
+    damage.see(fromReading);
+    expect(look).toHaveBeenCalledTimes(3);
+    expect(damage.refusal()).toMatchObject({ message: expect.stringContaining('damaged') });
+    expect(lines(said)).toEqual([expect.anything(), expect.stringMatching(/x\.db is damaged \(SQLITE_CORRUPT\)/)]);
+  });
+
+  it.each([
+    [
+      'an index that lacks a row is none of the disk',
+      new LibsqlError('', 'SQLITE_CORRUPT', 'SQLITE_CORRUPT_INDEX', 779),
+    ],
+    ['a server says so', new LibsqlError('', 'SQLITE_CORRUPT')],
+  ])('stays so at once where %s', async (_, error) => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const look = vi.fn(async () => true);
+    const damage = new Damage('x.db', look, [0]);
+    damage.see(error);
+    await damage.settled();
+    expect(look).not.toHaveBeenCalled();
+    expect(damage.code).toBe('SQLITE_CORRUPT');
+    expect(lines(said)).toEqual([expect.stringContaining('is damaged')]);
+  });
+
+  it('is no longer looked at once it is closed', async () => {
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const look = vi.fn(async () => false);
+    const damage = new Damage('x.db', look, [0, 0]);
+    damage.see(fromReading);
+    damage.close();
+    await damage.settled();
+    expect(look).not.toHaveBeenCalled();
   });
 });

@@ -27,9 +27,11 @@ test('others get their turns while what is left of a long transaction is under w
 
 test('others get their turns while a commit waits for the disk', async () => {
   const connection = new LocalConnection(fileURLToPath(database.url), 0);
-  const transaction = await localWriter(connection, { moved: () => null, lacksOnlyItsLog: () => false }).transaction(
-    'write',
-  );
+  const transaction = await localWriter(connection, {
+    changed: async () => null,
+    committed: () => {},
+    lacksOnlyItsLog: () => false,
+  }).transaction('write');
   const count = 'WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < 100000)';
   await transaction.execute(insert(`${count} SELECT 'p', hex(randomblob(100)) FROM count`));
   expect(await turnsDuring(transaction.commit())).toBeGreaterThan(100);

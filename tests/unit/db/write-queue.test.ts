@@ -9,7 +9,7 @@ import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { hurriedWork } from '../../support/hurried-work';
 
 /** A file that nobody deletes or replaces. */
-const IN_PLACE = { moved: () => null, lacksOnlyItsLog: () => false };
+const IN_PLACE = { changed: async () => null, committed: () => {}, lacksOnlyItsLog: () => false };
 
 let database: TestDatabase;
 beforeEach(async () => {

@@ -1,4 +1,4 @@
-import { copyFileSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { copyFileSync, renameSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { LibsqlError } from '@libsql/client';
@@ -102,6 +102,43 @@ describe('a server is not ready, and says so once', () => {
     await expect(writing).rejects.toMatchObject({ code: 'unavailable', headers: { 'retry-after': '5' } });
     expect([await ask(), await ask()]).toEqual([503, 503]);
     expect(lines()).toEqual([expect.stringContaining(word)]);
+  });
+
+  test.each([
+    ['to nothing', 0],
+    ['in the middle of what it holds', 20_000],
+    ['and written to again by somebody else', null],
+  ])('since its log was cut short: %s', async (_, bytes) => {
+    await insertRows(database, deltas(100));
+    expect(await ask()).toBe(200);
+    await insertRows(database, deltas(100));
+    const log = `${fileURLToPath(database.url)}-wal`;
+    truncateSync(log, bytes ?? 0);
+    // a hole, as SQLite makes one that goes on behind the end
+    if (bytes === null) truncateSync(log, 200_000);
+    await expect(insertRows(database, deltas(1))).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('cut short'),
+    });
+    expect([await ask(), await ask()]).toEqual([503, 503]);
+    expect(lines()).toEqual([expect.stringMatching(/interlude\.db-wal was cut short by another program/)]);
+  });
+
+  test('but not by what SQLite itself does to its log', async () => {
+    const other = await openDatabase({ url: database.url });
+    for (let round = 0; round < 3; round += 1) {
+      await insertRows(database, deltas(50));
+      // as a server does that is stopped beside this one
+      await other.reader.execute('PRAGMA wal_checkpoint(TRUNCATE)');
+      expect(await ask()).toBe(200);
+      await insertRows(database, deltas(50));
+      await other.reader.execute('PRAGMA wal_checkpoint(RESTART)');
+      await insertRows(other, deltas(1));
+      expect(await ask()).toBe(200);
+    }
+    await other.close();
+    expect(await ask()).toBe(200);
+    expect(lines()).toEqual([]);
   });
 
   test('since its file was deleted right after it was opened', async () => {

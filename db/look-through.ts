@@ -1,0 +1,28 @@
+import { databaseErrorCode } from './database-error';
+import type { LocalConnection } from './local-connection';
+import type { Reader } from './reader';
+
+/** Whether all of a database file can be read and hangs together, found out on a connection that knows nothing of it yet. */
+export async function isWhole(open: () => LocalConnection): Promise<boolean> {
+  const connection = open();
+  try {
+    const { rows } = await connection.execute('PRAGMA quick_check(1)', 'thread');
+    return rows[0]?.quick_check === 'ok';
+  } finally {
+    connection.close();
+  }
+}
+
+/**
+ * Whether SQLite thinks that something is in the log beside a file, which is empty: of its own doing then, or of somebody
+ * else's, who has taken away what it can't read any more.
+ */
+export async function knowsFrames(reader: Reader): Promise<boolean> {
+  try {
+    const { rows } = await reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
+    return Number(rows[0]?.log) > 0;
+  } catch (error) {
+    // of anything else, the next look tells
+    return databaseErrorCode(error) === 'SQLITE_IOERR';
+  }
+}

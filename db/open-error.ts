@@ -1,0 +1,70 @@
+import { dirname } from 'node:path';
+import { AppError } from '@/lib/protocol/errors';
+import { databaseErrorCode } from './database-error';
+
+/**
+ * What whoever starts a server is told when its database can't be opened: one line that names the place and the next step.
+ *
+ * @param name the path of a file, the host of a server
+ */
+export function openError(error: unknown, name: string): AppError {
+  // what is told to whoever sends a request does not name the place
+  const code = databaseErrorCode(error) ?? (error instanceof Error && 'code' in error ? String(error.code) : '');
+  const known = OPEN_ERRORS[code];
+  if (known === undefined && error instanceof AppError) return error;
+  const message = known?.(name) ?? `The database ${name} can't be opened: ${firstLine(error)}`;
+  return new AppError('unavailable', message, { cause: error, headers: { 'retry-after': '5' } });
+}
+
+export function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
+}
+
+/** What SQLite keeps beside a file belongs to that file alone: it would spoil another one. */
+const RESTORE =
+  'Stop Interlude, move it away together with the -wal and -shm files beside it, and put a copy in its place or begin anew.';
+
+const OPEN_ERRORS: Record<string, (name: string) => string> = {
+  SQLITE_NOTADB: (name) =>
+    `${name} is not a database. Move that file away, or set INTERLUDE_DATA_DIR to another folder.`,
+  SQLITE_CORRUPT: (name) => `The database ${name} is damaged. ${RESTORE}`,
+  SQLITE_READONLY: readOnly,
+  SQLITE_CANTOPEN: (name) =>
+    `The database ${name} can't be opened. Check that its folder exists, that this user may write there, and that it may open more files ("ulimit -n").`,
+  SQLITE_BUSY: (name) => `Another process holds the database ${name} locked. Stop it, then start again.`,
+  SQLITE_FULL: full,
+  ENOSPC: full,
+  EDQUOT: (name) =>
+    `The database ${name} can't be opened: this user's quota on the disk of ${dirname(name)} is used up. ${ROOM}`,
+  // also said of a quota by SQLite, which knows no other word for it
+  SQLITE_IOERR: failing,
+  EIO: failing,
+  EMFILE: tooManyFiles,
+  ENFILE: tooManyFiles,
+  // making a folder on a read-only disk says this
+  ENOENT: readOnly,
+  EROFS: readOnly,
+  EACCES: readOnly,
+  EPERM: readOnly,
+  ENOTDIR: (name) => `The database ${name} can't be opened: a part of its path is a file. Set INTERLUDE_DATA_DIR.`,
+  EISDIR: (name) => `The database ${name} can't be opened: it is a folder. Set INTERLUDE_DATA_DIR to another place.`,
+  EEXIST: (name) => `The database ${name} can't be opened: its folder is a file. Set INTERLUDE_DATA_DIR.`,
+};
+
+const ROOM = 'Free some space there, or set INTERLUDE_DATA_DIR to a folder on another disk; then start again.';
+
+function readOnly(name: string): string {
+  return `The database ${name} can't be written here. Set INTERLUDE_DATA_DIR to a folder that can, or INTERLUDE_DATABASE_URL to a libSQL server.`;
+}
+
+function full(name: string): string {
+  return `The database ${name} can't be opened: the disk of ${dirname(name)} is full. ${ROOM}`;
+}
+
+function failing(name: string): string {
+  return `The database ${name} can't be opened: the disk of ${dirname(name)} fails to read or write it. Look at that disk and at this user's quota on it, then start again.`;
+}
+
+function tooManyFiles(name: string): string {
+  return `The database ${name} can't be opened: too many files are open. Raise the limit ("ulimit -n") or end other programs, then start again.`;
+}

@@ -1,0 +1,134 @@
+import {
+  copyFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { openDatabase } from '@/db/client';
+import { type TestDatabase, temporaryDatabase } from '../../support/database';
+import { deltas, insertRows } from '../../support/insert-rows';
+import { tempDir } from '../../support/temp-dir';
+
+/** What a server that was killed leaves behind, and what is put there before the next one starts. */
+let killed: TestDatabase;
+let path: string;
+let backup: string;
+const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+
+beforeEach(async () => {
+  said.mockClear();
+  killed = await temporaryDatabase();
+  path = fileURLToPath(killed.url);
+  await insertRows(killed, deltas(5));
+  await killed.reader.execute('PRAGMA wal_checkpoint(TRUNCATE)');
+  backup = join(await tempDir(), 'backup.db');
+  copyFileSync(path, backup);
+  // What is in the log alone. It is still open, which a kill would not leave, but nothing is finished or taken over.
+  await insertRows(killed, deltas(20));
+});
+afterEach(() => killed.dispose());
+
+/** How many events the next start finds there, and whether all of it hangs together. */
+async function started(file = path): Promise<{ events: unknown; check: unknown }> {
+  const database = await openDatabase({ url: pathToFileURL(file).href });
+  onTestFinished(() => database.close());
+  const events = await database.reader.execute('SELECT count(*) AS count FROM events');
+  const check = await database.reader.execute('PRAGMA integrity_check');
+  return { events: events.rows[0]?.count, check: check.rows[0]?.integrity_check };
+}
+
+const setAside = () => readdirSync(dirname(path)).filter((name) => name.includes('-wal-set-aside-'));
+const lines = () => said.mock.calls.map(([line]) => String(line));
+
+describe('a log that another file has left behind is set aside, whole, and said:', () => {
+  test.each([
+    ['a backup is moved into the place of the file', () => renameSync(copyBeside(), path)],
+    [
+      'the file is removed and a backup copied there',
+      () => {
+        rmSync(path);
+        copyFileSync(backup, path);
+      },
+    ],
+  ])('%s', async (_, restore) => {
+    const log = readFileSync(`${path}-wal`);
+    restore();
+    expect(await started()).toEqual({ events: 5, check: 'ok' });
+    const [aside, ...others] = setAside();
+    expect(others).toEqual([]);
+    expect(readFileSync(join(dirname(path), aside ?? '')).equals(log)).toBe(true);
+    expect(lines()).toEqual([expect.stringContaining(`was set aside as ${join(dirname(path), aside ?? '')}.`)]);
+    // the next start finds the new pair
+    expect(await started()).toEqual({ events: 5, check: 'ok' });
+    expect(setAside()).toHaveLength(1);
+  });
+
+  test('the file is moved away, to begin anew', async () => {
+    renameSync(path, `${path}.old`);
+    expect(await started()).toEqual({ events: 0, check: 'ok' });
+    expect(setAside()).toHaveLength(1);
+  });
+
+  test('another program cut it short, and the file has taken over more of it than is left', async () => {
+    for (let count = 0; count < 10; count += 1) await insertRows(killed, deltas(10));
+    await killed.reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
+    truncateSync(`${path}-wal`, statSync(`${path}-wal`).size / 2);
+    expect(await killed.trouble()).toContain('cut short');
+    expect(await started()).toEqual({ events: 125, check: 'ok' });
+    expect(lines()).toEqual([expect.stringContaining('was cut short by another program')]);
+  });
+});
+
+describe('a log that belongs to the file beside it is applied:', () => {
+  test('after a kill', async () => {
+    expect(await started()).toEqual({ events: 25, check: 'ok' });
+  });
+
+  test('after a kill of a version that took no note', async () => {
+    rmSync(`${path}-opened`);
+    expect(await started()).toEqual({ events: 25, check: 'ok' });
+  });
+
+  test('of a note that can’t be read', async () => {
+    writeFileSync(`${path}-opened`, '{"folder":');
+    expect(await started()).toEqual({ events: 25, check: 'ok' });
+  });
+
+  test('of a folder that was copied, its note with it', async () => {
+    const copy = join(await tempDir(), 'copy');
+    cpSync(dirname(path), copy, { recursive: true, preserveTimestamps: true });
+    expect(await started(join(copy, basename(path)))).toEqual({ events: 25, check: 'ok' });
+  });
+
+  test('of all files that were put back together', async () => {
+    const copy = await tempDir();
+    cpSync(dirname(path), copy, { recursive: true });
+    for (const name of readdirSync(dirname(path))) rmSync(join(dirname(path), name));
+    cpSync(copy, dirname(path), { recursive: true });
+    expect(await started()).toEqual({ events: 25, check: 'ok' });
+  });
+
+  test('of a file that was moved away and back', async () => {
+    renameSync(path, `${path}.old`);
+    renameSync(`${path}.old`, path);
+    expect(await started()).toEqual({ events: 25, check: 'ok' });
+  });
+
+  afterEach(() => {
+    expect(setAside()).toEqual([]);
+    expect(lines()).toEqual([]);
+  });
+});
+
+function copyBeside(): string {
+  copyFileSync(backup, `${path}.new`);
+  return `${path}.new`;
+}
