@@ -3,7 +3,7 @@ import { databaseErrorCode } from '@/db/database-error';
 import { type RowChoice, RowSweep } from '@/db/row-sweep';
 import { ClockWatch } from '@/lib/access/clock-watch';
 import type { ServerContext } from '@/lib/access/server-context';
-import { AppError } from '@/lib/protocol/errors';
+import { AppError, inShort } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
@@ -45,7 +45,8 @@ export class CommandHub {
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #renewal: ReturnType<typeof setInterval> | undefined;
   #isPolling = false;
-  #isFailing = false;
+  /** What failed last time: said once, until it succeeds. */
+  readonly #failing = new Set<Work>();
   #isClosed = false;
 
   constructor({ database, now, steady }: Pick<ServerContext, 'database' | 'now' | 'steady'>) {
@@ -208,7 +209,8 @@ export class CommandHub {
     if (!isGone) return;
     this.#database.writes
       .run((transaction) => disconnectRunner(transaction, stream.agentId, stream.id, this.#now()))
-      .catch((error) => this.#failed(error));
+      .then(() => void this.#failing.delete('end'))
+      .catch((error) => this.#failed('end', error));
   }
 
   async #look(): Promise<void> {
@@ -247,9 +249,9 @@ export class CommandHub {
       }
       for (const row of due?.rows ?? []) this.wake(String(row.agent_id));
       if (Number(overdue?.rows[0]?.is_overdue) === 1) await this.sweep();
-      this.#isFailing = false;
+      this.#failing.delete('look');
     } catch (error) {
-      this.#failed(error);
+      this.#failed('look', error);
     } finally {
       this.#isPolling = false;
     }
@@ -267,18 +269,24 @@ export class CommandHub {
       });
       // One that only slept finds its stream ended, and is back at once.
       for (const stream of [...this.#streams.values()]) if (mute.has(stream.id)) stream.close('slow');
+      this.#failing.delete('renew');
     } catch (error) {
-      this.#failed(error);
+      this.#failed('renew', error);
     }
   }
 
-  #failed(error: unknown): void {
+  #failed(work: Work, error: unknown): void {
     // The database was closed behind us: there is nothing to watch over.
-    if (databaseErrorCode(error) === 'CLIENT_CLOSED') this.close();
-    else if (!this.#isFailing) console.error('[interlude] commands are held up: the database does not answer', error);
-    this.#isFailing = true;
+    const isClosed = databaseErrorCode(error) === 'CLIENT_CLOSED';
+    if (isClosed) this.close();
+    // of damage it is said already
+    const isSaid = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
+    if (!isSaid) console.error('[interlude] commands are held up:', inShort(error));
+    this.#failing.add(work);
   }
 }
+
+type Work = 'look' | 'renew' | 'end';
 
 const REGISTRY = Symbol.for('interlude.command-hubs');
 const holder = globalThis as { [REGISTRY]?: Map<Database, CommandHub> };

@@ -1,4 +1,5 @@
 import type { CommandFrameData } from '@/lib/protocol/commands';
+import { AppError } from '@/lib/protocol/errors';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { type CommandFrame, encodeFrame, HEARTBEAT } from '@/lib/protocol/sse';
 import type { ClaimOutcome } from './claim-commands';
@@ -120,8 +121,9 @@ export class CommandStream {
         this.#take(await this.#claim(this.#isLive ? Number.MAX_SAFE_INTEGER : this.#after));
       }
     } catch (error) {
-      // The poll wakes it again: what it could not claim is still queued.
-      console.error('[interlude] commands are held up: the database does not answer', error);
+      // The poll wakes it again: what it could not claim is still queued. The hub meets what the database fails at as
+      // well, and says so once for all streams.
+      if (!(error instanceof AppError)) console.error('[interlude] commands are held up:', error);
     } finally {
       this.#isClaiming = false;
     }

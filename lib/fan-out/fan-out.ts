@@ -2,7 +2,7 @@ import type { Database } from '@/db/client';
 import type { Peer } from '@/lib/access/peer';
 import { type Bounds, readBounds } from '@/lib/event-log/read-after';
 import type { RowLimits } from '@/lib/event-log/rows';
-import { AppError } from '@/lib/protocol/errors';
+import { AppError, inShort } from '@/lib/protocol/errors';
 import type { FrameData, Topic } from '@/lib/protocol/frames';
 import { HEARTBEAT_MS } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
@@ -49,6 +49,7 @@ export class FanOut {
   readonly #tailer: Tailer;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
+  #isBroken = false;
 
   constructor(database: Database, options: Partial<FanOutOptions> = {}) {
     this.#database = database;
@@ -113,10 +114,13 @@ export class FanOut {
     subscriber.send(encodeText(encodeFrame({ event: 'hello', data: hello })));
     if (signal.aborted) subscriber.abandon();
     const wanted = wantedBy(topics);
-    catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, this.#options.page, peer.client).catch(
+    catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, this.#options.page, peer.client).then(
+      () => {
+        this.#isBroken = false;
+      },
       (error) => {
         if (subscriber.isEnded) return;
-        console.error('[interlude] a stream broke off while it caught up', error);
+        this.#sayBroken(error);
         subscriber.fail(error);
       },
     );
@@ -127,6 +131,13 @@ export class FanOut {
   close(reason: FrameData['bye']['reason'] = 'shutdown'): void {
     this.#isClosed = true;
     for (const subscriber of [...this.#broadcast.subscribers()]) subscriber.close(reason);
+  }
+
+  /** Once for all streams that break off before another one catches up; of damage it is said already. */
+  #sayBroken(error: unknown): void {
+    if (this.#isBroken || this.#database.damage.code !== null) return;
+    this.#isBroken = true;
+    console.error('[interlude] a stream broke off while it caught up:', inShort(error));
   }
 
   #wakeUp(position: number): void {

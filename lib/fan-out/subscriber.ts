@@ -1,3 +1,4 @@
+import { brokenOff } from '@/lib/protocol/errors';
 import type { FrameData } from '@/lib/protocol/frames';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { encodeFrame } from '@/lib/protocol/sse';
@@ -119,18 +120,17 @@ export class Subscriber {
     this.#controller.close();
     // A reader that stands still would hold its backlog for ever: what is here, and what the socket has taken over.
     this.#linger = setTimeout(() => {
-      // by the name of an abort: whoever pipes this logs nothing of it
-      this.#controller.error(new DOMException('the reader did not fetch its backlog', 'AbortError'));
+      this.#controller.error(brokenOff('the reader did not fetch its backlog'));
       this.#hangUp();
     }, this.#limits.lingerMs);
     unref(this.#linger);
     this.#ended();
   }
 
-  /** Ends the stream as a broken connection does: no `bye`, the client resumes. */
+  /** Ends the stream as a broken connection does: no `bye`, the client resumes. Whoever calls it has said the cause. */
   fail(error: unknown): void {
     if (this.#phase === 'ended') return;
-    this.#controller.error(error);
+    this.#controller.error(brokenOff(error));
     this.#ended();
   }
 

@@ -2,6 +2,7 @@ import type { Database } from '@/db/client';
 import { nextTurn, pause } from '@/db/next-turn';
 import { type RowPage, readAfter, type Wanted } from '@/lib/event-log/read-after';
 import type { RowLimits } from '@/lib/event-log/rows';
+import { inShort } from '@/lib/protocol/errors';
 
 /** What a chunk to one subscriber costs, written through the server's streams to its socket, and as much again. */
 const PACE_MS_PER_CHUNK = 0.06;
@@ -112,7 +113,9 @@ export class Tailer {
       if (page.rows.length > 0) this.#chunkCount = await this.#publish(page, from);
     } catch (error) {
       if (stop !== this.#stop) return;
-      if (!this.#failing) console.error('[interlude] live updates are held up: the database does not answer', error);
+      // of damage it is said already
+      const isSaid = this.#failing || this.#database.damage.code !== null;
+      if (!isSaid) console.error('[interlude] live updates are held up:', inShort(error));
       this.#failing = true;
     }
   }

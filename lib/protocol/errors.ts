@@ -86,6 +86,19 @@ export function toResponse(error: unknown): Response {
   });
 }
 
+/** An error as the server's log should have it: one line of what is no fault of ours, all of what is. */
+export function inShort(error: unknown): unknown {
+  return error instanceof AppError ? error.message : error;
+}
+
+/**
+ * What a stream breaks off with whose server has said the cause, or of whom nothing is to be said: whoever pipes it logs
+ * nothing of an abort, and all of anything else, for each stream.
+ */
+export function brokenOff(error: unknown): DOMException {
+  return new DOMException(error instanceof Error ? error.message : String(error), 'AbortError');
+}
+
 /** What whoever hung up is answered: nobody reads it. */
 const CLIENT_CLOSED_REQUEST = 499;
 

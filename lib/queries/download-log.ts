@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import type { LogFilter } from '@/lib/projections/log-filter';
+import { AppError, brokenOff } from '@/lib/protocol/errors';
 import { positionToNumber } from '@/lib/protocol/position';
 import { COUNTER, counterOf } from './counter';
 import { textLine } from './log-text-line';
@@ -41,7 +42,10 @@ export async function downloadLog(
       for (;;) {
         const range = { newest, limit: LINES_OF_A_CHUNK, bytes: BYTES_OF_A_CHUNK, budgetMs: BUDGET_MS };
         const scan = () => scanLog(reader, id, filter, { direction: 'newer', edge, ...range });
-        const { lines, end, searchedTo } = await reads.run(client, scan, { continues: true });
+        const { lines, end, searchedTo } = await reads.run(client, scan, { continues: true }).catch((error) => {
+          // what the database fails at is said by itself
+          throw error instanceof AppError ? brokenOff(error) : error;
+        });
         edge = searchedTo;
         if (lines.length > 0) {
           controller.enqueue(encoder.encode(lines.map((line) => `${textLine(line)}\n`).join('')));

@@ -1,3 +1,4 @@
+import { LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { FanOut, type FanOutOptions, resume } from '@/lib/fan-out/fan-out';
@@ -284,6 +285,30 @@ describe('the end of a stream', () => {
     await fanOut.subscribe(topics('fleet'), 0, AbortSignal.abort());
     expect(fanOut.subscriberCount).toBe(0);
     expect(fanOut.isIdle).toBe(true);
+  });
+
+  /** By this name, whoever pipes a stream logs nothing of it. */
+  const ABORTED = expect.objectContaining({ name: 'AbortError' });
+
+  test.each([
+    ['fails', 1, async () => database.close()],
+    ['is damaged, which it says itself', 0, async () => database.damage.see(new LibsqlError('', 'SQLITE_CORRUPT'))],
+  ])('is said once for all readers whose database %s, and without a stack', async (_, expected, fail) => {
+    fanOutWith({ page: { rows: 5, bytes: 1_000_000 }, readAheadBytes: 10 });
+    await insertRows(database, deltas(50));
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const bodies = [];
+    for (let count = 0; count < 3; count += 1) {
+      bodies.push(await fanOut.subscribe(topics('session:s1'), 0, abort.signal));
+    }
+    await fail();
+    logged.mockClear();
+    await database.close();
+    for (const body of bodies) await expect(new FrameReader(body).end()).rejects.toThrow(ABORTED);
+    expect(logged.mock.calls).toEqual(
+      Array(expected).fill([expect.stringMatching(/^\[interlude\]/), expect.any(String)]),
+    );
+    logged.mockRestore();
   });
 
   test('is a break when the database fails while the reader catches up', async () => {

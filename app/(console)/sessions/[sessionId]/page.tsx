@@ -4,12 +4,11 @@ import { pageNonce } from '@/app/page-nonce';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { FIRST_PAGE, firstPageOf } from '@/components/transcript/first-page';
 import { nameText } from '@/components/ui/verbatim';
-import { serverContext } from '@/lib/access/server-context';
 import type { TaskList, TranscriptPage } from '@/lib/protocol/read-models';
 import { readSession } from '@/lib/queries/read-sessions';
 import { readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
-import { readInTurn } from '../../read-in-turn';
+import { readForPage, readInTurn } from '../../read-in-turn';
 import { type SessionStart, SessionView } from './session-view';
 
 interface Props {
@@ -17,9 +16,9 @@ interface Props {
 }
 
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
-  const { database } = await serverContext();
   // Here, unlike in the page itself, Next has decoded the parameter already; once more would make of "a%2Fb" another id.
-  const detail = await readSession(database, (await params).sessionId);
+  const { sessionId } = await params;
+  const detail = await readForPage((database) => readSession(database, sessionId));
   return { title: detail === null ? 'No such session' : nameText(sessionTitle(detail.session)) };
 }
 
