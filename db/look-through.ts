@@ -1,4 +1,4 @@
-import { databaseErrorCode } from './database-error';
+import { LibsqlError } from '@libsql/client';
 import type { LocalConnection } from './local-connection';
 import type { Reader } from './reader';
 
@@ -23,6 +23,6 @@ export async function knowsFrames(reader: Reader): Promise<boolean> {
     return Number(rows[0]?.log) > 0;
   } catch (error) {
     // of anything else, the next look tells
-    return databaseErrorCode(error) === 'SQLITE_IOERR';
+    return error instanceof LibsqlError && error.extendedCode === 'SQLITE_IOERR_SHORT_READ';
   }
 }
