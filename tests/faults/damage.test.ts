@@ -1,0 +1,53 @@
+import { closeSync, openSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { createClient } from '@libsql/client';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { startLiveServer } from '../support/live-server';
+import { PATIENTLY } from '../support/patience';
+
+const PAGE_BYTES = 4096;
+
+test('damage is said in one line, and without a stack, however many streams and pages meet it', async () => {
+  const server = await startLiveServer();
+  onTestFinished(() => server.stop());
+  const headers = { authorization: `Bearer ${server.token}` };
+  const records = Array.from({ length: 100 }, (_, at) => ({
+    seq: at + 1,
+    kind: 'event',
+    agentId: 'a',
+    sessionId: 's',
+    occurredAt: 1,
+    event: { type: 'CUSTOM', name: 'n', value: 'x'.repeat(2 * PAGE_BYTES) },
+  }));
+  const body = JSON.stringify({ producer: { id: 'p', epoch: 1 }, records });
+  expect((await fetch(`${server.url}/api/v1/events`, { method: 'POST', headers, body })).status).toBe(200);
+  await server.signal('SIGTERM');
+  await spoil(join(server.dataDir, 'interlude.db'));
+  await server.restart();
+  const stream = () => fetch(`${server.url}/api/v1/stream?topic=session:s&after=0`, { headers });
+  const ends = await Promise.all(
+    Array.from({ length: 5 }, async () => (await stream()).text().catch(() => 'broken off')),
+  );
+  expect(ends.filter((end) => end === 'broken off').length).toBeGreaterThan(0);
+  const page = () => fetch(`${server.url}/sessions/s`, { headers });
+  await (await page()).text();
+  await vi.waitFor(async () => expect((await fetch(`${server.url}/readyz`)).status).toBe(503), PATIENTLY);
+  const lines = server.output.split('\n');
+  expect(lines.filter((line) => line.includes('has a page that is wrong'))).toHaveLength(1);
+  expect(lines.filter((line) => /^\s+at /.test(line) || line.includes('failed to pipe'))).toEqual([]);
+});
+
+/** Overwrites every page in which the events' large values may lie, of a file that nobody has open. */
+async function spoil(path: string): Promise<void> {
+  const client = createClient({ url: `file:${path}` });
+  const { rows } = await client.execute(
+    "SELECT max(rootpage) AS last FROM sqlite_master WHERE type IN ('table', 'index')",
+  );
+  client.close();
+  const pages = statSync(path).size / PAGE_BYTES;
+  const file = openSync(path, 'r+');
+  const garbage = new Uint8Array(PAGE_BYTES).fill(0x5a);
+  for (let page = Number(rows[0]?.last) + 1; page < pages; page += 1)
+    writeSync(file, garbage, 0, PAGE_BYTES, page * PAGE_BYTES);
+  closeSync(file);
+}
