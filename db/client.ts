@@ -218,7 +218,8 @@ async function migrateUnlessNewer(reader: Reader, writes: WriteQueue, name: stri
   try {
     await migrate(writes, (tag) => readFile(join(folder, `${tag}.sql`), 'utf8'));
   } catch (error) {
-    if (databaseErrorCode(error) !== null) throw error;
+    const isTooManyFiles = error instanceof Error && 'code' in error && /^E[MN]FILE$/.test(String(error.code));
+    if (databaseErrorCode(error) !== null || isTooManyFiles) throw error;
     throw new AppError('unavailable', `The database ${name} can't be migrated: ${firstLine(error)}`, { cause: error });
   }
 }
