@@ -1,7 +1,9 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type AdapterOutput, ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
-import { type ClosedTurn, type HeardStop, LastWords, type Stop, textIn } from './last-words';
+import { HeardStops, type HeardStopsState, type Stop } from './heard-stops';
+import { type ClosedTurn, LastWords, textIn } from './last-words';
+import { LineTurns } from './line-turns';
 import { remember } from './remember';
 import { contentText } from './stand-in';
 import { isStopFeedback } from './stop-feedback';
@@ -48,7 +50,14 @@ export class TranscriptAdapter {
   #saidLastWord = false;
   /** The agent has said or done something since the turn opened. */
   #hasActed = false;
+  /** Stop hooks that ran and let their turns end, which are not over in what was told. */
+  readonly stops = new HeardStops();
   readonly #lastWords = new LastWords();
+  readonly #turns = new LineTurns();
+  /** The line is of a turn before the open one, though it stands behind its first. */
+  #isBehind = false;
+  /** What asks for the turn that the line opens. */
+  #prompt: { promptId: string | null } | undefined;
   #openRunId: string | null = null;
   #apiError: string | null = null;
   #key = '';
@@ -68,7 +77,7 @@ export class TranscriptAdapter {
 
   /** The stop hook told what the agent said last, and no line has said it. */
   get lacksLastWords(): boolean {
-    return this.#openRunId !== null && this.#lastWords.missing !== null;
+    return this.#lastWords.missingOf(this.stops.own?.text) !== null;
   }
 
   /** The turn that a hook closed last: its lines may still come. */
@@ -76,38 +85,15 @@ export class TranscriptAdapter {
     return this.#lastWords.closed;
   }
 
-  /** Stop hooks that ran and let their turns end, which are not over in what was told. Oldest first. */
-  get stops(): readonly HeardStop[] {
-    return this.#lastWords.stops;
-  }
-
-  /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
-  get unheard(): readonly (readonly string[])[] {
-    return this.#lastWords.unheard;
-  }
-
-  /** When the newest prompt was heard of, where no line has come up to it. */
-  get prompt(): number | null {
-    return this.#lastWords.prompt;
-  }
-
   /** As the reader before this one left it. */
-  recallStops(before: Pick<LastWords, 'closed' | 'stops' | 'unheard' | 'prompt'>): void {
-    this.#lastWords.recall(before);
+  recallStops(before: HeardStopsState & { closed: ClosedTurn | null }): void {
+    this.stops.recall(before);
+    this.#lastWords.recall(before.closed);
   }
 
   /** A stop hook ran and let the turn end: `stopped` says so once the transcript has said what the agent said last. */
   announced(stop: Stop): void {
-    this.#lastWords.heard(stop);
-  }
-
-  prompted(now: number): void {
-    this.#lastWords.prompted(now);
-  }
-
-  /** The session begins anew: no turn waits for its end. */
-  forgetStops(): void {
-    this.#lastWords.clear();
+    this.stops.heard(stop, this.hasSaidLastWord);
   }
 
   /** Subagents in the background, whose own transcripts are worth reading: those that run, and those that have run. */
@@ -132,8 +118,16 @@ export class TranscriptAdapter {
     const reader = this.#readers.get(fields.type);
     if (reader === undefined) return [];
     const madeAt = Number.isFinite(at) ? at : now;
-    if (textOf(fields.agentId) === null) this.#lastWords.reached(madeAt, now);
+    this.#prompt = undefined;
+    if (textOf(fields.agentId) === null) this.#reaches(fields, madeAt, now);
     return this.#tell(reader(fields, madeAt));
+  }
+
+  /** A line of the main thread. The CLI's own are made at any time. */
+  #reaches(line: Fields, madeAt: number, now: number): void {
+    this.#isBehind = this.#turns.isBehind(line);
+    if (this.#isBehind || (line.type !== 'user' && line.type !== 'assistant')) return;
+    this.stops.reached(madeAt, now);
   }
 
   /** A request stands in the terminal. It is told as soon as the transcript names the tool call it is about. */
@@ -152,10 +146,7 @@ export class TranscriptAdapter {
 
   /** The turn's last hook ran, and the transcript has nothing more to say of it. */
   stopped(now: number): AdapterOutput[] {
-    if (this.#openRunId === null) {
-      this.#lastWords.dropStop();
-      return [];
-    }
+    if (this.#openRunId === null) return [];
     return this.#tell(this.#close(`${this.#key}/stopped`, {}, now, true));
   }
 
@@ -167,7 +158,8 @@ export class TranscriptAdapter {
 
   ended(now: number, exit: ProcessExit): AdapterOutput[] {
     // A turn that had said its last word was over, though no hook came to say so.
-    const last = this.#saidLastWord || this.lacksLastWords ? this.stopped(now) : [];
+    const isOver = this.#saidLastWord || this.stops.own !== null || this.stops.ahead !== null;
+    const last = isOver ? this.stopped(now) : [];
     this.#calls.clear();
     this.#askedFor.clear();
     this.#returned.clear();
@@ -194,17 +186,21 @@ export class TranscriptAdapter {
     if (agentId !== null) return this.#readAs(line, at);
     if (isStopFeedback(line)) {
       this.#saidLastWord = false;
-      this.#lastWords.held(at);
+      this.stops.held(at);
+      this.#lastWords.held();
     }
     const text = contentText(content);
     if (text.startsWith('[Request interrupted')) {
+      if (this.#isBehind) return [];
       const stopped = { subtype: 'error_during_execution', is_error: true, terminal_reason: 'aborted_streaming' };
       return this.#close(`${this.#key}/interrupted`, stopped, at);
     }
     if (fieldsOf(line.origin).kind === 'task-notification' || text.startsWith('<task-notification>')) {
       return this.#woken(line, text, at);
     }
-    return isTyped(line, text) ? this.#asked(line, this.#key, at) : [];
+    if (isTyped(line, text)) return this.#asked(line, this.#key, at);
+    if (line.isMeta !== true && !this.#isBehind) this.stops.named(textOf(line.promptId));
+    return [];
   }
 
   #assistant(line: Fields, at: number): AdapterOutput[] {
@@ -219,14 +215,16 @@ export class TranscriptAdapter {
     }
     if (contentText(content) === '' && listOf(content).length === 0) return [];
     const isMain = textOf(line.agentId) === null;
-    if (isMain && this.#lastWords.isLate(line, this.#openRunId !== null)) {
-      return this.#lastWords.takes(line) ? [] : this.#adapter.read({ ...sdkMessage(line), late: true }, at);
+    const { stop_reason } = fieldsOf(line.message);
+    // what comes before a tool call is not said last, though the same may be said again behind it
+    const isLast = stop_reason !== 'tool_use' && !callsTool;
+    if (isMain && (this.#isBehind || this.#lastWords.isLate(line, this.#openRunId !== null))) {
+      const late = this.#lastWords.late(line, isLast);
+      return late.flatMap((one) => this.#adapter.read({ ...sdkMessage(one), late: true }, at));
     }
     if (isMain) {
-      const { stop_reason } = fieldsOf(line.message);
-      // what comes before a tool call is not said last, though the same may be said again behind it
-      if (stop_reason === 'tool_use' || callsTool) this.#lastWords.given();
-      else this.#lastWords.said(textIn(line));
+      if (isLast) this.#lastWords.says(textIn(line));
+      else this.#lastWords.given();
       this.#saidLastWord = stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
     }
@@ -238,7 +236,9 @@ export class TranscriptAdapter {
     const { uuid } = line;
     switch (line.subtype) {
       case 'turn_duration':
-        return this.#close(`${uuid}/result`, compact({ duration_ms: numberOf(line.durationMs) }), at);
+        return this.#isBehind
+          ? []
+          : this.#close(`${uuid}/result`, compact({ duration_ms: numberOf(line.durationMs) }), at);
       case 'compact_boundary': {
         const { trigger, preTokens, postTokens } = fieldsOf(line.compactMetadata);
         const metadata = { trigger, pre_tokens: preTokens, post_tokens: postTokens };
@@ -284,6 +284,7 @@ export class TranscriptAdapter {
 
   #asked(line: Fields, id: string, at: number): AdapterOutput[] {
     const before = this.#closeBefore(at);
+    this.#opens(line);
     this.#answers.push(id);
     this.#byTask = false;
     this.#hasActed = false;
@@ -294,14 +295,21 @@ export class TranscriptAdapter {
     ];
   }
 
+  #opens(line: Fields): void {
+    this.#turns.opened(line);
+    this.#prompt = { promptId: textOf(line.promptId) };
+  }
+
   #woken(line: Fields, text: string, at: number): AdapterOutput[] {
     // Several that wait are told together, a line each: one turn answers them all.
     if (this.#openRunId !== null && this.#byTask && !this.#hasActed) {
       const more = this.#notified(text, at);
+      this.stops.named(textOf(line.promptId));
       this.#told(text, 'wakes');
       return more;
     }
     const before = this.#closeBefore(at);
+    this.#opens(line);
     this.#byTask = true;
     this.#hasActed = false;
     const told = this.#notified(text, at);
@@ -328,7 +336,10 @@ export class TranscriptAdapter {
   #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): AdapterOutput[] {
     const started = agentId === null ? this.#tasks.launched(line, results) : null;
     for (const result of results) this.#return(`${result.tool_use_id}`, at);
-    if (agentId === null) this.#lastWords.given();
+    if (agentId === null && !this.#isBehind) {
+      this.stops.named(textOf(line.promptId));
+      this.#lastWords.given();
+    }
     return [...(started === null ? [] : this.#adapter.read(started, at)), ...this.#readAs(line, at)];
   }
 
@@ -344,7 +355,7 @@ export class TranscriptAdapter {
 
   /** What is said in mid-turn comes as an attachment: a line that opens a turn comes when the one before is over. */
   #closeBefore(at: number): AdapterOutput[] {
-    if (this.#saidLastWord || this.#apiError !== null || this.#lastWords.missingAt(at) !== null)
+    if (this.#saidLastWord || this.#apiError !== null || this.stops.ownAt(at) !== null)
       return this.#close(`${this.#key}/before`, {}, at);
     // It was broken off: whom it did not answer the next one does not answer either.
     this.#answers = [];
@@ -353,10 +364,12 @@ export class TranscriptAdapter {
 
   #close(uuid: string, how: Fields, at: number, byHook = false): AdapterOutput[] {
     if (this.#openRunId === null) return [];
-    const text = byHook ? this.#lastWords.missing : this.#lastWords.missingAt(at);
+    const stop = byHook ? this.stops.own : this.stops.ownAt(at);
+    const text = this.#lastWords.missingOf(stop?.text);
     const last = text === null ? [] : this.#sayLast(text, at);
-    if (byHook) this.#lastWords.closesByHook(at, text);
-    else this.#lastWords.closes(at, text, how.terminal_reason === undefined);
+    if (byHook || text !== null) this.#lastWords.leaves(stop?.at ?? at, text);
+    if (byHook) this.stops.overByHook();
+    else this.stops.overByLine(at, this.#lastWords.said, how.terminal_reason === undefined);
     const failed = this.#apiError !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: this.#apiError } : {};
     const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;
@@ -410,6 +423,7 @@ export class TranscriptAdapter {
       const { event } = output;
       if (event.type === 'RUN_STARTED') {
         this.#openRunId = textOf(event.runId);
+        this.stops.opened(output.occurredAt, this.#prompt);
         this.#lastWords.opened(output.occurredAt);
       }
       if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {

@@ -1,12 +1,15 @@
 import { basename, dirname, join } from 'node:path';
 import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
 import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
-import type { HeardStop } from '@/lib/adapters/claude/last-words';
+import type { HeardStop, HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
+import { textIn } from '@/lib/adapters/claude/last-words';
 import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { lineKey } from './line-key';
 import { type MirrorState, newMirrorState } from './mirror-state';
+import { Offers } from './offers';
+import type { StopDecision } from './stop-decision';
 import { readOn, type TailPlace } from './tail-file';
 import { birthOf, type TerminalProcess } from './terminal-process';
 
@@ -37,6 +40,11 @@ const STILL_MS = 1_500;
  * taken. Shorter, once the next prompt was heard of.
  */
 const LAST_LINE_MS = { most: 5_000, prompted: 3_000 };
+/**
+ * How long a turn is held whose lines are behind those of a hook of a later one: the transcript has them, and brings them
+ * before that. And how long such a hook waits for its turn.
+ */
+const BEHIND_MS = 90_000;
 /** How long a session that has ended may still write. */
 const LAST_WORDS_MS = { still: 500, most: 3_000 };
 /** What a session writes this long after it has ended is nobody's any more. */
@@ -60,10 +68,13 @@ export class SessionMirror {
   readonly #seen = new Set<string>();
   #selfReport: SelfReport = 'starting';
   #selfReportAt: number;
+  /** When the hook ran that told it. */
+  #selfReportOf = 0;
   #lastLineAt = 0;
-  #ending: { reason: string; at: number } | null = null;
+  #ending: { reason: string; at: number; ranAt: number } | null = null;
+  #began: number;
   #ended: { reason: string; at: number } | null = null;
-  #offered: string[] = [];
+  readonly #offers = new Offers();
   /** Answered by a turn that finished: owed no more, whatever the snapshot still says. */
   readonly #answered = new Set<string>();
   #work: Promise<void>;
@@ -75,7 +86,9 @@ export class SessionMirror {
     this.#state = structuredClone(options.state ?? newMirrorState(options.file));
     this.#state.file = options.file;
     this.#selfReportAt = this.#now();
-    if (this.#state.ending !== null) this.#ending = { reason: this.#state.ending, at: this.#now() };
+    this.#began = this.#state.began;
+    const at = this.#now();
+    if (this.#state.ending !== null) this.#ending = { reason: this.#state.ending, at, ranAt: at };
     this.#work = options.state ? this.#guarded(() => this.#recall(options.state as MirrorState)) : Promise.resolve();
   }
 
@@ -131,7 +144,7 @@ export class SessionMirror {
   /** Messages that are before the agent, are about to be, or were and have been answered. */
   isInHand(messageId: string): boolean {
     const { handed } = this.#state;
-    return this.#offered.includes(messageId) || handed.includes(messageId) || this.#answered.has(messageId);
+    return this.#offers.has(messageId) || handed.includes(messageId) || this.#answered.has(messageId);
   }
 
   /** A hook of this session ran. */
@@ -153,24 +166,32 @@ export class SessionMirror {
     this.#tell([], true);
   }
 
-  began(): void {
+  /** Begun, or resumed. A hook that is heard behind later ones changes nothing they said. */
+  began(claim?: HookClaim): void {
+    const { at } = this.#momentOf(claim);
+    if (this.#ending !== null && this.#ending.ranAt > at) return;
     this.#ending = null;
     this.#ended = null;
+    this.#began = Math.max(this.#began, at);
     this.#do(() => {
-      this.#adapter.forgetStops();
+      this.#adapter.stops.clearBefore(at);
       this.#state.ending = null;
       this.#state.ended = false;
+      this.#state.began = this.#began;
     });
-    this.report('idle');
+    this.#reports('idle', at);
   }
 
-  report(state: SelfReport): void {
-    this.#selfReport = state;
-    this.#selfReportAt = this.#now();
-    const at = this.#selfReportAt;
-    if (state !== 'busy') return;
+  report(state: SelfReport, claim?: HookClaim): void {
+    this.#reports(state, this.#momentOf(claim).at);
+  }
+
+  /** Somebody asks for a turn. */
+  prompted(claim?: HookClaim): void {
+    const [moment, heardAt] = [this.#momentOf(claim), this.#now()];
+    this.#reports('busy', moment.at);
     this.#do(() => {
-      this.#adapter.prompted(at);
+      this.#adapter.stops.prompted(moment, heardAt);
       this.#tell([], true);
     });
   }
@@ -181,19 +202,34 @@ export class SessionMirror {
    *
    * @param text what the agent said last, by the hook's word
    */
-  stopped(failure: string | null = null, text: string | null = null): void {
-    this.report('idle');
-    const at = this.#now();
+  stopped(failure: string | null = null, text: string | null = null, claim?: HookClaim): void {
+    const [moment, heardAt] = [this.#momentOf(claim), this.#now()];
+    this.#reports('idle', moment.at);
     this.#do(() => {
-      this.#adapter.announced({ at, text, failure });
+      this.#adapter.announced({ ...moment, heardAt, text, failure });
       this.#tell([], true);
     });
   }
 
+  /** What is told later, of what was before, does not change what the agent does now. */
+  #reports(state: SelfReport, at: number): void {
+    if (at < this.#selfReportOf) return;
+    this.#selfReportOf = at;
+    this.#selfReport = state;
+    this.#selfReportAt = this.#now();
+  }
+
+  /** A hook that does not say when it ran ran when it is heard. */
+  #momentOf({ at, promptId }: HookClaim = { at: null, promptId: null }): HookMoment {
+    const now = this.#now();
+    return { at: Math.min(at ?? now, now), isClocked: at !== null, promptId };
+  }
+
   /** The stop hook holds the agent with these messages; the transcript will say whether that reached it. */
-  offer(messageIds: string[]): void {
-    this.report('busy');
-    this.#offered = messageIds;
+  offer({ messageIds, reason }: Pick<StopDecision, 'messageIds' | 'reason'>, claim?: HookClaim): void {
+    const moment = this.#momentOf(claim);
+    this.#reports('busy', moment.at);
+    this.#offers.put({ messageIds, reason, moment });
   }
 
   asked(tool: string, input: unknown, about: object): void {
@@ -203,9 +239,10 @@ export class SessionMirror {
     });
   }
 
-  end(reason: string): void {
-    if (this.#ending !== null) return;
-    this.#ending = { reason, at: this.#now() };
+  end(reason: string, claim?: HookClaim): void {
+    const { at } = this.#momentOf(claim);
+    if (this.#ending !== null || at < this.#began) return;
+    this.#ending = { reason, at: this.#now(), ranAt: at };
     this.#do(() => {
       this.#state.ending = reason;
       this.#tell([], true);
@@ -225,21 +262,24 @@ export class SessionMirror {
     const now = this.#now();
     // A terminal that is left right behind its turn: the stop hook's word stands, the turn was not broken off.
     const isOver = this.#ending !== null && this.#hasSaidAll(this.#ending.at, now);
-    const [stop] = this.#adapter.stops;
-    if (stop !== undefined && this.#isOver(stop, now, isOver)) {
-      this.#tell(stop.failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(stop.failure, now), true);
+    const { own, ahead } = this.#adapter.stops;
+    if (own !== null && this.#isOver(own, now, isOver)) {
+      this.#tell(own.failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(own.failure, now), true);
+    } else if (own === null && ahead !== null && this.#isLost(ahead, now)) {
+      if (this.#adapter.openRunId === null) this.#adapter.stops.drop(ahead);
+      this.#tell(this.#adapter.stopped(now), true);
     }
     const stillFor = now - Math.max(this.#selfReportAt, this.#lastLineAt);
-    if (this.#adapter.hasSaidLastWord && stillFor >= (this.#offered.length > 0 ? HELD_MS : STUCK_MS)) {
+    if (this.#adapter.hasSaidLastWord && stillFor >= (this.#offers.areOpen ? HELD_MS : STUCK_MS)) {
       this.#options.log('info', `session ${this.sessionId} has said its last word, and its stop hook was not heard`);
-      this.report('idle');
+      this.#reports('idle', this.#selfReportOf);
       this.#tell(this.#adapter.stopped(now));
     }
     const stuck = this.#selfReport === 'busy' && this.#adapter.openRunId === null;
     if (stuck && stillFor >= STUCK_MS) {
       this.#options.log('warn', `session ${this.sessionId} said busy and does nothing: it is held to be idle`);
-      this.report('idle');
-      this.#dropOffer();
+      this.#reports('idle', this.#selfReportOf);
+      this.#offers.drop();
     }
     if (this.#ending !== null && isOver) {
       const { reason } = this.#ending;
@@ -248,7 +288,7 @@ export class SessionMirror {
       if (this.#state.ended) return;
       this.#state.ended = true;
       this.#ended = { reason, at: now };
-      this.#dropOffer();
+      this.#offers.drop();
       this.#tell(this.#adapter.ended(now, { reason }), true);
     }
     // Its last words came behind its end: they are told, and the session has ended all the same.
@@ -259,20 +299,22 @@ export class SessionMirror {
 
   /** The stop hook's word is not in the transcript; where it brought none, nothing there ends the turn. */
   get #lacksLastWords(): boolean {
-    const [stop] = this.#adapter.stops;
-    const saidNone = stop !== undefined && stop.text === null && stop.failure === null;
-    const isHeldForAny = saidNone && this.#adapter.openRunId !== null && !this.#adapter.hasSaidLastWord;
-    return this.#adapter.lacksLastWords || isHeldForAny;
+    const { own } = this.#adapter.stops;
+    const saidNone = own !== null && own.text === null && own.failure === null;
+    return this.#adapter.lacksLastWords || (saidNone && !this.#adapter.hasSaidLastWord);
   }
 
   /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
-  #isOver({ at, promptedAt, behindPrompt }: HeardStop, now: number, isLeft: boolean): boolean {
-    const isAhead = this.#adapter.openRunId === null || behindPrompt !== null;
-    if (isAhead && !isLeft) return now - at >= LAST_LINE_MS.most;
-    if (!this.#lacksLastWords) return isLeft || now - Math.max(this.#lastLineAt, at) >= STILL_MS;
-    if (promptedAt !== null && now - promptedAt >= LAST_LINE_MS.prompted) return true;
+  #isOver({ heardAt, promptedAt }: HeardStop, now: number, isLeft: boolean): boolean {
+    if (!this.#lacksLastWords) return isLeft || now - Math.max(this.#lastLineAt, heardAt) >= STILL_MS;
+    if (promptedAt !== null && now - Math.max(promptedAt, heardAt) >= LAST_LINE_MS.prompted) return true;
     const isLeftLong = this.#ending !== null && now - this.#ending.at >= LAST_WORDS_MS.most;
-    return isLeftLong || now - at >= LAST_LINE_MS.most;
+    return isLeftLong || now - heardAt >= LAST_LINE_MS.most;
+  }
+
+  /** Whether the transcript would have come to the hook's turn by now. What the hook itself does not say is not sure. */
+  #isLost({ heardAt, isClocked, promptId }: HeardStop, now: number): boolean {
+    return now - heardAt >= (isClocked || promptId !== null ? BEHIND_MS : LAST_LINE_MS.most);
   }
 
   #hasSaidAll(since: number, now: number): boolean {
@@ -326,20 +368,16 @@ export class SessionMirror {
     const source = textOf(fieldsOf(fields.attachment).source_uuid);
     if (source !== null) this.#seen.add(source);
     this.#state.last = key;
-    if (this.#offered.length > 0 && isStopFeedback(fields)) this.#handOver();
+    if (isStopFeedback(fields)) this.#handOver(textIn(fields));
     return this.#adapter.read(line, key, this.#now());
   }
 
-  #handOver(): void {
-    const ids = this.#offered;
-    this.#offered = [];
+  #handOver(feedback: string): void {
+    const ids = this.#offers.take(feedback);
+    if (ids.length === 0) return;
     this.#state.handed.push(...ids);
     this.#adapter.handedOver(ids);
     this.#options.onHandedOver(ids);
-  }
-
-  #dropOffer(): void {
-    this.#offered = [];
   }
 
   #tell(outputs: AdapterOutput[], moved = false): void {
@@ -352,14 +390,15 @@ export class SessionMirror {
       if (isAnswer) for (const id of this.#state.handed) this.#answered.add(id);
       this.#state.handed = [];
       this.#state.asks = [];
-      this.#dropOffer();
+      this.#offers.drop((moment) => !this.#adapter.stops.isAhead(moment));
       this.#options.onTurnEnded();
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
-    this.#state.prompt = this.#adapter.prompt;
-    this.#state.stops = [...this.#adapter.stops];
-    this.#state.unheard = this.#adapter.unheard.map((said) => [...said]);
+    const { stops, unheard, prompt } = this.#adapter.stops.state;
+    this.#state.prompt = prompt;
+    this.#state.stops = [...stops];
+    this.#state.unheard = unheard.map((said) => [...said]);
     if (outputs.length > 0 || moved) this.#options.emit(outputs, structuredClone(this.#state));
   }
 
