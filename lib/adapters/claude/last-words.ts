@@ -1,5 +1,6 @@
-import { type Fields, fieldsOf, listOf, textOf } from './fields';
+import { type Fields, textOf } from './fields';
 import { keyOf, restBehind, unsaidOf } from './said-text';
+import { textIn } from './transcript-line';
 
 /** A turn that a stop hook ended, of which lines may still come. */
 export interface ClosedTurn {
@@ -94,13 +95,4 @@ export class LastWords {
     this.#closed = { ...this.#closed, taken: lines.slice(first) };
     return lines.slice(0, first);
   }
-}
-
-/** The text blocks of a transcript line. */
-export function textIn(line: Fields): string {
-  const { content } = fieldsOf(line.message);
-  if (typeof content === 'string') return content;
-  return listOf(content)
-    .map((block) => textOf(fieldsOf(block).text) ?? '')
-    .join('');
 }

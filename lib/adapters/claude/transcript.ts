@@ -2,19 +2,13 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type AdapterOutput, ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
 import { HeardStops, type HeardStopsState, type Stop } from './heard-stops';
-import { type ClosedTurn, LastWords, textIn } from './last-words';
+import { type ClosedTurn, LastWords } from './last-words';
 import { LineTurns } from './line-turns';
-import { remember } from './remember';
 import { contentText } from './stand-in';
 import { isStopFeedback } from './stop-feedback';
+import { TranscriptAsks } from './transcript-asks';
+import { isTyped, sdkMessage, textIn } from './transcript-line';
 import { notificationsIn, TranscriptTasks } from './transcript-tasks';
-
-/** A hook that tells of a question may be heard this long after its answer. Ours takes 2 s at most. */
-const LATE_MS = 3_000;
-/** Most calls that are kept for that long. */
-const MAX_RETURNED = 64;
-/** A question whose call is not in the transcript by then is about none of it. */
-const STALE_MS = 60_000;
 
 /**
  * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
@@ -34,13 +28,7 @@ const STALE_MS = 60_000;
 export class TranscriptAdapter {
   readonly #adapter: ClaudeAdapter;
   readonly #tasks = new TranscriptTasks();
-  /** Tool calls without a result: id → name and input. */
-  readonly #calls = new Map<string, { name: string; input: string }>();
-  /** Those of them that a request was told for. */
-  readonly #askedFor = new Set<string>();
-  /** Calls of the open turn that have a result, and no request was told for. */
-  readonly #returned = new Map<string, { name: string; input: string; at: number }>();
-  #asks: { tool: string; input: unknown; about: Fields; at: number }[] = [];
+  readonly #asks = new TranscriptAsks();
   /** User messages the next result names. */
   #answers: string[] = [];
   /** Those the assistant's next words are a reply to. */
@@ -105,11 +93,6 @@ export class TranscriptAdapter {
     return this.#tasks.running;
   }
 
-  /** Requests whose tool call has not returned. */
-  get waitingCalls(): string[] {
-    return [...this.#calls.keys()];
-  }
-
   /** @param line one line of the session's file or of a subagent's, parsed @param key names the line within the session */
   read(line: unknown, key: string, now: number): AdapterOutput[] {
     const fields = fieldsOf(line);
@@ -132,8 +115,7 @@ export class TranscriptAdapter {
 
   /** A request stands in the terminal. It is told as soon as the transcript names the tool call it is about. */
   permissionAsked(tool: string, input: unknown, about: Fields, now: number): AdapterOutput[] {
-    this.#asks.push({ tool, input, about, at: now });
-    if (this.#asks.length > 64) this.#asks.shift();
+    this.#asks.asked({ tool, input, about, at: now });
     return this.#tell(this.#matchAsks(now));
   }
 
@@ -160,9 +142,7 @@ export class TranscriptAdapter {
     // A turn that had said its last word was over, though no hook came to say so.
     const isOver = this.#saidLastWord || this.stops.own !== null || this.stops.ahead !== null;
     const last = isOver ? this.stopped(now) : [];
-    this.#calls.clear();
-    this.#askedFor.clear();
-    this.#returned.clear();
+    this.#asks.sessionEnded();
     this.#answers = [];
     return [...last, ...this.#tell(this.#adapter.ended(now, exit))];
   }
@@ -210,7 +190,7 @@ export class TranscriptAdapter {
     for (const block of blocks) {
       const id = textOf(block.id);
       if (block.type !== 'tool_use' || id === null) continue;
-      this.#calls.set(id, { name: textOf(block.name) ?? '', input: JSON.stringify(block.input) });
+      this.#asks.called(id, block);
       this.#tasks.called(id, fieldsOf(block.input));
     }
     if (contentText(content) === '' && listOf(content).length === 0) return [];
@@ -335,18 +315,12 @@ export class TranscriptAdapter {
 
   #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): AdapterOutput[] {
     const started = agentId === null ? this.#tasks.launched(line, results) : null;
-    for (const result of results) this.#return(`${result.tool_use_id}`, at);
+    for (const result of results) this.#asks.returned(`${result.tool_use_id}`, at);
     if (agentId === null && !this.#isBehind) {
       this.stops.named(textOf(line.promptId));
       this.#lastWords.given();
     }
     return [...(started === null ? [] : this.#adapter.read(started, at)), ...this.#readAs(line, at)];
-  }
-
-  #return(id: string, at: number): void {
-    const call = this.#calls.get(id);
-    this.#calls.delete(id);
-    if (!this.#askedFor.delete(id) && call !== undefined) remember(this.#returned, id, { ...call, at }, MAX_RETURNED);
   }
 
   #readAs(line: Fields, at: number): AdapterOutput[] {
@@ -375,7 +349,7 @@ export class TranscriptAdapter {
     const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;
     const answers = this.#answers;
     this.#answers = [];
-    this.#returned.clear();
+    this.#asks.turnEnded();
     this.#apiError = null;
     this.#saidLastWord = false;
     const result = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, ...how, ...error };
@@ -390,30 +364,7 @@ export class TranscriptAdapter {
   }
 
   #matchAsks(at: number): AdapterOutput[] {
-    const out: AdapterOutput[] = [];
-    // One that names no call of this transcript must not be taken for the same call made much later.
-    this.#asks = this.#asks.filter((ask) => at - ask.at <= STALE_MS);
-    for (const ask of [...this.#asks]) {
-      const id = this.#callOf(ask.tool, JSON.stringify(ask.input), at);
-      if (id === null) continue;
-      this.#asks.splice(this.#asks.indexOf(ask), 1);
-      const request = { ...ask.about, tool: ask.tool, input: ask.input, toolUseID: id };
-      out.push(...this.#adapter.permissionAsked(request, at));
-    }
-    return out;
-  }
-
-  /** The call that is asked about. It may have its result before the hook that told of the question was heard. */
-  #callOf(tool: string, input: string, at: number): string | null {
-    const isIt = (call: { name: string; input: string }) => call.name === tool && call.input === input;
-    const open = [...this.#calls].find(([id, call]) => isIt(call) && !this.#askedFor.has(id))?.[0] ?? null;
-    if (open !== null) {
-      this.#askedFor.add(open);
-      return open;
-    }
-    const late = [...this.#returned].findLast(([, call]) => isIt(call) && at - call.at <= LATE_MS)?.[0] ?? null;
-    if (late !== null) this.#returned.delete(late);
-    return late;
+    return this.#asks.matched(at).flatMap((request) => this.#adapter.permissionAsked(request, at));
   }
 
   #tell(outputs: AdapterOutput[]): AdapterOutput[] {
@@ -438,26 +389,7 @@ export class TranscriptAdapter {
   }
 }
 
-/** A line as the SDK would have sent it. */
-function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
-  const results = listOf(fieldsOf(message).content)
-    .map(fieldsOf)
-    .filter((block) => block.type === 'tool_result');
-  // The line speaks of the one result it has. The SDK says the same, by the tool call's id.
-  const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
-  const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
-  return compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta });
-}
-
 function asReply(event: AgUiEvent, replyTo: string[]): AgUiEvent {
   const interlude = { ...event.metadata?.interlude, replyTo: [...replyTo] };
   return { ...event, metadata: { ...event.metadata, interlude } };
-}
-
-/** What a person or another agent said, rather than what the CLI writes for the model in a user's name. */
-function isTyped(line: Fields, text: string): boolean {
-  if (text === '' || line.isMeta === true || line.isCompactSummary === true || line.isSidechain === true) return false;
-  const { kind } = fieldsOf(line.origin);
-  if (kind !== undefined && !['human', 'peer', 'channel', 'coordinator'].includes(`${kind}`)) return false;
-  return !/^<(?:command-name|command-message|local-command|bash-|task-notification|system-reminder)/.test(text);
 }

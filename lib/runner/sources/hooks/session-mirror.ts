@@ -1,9 +1,9 @@
 import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
 import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
 import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
-import { textIn } from '@/lib/adapters/claude/last-words';
 import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
+import { textIn } from '@/lib/adapters/claude/transcript-line';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { type MirrorState, newMirrorState } from './mirror-state';
 import { Offers } from './offers';
