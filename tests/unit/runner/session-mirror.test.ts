@@ -927,7 +927,10 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     },
   );
 
-  test.each([0, 900, 3_000, 8_000])('all day, its lines %i ms behind, is told as on any other', async (behindMs) => {
+  test.each([
+    ...[0, 900, 3_000, 8_000].map((behindMs) => [behindMs, 'name no'] as const),
+    ...[900, 3_000].map((behindMs) => [behindMs, 'name their'] as const),
+  ])('all day, its lines %i ms behind and its hooks %s prompts, is told as on any other', async (behindMs, how) => {
     const sessionId = firstSession();
     const byText = (events: AgUiEvent[]) =>
       events
@@ -953,7 +956,8 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
         .find((one) => one.kind === 'line' && /"type":"(user|assistant)"/.test(one.text));
       if (input?.hook_event_name === 'Stop' && input.session_id === sessionId && next?.kind === 'line') {
         now = Math.max(now, Date.parse((JSON.parse(next.text) as { timestamp: string }).timestamp)) + 5;
-        mirror.stopped(null, String(input.last_assistant_message));
+        const promptId = how === 'name their' ? String(input.prompt_id) : null;
+        mirror.stopped(null, String(input.last_assistant_message), { at: null, promptId });
         await mirror.step();
         await pass(mirror, behindMs);
       }
