@@ -69,12 +69,12 @@ export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arri
   for (const [i, { isWoken, isResumed, gapMs, calls, last, takesMs, behindMs, ...turn }] of turns.entries()) {
     const promptId = isNamed ? `p${i}` : null;
     let lines = 0;
-    const line = (type: string, message: object, more: object = {}) => {
+    const line = (type: string, message: object, more: object = {}, madeAt = now) => {
       lineAt = Math.max(lineAt, now + (behindMs[lines % behindMs.length] ?? 0));
       const uuid = `u${i}${lines === 0 ? '' : `-${lines}`}`;
       lines += 1;
       const named = isNamed && type === 'user' ? { promptId } : {};
-      const about = { parentUuid, type, uuid, timestamp: new Date(now).toISOString(), ...named };
+      const about = { parentUuid, type, uuid, timestamp: new Date(madeAt).toISOString(), ...named };
       parentUuid = uuid;
       out.push({ at: lineAt, of: i, line: { ...about, message: { id: `m-${uuid}`, ...message }, ...more } });
     };
@@ -90,11 +90,13 @@ export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arri
     };
     now += gapMs;
     if (isResumed) hook(turn.hooksTakeMs[2], { began: true }, null);
-    hook(turn.hooksTakeMs[0], { prompted: true });
+    // the line is made before the hook runs, and written behind it
+    const askedAt = now;
     now += 3;
+    hook(turn.hooksTakeMs[0], { prompted: true });
     const task = `<task-notification>\n<task-id>t${i}</task-id>\n<status>completed</status>\n</task-notification>`;
     const kind = isWoken ? 'task-notification' : 'human';
-    line('user', { role: 'user', content: isWoken ? task : 'Go' }, { origin: { kind } });
+    line('user', { role: 'user', content: isWoken ? task : 'Go' }, { origin: { kind } }, askedAt);
     for (const [j, text] of calls.entries()) {
       if (text !== '') says(text, 'tool_use');
       now += takesMs;

@@ -29,8 +29,6 @@ export interface Stop extends HookMoment {
 export interface HeardStop extends Stop {
   /** When the next prompt was heard of: the agent goes on. */
   promptedAt: number | null;
-  /** When the newest prompt before it ran, while no line has come up to that: the hook is that of a later turn. */
-  behindPrompt: number | null;
 }
 
 /** What of it another reader of the same transcript does not read there. JSON. */
@@ -39,12 +37,14 @@ export interface HeardStopsState {
   stops: readonly HeardStop[];
   /** What was said last by turns that are over and whose hooks were not heard. Oldest first. */
   unheard: readonly (readonly string[])[];
-  /** When the newest prompt ran, where no line has come up to it: a turn is to come. */
-  prompt: number | null;
+  /** When prompts were heard of that no line has come up to: turns are to come. Oldest first. */
+  prompts: readonly number[];
 }
 
 type Place = 'before' | 'open' | 'ahead';
 
+/** The line of a prompt is made before its hook runs, and written behind it. So long may that hook take to begin. */
+const PROMPT_HOOK_MS = 2_000;
 /** Most stop hooks that are ahead of their transcript, and most turns that are ahead of their stop hooks. */
 const MAX_STOPS = 16;
 /** Most prompts of turns that are over whose names are kept. */
@@ -62,7 +62,8 @@ const CLOCKS_AGREE_MS = 3_600_000;
 export class HeardStops {
   #stops: readonly HeardStop[] = [];
   #unheard: readonly (readonly string[])[] = [];
-  #prompt: number | null = null;
+  /** Those heard of that are to come. */
+  #toCome: readonly number[] = [];
   /** Prompts of the turn that is open, or was last. */
   #prompts: readonly string[] = [];
   #past: readonly string[] = [];
@@ -70,11 +71,13 @@ export class HeardStops {
   #openedAt: number | null = null;
   /** Else nothing but the agent's own words opened it: a turn of the same prompt may have ended before. */
   #isByPrompt = false;
+  /** The hook of the prompt that opened it was. */
+  #isPromptHeard = false;
   #overAt = 0;
   #reachedAt = 0;
 
   get state(): HeardStopsState {
-    return { stops: this.#stops, unheard: this.#unheard, prompt: this.#prompt };
+    return { stops: this.#stops, unheard: this.#unheard, prompts: this.#toCome };
   }
 
   /** Of the open turn. */
@@ -91,14 +94,14 @@ export class HeardStops {
   isAhead(moment: HookMoment): boolean {
     const { at, promptId, isClocked } = moment;
     if (promptId !== null && this.#namesPrompts) return !this.#knows(promptId);
-    return isClocked && this.#prompt !== null && this.#prompt <= at;
+    return isClocked && this.#isBehindPrompt(at);
   }
 
   /** As another reader of the same transcript left it. */
-  recall({ stops, unheard, prompt }: HeardStopsState): void {
+  recall({ stops, unheard, prompts }: HeardStopsState): void {
+    this.#toCome = prompts;
     this.#stops = stops.filter((stop) => this.#place(stop) !== 'before');
     this.#unheard = unheard;
-    this.#prompt = prompt;
   }
 
   /** @param saidLastWord the open turn has, in the transcript */
@@ -106,9 +109,8 @@ export class HeardStops {
     if (this.#place(stop) === 'before') return;
     if (!this.#isSure(stop) && this.#isOfUnheard(stop, saidLastWord)) return;
     const last = this.#stops.findLast((one) => isAgain(one, stop));
-    const behindPrompt = this.#prompt !== null && this.#prompt <= stop.at ? this.#prompt : null;
     if (last === undefined) {
-      this.#stops = [...this.#stops.slice(-(MAX_STOPS - 1)), { ...stop, promptedAt: null, behindPrompt }];
+      this.#stops = [...this.#stops.slice(-(MAX_STOPS - 1)), { ...stop, promptedAt: null }];
       return;
     }
     const both = { ...last, text: last.text ?? stop.text, failure: last.failure ?? stop.failure };
@@ -118,21 +120,19 @@ export class HeardStops {
   /** A prompt was heard of. What is told to the agent in mid-turn is a prompt too, and begins none. */
   prompted({ at, promptId }: HookMoment, heardAt: number): void {
     if (promptId !== null && this.#knows(promptId)) return;
-    const isToCome = at > this.#reachedAt;
-    if (isToCome) this.#prompt = Math.max(this.#prompt ?? at, at);
-    this.#stops = this.#stops.map((stop) => {
-      if (stop.at > at) return isToCome ? { ...stop, behindPrompt: Math.max(stop.behindPrompt ?? at, at) } : stop;
-      return stop.promptedAt === null ? { ...stop, promptedAt: heardAt } : stop;
-    });
+    const isOfOpen = this.#isByPrompt && !this.#isPromptHeard && this.#isPromptOf(this.#openedAt, at);
+    if (isOfOpen) this.#isPromptHeard = true;
+    else if (at > this.#reachedAt) this.#toCome = [...this.#toCome, at].sort((a, b) => a - b).slice(-MAX_STOPS);
+    this.#stops = this.#stops.map((stop) =>
+      stop.at <= at && stop.promptedAt === null ? { ...stop, promptedAt: heardAt } : stop,
+    );
   }
 
   /** The main thread's talk has come to this line. When it was made says more than when it was read. */
   reached(madeAt: number, readAt: number): void {
     const at = Math.abs(readAt - madeAt) < CLOCKS_AGREE_MS ? madeAt : readAt;
     this.#reachedAt = Math.max(this.#reachedAt, at);
-    const leftOf = (prompt: number | null) => (prompt !== null && prompt > at ? prompt : null);
-    this.#prompt = leftOf(this.#prompt);
-    this.#stops = this.#stops.map((stop) => ({ ...stop, behindPrompt: leftOf(stop.behindPrompt) }));
+    this.#toCome = this.#toCome.filter((prompt) => prompt > at);
   }
 
   /** A line of the main thread names the prompt it belongs to. One turn may be told several. */
@@ -150,6 +150,8 @@ export class HeardStops {
       if (prompt.promptId === null || !this.#prompts.includes(prompt.promptId)) this.#begins(prompt.promptId);
     }
     this.#openedAt = at;
+    this.#isPromptHeard = prompt !== undefined && this.#isPromptOf(at, this.#toCome[0]);
+    if (this.#isPromptHeard) this.#toCome = this.#toCome.slice(1);
     this.#stops = this.#stops.filter(
       (stop) => this.#place(stop) !== 'before' && (this.#isNamed(stop) || stop.at >= at),
     );
@@ -211,6 +213,16 @@ export class HeardStops {
     return this.#prompts.includes(promptId) || this.#past.includes(promptId);
   }
 
+  /** Whether a prompt that was heard of is the one whose line was made then. */
+  #isPromptOf(madeAt: number | null, at: number | undefined): boolean {
+    return madeAt !== null && at !== undefined && at >= madeAt && at <= madeAt + PROMPT_HOOK_MS;
+  }
+
+  /** A prompt was heard of that ran before it, and is to come. */
+  #isBehindPrompt(at: number): boolean {
+    return this.#toCome.some((prompt) => prompt < at);
+  }
+
   #isNamed({ promptId }: HookMoment): boolean {
     return promptId !== null && this.#namesPrompts;
   }
@@ -219,8 +231,7 @@ export class HeardStops {
     return stop.isClocked || this.#isNamed(stop);
   }
 
-  #place(stop: HookMoment & Partial<HeardStop>): Place {
-    const { at, promptId, isClocked } = stop;
+  #place({ at, promptId, isClocked }: HookMoment): Place {
     const isOpen = this.#openedAt !== null;
     const isEarly = isOpen ? at < (this.#openedAt ?? 0) : at <= this.#overAt;
     if (promptId !== null && this.#namesPrompts) {
@@ -230,7 +241,7 @@ export class HeardStops {
       return isEarly ? 'before' : 'ahead';
     }
     if (isClocked && isEarly) return 'before';
-    return isOpen && (stop.behindPrompt ?? null) === null ? 'open' : 'ahead';
+    return isOpen && !this.#isBehindPrompt(at) ? 'open' : 'ahead';
   }
 
   /**

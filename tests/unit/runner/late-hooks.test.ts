@@ -151,6 +151,22 @@ describe('a line that stands behind the next turn’s first', () => {
   });
 });
 
+test.each(['before', 'behind'])(
+  'a turn is over by its hook’s word, whose line is made before its prompt’s hook runs and is read %s that',
+  async (when) => {
+    const ran = (at: number) => ({ at, promptId: null });
+    if (when === 'before') asks('u1');
+    now += 40;
+    mirror.prompted(ran(now));
+    now -= 40;
+    if (when === 'behind') asks('u1');
+    await pass(1_000);
+    mirror.stopped(null, 'Done.', ran(now));
+    await pass(5_100);
+    expect(told()).toEqual(['RUN_STARTED run-u1', 'Done.', 'RUN_FINISHED run-u1']);
+  },
+);
+
 test('the same words before a tool call are not the last ones, which were told', async () => {
   asks('u1');
   await pass(100);

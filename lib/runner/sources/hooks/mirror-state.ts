@@ -18,8 +18,8 @@ export interface MirrorState {
   stops: HeardStop[];
   /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
   unheard: string[][];
-  /** When the newest prompt ran, where no line has come up to it. */
-  prompt: number | null;
+  /** When prompts were heard of that no line has come up to. Oldest first. */
+  prompts: number[];
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: ClosedTurn | null;
   /** The session was left, and why; what it still writes is waited for. */
@@ -46,7 +46,7 @@ export function newMirrorState(file: string): MirrorState {
     open,
     stops: [],
     unheard: [],
-    prompt: null,
+    prompts: [],
     closed: null,
     ending: null,
     began: 0,
@@ -83,7 +83,7 @@ export function parseMirrorState(text: string): MirrorState | null {
     open: fields.open === true,
     stops: listOf(fields.stops).flatMap(stopOf),
     unheard: listOf(fields.unheard).map(textsOf),
-    prompt: numberOf(fields.prompt),
+    prompts: listOf(fields.prompts).flatMap((at) => numberOf(at) ?? []),
     closed: closedOf(fields.closed),
     ending: textOf(fields.ending),
     began: numberOf(fields.began) ?? 0,
@@ -95,14 +95,13 @@ export function parseMirrorState(text: string): MirrorState | null {
 }
 
 function stopOf(value: unknown): HeardStop[] {
-  const { at, heardAt, isClocked, promptId, text, failure, promptedAt, behindPrompt } = fieldsOf(value);
+  const { at, heardAt, isClocked, promptId, text, failure, promptedAt } = fieldsOf(value);
   const known = numberOf(at);
   if (known === null) return [];
   const moment = { at: known, heardAt: numberOf(heardAt) ?? known, isClocked: isClocked === true };
   const prompts = {
     promptId: textOf(promptId),
     promptedAt: numberOf(promptedAt),
-    behindPrompt: numberOf(behindPrompt),
   };
   return [{ ...moment, text: textOf(text), failure: textOf(failure), ...prompts }];
 }

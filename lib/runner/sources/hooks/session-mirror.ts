@@ -311,8 +311,8 @@ export class SessionMirror {
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
-    const { stops, unheard, prompt } = this.#adapter.stops.state;
-    this.#state.prompt = prompt;
+    const { stops, unheard, prompts } = this.#adapter.stops.state;
+    this.#state.prompts = [...prompts];
     this.#state.stops = [...stops];
     this.#state.unheard = unheard.map((said) => [...said]);
     if (outputs.length > 0 || moved) this.#options.emit(outputs, structuredClone(this.#state));
