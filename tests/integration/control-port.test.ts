@@ -122,15 +122,15 @@ describe('the control port', () => {
 
   test('takes what an agent says of itself', async () => {
     const about = { session_id: 's1' };
-    await call('/status?state=idle', { method: 'POST', body: about });
+    await call('/status?state=idle&at=1795170167743', { method: 'POST', body: about });
     await call('/status', { method: 'POST', body: { state: 'busy', ...about } });
     expect((await call('/status', { method: 'POST', body: about })).status).toBe(400);
     await call('/session-turn', { method: 'POST', body: about });
     await call('/user-prompt', { method: 'POST', body: about });
     await call('/session-end', { method: 'POST', body: about });
     expect(told).toEqual([
-      ['status', 'idle', about],
-      ['status', 'busy', { state: 'busy', ...about }],
+      ['status', 'idle', about, 1_795_170_167_743],
+      ['status', 'busy', { state: 'busy', ...about }, null],
       ['session-turn', about],
       ['user-prompt', about],
       ['session-end', about],

@@ -37,7 +37,7 @@ function openPort(): Promise<ControlPort> {
       void told.push([name, ...about]);
   const handlers: ControlHandlers = {
     hook: (call: HookCall) => {
-      told.push(['hook', call.event, call.input, call.pid]);
+      told.push(['hook', call.event, call.input, call.pid, call.at]);
       return answer;
     },
     status: tell('status'),
@@ -80,7 +80,7 @@ const runHook = (event: string, options = {}) => startHook(event, options).ended
 /** A PATH with only what the script needs, and these programs in front of it. */
 async function pathWith(programs: Record<string, string>, without: string[] = []): Promise<string> {
   const folder = await tempDir();
-  for (const name of ['sh', 'cat', 'curl', 'timeout', 'tr', 'sleep', 'env', 'kill']) {
+  for (const name of ['sh', 'cat', 'curl', 'timeout', 'tr', 'sleep', 'env', 'kill', 'date']) {
     if (without.includes(name) || name in programs) continue;
     const found = spawnSync('/bin/sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).stdout.trim();
     if (found.startsWith('/')) symlinkSync(found, join(folder, name));
@@ -96,8 +96,19 @@ describe('a hook with a companion', () => {
   test.each(HOOK_EVENTS)('hands %s over as it came, and says nothing', async (event) => {
     const { code, stdout, stderr } = await runHook(event);
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' });
-    expect(told[0]).toEqual(['hook', event, INPUT, process.pid]);
-    expect(told.slice(1)).toEqual(event === 'Stop' ? [['status', 'idle', INPUT]] : []);
+    const ran = told[0]?.[4];
+    expect(told[0]).toEqual(['hook', event, INPUT, process.pid, expect.any(Number)]);
+    expect(told.slice(1)).toEqual(event === 'Stop' ? [['status', 'idle', INPUT, ran]] : []);
+  });
+
+  test.each([
+    ['counts seconds only', 'case $1 in +%s) echo 1795170167;; *) echo 1795170167N;; esac', 1_795_170_167_999],
+    ['can not be asked', 'exit 1', null],
+  ])('hands it over where the clock %s', async (_how, date, at) => {
+    const PATH = await pathWith({ date: `#!/bin/sh\n${date}\n` });
+    const { code, stdout } = await runHook('Stop', { env: { PATH } });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(told[0]).toEqual(['hook', 'Stop', INPUT, process.pid, at]);
   });
 
   test('prints what the companion answers, and stays busy when it holds the agent', async () => {

@@ -1,18 +1,14 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type AdapterOutput, ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
-import { type ClosedTurn, type HeardStop, LastWords, type Stop, textIn } from './last-words';
-import { remember } from './remember';
+import { HeardStops, type HeardStopsState, type Stop } from './heard-stops';
+import { type ClosedTurn, LastWords } from './last-words';
+import { LineTurns } from './line-turns';
 import { contentText } from './stand-in';
 import { isStopFeedback } from './stop-feedback';
+import { TranscriptAsks } from './transcript-asks';
+import { isTyped, sdkMessage, textIn } from './transcript-line';
 import { notificationsIn, TranscriptTasks } from './transcript-tasks';
-
-/** A hook that tells of a question may be heard this long after its answer. Ours takes 2 s at most. */
-const LATE_MS = 3_000;
-/** Most calls that are kept for that long. */
-const MAX_RETURNED = 64;
-/** A question whose call is not in the transcript by then is about none of it. */
-const STALE_MS = 60_000;
 
 /**
  * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
@@ -32,13 +28,7 @@ const STALE_MS = 60_000;
 export class TranscriptAdapter {
   readonly #adapter: ClaudeAdapter;
   readonly #tasks = new TranscriptTasks();
-  /** Tool calls without a result: id → name and input. */
-  readonly #calls = new Map<string, { name: string; input: string }>();
-  /** Those of them that a request was told for. */
-  readonly #askedFor = new Set<string>();
-  /** Calls of the open turn that have a result, and no request was told for. */
-  readonly #returned = new Map<string, { name: string; input: string; at: number }>();
-  #asks: { tool: string; input: unknown; about: Fields; at: number }[] = [];
+  readonly #asks = new TranscriptAsks();
   /** User messages the next result names. */
   #answers: string[] = [];
   /** Those the assistant's next words are a reply to. */
@@ -48,7 +38,14 @@ export class TranscriptAdapter {
   #saidLastWord = false;
   /** The agent has said or done something since the turn opened. */
   #hasActed = false;
+  /** Stop hooks that ran and let their turns end, which are not over in what was told. */
+  readonly stops = new HeardStops();
   readonly #lastWords = new LastWords();
+  readonly #turns = new LineTurns();
+  /** The line is of a turn before the open one, though it stands behind its first. */
+  #isBehind = false;
+  /** What asks for the turn that the line opens. */
+  #prompt: { promptId: string | null } | undefined;
   #openRunId: string | null = null;
   #apiError: string | null = null;
   #key = '';
@@ -68,7 +65,7 @@ export class TranscriptAdapter {
 
   /** The stop hook told what the agent said last, and no line has said it. */
   get lacksLastWords(): boolean {
-    return this.#openRunId !== null && this.#lastWords.missing !== null;
+    return this.#lastWords.missingOf(this.stops.own?.text) !== null;
   }
 
   /** The turn that a hook closed last: its lines may still come. */
@@ -76,38 +73,15 @@ export class TranscriptAdapter {
     return this.#lastWords.closed;
   }
 
-  /** Stop hooks that ran and let their turns end, which are not over in what was told. Oldest first. */
-  get stops(): readonly HeardStop[] {
-    return this.#lastWords.stops;
-  }
-
-  /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
-  get unheard(): readonly (readonly string[])[] {
-    return this.#lastWords.unheard;
-  }
-
-  /** When the newest prompt was heard of, where no line has come up to it. */
-  get prompt(): number | null {
-    return this.#lastWords.prompt;
-  }
-
   /** As the reader before this one left it. */
-  recallStops(before: Pick<LastWords, 'closed' | 'stops' | 'unheard' | 'prompt'>): void {
-    this.#lastWords.recall(before);
+  recallStops(before: HeardStopsState & { closed: ClosedTurn | null }): void {
+    this.stops.recall(before);
+    this.#lastWords.recall(before.closed);
   }
 
   /** A stop hook ran and let the turn end: `stopped` says so once the transcript has said what the agent said last. */
   announced(stop: Stop): void {
-    this.#lastWords.heard(stop);
-  }
-
-  prompted(now: number): void {
-    this.#lastWords.prompted(now);
-  }
-
-  /** The session begins anew: no turn waits for its end. */
-  forgetStops(): void {
-    this.#lastWords.clear();
+    this.stops.heard(stop, this.hasSaidLastWord);
   }
 
   /** Subagents in the background, whose own transcripts are worth reading: those that run, and those that have run. */
@@ -119,11 +93,6 @@ export class TranscriptAdapter {
     return this.#tasks.running;
   }
 
-  /** Requests whose tool call has not returned. */
-  get waitingCalls(): string[] {
-    return [...this.#calls.keys()];
-  }
-
   /** @param line one line of the session's file or of a subagent's, parsed @param key names the line within the session */
   read(line: unknown, key: string, now: number): AdapterOutput[] {
     const fields = fieldsOf(line);
@@ -132,14 +101,21 @@ export class TranscriptAdapter {
     const reader = this.#readers.get(fields.type);
     if (reader === undefined) return [];
     const madeAt = Number.isFinite(at) ? at : now;
-    if (textOf(fields.agentId) === null) this.#lastWords.reached(madeAt, now);
+    this.#prompt = undefined;
+    if (textOf(fields.agentId) === null) this.#reaches(fields, madeAt, now);
     return this.#tell(reader(fields, madeAt));
+  }
+
+  /** A line of the main thread. The CLI's own are made at any time. */
+  #reaches(line: Fields, madeAt: number, now: number): void {
+    this.#isBehind = this.#turns.isBehind(line);
+    if (this.#isBehind || (line.type !== 'user' && line.type !== 'assistant')) return;
+    this.stops.reached(madeAt, now);
   }
 
   /** A request stands in the terminal. It is told as soon as the transcript names the tool call it is about. */
   permissionAsked(tool: string, input: unknown, about: Fields, now: number): AdapterOutput[] {
-    this.#asks.push({ tool, input, about, at: now });
-    if (this.#asks.length > 64) this.#asks.shift();
+    this.#asks.asked({ tool, input, about, at: now });
     return this.#tell(this.#matchAsks(now));
   }
 
@@ -152,10 +128,7 @@ export class TranscriptAdapter {
 
   /** The turn's last hook ran, and the transcript has nothing more to say of it. */
   stopped(now: number): AdapterOutput[] {
-    if (this.#openRunId === null) {
-      this.#lastWords.dropStop();
-      return [];
-    }
+    if (this.#openRunId === null) return [];
     return this.#tell(this.#close(`${this.#key}/stopped`, {}, now, true));
   }
 
@@ -167,10 +140,9 @@ export class TranscriptAdapter {
 
   ended(now: number, exit: ProcessExit): AdapterOutput[] {
     // A turn that had said its last word was over, though no hook came to say so.
-    const last = this.#saidLastWord || this.lacksLastWords ? this.stopped(now) : [];
-    this.#calls.clear();
-    this.#askedFor.clear();
-    this.#returned.clear();
+    const isOver = this.#saidLastWord || this.stops.own !== null || this.stops.ahead !== null;
+    const last = isOver ? this.stopped(now) : [];
+    this.#asks.sessionEnded();
     this.#answers = [];
     return [...last, ...this.#tell(this.#adapter.ended(now, exit))];
   }
@@ -194,17 +166,21 @@ export class TranscriptAdapter {
     if (agentId !== null) return this.#readAs(line, at);
     if (isStopFeedback(line)) {
       this.#saidLastWord = false;
-      this.#lastWords.held(at);
+      this.stops.held(at);
+      this.#lastWords.held();
     }
     const text = contentText(content);
     if (text.startsWith('[Request interrupted')) {
+      if (this.#isBehind) return [];
       const stopped = { subtype: 'error_during_execution', is_error: true, terminal_reason: 'aborted_streaming' };
       return this.#close(`${this.#key}/interrupted`, stopped, at);
     }
     if (fieldsOf(line.origin).kind === 'task-notification' || text.startsWith('<task-notification>')) {
       return this.#woken(line, text, at);
     }
-    return isTyped(line, text) ? this.#asked(line, this.#key, at) : [];
+    if (isTyped(line, text)) return this.#asked(line, this.#key, at);
+    if (line.isMeta !== true && !this.#isBehind) this.stops.named(textOf(line.promptId));
+    return [];
   }
 
   #assistant(line: Fields, at: number): AdapterOutput[] {
@@ -214,19 +190,21 @@ export class TranscriptAdapter {
     for (const block of blocks) {
       const id = textOf(block.id);
       if (block.type !== 'tool_use' || id === null) continue;
-      this.#calls.set(id, { name: textOf(block.name) ?? '', input: JSON.stringify(block.input) });
+      this.#asks.called(id, block);
       this.#tasks.called(id, fieldsOf(block.input));
     }
     if (contentText(content) === '' && listOf(content).length === 0) return [];
     const isMain = textOf(line.agentId) === null;
-    if (isMain && this.#lastWords.isLate(line, this.#openRunId !== null)) {
-      return this.#lastWords.takes(line) ? [] : this.#adapter.read({ ...sdkMessage(line), late: true }, at);
+    const { stop_reason } = fieldsOf(line.message);
+    // what comes before a tool call is not said last, though the same may be said again behind it
+    const isLast = stop_reason !== 'tool_use' && !callsTool;
+    if (isMain && (this.#isBehind || this.#lastWords.isLate(line, this.#openRunId !== null))) {
+      const late = this.#lastWords.late(line, isLast);
+      return late.flatMap((one) => this.#adapter.read({ ...sdkMessage(one), late: true }, at));
     }
     if (isMain) {
-      const { stop_reason } = fieldsOf(line.message);
-      // what comes before a tool call is not said last, though the same may be said again behind it
-      if (stop_reason === 'tool_use' || callsTool) this.#lastWords.given();
-      else this.#lastWords.said(textIn(line));
+      if (isLast) this.#lastWords.says(textIn(line));
+      else this.#lastWords.given();
       this.#saidLastWord = stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
     }
@@ -238,7 +216,9 @@ export class TranscriptAdapter {
     const { uuid } = line;
     switch (line.subtype) {
       case 'turn_duration':
-        return this.#close(`${uuid}/result`, compact({ duration_ms: numberOf(line.durationMs) }), at);
+        return this.#isBehind
+          ? []
+          : this.#close(`${uuid}/result`, compact({ duration_ms: numberOf(line.durationMs) }), at);
       case 'compact_boundary': {
         const { trigger, preTokens, postTokens } = fieldsOf(line.compactMetadata);
         const metadata = { trigger, pre_tokens: preTokens, post_tokens: postTokens };
@@ -284,6 +264,7 @@ export class TranscriptAdapter {
 
   #asked(line: Fields, id: string, at: number): AdapterOutput[] {
     const before = this.#closeBefore(at);
+    this.#opens(line);
     this.#answers.push(id);
     this.#byTask = false;
     this.#hasActed = false;
@@ -294,14 +275,21 @@ export class TranscriptAdapter {
     ];
   }
 
+  #opens(line: Fields): void {
+    this.#turns.opened(line);
+    this.#prompt = { promptId: textOf(line.promptId) };
+  }
+
   #woken(line: Fields, text: string, at: number): AdapterOutput[] {
     // Several that wait are told together, a line each: one turn answers them all.
     if (this.#openRunId !== null && this.#byTask && !this.#hasActed) {
       const more = this.#notified(text, at);
+      this.stops.named(textOf(line.promptId));
       this.#told(text, 'wakes');
       return more;
     }
     const before = this.#closeBefore(at);
+    this.#opens(line);
     this.#byTask = true;
     this.#hasActed = false;
     const told = this.#notified(text, at);
@@ -327,15 +315,12 @@ export class TranscriptAdapter {
 
   #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): AdapterOutput[] {
     const started = agentId === null ? this.#tasks.launched(line, results) : null;
-    for (const result of results) this.#return(`${result.tool_use_id}`, at);
-    if (agentId === null) this.#lastWords.given();
+    for (const result of results) this.#asks.returned(`${result.tool_use_id}`, at);
+    if (agentId === null && !this.#isBehind) {
+      this.stops.named(textOf(line.promptId));
+      this.#lastWords.given();
+    }
     return [...(started === null ? [] : this.#adapter.read(started, at)), ...this.#readAs(line, at)];
-  }
-
-  #return(id: string, at: number): void {
-    const call = this.#calls.get(id);
-    this.#calls.delete(id);
-    if (!this.#askedFor.delete(id) && call !== undefined) remember(this.#returned, id, { ...call, at }, MAX_RETURNED);
   }
 
   #readAs(line: Fields, at: number): AdapterOutput[] {
@@ -344,7 +329,7 @@ export class TranscriptAdapter {
 
   /** What is said in mid-turn comes as an attachment: a line that opens a turn comes when the one before is over. */
   #closeBefore(at: number): AdapterOutput[] {
-    if (this.#saidLastWord || this.#apiError !== null || this.#lastWords.missingAt(at) !== null)
+    if (this.#saidLastWord || this.#apiError !== null || this.stops.ownAt(at) !== null)
       return this.#close(`${this.#key}/before`, {}, at);
     // It was broken off: whom it did not answer the next one does not answer either.
     this.#answers = [];
@@ -353,16 +338,18 @@ export class TranscriptAdapter {
 
   #close(uuid: string, how: Fields, at: number, byHook = false): AdapterOutput[] {
     if (this.#openRunId === null) return [];
-    const text = byHook ? this.#lastWords.missing : this.#lastWords.missingAt(at);
+    const stop = byHook ? this.stops.own : this.stops.ownAt(at);
+    const text = this.#lastWords.missingOf(stop?.text);
     const last = text === null ? [] : this.#sayLast(text, at);
-    if (byHook) this.#lastWords.closesByHook(at, text);
-    else this.#lastWords.closes(at, text, how.terminal_reason === undefined);
+    if (byHook || text !== null) this.#lastWords.leaves(stop?.at ?? at, text);
+    if (byHook) this.stops.overByHook();
+    else this.stops.overByLine(at, this.#lastWords.said, how.terminal_reason === undefined);
     const failed = this.#apiError !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: this.#apiError } : {};
     const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;
     const answers = this.#answers;
     this.#answers = [];
-    this.#returned.clear();
+    this.#asks.turnEnded();
     this.#apiError = null;
     this.#saidLastWord = false;
     const result = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, ...how, ...error };
@@ -377,30 +364,7 @@ export class TranscriptAdapter {
   }
 
   #matchAsks(at: number): AdapterOutput[] {
-    const out: AdapterOutput[] = [];
-    // One that names no call of this transcript must not be taken for the same call made much later.
-    this.#asks = this.#asks.filter((ask) => at - ask.at <= STALE_MS);
-    for (const ask of [...this.#asks]) {
-      const id = this.#callOf(ask.tool, JSON.stringify(ask.input), at);
-      if (id === null) continue;
-      this.#asks.splice(this.#asks.indexOf(ask), 1);
-      const request = { ...ask.about, tool: ask.tool, input: ask.input, toolUseID: id };
-      out.push(...this.#adapter.permissionAsked(request, at));
-    }
-    return out;
-  }
-
-  /** The call that is asked about. It may have its result before the hook that told of the question was heard. */
-  #callOf(tool: string, input: string, at: number): string | null {
-    const isIt = (call: { name: string; input: string }) => call.name === tool && call.input === input;
-    const open = [...this.#calls].find(([id, call]) => isIt(call) && !this.#askedFor.has(id))?.[0] ?? null;
-    if (open !== null) {
-      this.#askedFor.add(open);
-      return open;
-    }
-    const late = [...this.#returned].findLast(([, call]) => isIt(call) && at - call.at <= LATE_MS)?.[0] ?? null;
-    if (late !== null) this.#returned.delete(late);
-    return late;
+    return this.#asks.matched(at).flatMap((request) => this.#adapter.permissionAsked(request, at));
   }
 
   #tell(outputs: AdapterOutput[]): AdapterOutput[] {
@@ -410,6 +374,7 @@ export class TranscriptAdapter {
       const { event } = output;
       if (event.type === 'RUN_STARTED') {
         this.#openRunId = textOf(event.runId);
+        this.stops.opened(output.occurredAt, this.#prompt);
         this.#lastWords.opened(output.occurredAt);
       }
       if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
@@ -424,26 +389,7 @@ export class TranscriptAdapter {
   }
 }
 
-/** A line as the SDK would have sent it. */
-function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
-  const results = listOf(fieldsOf(message).content)
-    .map(fieldsOf)
-    .filter((block) => block.type === 'tool_result');
-  // The line speaks of the one result it has. The SDK says the same, by the tool call's id.
-  const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
-  const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
-  return compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta });
-}
-
 function asReply(event: AgUiEvent, replyTo: string[]): AgUiEvent {
   const interlude = { ...event.metadata?.interlude, replyTo: [...replyTo] };
   return { ...event, metadata: { ...event.metadata, interlude } };
-}
-
-/** What a person or another agent said, rather than what the CLI writes for the model in a user's name. */
-function isTyped(line: Fields, text: string): boolean {
-  if (text === '' || line.isMeta === true || line.isCompactSummary === true || line.isSidechain === true) return false;
-  const { kind } = fieldsOf(line.origin);
-  if (kind !== undefined && !['human', 'peer', 'channel', 'coordinator'].includes(`${kind}`)) return false;
-  return !/^<(?:command-name|command-message|local-command|bash-|task-notification|system-reminder)/.test(text);
 }

@@ -11,7 +11,7 @@ export interface ControlHandlers {
   /** @returns what the hook prints; empty for nothing */
   hook(call: HookCall): string;
   /** `idle` from the EXIT trap of the stop hook, `busy` from whoever starts a turn. */
-  status(state: string, about: Fields): void;
+  status(state: string, about: Fields, at: number | null): void;
   obligations(): readonly object[];
   sessionTurn(about: Fields): void;
   userPrompt(about: Fields): void;
@@ -28,6 +28,8 @@ export interface HookCall {
   input: Fields;
   /** The agent's process, where the hook knew it. */
   pid: number | null;
+  /** When the hook began, where it said so. Epoch milliseconds. */
+  at: number | null;
 }
 
 export interface ControlRequest {
@@ -55,7 +57,7 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
     ({ query }, about, handlers) => {
       const state = query.get('state') ?? textOf(about.state);
       if (state === null) return { status: 400, body: { error: 'state is missing' } };
-      handlers.status(state, about);
+      handlers.status(state, about, atIn(query));
       return OK;
     },
   ],
@@ -92,10 +94,8 @@ export function answerTo(request: ControlRequest, handlers: ControlHandlers): Co
   const event = /^\/hooks\/([A-Za-z]{1,64})$/.exec(request.path)?.[1];
   if (event !== undefined && request.method === 'POST') {
     const pid = Number(request.query.get('pid'));
-    return {
-      status: 200,
-      body: handlers.hook({ event, input: about, pid: Number.isSafeInteger(pid) && pid > 1 ? pid : null }),
-    };
+    const by = Number.isSafeInteger(pid) && pid > 1 ? pid : null;
+    return { status: 200, body: handlers.hook({ event, input: about, pid: by, at: atIn(request.query) }) };
   }
   const route = ROUTES.get(`${request.method} ${request.path}`);
   if (route) return route(request, about, handlers);
@@ -103,6 +103,12 @@ export function answerTo(request: ControlRequest, handlers: ControlHandlers): Co
   return known
     ? { status: 405, body: { error: `${request.path} does not take ${request.method}` } }
     : { status: 404, body: { error: `there is no ${request.path}` } };
+}
+
+/** A hook on a machine whose clock can't be asked says nothing of it. */
+function atIn(query: URLSearchParams): number | null {
+  const at = Number(query.get('at'));
+  return Number.isSafeInteger(at) && at > 1_000_000_000_000 ? at : null;
 }
 
 function told(tell: () => void): ControlAnswer {

@@ -3,6 +3,8 @@
 #
 #   hook.sh <event> <data directory>      the hook's JSON on stdin
 #
+# It says when it began: the companion may hear it much later, and the agent does not wait for that.
+#
 # Never in the agent's way: without a companion, without curl, with a companion that hangs or a port where somebody else
 # listens it says nothing and ends with 0, at the latest two seconds after its input is there. Only the shell and curl:
 # nothing else need be installed, and no JSON is read here.
@@ -16,6 +18,9 @@ input=''
 blocked=''
 doing='start'
 base=''
+# milliseconds; where the clock counts seconds only, the end of that one
+ran=$(date +%s%3N)
+case $ran in '' | *[!0-9]*) ran=$(date +%s)999 ;; esac
 
 # `# http://127.0.0.1:PORT PID`, then what curl needs to know
 [ -r "$control" ] || exit 0
@@ -43,7 +48,7 @@ finish() {
     post 0.4 "/hook-fatal?hook=$event&error=exit%20$code:%20$(printf '%s' "$doing" | tr ' ' '+')" >/dev/null
   fi
   if [ "$event" = Stop ] && [ -z "$blocked" ]; then
-    post 0.5 '/status?state=idle' >/dev/null
+    post 0.5 "/status?state=idle&at=$ran" >/dev/null
   fi
   exit 0
 }
@@ -55,7 +60,7 @@ trap 'exit 143' TERM
 doing='read the input'
 input=$(within 1 cat) || exit
 doing='ask the companion'
-answer=$(post 0.9 "/hooks/$event?pid=$PPID") || exit
+answer=$(post 0.9 "/hooks/$event?pid=$PPID&at=$ran") || exit
 doing='answer'
 case $answer in *'"decision":"block"'*) blocked=yes ;; esac
 [ -z "$answer" ] || printf '%s\n' "$answer" || exit

@@ -212,7 +212,7 @@ describe('what no line says', () => {
 
   test('a busy whose hook was killed is freed', async () => {
     const { mirror } = follow(firstSession());
-    mirror.report('busy');
+    mirror.prompted();
     await mirror.step();
     now += 4_900;
     await mirror.step();
@@ -321,7 +321,7 @@ describe('what no line says', () => {
 
     test('goes on, where ours is about to hold the agent and the transcript does not say so yet', async () => {
       const { mirror, events } = await recalled(answer('Done.', 'a1'), false);
-      mirror.offer(['m1']);
+      mirror.offer({ messageIds: ['m1'], reason: 'Someone waits for a reply' });
       now += 60_000;
       await mirror.step();
       expect(ends(events)).toEqual(['RUN_STARTED']);
@@ -620,7 +620,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
 
   test('is over soon after the next prompt, by the hook’s word', async () => {
     const { mirror, events } = await stopped();
-    mirror.report('busy');
+    mirror.prompted();
     await pass(mirror, 3_000);
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1']);
     expect(mirror.isBusy).toBe(true);
@@ -629,7 +629,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   test('has all its blocks, which are two seconds late, though the next prompt is heard at once', async () => {
     const { mirror, events } = await stopped();
     const hookAt = now;
-    mirror.report('busy');
+    mirror.prompted();
     await pass(mirror, 2_000);
     says('a1', 'I look.', hookAt - 300, '');
     says('a2', 'Done.', hookAt - 100);
@@ -731,7 +731,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     for (const text of ['One.', 'Two.']) {
       mirror.stopped(null, text);
       await pass(mirror, 10);
-      mirror.report('busy');
+      mirror.prompted();
     }
     await pass(mirror, 3_000);
     expect(mirror.openRunId).toBe('run-u3');
@@ -782,7 +782,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
       says('a1', 'First.', now - 100);
       await pass(mirror, 300);
       const wokenAt = now;
-      if (prompted === 'heard of') mirror.report('busy');
+      if (prompted === 'heard of') mirror.prompted();
       now += 400;
       mirror.stopped(null, 'Second.');
       await mirror.step();
@@ -828,14 +828,14 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
       await pass(first.mirror, 200);
       const interruptedAt = now;
       now += 100;
-      first.mirror.report('busy');
+      first.mirror.prompted();
       const promptedAt = now;
       await pass(first.mirror, 200);
       const { mirror, events } =
         which === 'the same mirror' ? first : follow(firstSession(), first.state(), first.events);
       mirror.stopped(null, 'B');
       await pass(mirror, 200);
-      mirror.report('busy');
+      mirror.prompted();
       await pass(mirror, 2_000);
       expect(mirror.openRunId).toBe('run-u0');
       interrupted('i0', interruptedAt);
@@ -858,12 +858,12 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   ])('waits for its turn, where that has not begun in the transcript, its prompt %s', async (_how, isHeard) => {
     const { mirror, events } = follow(firstSession());
     const first = now;
-    if (isHeard) mirror.report('busy');
+    if (isHeard) mirror.prompted();
     await pass(mirror, 500);
     mirror.stopped(null, 'A');
     await pass(mirror, 1_800);
     const second = now;
-    if (isHeard) mirror.report('busy');
+    if (isHeard) mirror.prompted();
     await pass(mirror, 500);
     mirror.stopped(null, 'B');
     await pass(mirror, 100);
@@ -887,7 +887,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     // what follows was written before the hook was heard, and is read when it has had its time
     const writtenAt = now - 200;
     mirror.stopped(null, 'A');
-    mirror.report('busy');
+    mirror.prompted();
     await pass(mirror, 5_100);
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'A', 'RUN_FINISHED u0']);
     says('a0', 'A', writtenAt - 300);
@@ -927,7 +927,10 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     },
   );
 
-  test.each([0, 900, 3_000, 8_000])('all day, its lines %i ms behind, is told as on any other', async (behindMs) => {
+  test.each([
+    ...[0, 900, 3_000, 8_000].map((behindMs) => [behindMs, 'name no'] as const),
+    ...[900, 3_000].map((behindMs) => [behindMs, 'name their'] as const),
+  ])('all day, its lines %i ms behind and its hooks %s prompts, is told as on any other', async (behindMs, how) => {
     const sessionId = firstSession();
     const byText = (events: AgUiEvent[]) =>
       events
@@ -953,7 +956,8 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
         .find((one) => one.kind === 'line' && /"type":"(user|assistant)"/.test(one.text));
       if (input?.hook_event_name === 'Stop' && input.session_id === sessionId && next?.kind === 'line') {
         now = Math.max(now, Date.parse((JSON.parse(next.text) as { timestamp: string }).timestamp)) + 5;
-        mirror.stopped(null, String(input.last_assistant_message));
+        const promptId = how === 'name their' ? String(input.prompt_id) : null;
+        mirror.stopped(null, String(input.last_assistant_message), { at: null, promptId });
         await mirror.step();
         await pass(mirror, behindMs);
       }

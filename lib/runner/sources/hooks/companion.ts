@@ -19,7 +19,7 @@ import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { type OutboxFacts, outboxFacts } from '@/lib/runner/outbox/facts';
 import type { Outbox, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
-import { routeHook } from './hook-router';
+import { claimOf, routeHook } from './hook-router';
 import { MessageInbox } from './message-inbox';
 import { type MirrorState, parseMirrorState } from './mirror-state';
 import { SessionMirror } from './session-mirror';
@@ -101,7 +101,7 @@ export class Companion {
       file: controlFile,
       handlers: {
         hook: (call) => this.#hook(call),
-        status: (state, about) => this.#selfReport(state, about),
+        status: (state, about, at) => this.#selfReport(state, about, at),
         obligations: () => this.#owed.get(),
         sessionTurn: (about) => this.#selfReport('busy', about),
         userPrompt: (about) => this.#selfReport('busy', about),
@@ -181,7 +181,8 @@ export class Companion {
       emit: (outputs, state) => this.#emit(sessionId, outputs, state),
       onHandedOver: (messageIds) => this.#inbox.handedOver(messageIds),
       onTurnEnded: () => {
-        this.#inbox.refuse(sessionId, `${IN_TERMINAL}, and its turn ended before the message could be put before it`);
+        const reason = `${IN_TERMINAL}, and its turn ended before the message could be put before it`;
+        this.#inbox.refuse(sessionId, reason, (messageId) => mirror.isInHand(messageId));
         this.#owed.markDirty();
         this.#status.changed();
       },
@@ -205,12 +206,14 @@ export class Companion {
     return this.#mirrors.get(textOf(about.session_id) ?? textOf(about.sessionId) ?? '') ?? null;
   }
 
-  #selfReport(state: string, about: Fields): void {
+  #selfReport(state: string, about: Fields, at: number | null = null): void {
     const mirror = this.#of(about);
     if (mirror === null) return;
+    const claim = claimOf(about, at);
     // The stop hook's own trap: its call before this one may have failed.
-    if (state === 'idle') mirror.stopped(null, textOf(about.last_assistant_message));
-    else if (state === 'busy' || state === 'compacting') mirror.report(state);
+    if (state === 'idle') mirror.stopped(null, textOf(about.last_assistant_message), claim);
+    else if (state === 'busy') mirror.prompted(claim);
+    else if (state === 'compacting') mirror.report(state, claim);
     void mirror.step();
     this.#status.changed();
   }

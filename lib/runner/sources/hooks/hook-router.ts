@@ -1,4 +1,5 @@
-import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
+import { type Fields, fieldsOf, textOf } from '@/lib/adapters/claude/fields';
+import type { HookClaim } from '@/lib/adapters/claude/heard-stops';
 import type { HookCall } from '@/lib/runner/control-port/routes';
 import type { OwedReply as Owed } from '@/lib/runner/host/read-obligations';
 import type { MessageInbox } from './message-inbox';
@@ -19,7 +20,7 @@ export interface HookRouterOptions {
   log: (level: 'debug' | 'info', message: string) => void;
 }
 
-export function routeHook({ event, input, pid }: HookCall, options: HookRouterOptions): string {
+export function routeHook({ event, input, pid, at }: HookCall, options: HookRouterOptions): string {
   const sessionId = textOf(input.session_id);
   const file = textOf(input.transcript_path);
   if (sessionId === null || file === null) return '';
@@ -27,27 +28,32 @@ export function routeHook({ event, input, pid }: HookCall, options: HookRouterOp
   if (mirror === null) return '';
   mirror.heard(pid, file);
   options.log('debug', `${event} ${sessionId}`);
-  const answer = ROUTES.get(event)?.(mirror, input, options) ?? '';
+  const answer = ROUTES.get(event)?.(mirror, input, claimOf(input, at), options) ?? '';
   void mirror.step();
   return answer;
 }
 
-type Route = (mirror: SessionMirror, input: Record<string, unknown>, options: HookRouterOptions) => string | undefined;
+/** What a hook says of itself. @param at when it ran, by its own clock */
+export function claimOf(input: Fields, at: number | null): HookClaim {
+  return { at, promptId: textOf(input.prompt_id) };
+}
+
+type Route = (mirror: SessionMirror, input: Fields, claim: HookClaim, options: HookRouterOptions) => string | undefined;
 
 const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   [
     'SessionStart',
-    (mirror, input) => {
+    (mirror, input, claim) => {
       // After a compaction the same session goes on, in the middle of whatever it does.
-      if (input.source !== 'compact') mirror.began();
+      if (input.source !== 'compact') mirror.began(claim);
       return undefined;
     },
   ],
-  ['UserPromptSubmit', (mirror) => void mirror.report('busy')],
+  ['UserPromptSubmit', (mirror, _input, claim) => void mirror.prompted(claim)],
   ['Stop', stop],
-  ['StopFailure', (mirror, input) => void mirror.stopped(failureOf(input))],
-  ['PreCompact', (mirror) => void mirror.report('compacting')],
-  ['PostCompact', (mirror) => void mirror.report(mirror.openRunId === null ? 'idle' : 'busy')],
+  ['StopFailure', (mirror, input, claim) => void mirror.stopped(failureOf(input), null, claim)],
+  ['PreCompact', (mirror, _input, claim) => void mirror.report('compacting', claim)],
+  ['PostCompact', (mirror, _input, claim) => void mirror.report(mirror.openRunId === null ? 'idle' : 'busy', claim)],
   [
     'PermissionRequest',
     (mirror, input) => {
@@ -57,13 +63,13 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
       return undefined;
     },
   ],
-  ['SessionEnd', (mirror, input) => void mirror.end(endOf(textOf(input.reason)))],
+  ['SessionEnd', (mirror, input, claim) => void mirror.end(endOf(textOf(input.reason)), claim)],
 ]);
 
-function stop(mirror: SessionMirror, input: Record<string, unknown>, { owed, inbox, log }: HookRouterOptions) {
+function stop(mirror: SessionMirror, input: Fields, claim: HookClaim, { owed, inbox, log }: HookRouterOptions) {
   // Two hooks that run at once arrive in either order: behind the session's end there is nobody to answer.
   const text = textOf(input.last_assistant_message);
-  if (mirror.isLeft) return void mirror.stopped(null, text);
+  if (mirror.isLeft) return void mirror.stopped(null, text, claim);
   const unseen = inbox.waitingFor(mirror.sessionId);
   const waiting = owed().filter(
     ({ messageId, sessionId }) =>
@@ -77,15 +83,15 @@ function stop(mirror: SessionMirror, input: Record<string, unknown>, { owed, inb
   const replies = [...unseen, ...waiting.map((one) => ({ ...one, unseen: false }))];
   const decision = stopDecision(replies, input.stop_hook_active === true);
   if (decision === null) {
-    mirror.stopped(null, text);
+    mirror.stopped(null, text, claim);
     return undefined;
   }
   log('info', `${mirror.sessionId} is held at the end of its turn: ${decision.messageIds.length} replies are owed`);
-  mirror.offer(decision.messageIds);
+  mirror.offer(decision, claim);
   return decision.output;
 }
 
-function failureOf(input: Record<string, unknown>): string {
+function failureOf(input: Fields): string {
   return textOf(input.error_details) ?? textOf(input.error) ?? 'The model API failed.';
 }
 

@@ -46,10 +46,10 @@ export class MessageInbox {
     return { state: 'failed', reason };
   }
 
-  /** The session's turn is over and no stop hook took them. */
-  refuse(sessionId: string, reason: string): void {
+  /** The session's turn is over and no stop hook took them. @param isInHand one took it, of a later turn */
+  refuse(sessionId: string, reason: string, isInHand = (_messageId: string) => false): void {
     for (const [id, { command }] of this.#waiting) {
-      if (command.sessionId === sessionId) this.#settle(id, this.turnAway(id, reason));
+      if (command.sessionId === sessionId && !isInHand(id)) this.#settle(id, this.turnAway(id, reason));
     }
   }
 

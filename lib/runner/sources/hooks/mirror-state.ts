@@ -1,5 +1,6 @@
 import { fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/adapters/claude/fields';
-import type { ClosedTurn, HeardStop } from '@/lib/adapters/claude/last-words';
+import type { HeardStop } from '@/lib/adapters/claude/heard-stops';
+import type { ClosedTurn } from '@/lib/adapters/claude/last-words';
 import type { TailPlace } from './tail-file';
 import type { TerminalProcess } from './terminal-process';
 
@@ -17,12 +18,14 @@ export interface MirrorState {
   stops: HeardStop[];
   /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
   unheard: string[][];
-  /** When the newest prompt was heard of, where no line has come up to it. */
-  prompt: number | null;
+  /** When prompts were heard of that no line has come up to. Oldest first. */
+  prompts: number[];
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: ClosedTurn | null;
   /** The session was left, and why; what it still writes is waited for. */
   ending: string | null;
+  /** When the session was begun last, or resumed: what ran before ends nothing. */
+  began: number;
   /** The session was told to have ended. */
   ended: boolean;
   /** Requests that stood in the terminal. */
@@ -43,9 +46,10 @@ export function newMirrorState(file: string): MirrorState {
     open,
     stops: [],
     unheard: [],
-    prompt: null,
+    prompts: [],
     closed: null,
     ending: null,
+    began: 0,
     ended,
     asks: [],
     handed: [],
@@ -79,9 +83,10 @@ export function parseMirrorState(text: string): MirrorState | null {
     open: fields.open === true,
     stops: listOf(fields.stops).flatMap(stopOf),
     unheard: listOf(fields.unheard).map(textsOf),
-    prompt: numberOf(fields.prompt),
+    prompts: listOf(fields.prompts).flatMap((at) => numberOf(at) ?? []),
     closed: closedOf(fields.closed),
     ending: textOf(fields.ending),
+    began: numberOf(fields.began) ?? 0,
     ended: fields.ended === true,
     asks,
     handed: textsOf(fields.handed),
@@ -90,17 +95,21 @@ export function parseMirrorState(text: string): MirrorState | null {
 }
 
 function stopOf(value: unknown): HeardStop[] {
-  const { at, text, failure, promptedAt, behindPrompt } = fieldsOf(value);
+  const { at, heardAt, isClocked, promptId, text, failure, promptedAt } = fieldsOf(value);
   const known = numberOf(at);
   if (known === null) return [];
-  const prompts = { promptedAt: numberOf(promptedAt), behindPrompt: numberOf(behindPrompt) };
-  return [{ at: known, text: textOf(text), failure: textOf(failure), ...prompts }];
+  const moment = { at: known, heardAt: numberOf(heardAt) ?? known, isClocked: isClocked === true };
+  const prompts = {
+    promptId: textOf(promptId),
+    promptedAt: numberOf(promptedAt),
+  };
+  return [{ ...moment, text: textOf(text), failure: textOf(failure), ...prompts }];
 }
 
 function closedOf(value: unknown): ClosedTurn | null {
-  const { at, text } = fieldsOf(value);
+  const { at, text, taken } = fieldsOf(value);
   const known = numberOf(at);
-  return known === null ? null : { at: known, text: textOf(text) };
+  return known === null ? null : { at: known, text: textOf(text), taken: listOf(taken).map(fieldsOf) };
 }
 
 function processOf(value: unknown): TerminalProcess | null {

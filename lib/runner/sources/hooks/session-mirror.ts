@@ -1,22 +1,24 @@
-import { basename, dirname, join } from 'node:path';
 import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
 import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
-import type { HeardStop } from '@/lib/adapters/claude/last-words';
+import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
 import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
+import { textIn } from '@/lib/adapters/claude/transcript-line';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { lineKey } from './line-key';
 import { type MirrorState, newMirrorState } from './mirror-state';
-import { readOn, type TailPlace } from './tail-file';
+import { Offers } from './offers';
+import { type AgentSays, SelfReport } from './self-report';
+import type { StopDecision } from './stop-decision';
 import { birthOf, type TerminalProcess } from './terminal-process';
+import { TranscriptFiles, type TranscriptLine } from './transcript-files';
+import { isHookLost, isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
 
 /**
  * One session of an interactive Claude Code, mirrored from its transcript.
  *
- * Ordering: events come in the order of the transcript's lines; a subagent's file is read behind the session's own.
+ * Ordering: events come in the order of the transcript's lines.
  * Failure: the place in the files is handed over together with the events up to it. A mirror that comes after a kill
- * reads the lines before it again, to know what is open, and tells only what comes after. A transcript that was cut
- * off, replaced or rewritten is read from its beginning, and lines that were read before are left out.
+ * reads the lines before it again, to know what is open, and tells only what comes after.
  */
 export interface SessionMirrorOptions {
   sessionId: string;
@@ -30,40 +32,22 @@ export interface SessionMirrorOptions {
   now?: () => number;
 }
 
-/** How long the transcript must be still after the last hook of a turn, before the turn is held to be over. */
-const STILL_MS = 1_500;
-/**
- * How long a turn is held for the text that its stop hook brought and the transcript has not: past it the hook's word is
- * taken. Shorter, once the next prompt was heard of.
- */
-const LAST_LINE_MS = { most: 5_000, prompted: 3_000 };
-/** How long a session that has ended may still write. */
-const LAST_WORDS_MS = { still: 500, most: 3_000 };
 /** What a session writes this long after it has ended is nobody's any more. */
 const LATE_MS = 10_000;
-/**
- * For this long `busy` without an open turn, or nothing behind a turn's last word: the hook that would have said idle
- * was killed, or nobody was there to hear it. Ours takes 2 s at most.
- */
-const STUCK_MS = 5_000;
-/** How long what a stop hook answered may take to reach the transcript: other people's hooks run beside it. */
-const HELD_MS = 70_000;
-
-export type SelfReport = 'starting' | 'busy' | 'idle' | 'compacting';
-
 export class SessionMirror {
   readonly #options: SessionMirrorOptions;
   readonly #now: () => number;
   readonly #adapter: TranscriptAdapter;
+  readonly #files: TranscriptFiles;
+  readonly #report: SelfReport;
   #state: MirrorState;
-  /** Keys of lines that were read; a transcript names each line, and bookkeeping that has no name is never told. */
-  readonly #seen = new Set<string>();
-  #selfReport: SelfReport = 'starting';
-  #selfReportAt: number;
+  /** What is read was told by the mirror before this one. */
+  #isRecalling = false;
   #lastLineAt = 0;
-  #ending: { reason: string; at: number } | null = null;
+  #ending: { reason: string; at: number; ranAt: number } | null = null;
+  #began: number;
   #ended: { reason: string; at: number } | null = null;
-  #offered: string[] = [];
+  readonly #offers = new Offers();
   /** Answered by a turn that finished: owed no more, whatever the snapshot still says. */
   readonly #answered = new Set<string>();
   #work: Promise<void>;
@@ -74,8 +58,16 @@ export class SessionMirror {
     this.#adapter = new TranscriptAdapter({ sessionId: options.sessionId });
     this.#state = structuredClone(options.state ?? newMirrorState(options.file));
     this.#state.file = options.file;
-    this.#selfReportAt = this.#now();
-    if (this.#state.ending !== null) this.#ending = { reason: this.#state.ending, at: this.#now() };
+    this.#report = new SelfReport(this.#now());
+    this.#files = new TranscriptFiles({
+      read: this.#state,
+      subagents: () => this.#adapter.subagents,
+      onLines: (lines) => this.#lines(lines),
+      log: options.log,
+    });
+    this.#began = this.#state.began;
+    const at = this.#now();
+    if (this.#state.ending !== null) this.#ending = { reason: this.#state.ending, at, ranAt: at };
     this.#work = options.state ? this.#guarded(() => this.#recall(options.state as MirrorState)) : Promise.resolve();
   }
 
@@ -102,8 +94,8 @@ export class SessionMirror {
     return this.#state.process;
   }
 
-  get selfReport(): SelfReport {
-    return this.#selfReport;
+  get selfReport(): AgentSays {
+    return this.#report.says;
   }
 
   get openRunId(): string | null {
@@ -120,18 +112,18 @@ export class SessionMirror {
 
   /** A turn goes on, so its end will come and with it the stop hook. */
   get isBusy(): boolean {
-    return !this.#state.ended && (this.#adapter.openRunId !== null || this.#selfReport === 'busy');
+    return !this.#state.ended && (this.#adapter.openRunId !== null || this.#report.says === 'busy');
   }
 
   /** Whether the message was typed in the terminal: it is answered there. */
   wasTyped(messageId: string): boolean {
-    return this.#seen.has(messageId);
+    return this.#files.has(messageId);
   }
 
   /** Messages that are before the agent, are about to be, or were and have been answered. */
   isInHand(messageId: string): boolean {
     const { handed } = this.#state;
-    return this.#offered.includes(messageId) || handed.includes(messageId) || this.#answered.has(messageId);
+    return this.#offers.has(messageId) || handed.includes(messageId) || this.#answered.has(messageId);
   }
 
   /** A hook of this session ran. */
@@ -153,24 +145,32 @@ export class SessionMirror {
     this.#tell([], true);
   }
 
-  began(): void {
+  /** Begun, or resumed. A hook that is heard behind later ones changes nothing they said. */
+  began(claim?: HookClaim): void {
+    const { at } = this.#momentOf(claim);
+    if (this.#ending !== null && this.#ending.ranAt > at) return;
     this.#ending = null;
     this.#ended = null;
+    this.#began = Math.max(this.#began, at);
     this.#do(() => {
-      this.#adapter.forgetStops();
+      this.#adapter.stops.clearBefore(at);
       this.#state.ending = null;
       this.#state.ended = false;
+      this.#state.began = this.#began;
     });
-    this.report('idle');
+    this.#report.heard('idle', at, this.#now());
   }
 
-  report(state: SelfReport): void {
-    this.#selfReport = state;
-    this.#selfReportAt = this.#now();
-    const at = this.#selfReportAt;
-    if (state !== 'busy') return;
+  report(says: AgentSays, claim?: HookClaim): void {
+    this.#report.heard(says, this.#momentOf(claim).at, this.#now());
+  }
+
+  /** Somebody asks for a turn. */
+  prompted(claim?: HookClaim): void {
+    const [moment, heardAt] = [this.#momentOf(claim), this.#now()];
+    this.#report.heard('busy', moment.at, heardAt);
     this.#do(() => {
-      this.#adapter.prompted(at);
+      this.#adapter.stops.prompted(moment, heardAt);
       this.#tell([], true);
     });
   }
@@ -181,19 +181,26 @@ export class SessionMirror {
    *
    * @param text what the agent said last, by the hook's word
    */
-  stopped(failure: string | null = null, text: string | null = null): void {
-    this.report('idle');
-    const at = this.#now();
+  stopped(failure: string | null = null, text: string | null = null, claim?: HookClaim): void {
+    const [moment, heardAt] = [this.#momentOf(claim), this.#now()];
+    this.#report.heard('idle', moment.at, heardAt);
     this.#do(() => {
-      this.#adapter.announced({ at, text, failure });
+      this.#adapter.announced({ ...moment, heardAt, text, failure });
       this.#tell([], true);
     });
   }
 
+  /** A hook that does not say when it ran ran when it is heard. */
+  #momentOf({ at, promptId }: HookClaim = { at: null, promptId: null }): HookMoment {
+    const now = this.#now();
+    return { at: Math.min(at ?? now, now), isClocked: at !== null, promptId };
+  }
+
   /** The stop hook holds the agent with these messages; the transcript will say whether that reached it. */
-  offer(messageIds: string[]): void {
-    this.report('busy');
-    this.#offered = messageIds;
+  offer({ messageIds, reason }: Pick<StopDecision, 'messageIds' | 'reason'>, claim?: HookClaim): void {
+    const moment = this.#momentOf(claim);
+    this.#report.heard('busy', moment.at, this.#now());
+    this.#offers.put({ messageIds, reason, moment });
   }
 
   asked(tool: string, input: unknown, about: object): void {
@@ -203,9 +210,10 @@ export class SessionMirror {
     });
   }
 
-  end(reason: string): void {
-    if (this.#ending !== null) return;
-    this.#ending = { reason, at: this.#now() };
+  end(reason: string, claim?: HookClaim): void {
+    const { at } = this.#momentOf(claim);
+    if (this.#ending !== null || at < this.#began) return;
+    this.#ending = { reason, at: this.#now(), ranAt: at };
     this.#do(() => {
       this.#state.ending = reason;
       this.#tell([], true);
@@ -219,27 +227,27 @@ export class SessionMirror {
   }
 
   async #step(): Promise<void> {
-    while (await this.#readOn()) {
-      // more waits
-    }
+    await this.#files.readOn();
     const now = this.#now();
+    const still = this.#stillness(now);
     // A terminal that is left right behind its turn: the stop hook's word stands, the turn was not broken off.
-    const isOver = this.#ending !== null && this.#hasSaidAll(this.#ending.at, now);
-    const [stop] = this.#adapter.stops;
-    if (stop !== undefined && this.#isOver(stop, now, isOver)) {
-      this.#tell(stop.failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(stop.failure, now), true);
+    const isOver = isLeftForGood(still);
+    const { own, ahead } = this.#adapter.stops;
+    if (own !== null && isTurnOver(own, still)) {
+      this.#tell(own.failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(own.failure, now), true);
+    } else if (own === null && ahead !== null && isTurnLost(ahead, still)) {
+      if (this.#adapter.openRunId === null) this.#adapter.stops.drop(ahead);
+      this.#tell(this.#adapter.stopped(now), true);
     }
-    const stillFor = now - Math.max(this.#selfReportAt, this.#lastLineAt);
-    if (this.#adapter.hasSaidLastWord && stillFor >= (this.#offered.length > 0 ? HELD_MS : STUCK_MS)) {
+    if (this.#adapter.hasSaidLastWord && isHookLost(still)) {
       this.#options.log('info', `session ${this.sessionId} has said its last word, and its stop hook was not heard`);
-      this.report('idle');
+      this.#report.concluded(now);
       this.#tell(this.#adapter.stopped(now));
     }
-    const stuck = this.#selfReport === 'busy' && this.#adapter.openRunId === null;
-    if (stuck && stillFor >= STUCK_MS) {
+    if (this.#report.says === 'busy' && this.#adapter.openRunId === null && isStuck(still)) {
       this.#options.log('warn', `session ${this.sessionId} said busy and does nothing: it is held to be idle`);
-      this.report('idle');
-      this.#dropOffer();
+      this.#report.concluded(now);
+      this.#offers.drop();
     }
     if (this.#ending !== null && isOver) {
       const { reason } = this.#ending;
@@ -248,7 +256,7 @@ export class SessionMirror {
       if (this.#state.ended) return;
       this.#state.ended = true;
       this.#ended = { reason, at: now };
-      this.#dropOffer();
+      this.#offers.drop();
       this.#tell(this.#adapter.ended(now, { reason }), true);
     }
     // Its last words came behind its end: they are told, and the session has ended all the same.
@@ -257,89 +265,35 @@ export class SessionMirror {
     }
   }
 
-  /** The stop hook's word is not in the transcript; where it brought none, nothing there ends the turn. */
-  get #lacksLastWords(): boolean {
-    const [stop] = this.#adapter.stops;
-    const saidNone = stop !== undefined && stop.text === null && stop.failure === null;
-    const isHeldForAny = saidNone && this.#adapter.openRunId !== null && !this.#adapter.hasSaidLastWord;
-    return this.#adapter.lacksLastWords || isHeldForAny;
+  #stillness(now: number): Stillness {
+    const { own } = this.#adapter.stops;
+    const saidNone = own !== null && own.text === null && own.failure === null;
+    return {
+      now,
+      lastLineAt: this.#lastLineAt,
+      reportedAt: this.#report.heardAt,
+      leftAt: this.#ending?.at ?? null,
+      lacksLastWords: this.#adapter.lacksLastWords || (saidNone && !this.#adapter.hasSaidLastWord),
+      isHeld: this.#offers.areOpen,
+    };
   }
 
-  /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
-  #isOver({ at, promptedAt, behindPrompt }: HeardStop, now: number, isLeft: boolean): boolean {
-    const isAhead = this.#adapter.openRunId === null || behindPrompt !== null;
-    if (isAhead && !isLeft) return now - at >= LAST_LINE_MS.most;
-    if (!this.#lacksLastWords) return isLeft || now - Math.max(this.#lastLineAt, at) >= STILL_MS;
-    if (promptedAt !== null && now - promptedAt >= LAST_LINE_MS.prompted) return true;
-    const isLeftLong = this.#ending !== null && now - this.#ending.at >= LAST_WORDS_MS.most;
-    return isLeftLong || now - at >= LAST_LINE_MS.most;
-  }
-
-  #hasSaidAll(since: number, now: number): boolean {
-    const stillFor = now - Math.max(this.#lastLineAt, since);
-    const hasSaid = stillFor >= LAST_WORDS_MS.still && !this.#lacksLastWords;
-    return hasSaid || now - since >= LAST_WORDS_MS.most;
-  }
-
-  /** @returns whether something was read */
-  async #readOn(): Promise<boolean> {
-    const read = await readOn(this.#state.file, this.#state.main);
-    if (read !== null) {
-      if (read.restarted) this.#options.log('info', `the transcript of ${this.sessionId} begins anew`);
-      this.#state.main = read.place;
-      this.#lines(read.lines.map(({ text }) => text));
-    }
-    let more = read?.more === true;
-    for (const id of this.#adapter.subagents) {
-      const its = await readOn(this.#subagentFile(id), this.#state.subagents[id] ?? null);
-      if (its === null || its.place.offset === this.#state.subagents[id]?.offset) continue;
-      this.#state.subagents[id] = its.place;
-      this.#lines(its.lines.map(({ text }) => text));
-      more ||= its.more;
-    }
-    return more;
-  }
-
-  #lines(lines: string[]): void {
-    if (lines.length === 0) return;
+  #lines(lines: readonly TranscriptLine[]): void {
+    const outputs = lines.flatMap(({ fields, key }) => {
+      if (isStopFeedback(fields)) this.#handOver(textIn(fields));
+      return this.#adapter.read(fields, key, this.#now());
+    });
+    if (this.#isRecalling) return;
     this.#lastLineAt = this.#now();
-    this.#tell(
-      lines.flatMap((text) => this.#line(text)),
-      true,
-    );
+    this.#tell(outputs, true);
   }
 
-  #line(text: string): AdapterOutput[] {
-    if (text.trim() === '') return [];
-    let line: unknown;
-    try {
-      line = JSON.parse(text);
-    } catch {
-      this.#options.log('warn', `a line of ${this.#state.file} is not JSON and is left out`);
-      return [];
-    }
-    const fields = fieldsOf(line);
-    const key = lineKey(fields, text);
-    if (this.#seen.has(key)) return [];
-    this.#seen.add(key);
-    // The id of what was typed while a turn ran is that of its place in the queue.
-    const source = textOf(fieldsOf(fields.attachment).source_uuid);
-    if (source !== null) this.#seen.add(source);
-    this.#state.last = key;
-    if (this.#offered.length > 0 && isStopFeedback(fields)) this.#handOver();
-    return this.#adapter.read(line, key, this.#now());
-  }
-
-  #handOver(): void {
-    const ids = this.#offered;
-    this.#offered = [];
+  #handOver(feedback: string): void {
+    const ids = this.#offers.take(feedback);
+    if (ids.length === 0) return;
     this.#state.handed.push(...ids);
     this.#adapter.handedOver(ids);
     this.#options.onHandedOver(ids);
-  }
-
-  #dropOffer(): void {
-    this.#offered = [];
   }
 
   #tell(outputs: AdapterOutput[], moved = false): void {
@@ -352,65 +306,32 @@ export class SessionMirror {
       if (isAnswer) for (const id of this.#state.handed) this.#answered.add(id);
       this.#state.handed = [];
       this.#state.asks = [];
-      this.#dropOffer();
+      this.#offers.drop((moment) => !this.#adapter.stops.isAhead(moment));
       this.#options.onTurnEnded();
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
-    this.#state.prompt = this.#adapter.prompt;
-    this.#state.stops = [...this.#adapter.stops];
-    this.#state.unheard = this.#adapter.unheard.map((said) => [...said]);
+    const { stops, unheard, prompts } = this.#adapter.stops.state;
+    this.#state.prompts = [...prompts];
+    this.#state.stops = [...stops];
+    this.#state.unheard = unheard.map((said) => [...said]);
     if (outputs.length > 0 || moved) this.#options.emit(outputs, structuredClone(this.#state));
   }
 
   /** Brings the adapter where the mirror before this one stood; what that gives has been told. */
   async #recall(was: MirrorState): Promise<void> {
     const now = this.#now();
-    this.#state.main = await this.#reread(was.file, was.main, was.last);
-    for (const [id, place] of Object.entries(was.subagents)) {
-      const again = await this.#reread(this.#subagentFile(id), place, was.last);
-      if (again !== null) this.#state.subagents[id] = again;
+    this.#isRecalling = true;
+    try {
+      await this.#files.reread(was);
+    } finally {
+      this.#isRecalling = false;
     }
     if (!was.open) this.#adapter.stopped(now);
     this.#adapter.recallStops(was);
     if (was.ended) this.#adapter.ended(now, {});
     for (const { tool, input } of was.asks) this.#adapter.permissionAsked(tool, input, {}, now);
     this.#adapter.handedOver(was.handed);
-  }
-
-  /** @returns up to where the file has been told */
-  async #reread(file: string, place: TailPlace | null, last: string | null): Promise<TailPlace | null> {
-    if (place === null) return null;
-    let read = await readOn(file, null, place.offset);
-    if (read === null) return place;
-    const isSame = read.place.ino === place.ino;
-    // Another file stands there: what was told ends at the line that was told last, if it is in it.
-    if (!isSame && !(await this.#holds(file, last))) return null;
-    for (;;) {
-      for (const { text, offset } of read.lines) {
-        this.#line(text);
-        const behind = offset + Buffer.byteLength(text) + 1;
-        if (!isSame && this.#state.last === last) return { ino: read.place.ino, offset: behind };
-      }
-      if (!read.more) return isSame ? place : read.place;
-      const next = await readOn(file, read.place, isSame ? place.offset : undefined);
-      if (next === null || next.restarted) return read.place;
-      read = next;
-    }
-  }
-
-  async #holds(file: string, last: string | null): Promise<boolean> {
-    if (last === null) return false;
-    for (let read = await readOn(file, null); read !== null; read = await readOn(file, read.place)) {
-      if (read.lines.some(({ text }) => keyOf(text) === last)) return true;
-      if (!read.more) return false;
-    }
-    return false;
-  }
-
-  #subagentFile(id: string): string {
-    const { file } = this.#state;
-    return join(dirname(file), basename(file, '.jsonl'), 'subagents', `agent-${id.replace(/[^\w-]/g, '_')}.jsonl`);
   }
 
   #do(work: () => void | Promise<void>): void {
@@ -423,13 +344,5 @@ export class SessionMirror {
     } catch (error) {
       this.#options.log('warn', `the mirror of ${this.sessionId} stumbled: ${String(error)}`);
     }
-  }
-}
-
-function keyOf(text: string): string {
-  try {
-    return lineKey(JSON.parse(text), text);
-  } catch {
-    return '';
   }
 }

@@ -16,6 +16,8 @@ export interface OwedReply {
 export interface StopDecision {
   /** What the hook prints. */
   output: string;
+  /** What the agent is told by it. */
+  reason: string;
   messageIds: string[];
 }
 
@@ -35,6 +37,7 @@ export function stopDecision(owed: readonly OwedReply[], stopHookActive: boolean
   ].join('\n\n');
   return {
     output: JSON.stringify({ decision: 'block', reason }),
+    reason,
     messageIds: asked.map(({ messageId }) => messageId),
   };
 }

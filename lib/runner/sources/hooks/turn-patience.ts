@@ -1,0 +1,67 @@
+import type { HeardStop } from '@/lib/adapters/claude/heard-stops';
+
+/** How long the transcript must be still after the last hook of a turn, before the turn is held to be over. */
+const STILL_MS = 1_500;
+/**
+ * How long a turn is held for the text that its stop hook brought and the transcript has not: past it the hook's word is
+ * taken. Shorter, once the next prompt was heard of.
+ */
+const LAST_LINE_MS = { most: 5_000, prompted: 3_000 };
+/**
+ * How long a turn is held whose lines are behind those of a hook of a later one: the transcript has them, and brings them
+ * before that. And how long such a hook waits for its turn.
+ */
+const BEHIND_MS = 90_000;
+/** How long a session that has ended may still write. */
+const LAST_WORDS_MS = { still: 500, most: 3_000 };
+/**
+ * For this long `busy` without an open turn, or nothing behind a turn's last word: the hook that would have said idle
+ * was killed, or nobody was there to hear it. Ours takes 2 s at most.
+ */
+const STUCK_MS = 5_000;
+/** How long what a stop hook answered may take to reach the transcript: other people's hooks run beside it. */
+const HELD_MS = 70_000;
+
+/** What is known of a session at a look. Epoch milliseconds. */
+export interface Stillness {
+  now: number;
+  lastLineAt: number;
+  /** When the agent said last what it does. */
+  reportedAt: number;
+  /** When the session was left; null where it goes on. */
+  leftAt: number | null;
+  /** The stop hook's word is not in the transcript; or it brought none, and nothing there ends the turn. */
+  lacksLastWords: boolean;
+  /** A stop hook's answer is on its way to the agent. */
+  isHeld: boolean;
+}
+
+/** Whether a session that was left has said all it had to say, or has had its time. */
+export function isLeftForGood({ now, lastLineAt, leftAt, lacksLastWords }: Stillness): boolean {
+  if (leftAt === null) return false;
+  const hasSaid = now - Math.max(lastLineAt, leftAt) >= LAST_WORDS_MS.still && !lacksLastWords;
+  return hasSaid || now - leftAt >= LAST_WORDS_MS.most;
+}
+
+/** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
+export function isTurnOver({ heardAt, promptedAt }: HeardStop, still: Stillness): boolean {
+  const { now, lastLineAt, leftAt, lacksLastWords } = still;
+  if (!lacksLastWords) return isLeftForGood(still) || now - Math.max(lastLineAt, heardAt) >= STILL_MS;
+  if (promptedAt !== null && now - Math.max(promptedAt, heardAt) >= LAST_LINE_MS.prompted) return true;
+  return (leftAt !== null && now - leftAt >= LAST_WORDS_MS.most) || now - heardAt >= LAST_LINE_MS.most;
+}
+
+/** Whether the transcript would have come to the hook's turn by now. What the hook itself does not say is not sure. */
+export function isTurnLost({ heardAt, isClocked, promptId }: HeardStop, { now }: Stillness): boolean {
+  return now - heardAt >= (isClocked || promptId !== null ? BEHIND_MS : LAST_LINE_MS.most);
+}
+
+/** Whether the hook that ends a turn which has said its last word would have been heard by now. */
+export function isHookLost({ now, lastLineAt, reportedAt, isHeld }: Stillness): boolean {
+  return now - Math.max(reportedAt, lastLineAt) >= (isHeld ? HELD_MS : STUCK_MS);
+}
+
+/** Whether an agent that said it was busy would have begun a turn by now. */
+export function isStuck({ now, lastLineAt, reportedAt }: Stillness): boolean {
+  return now - Math.max(reportedAt, lastLineAt) >= STUCK_MS;
+}

@@ -1,0 +1,165 @@
+import { appendFileSync, writeFileSync } from 'node:fs';
+import fc from 'fast-check';
+import type { HookClaim } from '@/lib/adapters/claude/heard-stops';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { type MirrorState, parseMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
+import { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
+
+/** A day of Claude Code in a terminal: its hooks and its transcript's lines, each of which may be heard or written late. */
+export interface DayKind {
+  /** How far the transcript's lines may be behind the agent. */
+  mostBehindMs: number;
+  /** How far a hook may be heard behind its run. The agent waits for it, but not for ever. */
+  mostLateMs: number;
+  hookSays: string[];
+  /** Hooks and lines name the prompt they belong to. */
+  isNamed: boolean;
+  /** Hooks say when they ran. */
+  isClocked: boolean;
+}
+
+/** How long the agent waits for a hook. */
+const SLOWEST_HOOK_MS = 1_900;
+const DAWN = Date.parse('2026-11-20T12:00:00Z');
+
+/** Mostly at once. */
+const delay = (most: number) => fc.oneof(fc.constantFrom(0, 0, most), fc.nat(300), fc.nat(most));
+const words = fc.oneof(
+  fc.constantFrom('Done.', 'OK', 'Done.\n\nAll of it.'),
+  fc.nat(99).map((n) => `Number ${n}.`),
+);
+
+export const turnsOf = (kind: DayKind) => fc.array(turnOf(kind), { minLength: 2, maxLength: 6 });
+const turnOf = ({ mostBehindMs, mostLateMs, hookSays }: DayKind) =>
+  fc.record({
+    isWoken: fc.boolean(),
+    /** The session is resumed before it, and its hook says so. */
+    isResumed: mostLateMs > SLOWEST_HOOK_MS ? fc.nat(4).map((n) => n === 0) : fc.constant(false),
+    gapMs: fc.oneof(fc.constantFrom(5, 50, 15_000), fc.nat(1_000), fc.nat(8_000)),
+    /** What it says before each of its tool calls; empty for nothing. */
+    calls: fc.array(fc.oneof(fc.constant(''), words), { maxLength: 3 }),
+    last: fc.array(words, { minLength: 1, maxLength: 2 }),
+    takesMs: fc.constantFrom(5, 50, 400, 1_500),
+    isInterrupted: fc.oneof({ weight: 5, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+    /** Its end stands in the transcript. */
+    isMeasured: fc.boolean(),
+    hookSays: fc.constantFrom(...hookSays),
+    hooksTakeMs: fc.tuple(delay(mostLateMs), delay(mostLateMs), delay(mostLateMs)),
+    behindMs: fc.array(delay(mostBehindMs), { minLength: 1, maxLength: 10 }),
+  });
+export type Turn = ReturnType<typeof turnOf> extends fc.Arbitrary<infer T> ? T : never;
+
+/** No two texts are the same. */
+export const unlike = (turns: Turn[]): Turn[] =>
+  turns.map((one, i) => ({
+    ...one,
+    calls: one.calls.map((text, j) => text && `${text} ${i}.${j}`),
+    last: one.last.map((text, j) => `${text} ${i}:${j}`),
+  }));
+
+type Hook = { prompted: true } | { began: true } | { stopped: string | null };
+/** `of` is the turn it belongs to, by its place in the day. */
+export type Arrival = { at: number; of: number } & ({ line: object } | (Hook & { claim: HookClaim | undefined }));
+
+/** When each line stands in the transcript and each hook is heard. Lines come in their order. */
+export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arrival[] {
+  const out: Arrival[] = [];
+  let [now, lineAt, hookAt] = [DAWN + 100, 0, 0];
+  let parentUuid: string | null = null;
+  for (const [i, { isWoken, isResumed, gapMs, calls, last, takesMs, behindMs, ...turn }] of turns.entries()) {
+    const promptId = isNamed ? `p${i}` : null;
+    let lines = 0;
+    const line = (type: string, message: object, more: object = {}, madeAt = now) => {
+      lineAt = Math.max(lineAt, now + (behindMs[lines % behindMs.length] ?? 0));
+      const uuid = `u${i}${lines === 0 ? '' : `-${lines}`}`;
+      lines += 1;
+      const named = isNamed && type === 'user' ? { promptId } : {};
+      const about = { parentUuid, type, uuid, timestamp: new Date(madeAt).toISOString(), ...named };
+      parentUuid = uuid;
+      out.push({ at: lineAt, of: i, line: { ...about, message: { id: `m-${uuid}`, ...message }, ...more } });
+    };
+    const hook = (late: number, what: Hook, id = promptId) => {
+      // of hooks that name no prompt only their order tells whose they are
+      hookAt = isNamed ? now + late : Math.max(hookAt, now + late);
+      out.push({ at: hookAt, of: i, ...what, claim: isClocked ? { at: now, promptId: id } : undefined });
+      now = Math.min(hookAt, now + SLOWEST_HOOK_MS) + 1;
+    };
+    const says = (text: string, stop_reason: string | null) => {
+      now += takesMs;
+      line('assistant', { stop_reason, content: [{ type: 'text', text }] });
+    };
+    now += gapMs;
+    if (isResumed) hook(turn.hooksTakeMs[2], { began: true }, null);
+    // the line is made before the hook runs, and written behind it
+    const askedAt = now;
+    now += 3;
+    hook(turn.hooksTakeMs[0], { prompted: true });
+    const task = `<task-notification>\n<task-id>t${i}</task-id>\n<status>completed</status>\n</task-notification>`;
+    const kind = isWoken ? 'task-notification' : 'human';
+    line('user', { role: 'user', content: isWoken ? task : 'Go' }, { origin: { kind } }, askedAt);
+    for (const [j, text] of calls.entries()) {
+      if (text !== '') says(text, 'tool_use');
+      now += takesMs;
+      const id = `toolu_${i}_${j}`;
+      const call = { type: 'tool_use', id, name: 'Bash', input: { command: 'ls' } };
+      line('assistant', { stop_reason: 'tool_use', content: [call] });
+      now += 20;
+      line('user', { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'a.txt' }] });
+    }
+    for (const text of last) says(text, turn.isInterrupted ? null : 'end_turn');
+    now += 5;
+    if (turn.isInterrupted) {
+      line('user', { role: 'user', content: [{ type: 'text', text: '[Request interrupted by user]' }] });
+      continue;
+    }
+    const said = turn.hookSays === 'all' ? last.join('\n\n') : (last.at(-1) ?? null);
+    hook(turn.hooksTakeMs[1], { stopped: turn.hookSays === 'nothing' ? null : said });
+    now += 3;
+    if (turn.isMeasured) line('system', {}, { subtype: 'turn_duration', durationMs: 5 });
+  }
+  return out.sort((a, b) => a.at - b.at);
+}
+
+/** @param swaps when another mirror takes over, as parts of the day @param settleMs what the day's end is given */
+export async function mirrored(
+  arrivals: Arrival[],
+  swaps: number[],
+  { file, settleMs = 12_000, looksEveryMs = 250 }: { file: string; settleMs?: number; looksEveryMs?: number },
+): Promise<AgUiEvent[]> {
+  writeFileSync(file, '');
+  const events: AgUiEvent[] = [];
+  let [now, state] = [DAWN, null as MirrorState | null];
+  const follow = () =>
+    new SessionMirror({
+      ...{ sessionId: 's', file, state, now: () => now },
+      emit: (outputs, next) => {
+        events.push(...outputs.map(({ event }) => event));
+        state = parseMirrorState(JSON.stringify(next));
+      },
+      ...{ onHandedOver: () => undefined, onTurnEnded: () => undefined, log: () => undefined },
+    });
+  let mirror = follow();
+  mirror.began();
+  await mirror.step();
+  const dusk = (arrivals.at(-1)?.at ?? DAWN) + settleMs;
+  const left = [...arrivals];
+  const swapsAt = swaps.map((part) => DAWN + ((dusk - DAWN) * part) / 100).sort((a, b) => a - b);
+  for (let tick = DAWN; tick <= dusk; tick += looksEveryMs) {
+    for (let next = left[0]; next !== undefined && next.at <= tick; next = left[0]) {
+      left.shift();
+      now = next.at;
+      if ('line' in next) appendFileSync(file, `${JSON.stringify(next.line)}\n`);
+      else if ('prompted' in next) mirror.prompted(next.claim);
+      else if ('began' in next) mirror.began(next.claim);
+      else mirror.stopped(null, next.stopped, next.claim);
+      if (!('line' in next)) await mirror.step();
+    }
+    now = tick;
+    if ((swapsAt[0] ?? Number.POSITIVE_INFINITY) <= tick) {
+      swapsAt.shift();
+      mirror = follow();
+    }
+    await mirror.step();
+  }
+  return events;
+}
