@@ -23,7 +23,11 @@ describe.each([
     ['as it is', join(packed), text],
     ['of two members', join(packed, packed), text + text],
     ['padded with zeros', join(packed, new Uint8Array(3)), text],
-    ['of two members, padded with more zeros than it has bytes', join(packed, packed, new Uint8Array(999)), text + text],
+    [
+      'of two members, padded with more zeros than it has bytes',
+      join(packed, packed, new Uint8Array(999)),
+      text + text,
+    ],
     ['of nothing', join(gzipSync('')), ''],
     ['cut off in its data', join(packed.subarray(0, -12)), 'damaged'],
     ['cut off in its trailer', join(packed.subarray(0, -3)), 'damaged'],
