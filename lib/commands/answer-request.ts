@@ -1,3 +1,4 @@
+import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -22,10 +23,12 @@ export async function postRequestAnswer(
   { sessionId = '', requestId = '' }: Record<string, string>,
 ): Promise<Response> {
   await authenticate(request, server);
-  const input = parseJson(await readBody(request));
+  const body = await readBody(request);
+  const pace = new Pace();
+  const input = parseJson(body);
   const isAnswer = typeof input === 'object' && input !== null && 'answers' in input;
   if (isAnswer) {
-    const { clientId, ...said } = parseInput(input, answerQuestionSchema);
+    const { clientId, ...said } = await parseInput(input, answerQuestionSchema, pace);
     const { digest, answers } = said;
     return askSession(server, {
       sessionId,
@@ -37,7 +40,7 @@ export async function postRequestAnswer(
       },
     });
   }
-  const { clientId, ...said } = parseInput(input, decidePermissionSchema);
+  const { clientId, ...said } = await parseInput(input, decidePermissionSchema, pace);
   const { digest, ...decision } = said;
   return askSession(server, {
     sessionId,

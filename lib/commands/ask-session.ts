@@ -1,3 +1,4 @@
+import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { ServerContext } from '@/lib/access/server-context';
 import type { Command, CommandAnswer, CommandBodies, CommandType } from '@/lib/protocol/commands';
@@ -30,7 +31,9 @@ export async function askSession<Type extends CommandType>(
   { sessionId, clientId, ask, prepare }: SessionAsk<Type>,
 ): Promise<Response> {
   const now = server.now();
+  const pace = new Pace();
   const named = namedAsk(sessionId, clientId, ask);
+  await pace.rest();
   const { agentId, answer } = await server.database.writes.run(async (transaction) => {
     const before = (await askedBefore(transaction, named))?.command ?? null;
     if (before !== null) return { agentId: before.agentId, answer: answerOf(before.command, before.state) };

@@ -1,4 +1,5 @@
 import { columnText } from '@/db/column-text';
+import { Pace } from '@/db/next-turn';
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { parseJson } from '@/lib/ingest/parse-json';
@@ -24,7 +25,7 @@ export async function putLogLevel(
   { agentId = '' }: Record<string, string>,
 ): Promise<Response> {
   await authenticate(request, server);
-  const wish = wishIn(parseJson(await readBody(request)));
+  const wish = await wishIn(parseJson(await readBody(request)));
   const id = columnText(agentId);
   const answer = await server.database.writes.run(async (transaction): Promise<LogLevelAnswer> => {
     const { rows } = await transaction.execute({ sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] });
@@ -43,7 +44,9 @@ export async function putLogLevel(
   return Response.json(answer, { status: 202, headers: { 'cache-control': 'no-store' } });
 }
 
-function wishIn(input: unknown): { level: LogLevelAnswer['desired']['level']; ttlSeconds: number | null } {
+async function wishIn(
+  input: unknown,
+): Promise<{ level: LogLevelAnswer['desired']['level']; ttlSeconds: number | null }> {
   const given = typeof input === 'object' && input !== null && 'level' in input ? input.level : undefined;
   if (given !== null && !LOG_LEVELS.some((level) => level === given)) {
     const levels = LOG_LEVELS.join(', ');
@@ -55,7 +58,11 @@ function wishIn(input: unknown): { level: LogLevelAnswer['desired']['level']; tt
       { details: { levels: LOG_LEVELS } },
     );
   }
-  const { level, ttlSeconds = level === 'debug' ? DEBUG_TTL_SECONDS : null } = parseInput(input, setLogLevelSchema);
+  const { level, ttlSeconds = level === 'debug' ? DEBUG_TTL_SECONDS : null } = await parseInput(
+    input,
+    setLogLevelSchema,
+    new Pace(),
+  );
   if (level === null && ttlSeconds !== null) {
     throw new AppError('invalid_argument', 'The default has no time limit. Leave ttlSeconds out.');
   }

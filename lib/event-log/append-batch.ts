@@ -6,6 +6,8 @@ import type { WriteTransaction } from '@/db/write-queue';
 import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows } from './batch-rows';
 import { foldStoredDeltas } from './fold-deltas';
+import { quarantineStatements } from './quarantine-statements';
+import { storable } from './storable';
 
 /**
  * Writes a batch: producer, counter, rows and read models, set-based, a few statements per table however many
@@ -149,34 +151,6 @@ function insightStatements({ insights }: BatchRows): Iterable<InStatement> {
   );
 }
 
-function quarantineStatements({ quarantine, source, receivedAt }: BatchRows): Iterable<InStatement> {
-  return inPieces(
-    quarantine,
-    (json) => ({
-      sql: `INSERT INTO quarantine
-            (position, producer_id, epoch, seq, agent_id, session_id, code, message, record, received_at, parked,
-             task_id, task_run_id)
-          SELECT value->>0, ?2, ?3, value->>1, value->>2, value->>3, value->>4, value->>5, value->6, ?4, value->>7,
-            value->>8, value->>9
-          FROM json_each(?1)`,
-      args: [json, source.id, source.epoch, receivedAt],
-    }),
-    (row) =>
-      storable([
-        row.position,
-        row.seq,
-        row.agentId,
-        row.sessionId,
-        row.code,
-        row.message,
-        row.record,
-        row.task === null ? null : 'parked',
-        row.task?.id ?? null,
-        row.task?.runId ?? null,
-      ]),
-  );
-}
-
 /** A turn keeps the place and time of its first header: later ones say how it went on. */
 const UPSERT_TURNS = `INSERT INTO turns (session_id, id, position, kind, state, trigger, user_message_ids,
     parent_turn_id, started_at, ended_at, error_message, error_code)
@@ -306,9 +280,4 @@ function* obligationStatements({ obligations, seenMessages }: BatchRows): Genera
     }),
     ({ obligation, updatedPosition }) => obligationToRow(obligation, updatedPosition),
   );
-}
-
-/** Cells whose texts any column can hold. Objects stay: they become JSON, which escapes what columns can't hold. */
-function storable<T>(cells: T[]): T[] {
-  return cells.map((cell) => (typeof cell === 'string' ? (columnText(cell) as T & string) : cell));
 }

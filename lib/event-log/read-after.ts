@@ -5,6 +5,7 @@ import {
   eventsOfSessions,
   linesOfAgent,
   linesOfAgents,
+  type Replay,
   type Row,
   type RowLimits,
   type RowStatement,
@@ -23,15 +24,27 @@ export interface RowPage {
   rows: Row[];
   /** Everything wanted in (after, upTo] is in `rows`; of tasks and obligations, what replayedRows tells of. */
   upTo: number;
-  /** Nothing wanted lies between `upTo` and the newest commit this read saw. */
+  /** Nothing wanted lies between `upTo` and `newest`. */
   complete: boolean;
+  /** The newest commit this read saw. */
+  newest: number;
 }
 
 /**
- * `near`: one range over everything since `after`, for the tailer. `far`: one seek per topic, for catching up, and of the
- * fleet's tasks and obligations only what somebody who resumes must hear of.
+ * `near`: one range over everything since `after`, for the tailer. A replay: one seek per topic, for catching up, and of
+ * the fleet's tasks and obligations only what somebody who resumes must hear of.
  */
-export type Reach = 'near' | 'far';
+export type Reach = 'near' | Replay;
+
+/** Of what resumes after a position, before its first page. */
+export function replayFrom(after: number): Replay {
+  return { from: after, toldOf: Number.MAX_SAFE_INTEGER };
+}
+
+/** The same behind a page: what was open when that was read may have been told as open. */
+export function replayBehind({ from, toldOf }: Replay, { newest }: RowPage): Replay {
+  return { from, toldOf: Math.min(toldOf, newest) };
+}
 
 /** Less than this per topic would make a page of many topics a page of nothing. */
 const MIN_TOPIC_BYTES = 64 * 1024;
@@ -67,7 +80,7 @@ export async function readAfter(
   }
   const page = upTo < newest ? rows.filter((row) => row.position <= upTo) : rows;
   if (statements.length > 1) page.sort((a, b) => a.position - b.position);
-  return { rows: page, upTo, complete: upTo === newest };
+  return { rows: page, upTo, complete: upTo === newest, newest };
 }
 
 /** Between which positions a stream can be resumed. */
@@ -100,7 +113,7 @@ function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowL
     for (const kind of ['session', 'agent'] as const) statements.push(changedRows(kind, after, fleet));
     for (const kind of ['task', 'obligation'] as const) {
       if (reach === 'near') statements.push(changedRows(kind, after, fleet));
-      else statements.push(...replayedRows(kind, after, sessionIds, fleet));
+      else statements.push(...replayedRows(kind, after, reach, sessionIds, fleet));
     }
   }
   return statements;

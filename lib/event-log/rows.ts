@@ -106,17 +106,25 @@ const REPLAYED = {
   obligation: { index: 'obligations_by_change', isOpen: `state = 'owed'`, recentAfter: `${Number.MAX_SAFE_INTEGER}` },
 } as const;
 
+/** What somebody who catches up page by page may believe to be open. */
+export interface Replay {
+  /** Where it resumed: it knew what was open there. */
+  from: number;
+  /** The oldest state that a page so far was read from: what was open there may have been told as open. */
+  toldOf: number;
+}
+
 /**
  * Of the tasks or obligations that have changed, those that somebody who resumes must hear of: what is open, the ends of
- * what may have been open where it resumes (it was there by then), what is recent, and all of some sessions. What began
- * and ended since, nobody waits for.
+ * what may have been open where it resumes (it was there by then), what has changed since an earlier page may have told of
+ * it, what is recent, and all of some sessions. What began and ended in between, nobody waits for.
  *
- * Each page is asked for after the one before, so an end on a later page than the beginning is told, too.
  * @param sessionIds the sessions whose rows come whole: somebody looks at them
  */
 export function replayedRows(
   kind: keyof typeof REPLAYED,
   after: number,
+  { from, toldOf }: Replay,
   sessionIds: readonly string[],
   limits: RowLimits,
 ): RowStatement[] {
@@ -124,9 +132,9 @@ export function replayedRows(
   const { index, isOpen, recentAfter } = REPLAYED[kind];
   const span = `SELECT updated_position FROM ${table} WHERE updated_position > ? ORDER BY updated_position LIMIT ${SPAN}`;
   const which = `updated_position > ? AND updated_position <= (SELECT max(updated_position) FROM (${span}))
-    AND (${isOpen} OR position <= ? OR updated_position > ${recentAfter}
+    AND (${isOpen} OR position <= ? OR updated_position > ? OR updated_position > ${recentAfter}
       OR session_id IN (SELECT value FROM json_each(?)))`;
-  const args = [after, after, after, JSON.stringify(sessionIds.map(columnText))];
+  const args = [after, after, from, toldOf, JSON.stringify(sessionIds.map(columnText))];
   return [
     bounded({ ...source(kind), index }, which, args, limits, fleetRow(kind)),
     {

@@ -1,6 +1,6 @@
 import type { Database } from '@/db/client';
 import { nextTurn, Pace, pause } from '@/db/next-turn';
-import { type Reach, readAfter, type Wanted } from '@/lib/event-log/read-after';
+import { readAfter, replayBehind, replayFrom, type Wanted } from '@/lib/event-log/read-after';
 import type { Row, RowLimits } from '@/lib/event-log/rows';
 import { rowFrame } from './row-frame';
 import type { Subscriber } from './subscriber';
@@ -9,7 +9,6 @@ import { encodeText } from './tick';
 
 /** A database that answers from a replica may lag behind our own tailer; asking again at once would not help it. */
 const REPLICA_PAUSE_MS = 20;
-const REACH: Reach = 'far';
 
 /**
  * Brings a subscriber from `after` to the live edge: page by page from the database, as fast as it reads, and then on
@@ -37,14 +36,16 @@ export async function catchUp(
   client: string,
 ): Promise<void> {
   let position = after;
+  let replay = replayFrom(after);
   const readPage = async (): Promise<'joined' | 'reading' | 'waiting'> => {
     if (subscriber.isEnded) return 'joined';
     // A tick that is being read now does not know this subscriber's topics yet.
     await tailer.settled();
     subscriber.hold();
     const mustReach = tailer.position;
-    const page = await readAfter(database, wanted, position, REACH, limits);
+    const page = await readAfter(database, wanted, position, replay, limits);
     if (subscriber.isEnded) return 'joined';
+    replay = replayBehind(replay, page);
     position = page.upTo;
     await sendRows(subscriber, page.rows);
     if (page.complete && position >= mustReach) {

@@ -53,8 +53,11 @@ export async function parseBatch(bytes: Uint8Array, pace: Pace): Promise<ParsedB
   const tooWide = new Set<unknown>();
   let hasHalves = frame.hasHalves;
   for (const { start, end, isWide } of pieces(list)) {
-    const text = isWide ? withTexts(bytes.subarray(start, end)) : `[${decodeUtf8(bytes.subarray(start, end))}]`;
+    const text = isWide
+      ? await withTexts(bytes.subarray(start, end), pace)
+      : `[${decodeUtf8(bytes.subarray(start, end))}]`;
     hasHalves ||= mayHaveHalves(text);
+    await pace.rest();
     if (isWide) {
       const record = parseJsonText(text);
       tooWide.add(record);
@@ -200,11 +203,15 @@ class BatchScan {
   }
 }
 
-/** The JSON of a record in which every object and list is a text: the JSON it has. */
-function withTexts(bytes: Uint8Array): string {
-  let [depth, copied, begun, values] = [0, 0, 0, 0];
+/** The JSON of a record in which every object and list is a text: the JSON it has. It may be as large as a request. */
+async function withTexts(bytes: Uint8Array, pace: Pace): Promise<string> {
+  let [depth, copied, begun, values, rested] = [0, 0, 0, 0, 0];
   const parts: string[] = [];
   for (let index = 0; index < bytes.length; index += 1) {
+    if (index - rested >= SCANNED_AT_ONCE) {
+      await pace.rest();
+      rested = index;
+    }
     const byte = bytes[index];
     if (byte === QUOTE) index = endOfString(bytes, index);
     else if (byte === COMMA && depth === 1) values += 1;
@@ -215,7 +222,9 @@ function withTexts(bytes: Uint8Array): string {
       depth -= 1;
       if (depth !== 1) continue;
       parts.push(decodeUtf8(bytes.subarray(copied, begun)));
+      await pace.rest();
       parts.push(JSON.stringify(decodeUtf8(bytes.subarray(begun, index + 1))));
+      await pace.rest();
       copied = index + 1;
     }
   }

@@ -1,7 +1,8 @@
 /** What a packed body came to: its bytes, or why there are none. */
 export type Unpacked = { kind: 'unpacked'; bytes: Uint8Array<ArrayBuffer> } | { kind: 'too-large' | 'damaged' };
 
-type Inflate = (packed: Uint8Array, maxBytes: number) => Uint8Array<ArrayBuffer>;
+/** What it unpacks to, and how much of it that was. */
+type Inflate = (packed: Uint8Array, maxBytes: number) => { bytes: Uint8Array<ArrayBuffer>; taken: number };
 
 /** Of what is unpacked: few steps for a large body, little memory beyond it. */
 const CHUNK_BYTES = 256 * 1024;
@@ -17,14 +18,21 @@ export async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number):
   const inflate = inflateInOneStep();
   if (inflate === null) return unpackStreamed(packed, maxBytes);
   try {
-    return { kind: 'unpacked', bytes: inflate(packed, maxBytes) };
+    const { bytes, taken } = inflate(packed, maxBytes);
+    // zlib ends at the first zero behind a member, whatever comes after it
+    return isAllZeros(packed, taken) ? { kind: 'unpacked', bytes } : { kind: 'damaged' };
   } catch (error) {
     const isOverLimit = error instanceof RangeError || codeOf(error) === 'ERR_BUFFER_TOO_LARGE';
     return { kind: isOverLimit ? 'too-large' : 'damaged' };
   }
 }
 
-/** The same where there is no Node. @internal */
+function isAllZeros(bytes: Uint8Array, from: number): boolean {
+  for (let at = from; at < bytes.length; at += 1) if (bytes[at] !== 0) return false;
+  return true;
+}
+
+/** The same where there is no Node, whose own stream would say nothing of what stands behind zeros. @internal */
 export async function unpackStreamed(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Unpacked> {
   const reader = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip')).getReader();
   const chunks: Uint8Array<ArrayBuffer>[] = [];
@@ -49,12 +57,17 @@ export async function unpackStreamed(packed: Uint8Array<ArrayBuffer>, maxBytes: 
 function inflateInOneStep(): Inflate | null {
   const zlib = globalThis.process?.getBuiltinModule?.('node:zlib');
   if (zlib === undefined) return null;
-  return (packed, maxBytes) =>
-    // never more memory at first than the packed body asks for
-    zlib.gunzipSync(packed, {
+  return (packed, maxBytes) => {
+    const unpacked = zlib.gunzipSync(packed, {
+      info: true,
       maxOutputLength: maxBytes,
+      // never more memory at first than the packed body asks for
       chunkSize: Math.min(Math.max(packed.byteLength * 4, 16 * 1024), CHUNK_BYTES),
     });
+    // what `info` makes of the answer, which its type leaves out
+    const { buffer, engine } = unpacked as unknown as { buffer: Buffer<ArrayBuffer>; engine: { bytesWritten: number } };
+    return { bytes: buffer, taken: engine.bytesWritten };
+  };
 }
 
 function codeOf(error: unknown): unknown {

@@ -28,6 +28,7 @@ import {
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import { ItemDraft, type ShownItems } from './item-draft';
+import { parsedArgs } from './parsed-args';
 import { normaliseTaskEnd } from './task-status';
 
 /**
@@ -71,12 +72,18 @@ export class ShownFold {
     if (ADDS_ARGS.has(event.type)) this.#callIds.add(String(event.toolCallId));
   }
 
-  shown(): ShownItems {
-    // Once all of their pieces are there, not at each.
+  /** Reads the arguments of calls, once all of their pieces are there and not at each: those of one call a step. */
+  *readArgs(): Generator<void> {
     for (const id of this.#callIds) {
+      this.#callIds.delete(id);
       const call = this.#draft.find('tool-call', id);
       if (call !== undefined) this.#draft.put({ ...call, args: parsedArgs(call.argsText) });
+      yield;
     }
+  }
+
+  shown(): ShownItems {
+    for (const _ of this.readArgs());
     return this.#draft.shown();
   }
 }
@@ -176,24 +183,6 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
 
 const OPENS_CALL: ReadonlySet<string> = new Set(['TOOL_CALL_START', 'TOOL_CALL_CHUNK']);
 const ADDS_ARGS: ReadonlySet<string> = new Set(['TOOL_CALL_ARGS', 'TOOL_CALL_CHUNK']);
-
-/** Arguments stream as pieces of JSON: worth parsing only where the last one may be the end. */
-function parsedArgs(argsText: string): unknown {
-  if (!/[}\]"\del]/.test(lastLetter(argsText))) return null;
-  try {
-    return JSON.parse(argsText);
-  } catch {
-    return null;
-  }
-}
-
-function lastLetter(text: string): string {
-  let at = text.length - 1;
-  while (at >= 0 && JSON_BLANKS.includes(text.charAt(at))) at -= 1;
-  return text.charAt(at);
-}
-
-const JSON_BLANKS = ' \t\r\n';
 
 const FOLD: Record<string, Fold | undefined> = {
   TEXT_MESSAGE_START: text('message', true),

@@ -21,8 +21,9 @@ import type { Placement } from './turns';
  * Who waits for a reply. A message from a person or another agent is owed from its end until a turn that names it
  * finishes, or a text that says it answers it ends in a turn that finishes, or somebody waives it. A turn that fails
  * or is interrupted answers nobody. A turn that the end of a task woke answers nobody but whom it names, whatever its
- * texts say; nor does any other answer by a text alone what the agent did not hold when that turn began. Else a message
- * that comes while the agent wakes is answered by the turn before the one that is told of it.
+ * texts say; nor does any other answer by a text alone what the agent did not hold when that turn began, or, outside of
+ * any, when that text did. Else a message that comes while the agent wakes is answered by what was said before it was told
+ * of it.
  */
 
 /** Most messages being written, and most replies of one turn, that are remembered. */
@@ -128,8 +129,10 @@ export class ObligationLedger {
     const draft = this.fold.drafts.find((message) => message.messageId === id);
     const others = this.fold.drafts.filter((message) => message.messageId !== id);
     if (event.type === 'TEXT_MESSAGE_START') {
+      const isQueued = interludeOf(event).delivery === 'queued';
+      if (!isQueued) this.#arrive(id, entry.position);
       if (this.#find(id) !== undefined) return;
-      if (interludeOf(event).delivery === 'queued') this.#send(id, null);
+      if (isQueued) this.#send(id, null);
       const begun = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
       this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), begun] };
     } else if (event.type === 'TEXT_MESSAGE_CONTENT' && draft !== undefined) {
@@ -142,7 +145,7 @@ export class ObligationLedger {
     }
   }
 
-  #applyReply({ entry, entityId, turnId }: Placement): void {
+  #applyReply({ entry, entityId, turnId, begunAt }: Placement): void {
     const id = entityId as string;
     const said = interludeOf(entry.event).replyTo;
     const before = Object.hasOwn(this.fold.answering, id) ? this.fold.answering[id] : undefined;
@@ -155,13 +158,14 @@ export class ObligationLedger {
       return;
     }
     const { [id]: _ended, ...answering } = this.fold.answering;
-    if (turnId?.startsWith('none:')) {
-      // No turn is open whose end could tell more.
-      this.fold = { ...this.fold, answering };
-      for (const answered of replyTo) this.#answer(answered, entry, turnId);
+    this.fold = { ...this.fold, answering };
+    if (begunAt === null || turnId === null) return;
+    if (turnId.startsWith('none:')) {
+      // There is no turn whose end could tell more.
+      for (const named of replyTo) if (this.#wasHeldAt(begunAt, named)) this.#answer(named, entry, turnId);
       return;
     }
-    this.fold = { ...this.fold, answering, answered: [...this.fold.answered, ...replyTo].slice(-MAX_REMEMBERED) };
+    this.fold = { ...this.fold, answered: [...this.fold.answered, ...replyTo].slice(-MAX_REMEMBERED) };
   }
 
   #applyCustom(entry: EventEntry): void {
@@ -169,22 +173,25 @@ export class ObligationLedger {
     const id = pickText(value, 'message_id', 'messageId');
     const name = customName(entry.event);
     if (id === null) return;
-    if (name === CUSTOM.messageDelivery && value.delivery === 'delivered') {
-      const isOnItsWay = this.fold.sent?.some((one) => one.messageId === id && one.arrivedAt === null);
-      if (isOnItsWay) this.#send(id, entry.position);
-    }
+    if (name === CUSTOM.messageDelivery && value.delivery === 'delivered') this.#arrive(id, entry.position);
     const reason = pickText(value, 'reason');
     // Whoever was never asked owes nothing.
     const waived = name === CUSTOM.obligationWaived || (name === CUSTOM.messageDelivery && value.delivery === 'failed');
     if (waived) this.#settle(id, { state: 'waived', settledAt: entry.occurredAt, reason });
   }
 
-  /** Whether the agent had the message when the turn at that position began. */
-  #wasHeldAt(turnPosition: Position, messageId: string): boolean {
+  /** Whether the agent had the message by then: its runner told of it, as its own or as delivered. */
+  #wasHeldAt(position: Position, messageId: string): boolean {
     const obligation = this.#find(messageId);
     const sent = this.fold.sent?.find((one) => one.messageId === messageId);
     const since = sent === undefined ? obligation?.position : sent.arrivedAt;
-    return typeof since === 'string' && comparePositions(since, turnPosition) < 0;
+    return typeof since === 'string' && comparePositions(since, position) < 0;
+  }
+
+  /** What the server queued is in the agent's hands. */
+  #arrive(messageId: string, position: Position): void {
+    const isOnItsWay = this.fold.sent?.some((one) => one.messageId === messageId && one.arrivedAt === null);
+    if (isOnItsWay) this.#send(messageId, position);
   }
 
   #send(messageId: string, arrivedAt: Position | null): void {

@@ -46,7 +46,8 @@ export class TurnPlacer {
   }
 
   begin(entry: EventEntry): Placement {
-    return { entry, turnId: null, entityId: null, role: null, turns: [], moves: [], removedTurnIds: [], folds: [] };
+    const nowhere = { turnId: null, entityId: null, role: null, begunAt: null };
+    return { entry, ...nowhere, turns: [], moves: [], removedTurnIds: [], folds: [] };
   }
 
   /** Gives the event a visible place: the open turn, or what stands outside any turn. */
@@ -255,6 +256,9 @@ export class TurnPlacer {
     }
     placement.turnId = home.turnId;
     placement.role = home.role;
+    // Without a START it may be the rest of what began in a turn before.
+    const isOfNow = home.turnId === this.openTurnId || home.turnId.startsWith('none:');
+    if (isOfNow && home.streaming !== 'never') placement.begunAt = home.position;
     this.#fold(placement, id, home);
     if (keep) this.#setHome(kind, id, atRest(home));
     else this.#dropHome(`${kind}:${id}`);

@@ -37,6 +37,11 @@ export interface Placement {
   entityId: string | null;
   /** The role of the text message the event is about. */
   role: string | null;
+  /**
+   * At the end of what began in the turn that is open, or outside any: where it began. Null elsewhere: what ends too late is
+   * no word of the turn it ends in.
+   */
+  begunAt: Position | null;
   /** Turns that this event opened or changed, in order. */
   turns: TurnHeader[];
   /** Entities that stand in another turn from now on. `position` names the one event that moves; null: all of them. */

@@ -73,7 +73,7 @@ export interface ReasoningItem extends StreamedItem {
 export interface ToolCallItem extends StreamedItem {
   kind: 'tool-call';
   name: string;
-  /** The arguments once they are whole JSON, else null. */
+  /** The arguments once they are whole JSON, within the limits of a record; else null. */
   args: unknown;
   /** The arguments as streamed. */
   argsText: string;

@@ -11,9 +11,9 @@ export async function answer(model: object): Promise<Response> {
 
 /** What `JSON.stringify` says of JSON values. */
 export async function jsonText(value: unknown, pace: Pace): Promise<string> {
-  await pace.rest();
+  if (pace.isDue) await pace.rest();
   if (Array.isArray(value)) {
-    if (value.length <= LONG && !value.some(isLarge)) return JSON.stringify(value);
+    if (!isLongList(value)) return JSON.stringify(value);
     const entries: string[] = [];
     for (const entry of value) entries.push(isLarge(entry) || pace.isDue ? await jsonText(entry, pace) : text(entry));
     return `[${entries.join(',')}]`;
@@ -21,15 +21,26 @@ export async function jsonText(value: unknown, pace: Pace): Promise<string> {
   if (!isLarge(value)) return text(value);
   const fields: string[] = [];
   for (const [name, field] of Object.entries(value as object)) {
-    if (field !== undefined) fields.push(`${JSON.stringify(name)}:${await jsonText(field, pace)}`);
+    if (field === undefined) continue;
+    const isPart = isLongList(field) || isLarge(field) || pace.isDue;
+    fields.push(`${JSON.stringify(name)}:${isPart ? await jsonText(field, pace) : text(field)}`);
   }
   return `{${fields.join(',')}}`;
 }
 
-/** Whether it is an object that holds a list worth writing in pieces: a page, or a turn of it. */
+/** Whether it holds a list worth writing in pieces: a page, or a turn of it. */
 function isLarge(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || 'toJSON' in value) return false;
-  return Object.values(value).some((field) => Array.isArray(field) && (field.length > LONG || field.some(isLarge)));
+  if (!isObject(value) || 'toJSON' in value) return false;
+  return Object.values(value).some(isLongList);
+}
+
+/** Of objects a few are enough: what each of them says may be as much as a record. */
+function isLongList(value: unknown): boolean {
+  return Array.isArray(value) && (value.length > LONG || value.some(isObject));
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function text(value: unknown): string {

@@ -3,10 +3,9 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
 import type { Snapshot } from '@/db/reader';
-import type { EventEntry } from '@/lib/projections/event-entry';
-import { type ShownItems, textOfItems } from '@/lib/projections/item-draft';
+import { textOfItems } from '@/lib/projections/item-draft';
 import { ShownFold } from '@/lib/projections/items';
-import { settleTurn, turnFromEvents } from '@/lib/projections/turn-page';
+import { settleTurn } from '@/lib/projections/turn-page';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
@@ -42,25 +41,29 @@ export async function readTranscript(
   { before, limit }: TranscriptRange,
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
+  const pace = new Pace();
   const small = await database.reader.batch(pageStatements(id, before, limit), 'read');
   if (Number(small[4]?.rows[0]?.is_small ?? 1) === 1) {
     const page = headOf(small, before, limit);
     if (page === null) return null;
-    const headers = (small[5]?.rows ?? []).map(headerFromRow).reverse();
-    const entries = byTurn(small[6]?.rows ?? []);
-    const turns = headers.map((header) => turnFromEvents(header, entries.get(header.id) ?? []));
+    const rows = byTurn(small[6]?.rows ?? []);
+    const turns: Turn[] = [];
+    for (const header of (small[5]?.rows ?? []).map(headerFromRow).reverse()) {
+      const fold = new ShownFold({ items: [] }, header.kind === 'none');
+      await takeRows(fold, rows.get(header.id) ?? [], pace);
+      turns.push(await settled(header, fold, pace));
+    }
     return { ...page.head, hasMore: page.hasMore, turns };
   }
-  return readLarge(database, id, before, limit);
+  return readLarge(database, id, before, limit, pace);
 }
 
 /** The same of more than is read in one go, in one snapshot and with turns of the event loop for others between. */
-async function readLarge(database: Database, sessionId: string, before: string | null, limit: number) {
+async function readLarge(database: Database, sessionId: string, before: string | null, limit: number, pace: Pace) {
   const snapshot = await database.reader.transaction('read');
   try {
     const page = headOf(await snapshot.batch(pageStatements(sessionId, before, limit).slice(0, 4)), before, limit);
     if (page === null) return null;
-    const pace = new Pace();
     const turns: Turn[] = [];
     let text = 0;
     for (const turnId of page.turnIds) {
@@ -87,7 +90,7 @@ function namesIn({ userMessageIds, trigger }: TurnHeader): number {
 
 async function readTurn(snapshot: Snapshot, sessionId: string, header: TurnHeader, pace: Pace): Promise<Turn> {
   const turnId = columnText(header.id);
-  let shown: ShownItems = { items: [] };
+  const fold = new ShownFold({ items: [] }, header.kind === 'none');
   let after = 0;
   for (;;) {
     const { rows: sizes } = await snapshot.execute({
@@ -96,18 +99,25 @@ async function readTurn(snapshot: Snapshot, sessionId: string, header: TurnHeade
       args: [sessionId, turnId, after],
     });
     const upTo = endOfPiece(sizes);
-    if (upTo === null) return settleTurn({ ...header, ...shown });
+    if (upTo === null) return settled(header, fold, pace);
     const { rows } = await snapshot.execute({
       sql: `SELECT ${ENTRY_COLUMNS} FROM events
         WHERE session_id = ? AND turn_id = ? AND position > ? AND position <= ? ORDER BY position`,
       args: [sessionId, turnId, after, upTo],
     });
-    const fold = new ShownFold(shown, header.kind === 'none');
-    await pace.each(rows, (row) => fold.take(entryFromRow(row)));
-    shown = fold.shown();
+    await takeRows(fold, rows, pace);
     await pace.rest();
     after = upTo;
   }
+}
+
+async function takeRows(fold: ShownFold, rows: readonly Row[], pace: Pace): Promise<void> {
+  await pace.each(rows, (row) => fold.take(entryFromRow(row)));
+}
+
+async function settled(header: TurnHeader, fold: ShownFold, pace: Pace): Promise<Turn> {
+  for (const _ of fold.readArgs()) if (pace.isDue) await pace.rest();
+  return settleTurn({ ...header, ...fold.shown() });
 }
 
 /** As many as a piece has room for, at least one; null after the last. */
@@ -170,13 +180,13 @@ function pageStatements(sessionId: string, before: string | null, limit: number)
   ];
 }
 
-function byTurn(rows: readonly Row[]): Map<string, EventEntry[]> {
-  const entries = new Map<string, EventEntry[]>();
+function byTurn(rows: readonly Row[]): Map<string, Row[]> {
+  const found = new Map<string, Row[]>();
   for (const row of rows) {
     const turnId = String(row.turn_id);
-    const known = entries.get(turnId);
-    if (known === undefined) entries.set(turnId, [entryFromRow(row)]);
-    else known.push(entryFromRow(row));
+    const known = found.get(turnId);
+    if (known === undefined) found.set(turnId, [row]);
+    else known.push(row);
   }
-  return entries;
+  return found;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
-import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
+import { MAX_PENDING_REQUESTS, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
 import type { Item, NoticeItem, RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
 import { requestDigest } from '@/lib/protocol/request-digest';
 import type { CommandFrame } from '@/lib/protocol/sse';
@@ -95,6 +95,20 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(live?.data).toMatchObject({
         event: { value: { request_id: 'q', digest: item.digest, opened_position: position } },
       });
+    });
+
+    test('may carry as large an input as their request did, with all else that an answer says', async () => {
+      // what the wire counts: nothing here has such signs in a text
+      const valuesIn = (value: unknown) => JSON.stringify(value).match(/[,[{]/g)?.length ?? 0;
+      const asking = (input: object) => custom('request:opened', { request_id: 'q', input });
+      const around = valuesIn(record(1, { agentId: id, sessionId: id, event: asking({}) }));
+      const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`${at}`, at]));
+      await send(starts, asking(wide(MAX_RECORD_VALUES - around + 1)));
+      const { input, digest } = await request();
+      expect(valuesIn(input) + around - 1).toBe(MAX_RECORD_VALUES);
+      const body = { behavior: 'allow', message: 'yes', updatedInput: input, remember: true, digest, clientId: 'c' };
+      expect((await answer('q', body)).status).toBe(202);
+      expect(await sent()).toMatchObject([{ body: { updatedInput: input } }]);
     });
 
     test('reach every request that is open, also those beyond what a session remembers', async () => {

@@ -24,6 +24,7 @@ const WORST = [
   'answers under way that each reply to a thousand messages',
   'a message of a hundred thousand deltas, then ended',
   'log lines of the largest size, of two letters in no order',
+  'requests for as many names that are integers, and answers with as many',
 ];
 /** Whatever is sent, no statement is given more than a record of the largest size and a piece of others, or gives more rows. */
 const MOST_GIVEN = 2 * MAX_RECORD_BYTES;

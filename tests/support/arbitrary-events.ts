@@ -71,6 +71,14 @@ const arbitraryEvent: fc.Arbitrary<AgUiEvent> = fc.oneof(
   fc
     .record({ messageId: id('m', 4), replyTo: fc.array(id('u', 4), { maxLength: 2 }) })
     .map(({ messageId, replyTo }) => ({ type: 'TEXT_MESSAGE_END', messageId, metadata: { interlude: { replyTo } } })),
+  fc
+    .record({ messageId: id('m', 4), replyTo: fc.array(id('u', 4), { maxLength: 2 }) })
+    .map(({ messageId, replyTo }) => ({
+      type: 'TEXT_MESSAGE_START',
+      messageId,
+      role: 'assistant',
+      metadata: { interlude: { replyTo } },
+    })),
   id('u', 4).map((message_id) => ({ type: 'CUSTOM', name: 'obligation:waived', value: { message_id } })),
   fc.constantFrom<AgUiEvent>(
     { type: 'CUSTOM', name: 'session:ended', value: { reason: 'exit', exitCode: 0 } },

@@ -21,6 +21,8 @@ export interface HostileCase {
   name: string;
   /** The records of each request, without `seq`. */
   requests: () => object[][];
+  /** What people ask of the session then, by the route below it. */
+  asks?: () => { route: string; body: object }[];
 }
 
 const MOST = MAX_RECORDS_PER_REQUEST;
@@ -56,6 +58,19 @@ const message = (id: string, role: string) => [
   said('TEXT_MESSAGE_START', id, { role }),
   said('TEXT_MESSAGE_CONTENT', id, { delta: 'What does it say?' }),
   said('TEXT_MESSAGE_END', id),
+];
+
+/** As many values as a request may say of its input: the record around it has some, too. */
+const MOST_NAMES = MAX_RECORD_VALUES - 20;
+/** An object of so many names. Names that are integers, in no order, are the slowest to make an object of, and to read. */
+const manyNames = (count: number, value: unknown = 1) =>
+  Object.fromEntries(times(count, (at) => [`${(at * 7_919) % 4_294_967}`, value]));
+const manyWords = (count: number) => Object.fromEntries(times(count, (at) => [`name ${at}`, 1]));
+const WIDE_INPUTS = { 'as many names': manyWords, 'as many names that are integers': manyNames };
+const call = (toolCallId: string, delta: string) => [
+  event({ type: 'TOOL_CALL_START', toolCallId, toolCallName: 'Bash' }),
+  event({ type: 'TOOL_CALL_ARGS', toolCallId, delta }),
+  event({ type: 'TOOL_CALL_END', toolCallId }),
 ];
 
 export const HOSTILE_CASES: readonly HostileCase[] = [
@@ -285,6 +300,49 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
           custom(CUSTOM.requestOpened, { request_id: `q${at}`, input: nested(MAX_RECORD_VALUES / 2 - 100) }),
         ),
       ],
+    ],
+  },
+  ...Object.entries(WIDE_INPUTS).map(([what, input]) => ({
+    name: `requests for ${what}, and answers with as many`,
+    requests: () => [
+      [
+        run,
+        ...times(LARGE_IN_REQUEST, (at) =>
+          custom(CUSTOM.requestOpened, { request_id: `q${at}`, tool_name: 'Bash', input: input(MOST_NAMES) }),
+        ),
+      ],
+    ],
+    asks: () =>
+      times(2, (at) => ({
+        route: `requests/q${at}`,
+        body: { behavior: 'allow', clientId: `c${at}`, updatedInput: input(MOST_NAMES) },
+      })),
+  })),
+  ...Object.entries(WIDE_INPUTS).map(([what, input]) => ({
+    name: `calls of a tool with ${what}`,
+    requests: () => [
+      [run, ...times(LARGE_IN_REQUEST, (at) => call(`c${at}`, JSON.stringify(input(MOST_NAMES)))).flat()],
+      times(LARGE_IN_REQUEST, (at) => call(`d${at}`, JSON.stringify(input(49_000)))).flat(),
+      times(40, (at) => call(`e${at}`, JSON.stringify(input(1_000)))).flat(),
+    ],
+  })),
+  {
+    name: 'calls of a tool with JSON that is all brackets',
+    requests: () => [
+      [run, ...times(LARGE_IN_REQUEST, (at) => call(`c${at}`, '['.repeat(MUCH / 2) + ']'.repeat(MUCH / 2))).flat()],
+      times(LARGE_IN_REQUEST, (at) => call(`d${at}`, `[${'[],'.repeat(MUCH / 3 - 2)}1]`)).flat(),
+    ],
+  },
+  {
+    name: 'a question, answered with as many answers as there is room for',
+    requests: () => [[run, custom(CUSTOM.requestOpened, { request_id: 'q', kind: 'question', title: 'Which?' })]],
+    asks: () => [{ route: 'requests/q', body: { answers: manyNames(MOST_NAMES, 'yes') } }],
+  },
+  {
+    name: 'one record as large as a request, all values',
+    requests: () => [
+      [custom(CUSTOM.notice, { list: Array.from({ length: MAX_REQUEST_BYTES / 2 - 500 }, () => 1) })],
+      [custom(CUSTOM.notice, { list: Array.from({ length: MAX_REQUEST_BYTES / 4 - 500 }, () => []) })],
     ],
   },
   {

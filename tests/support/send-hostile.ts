@@ -15,7 +15,7 @@ export interface Held {
  */
 export async function sendHostile(
   server: ServerTarget,
-  { name, requests }: HostileCase,
+  { name, requests, asks = () => [] }: HostileCase,
   measure: (work: () => Promise<void>) => Promise<number>,
   prefix = '',
 ): Promise<Held[]> {
@@ -36,6 +36,15 @@ export async function sendHostile(
       await response.arrayBuffer();
     });
     seq += records.length;
+  }
+  for (const { route, body } of asks()) {
+    const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
+    await step(`POST ${route}`, async () => {
+      const path = `/api/v1/sessions/${prefix}s/${route}`;
+      const response = await server.send(path, { method: 'POST', headers, body: JSON.stringify(body) });
+      if (!response.ok) throw new Error(`${name}: ${route} ${response.status} ${await response.text()}`);
+      await response.arrayBuffer();
+    });
   }
   await leave();
   for (const of of HOSTILE_READS) {

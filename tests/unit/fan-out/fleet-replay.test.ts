@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FanOut } from '@/lib/fan-out/fan-out';
 import { parseTopic, type Topic } from '@/lib/protocol/frames';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
@@ -86,7 +86,21 @@ async function replay(after: number, ...more: string[]): Promise<Step[]> {
   });
 }
 
+/** Something happens before each page of a replay is read, as long as it goes on. */
+function betweenPages(happening: (page: number) => Promise<void>): void {
+  const { reader } = database;
+  const read = reader.batch.bind(reader);
+  let page = 0;
+  vi.spyOn(reader, 'batch').mockImplementation(async (...of) => {
+    page += 1;
+    await happening(page);
+    return read(...of);
+  });
+}
+
 const names = (steps: Step[]) => steps.map(({ kind, id }) => `${kind} ${id}`);
+const each = (count: number, kind: Kind, isOpen: boolean): Step[] =>
+  Array.from({ length: count }, (_, n) => ({ kind, id: `${kind}-${n}`, isOpen }));
 const many = (count: number, kind: Kind, session?: string): Step[] =>
   Array.from({ length: count }, (_, n) => [
     { kind, id: `${kind}-${session ?? ''}${n}`, isOpen: true, session },
@@ -103,6 +117,14 @@ describe('a stream of the fleet from the beginning', () => {
     expect(tasks[0]).toEqual({ kind: 'task', id: 'old', isOpen: true });
     expect(tasks).toHaveLength(1 + 500);
     expect(tasks.at(-1)?.id).toBe('task-1999');
+  });
+
+  // in spans of 4,096 changes, of which each but the first finds tasks that had begun before it
+  test('replays 500 tasks that ended, however many ran at once', async () => {
+    await happens(...each(10_000, 'task', true), ...each(10_000, 'task', false));
+    await happens(...each(5_000, 'obligation', true), ...each(5_000, 'obligation', false));
+    const replayed = await replay(0);
+    expect(replayed).toEqual(each(10_000, 'task', false).slice(-500));
   });
 });
 
@@ -124,6 +146,31 @@ describe('a stream of the fleet that resumes', () => {
     expect(replayed.filter(({ id }) => id.includes('s2')).length).toBe(500);
   });
 
+  test('hears the end that comes while it is told what began since, and nothing twice besides', async () => {
+    await happens({ kind: 'task', id: 'before', isOpen: true });
+    const after = history.length;
+    const [task, obligation]: Step[] = [
+      { kind: 'task', id: 'since', isOpen: true },
+      { kind: 'obligation', id: 'since', isOpen: true },
+    ];
+    await happens(task as Step, obligation as Step, ...each(9_000, 'task', true), ...each(9_000, 'task', false));
+    const ended = () => happens({ ...(task as Step), isOpen: false }, { ...(obligation as Step), isOpen: false });
+    betweenPages(async (page) => {
+      // behind them so many more that they are not told for being recent
+      if (page === 3) await ended().then(() => happens(...many(600, 'task', 's2')));
+    });
+    const replayed = await replay(after);
+    const told = replayed.filter(({ id }) => id === 'since');
+    expect(told.map(({ kind, isOpen }) => [kind, isOpen])).toEqual([
+      ['task', true],
+      ['obligation', true],
+      ['task', false],
+      ['obligation', false],
+    ]);
+    // what ended before the replay began and is not recent is not told; what ended while it went on is
+    expect(replayed.filter(({ id }) => id.startsWith('task-'))).toHaveLength(600);
+  });
+
   test.each([1, 3, 500])('knows in the end what is open, wherever it resumes, by pages of %i rows', async (rows) => {
     fanOut = new FanOut(database, { pollMs: 60_000, page: { rows, bytes: 1_000_000 } });
     const { next } = randomFrom(7);
@@ -137,6 +184,34 @@ describe('a stream of the fleet that resumes', () => {
     }
     for (let after = 0; after <= history.length; after += 10) {
       const known = openAt(after);
+      for (const { kind, id, isOpen } of await replay(after)) {
+        if (isOpen) known.add(`${kind} ${id}`);
+        else known.delete(`${kind} ${id}`);
+      }
+      expect([after, [...known].sort()]).toEqual([after, [...openAt(history.length)].sort()]);
+    }
+  });
+
+  test.each([1, 3, 500])('knows it too where things go on meanwhile, by pages of %i rows', async (rows) => {
+    fanOut = new FanOut(database, { pollMs: 60_000, page: { rows, bytes: 1_000_000 } });
+    const { next } = randomFrom(11);
+    const step = async () => {
+      const kind = next() < 0.3 ? 'task' : 'obligation';
+      const open = [...openAt(history.length)].filter((name) => name.startsWith(kind));
+      const ended = open[Math.floor(next() * open.length)];
+      if (ended !== undefined && next() < 0.6)
+        await happens({ kind, id: ended.split(' ')[1] as string, isOpen: false });
+      else await happens({ kind, id: `${kind}${history.length}`, isOpen: true });
+    };
+    for (let round = 0; round < 40; round += 1) await step();
+    let left = 0;
+    betweenPages(async () => {
+      if (left > 0 && next() < 0.5) await step();
+      left -= 1;
+    });
+    for (let after = 0; after <= 40; after += 10) {
+      const known = openAt(after);
+      left = 40;
       for (const { kind, id, isOpen } of await replay(after)) {
         if (isOpen) known.add(`${kind} ${id}`);
         else known.delete(`${kind} ${id}`);

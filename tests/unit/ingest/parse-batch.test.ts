@@ -1,10 +1,15 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Pace } from '@/db/next-turn';
 import { parseBatch } from '@/lib/ingest/parse-batch';
 import { parseJson } from '@/lib/ingest/parse-json';
 import { AppError } from '@/lib/protocol/errors';
-import { MAX_RECORD_VALUES } from '@/lib/protocol/limits';
+import { MAX_RECORD_VALUES, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import { hurriedWork } from '../../support/hurried-work';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 const encoder = new TextEncoder();
 const parse = (text: string) => parseBatch(encoder.encode(text), new Pace());
@@ -86,6 +91,13 @@ describe('the body of a request, read in pieces of its records', () => {
     expect([...tooWide]).toEqual([records[1]]);
   });
 
+  test('gives others their turns within a record as large as a request: as it is looked through, and as its lists become texts', async () => {
+    const body = encoder.encode(`{"records":[{"seq":1,"event":[${'1,'.repeat(MAX_REQUEST_BYTES / 2 - 50)}1]}]}`);
+    const turns = hurriedWork();
+    await parseBatch(body, new Pace());
+    expect(turns()).toBeGreaterThanOrEqual((2 * body.length) / (64 * 1024));
+  });
+
   test('knows of half a character in any of its parts', async () => {
     for (const text of ['{"records":["\\ud83d"]}', '{"records":[1],"more":"\\ud83d"}'])
       expect((await parse(text)).hasHalves, text).toBe(true);
@@ -102,5 +114,5 @@ describe('the body of a request, read in pieces of its records', () => {
 
 test('no other body holds more values than a record may', () => {
   const wide = `[${'1,'.repeat(MAX_RECORD_VALUES + 1)}1]`;
-  expect(() => parseJson(encoder.encode(wide))).toThrow(/more than 100000 values/);
+  expect(() => parseJson(encoder.encode(wide))).toThrow(`more than ${MAX_RECORD_VALUES} values`);
 });

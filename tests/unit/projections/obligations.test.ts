@@ -147,8 +147,57 @@ describe('a reply', () => {
       expect(given(...taken, runEnds('r1', { userMessageIds: ['u1'] }))).toBe('r1');
     });
 
-    it('is given by the text of a turn that began with the message in the agent’s hands', () => {
-      expect(given(queued, arrives, runStarts('r1', byTimer), answering('m', 'u1'), runEnds('r1'))).toBe('r1');
+    it.each([
+      ['was told to have arrived', arrives],
+      ['was told by the agent itself', userSays('u1', 'And?')],
+    ])('is given by the text of a turn that began with the message in the agent’s hands: it %s', (_, arrival) => {
+      expect(given(queued, arrival, runStarts('r1', byTimer), answering('m', 'u1'), runEnds('r1'))).toBe('r1');
+    });
+  });
+
+  describe('by a text outside any turn', () => {
+    const queued = says('u1', 'And?', 'user', { metadata: { interlude: { delivery: 'queued' } } });
+    const arrives = custom('message:delivery', { message_id: 'u1', delivery: 'delivered' });
+    const [begins, goesOn, ends] = answering('m', 'u1').map((event) => [event]) as [
+      AgUiEvent[],
+      AgUiEvent[],
+      AgUiEvent[],
+    ];
+    const later = [...runStarts('r9', { turn: 'user', userMessageIds: [] }), ...runEnds('r9')];
+
+    it.each([
+      ['the message had not arrived', [queued, answering('m', 'u1')]],
+      ['the message arrived while it was written', [queued, begins, goesOn, arrives, ends]],
+      ['the message came while it was written', [begins, userSays('u1', 'And?'), goesOn, ends]],
+      [
+        'what it began in is a turn that is over',
+        [userSays('u1', 'And?'), runStarts('r1', wokenBy('t1')), begins, goesOn, runEnds('r1'), ends],
+      ],
+      [
+        'it goes on when the turn it began in has failed',
+        [runStarts('r1'), begins, userSays('u1', 'And?'), fails, goesOn, ends],
+      ],
+      [
+        'what it began in was broken off by the turn it ends in',
+        [
+          userSays('u1', 'And?'),
+          runStarts('r1', wokenBy('t1')),
+          begins,
+          runStarts('r2', { turn: 'between-run' }),
+          ends,
+          runEnds('r2'),
+        ],
+      ],
+    ] as [string, AgUiEvent[][]][])('is not given where %s', (_, chapters) => {
+      expect(owedAfter(...chapters, later)[0]).toMatchObject({ messageId: 'u1', state: 'owed' });
+    });
+
+    it.each([
+      ['the message had arrived', [queued, arrives, answering('m', 'u1')]],
+      ['the agent itself had told of the message', [queued, userSays('u1', 'And?'), answering('m', 'u1')]],
+      ['another text had begun before it arrived', [queued, says('n', 'Hm'), arrives, answering('m', 'u1')]],
+    ] as [string, AgUiEvent[][]][])('is given where %s', (_, chapters) => {
+      expect(owedAfter(...chapters)[0]).toMatchObject({ messageId: 'u1', state: 'answered' });
     });
   });
 

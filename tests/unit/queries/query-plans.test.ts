@@ -1,7 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chunkId } from '@/db/log-chunks';
-import { readAfter } from '@/lib/event-log/read-after';
+import { readAfter, replayFrom } from '@/lib/event-log/read-after';
 import { EVERY_LINE } from '@/lib/projections/log-filter';
 import { readChunkWindow } from '@/lib/queries/log-chunks';
 import { conditionOf } from '@/lib/queries/log-condition';
@@ -71,7 +71,7 @@ describe('by index, in the order of an index', () => {
   }
 
   test('catching up seeks each topic, the tailer one range for all', async () => {
-    const far = await plansOf(() => readAfter(database, wanted, 10, 'far', limits));
+    const far = await plansOf(() => readAfter(database, wanted, 10, replayFrom(10), limits));
     const near = await plansOf(() => readAfter(database, wanted, 10, 'near', limits));
     // what is sorted there is the page that was found: at most `rows` of it
     expect(far.filter((detail) => TABLES.test(detail))).toEqual([]);

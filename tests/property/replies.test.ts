@@ -1,0 +1,64 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { arbitraryBatches } from '../support/arbitrary-events';
+import { MemoryLog } from '../support/memory-log';
+
+/** A thousand runs take what they take; on a busy machine several times what they take alone. */
+const LIMIT_MS = 180_000;
+
+it(
+  'are never given by a text that began before the agent held the message, nor by one of a turn that a task woke',
+  () => {
+    fc.assert(
+      fc.property(arbitraryBatches, (batches) => {
+        const log = new MemoryLog();
+        for (const batch of batches) log.append(batch);
+        const events = batches.flat();
+        for (const { messageId, state, answeredInTurnId: turnId } of log.obligations.values()) {
+          if (state !== 'answered' || turnId === null) continue;
+          const isNamed = log.headers.get(turnId)?.userMessageIds.includes(messageId) === true;
+          expect([messageId, turnId, isNamed || isRepliedTo(events, messageId)]).toEqual([messageId, turnId, true]);
+          if (!isNamed) expect(log.headers.get(turnId)?.trigger?.kind).not.toBe('task');
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  },
+  LIMIT_MS,
+);
+
+/** Whether some text that began when the agent held the message says that it answers it: by the events alone. */
+function isRepliedTo(events: readonly AgUiEvent[], messageId: string): boolean {
+  let isQueued = false;
+  let isHeld = false;
+  const texts = new Map<string, { beganHeld: boolean; answers: boolean }>();
+  for (const event of events) {
+    const said = event.metadata?.interlude;
+    const id = String(event.messageId);
+    if (id === messageId && event.type === 'TEXT_MESSAGE_START') {
+      isQueued ||= !isHeld && said?.delivery === 'queued';
+      if (said?.delivery !== 'queued') isQueued = false;
+    }
+    if (id === messageId && event.type === 'TEXT_MESSAGE_END') isHeld ||= !isQueued;
+    if (event.name === 'message:delivery' && isDelivered(event.value, messageId)) isHeld = true;
+    if (!event.type.startsWith('TEXT_MESSAGE_')) continue;
+    const known = event.type === 'TEXT_MESSAGE_START' ? undefined : texts.get(id);
+    const says = Array.isArray(said?.replyTo) && said.replyTo.includes(messageId);
+    const text = {
+      beganHeld: known?.beganHeld ?? isHeld,
+      // told anew, it still answers what it said first
+      answers: says || texts.get(id)?.answers === true,
+    };
+    texts.set(id, text);
+    if (event.type !== 'TEXT_MESSAGE_END') continue;
+    texts.delete(id);
+    if (text.beganHeld && text.answers) return true;
+  }
+  return false;
+}
+
+function isDelivered(value: unknown, messageId: string): boolean {
+  const { message_id, delivery } = value as { message_id?: unknown; delivery?: unknown };
+  return message_id === messageId && delivery === 'delivered';
+}

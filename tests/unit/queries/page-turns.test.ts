@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { answer } from '@/lib/queries/answer';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { hurriedWork } from '../../support/hurried-work';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+let target: InProcessTarget;
+beforeEach(async () => {
+  target = await inProcessTarget();
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await target.close();
+});
+
+const asked = (at: number): AgUiEvent[] => [
+  { type: 'CUSTOM', name: 'request:opened', value: { request_id: `q${at}`, tool_name: 'Bash', input: { at } } },
+];
+const called = (at: number): AgUiEvent[] => [
+  { type: 'TOOL_CALL_START', toolCallId: `c${at}`, toolCallName: 'Bash' },
+  { type: 'TOOL_CALL_ARGS', toolCallId: `c${at}`, delta: `{"at":${at}}` },
+];
+
+async function tell(...events: AgUiEvent[]): Promise<void> {
+  const all = [{ type: 'RUN_STARTED', runId: 'r' }, ...events];
+  await ingest(
+    target,
+    all.map((event, at) => record(at + 1, { event })),
+  );
+}
+
+const page = async () => answer((await readTranscript(target.database, 's1', { before: null, limit: 50 })) ?? {});
+
+describe('a page that is read in one go, as its items may be slow each', () => {
+  test.each([
+    ['a request is read and written', asked, 2],
+    ['the pieces of a call are read, its arguments, and it is written', called, 4],
+  ])('gives others a turn between its items: %s', async (_what, told, steps) => {
+    const few = 20;
+    await tell(...Array.from({ length: few }, (_, at) => told(at)).flat());
+    const turns = hurriedWork();
+    await page();
+    expect(turns()).toBeGreaterThanOrEqual(steps * few);
+  });
+
+  test('says the same as at once', async () => {
+    await tell(...asked(1), ...called(2));
+    const model = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+    expect(await (await page()).text()).toBe(JSON.stringify(model));
+  });
+
+  test('can be written however deep the arguments of a call go: they stay text', async () => {
+    const delta = '['.repeat(9_000) + ']'.repeat(9_000);
+    await tell({ type: 'TOOL_CALL_START', toolCallId: 'c' }, { type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta });
+    const { turns } = await (await page()).json();
+    expect(turns[0].items).toMatchObject([{ args: null, argsText: delta }]);
+  });
+});
