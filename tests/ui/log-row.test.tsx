@@ -1,6 +1,7 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
+import { LineSearch } from '@/components/logs/line-search';
 import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams } from '@/components/logs/log-query';
 import { LogRow } from '@/components/logs/log-row';
 import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-time';
@@ -22,8 +23,7 @@ function row(line: Partial<LogLine>, query: Partial<LogQuery> = {}, isUnfolded =
     <LogRow
       line={aLine(line)}
       settings={SETTINGS}
-      search={search}
-      isDim={false}
+      search={search && new LineSearch(search, false)}
       isCursor={false}
       isTarget={false}
       isInSpan={false}
