@@ -111,7 +111,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
         )}
         {/* an element of its own: what looks for the message alone finds it without the component */}
         <span>
-          <MessageText message={shown.text} hits={hits} />
+          <MessageText message={shown.text} hits={hits} isUnfolded={isUnfolded} />
         </span>
         {shown.rest !== null && (
           <button

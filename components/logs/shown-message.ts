@@ -1,6 +1,10 @@
+import { placeOfControl } from './message-pieces';
+
 /** A line that is not unfolded shows this much. */
 const MOST_LINES = 12;
 const MOST_CHARACTERS = { cut: 1_000, wrapped: 4_000 };
+/** Of characters that a sign stands for, another font in the midst of the text: hundreds in each line hold up the page. */
+const MOST_CONTROLS = { cut: 60, wrapped: 200 };
 
 export interface ShownMessage {
   text: string;
@@ -10,7 +14,8 @@ export interface ShownMessage {
 
 /** The beginning of a long message: enough to know it by. */
 export function shownMessage(message: string, wraps: boolean): ShownMessage {
-  const most = wraps ? MOST_CHARACTERS.wrapped : MOST_CHARACTERS.cut;
+  const width = wraps ? 'wrapped' : 'cut';
+  const most = placeOfControl(message.slice(0, MOST_CHARACTERS[width]), MOST_CONTROLS[width]);
   let end = 0;
   for (let line = 0; line < MOST_LINES; line++) {
     const next = message.indexOf('\n', end);

@@ -75,6 +75,19 @@ describe('a line of a log', () => {
     expect(row({ message }, {}, true)).toContain('sent\n{\n  &quot;a&quot;: [\n    1,\n');
   });
 
+  it('is a bounded number of elements, whatever is in it and whatever is searched for', () => {
+    for (const message of ['a\0', `${ESC}[31ma${ESC}[42;1mb`, `${ESC}[2Ja`, 'ab']) {
+      const markup = row({ message: message.repeat(2_000) }, { text: 'a' });
+      expect(markup.match(/<\w/g)?.length).toBeLessThan(100);
+      expect(markup).toMatch(/more characters/);
+      expect(row({ message: message.repeat(2_000) }, { text: 'a' }, true).match(/<\w/g)?.length).toBeLessThan(3_100);
+    }
+    expect(shownMessage('a\0'.repeat(2_000), false)).toEqual({
+      text: `${'a\0'.repeat(59)}a`,
+      rest: '3881 more characters',
+    });
+  });
+
   it('shows the beginning of a long one, and how much there is', () => {
     expect(row({ message: Array.from({ length: 40 }, (_, at) => `at ${at}`).join('\n') })).toContain('28 more lines');
     expect(row({ message: 'x'.repeat(5_000) })).toContain('4000 more characters');
