@@ -11,7 +11,7 @@ export interface MessagePiece {
 }
 
 /** What a page must not be given as it is: control characters, marks that turn text around, halves of a character. */
-const UNSAFE =
+export const UNSAFE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
   /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 /** A browser lays out no ten thousand elements without a pause: about so many of a line that is unfolded, */
@@ -21,13 +21,6 @@ export const ELEMENTS_FOLDED = 60;
 /** What a sign that stands for a control is made of. */
 const ELEMENTS_OF_SIGN = 3;
 const isUnsafe = new RegExp(UNSAFE.source);
-
-/** Where a message has had so many characters that a sign stands for; its length where it has fewer. */
-export function placeOfControl(message: string, count: number): number {
-  let left = count;
-  for (const { index } of message.matchAll(UNSAFE)) if (--left <= 0) return index;
-  return message.length;
-}
 
 /**
  * A log message as text in pieces: its colours applied, every other control shown as a sign (`␛`, `␀`, `⟨202E⟩`), and

@@ -32,8 +32,9 @@ const CASES: Case[] = [
     lines: some(400, (at) => twoLetters(LINE, at)),
   },
   { name: 'marks at every other sign', query: '?q=a', lines: some(120, () => 'ab'.repeat(8_000)) },
-  { name: 'controls at every other sign', query: '', lines: some(120, () => 'a\u0000'.repeat(8_000)) },
+  { name: 'controls at every other sign', query: '', lines: some(120, () => 'a\u0001'.repeat(8_000)) },
   { name: 'colours at every sign', query: '', lines: some(120, () => '\u001b[31ma\u001b[42;1mb'.repeat(4_000)) },
+  { name: 'another font at every other sign', query: '', lines: some(120, () => 'a漢'.repeat(8_000)) },
   { name: 'JSON that nearly is', query: '', lines: some(120, () => `{ {${'['.repeat(LINE)}]`) },
   { name: 'hostile texts', query: '', lines: hostileTexts(LINE).map(({ text }) => ({ message: text })) },
 ];
