@@ -14,6 +14,7 @@ import { longRunClass } from '@/components/ui/long-run';
 import { decodeEntities } from '@/components/ui/markdown/entities';
 import { markdownWork } from '@/components/ui/markdown/markdown-work';
 import { safeHref } from '@/components/ui/markdown/safe-href';
+import { proseText } from '@/components/ui/prose';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 import { verbatimPage } from '@/components/ui/verbatim-page';
 import { EVERY_LINE, findHits } from '@/lib/projections/log-filter';
@@ -25,6 +26,7 @@ import { hostileTexts } from '../support/hostile-texts';
 const SCANNERS: Record<string, (text: string) => unknown> = {
   parseAnsi: (text) => parseAnsi(text),
   stripAnsi,
+  proseText,
   ansiPieces,
   'verbatimPieces of lines': (text) => verbatimPieces(text, 'lines'),
   'verbatimPieces of a name': (text) => verbatimPieces(text, 'name'),
