@@ -104,6 +104,20 @@ describe('what is said', () => {
     ).toBe(shown);
   });
 
+  it.each([
+    ['&#8238;', '⟨RLO⟩'],
+    ['&#x202E;', '⟨RLO⟩'],
+    ['&#27;', '⟨ESC⟩'],
+    ['&#x9b;', '⟨CSI⟩'],
+    ['&#8203;', '⟨ZWSP⟩'],
+    ['&#917604;', '⟨U+E0064⟩'],
+    ['&#xd83d;', '\ufffd'],
+  ])('by an agent hides nothing in an entity: %s', (entity, shown) => {
+    expect(html(`kept ${entity}deleted`)).toContain(`kept ${shown}deleted`);
+    expect(html(`![kept ${entity}](http://a.test)`)).toContain(`image: kept ${shown}<`);
+    expect(html(`[kept ${entity}](http://a.test)`)).toContain(`>kept ${shown}<`);
+  });
+
   it.each(SAID)('by a person hides nothing: %s', (_what, text, shown) => {
     expect(render([aTurn({ items: [aMessage({ role: 'user', text })] })])).toContain(`>${shown}</p>`);
   });

@@ -1,5 +1,6 @@
 import type { Token, Tokens } from 'marked';
 import type { ReactNode } from 'react';
+import { proseText } from '../prose';
 import { nameText } from '../verbatim';
 import { decodeEntities } from './entities';
 import { safeHref } from './safe-href';
@@ -40,11 +41,12 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
       return <Link href={token.href}>{inner()}</Link>;
     // A picture would be fetched from wherever the agent says: it is a link that the reader may follow.
     case 'image': {
-      const name = token.text === '' ? 'image' : `image: ${token.text}`;
+      const name = token.text === '' ? 'image' : `image: ${proseText(token.text)}`;
       return inLink ? name : <Link href={token.href}>{name}</Link>;
     }
     case 'text':
-      return 'tokens' in token && token.tokens ? inner() : decodeEntities(token.text);
+      // what an entity stands for is in the text only now
+      return 'tokens' in token && token.tokens ? inner() : proseText(decodeEntities(token.text));
     case 'checkbox':
       return null;
     default:
