@@ -41,7 +41,7 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
       return <Link href={token.href}>{inner()}</Link>;
     // A picture would be fetched from wherever the agent says: it is a link that the reader may follow.
     case 'image': {
-      const name = token.text === '' ? 'image' : `image: ${proseText(token.text)}`;
+      const name = token.text === '' ? 'image' : `image: ${token.text}`;
       return inLink ? name : <Link href={token.href}>{name}</Link>;
     }
     case 'text':
