@@ -26,7 +26,11 @@ export function TranscriptWait({ error, isLoading, retry }: TranscriptWaitProps)
     };
   }, []);
   return (
-    <div ref={box} aria-busy={isLoading} className="min-h-0 flex-1 space-y-1.5 overflow-y-auto px-6 py-4 text-xs">
+    <div
+      ref={box}
+      aria-busy={isLoading}
+      className="min-h-0 w-full max-w-[960px] flex-1 space-y-1.5 self-center overflow-y-auto px-6 py-4 text-xs sm:pl-[84px]"
+    >
       <p role="status" className="text-ink-3">
         {isLoading
           ? 'Loading the transcript, which is too long to come with the page…'
@@ -35,7 +39,7 @@ export function TranscriptWait({ error, isLoading, retry }: TranscriptWaitProps)
       {error !== null && (
         <p className={isLoading ? 'text-waiting' : 'text-failed'}>
           {error.message}
-          {isLoading && ' Trying again.'}
+          {isLoading && ' The page tries again by itself.'}
         </p>
       )}
       {(wasAsked || !isLoading) && (

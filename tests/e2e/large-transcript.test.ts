@@ -35,7 +35,7 @@ test('the page says what it loads, why it takes long, and what to do once it has
   let refusal: { status: number; words: string } | null = { status: 503, words: 'The database is busy.' };
   const page = await open(() => refusal);
   await page.getByText('Loading the transcript').waitFor();
-  await page.getByText('The database is busy. Trying again.').waitFor();
+  await page.getByText('The database is busy. The page tries again by itself.').waitFor();
   const field = page.getByRole('textbox', { name: 'Message' });
   const before = await field.boundingBox();
   refusal = { status: 400, words: 'It can’t be read.' };
@@ -60,7 +60,7 @@ test('who writes meanwhile is not disturbed', async () => {
   const page = await open(() => (isHeld ? { status: 503, words: 'The database is busy.' } : null));
   const field = page.getByRole('textbox', { name: 'Message' });
   await field.fill('half a mess');
-  await page.getByText('Trying again.').waitFor();
+  await page.getByText('The page tries again').waitFor();
   isHeld = false;
   await answerIn(page).waitFor();
   await page.keyboard.type('age');
