@@ -20,7 +20,7 @@ export class RequestError extends Error {
  * @throws RequestError, or TypeError when the server can't be reached
  */
 export async function fetchJson<Body>(path: string, signal?: AbortSignal): Promise<Body> {
-  const response = await fetch(`${API_BASE}${path}`, {
+  const response = await reach(path, {
     credentials: 'same-origin',
     cache: 'no-store',
     headers: { accept: 'application/json', [PAGE_HEADER]: '1' },
@@ -45,7 +45,7 @@ export function putJson<Body>(path: string, body: object, signal?: AbortSignal):
 }
 
 async function sendJson<Body>(method: string, path: string, body: object, signal?: AbortSignal): Promise<Body> {
-  const response = await fetch(`${API_BASE}${path}`, {
+  const response = await reach(path, {
     method,
     credentials: 'same-origin',
     cache: 'no-store',
@@ -54,6 +54,16 @@ async function sendJson<Body>(method: string, path: string, body: object, signal
     signal,
   });
   return bodyOf(response);
+}
+
+/** A browser says of it what happened to the request, and nobody what to do. */
+async function reach(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`${API_BASE}${path}`, init);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new TypeError('The server can’t be reached. See that it runs and try again.', { cause: error });
+  }
 }
 
 async function bodyOf<Body>(response: Response): Promise<Body> {

@@ -23,6 +23,8 @@ function newQueryClient(): QueryClient {
         refetchOnWindowFocus: false,
         // The folds keep unchanged rows identical themselves; comparing ten thousand turns again would cost a frame.
         structuralSharing: false,
+        // A server on this machine is there without any network.
+        networkMode: 'always',
         retry: (failures, error) => !(error instanceof RequestError && error.status < 500) && failures < 5,
       },
     },

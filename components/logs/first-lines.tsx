@@ -1,6 +1,7 @@
 import { searchesText } from '@/lib/projections/log-filter';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { type FirstLog, LINES_IN_MARKUP } from './first-log';
+import { LineSearch } from './line-search';
 import { SCROLLER } from './log-list';
 import { filterOf } from './log-query';
 import { LogRow } from './log-row';
@@ -13,7 +14,7 @@ const nothing = (_line: LogLine) => {};
 /** The newest lines as the server's markup has them, at the end of their box: there before any script is. */
 export function FirstLines({ first: { query, page } }: { first: FirstLog }) {
   const filter = filterOf(query, null);
-  const search = searchesText(filter) ? filter : null;
+  const search = searchesText(filter) ? new LineSearch(filter, false) : null;
   return (
     <div role="log" aria-label="Agent log" aria-live="off" aria-busy="true" className={SCROLLER}>
       <div className="flex min-h-full max-h-full flex-col justify-end overflow-hidden pt-8 pb-2">
@@ -26,7 +27,6 @@ export function FirstLines({ first: { query, page } }: { first: FirstLog }) {
                 line={line}
                 settings={SETTINGS}
                 search={search}
-                isDim={false}
                 isCursor={false}
                 isTarget={false}
                 isInSpan={false}

@@ -131,6 +131,13 @@ export class LogBuffer {
     this.#liveTo = laterPosition(this.#liveTo, to);
   }
 
+  /** What came live up to `to` is not held, though it may match. */
+  skipLive(to: Position): void {
+    const last = this.#segments.at(-1);
+    if (last) last.skipped = true;
+    this.#liveTo = laterPosition(this.#liveTo, to);
+  }
+
   /** A page, wherever it belongs. */
   insert(run: Run): void {
     const before = this.#segments.filter((segment) => comparePositions(segment.to, run.from) < 0);

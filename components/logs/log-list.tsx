@@ -1,12 +1,12 @@
 'use client';
 
-import { type Ref, useEffect, useImperativeHandle, useRef, useState, useSyncExternalStore } from 'react';
+import { type Ref, useEffect, useImperativeHandle, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import type { LogFilter } from '@/lib/projections/log-filter';
-import { matchesText } from '@/lib/projections/log-filter';
 import type { Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { copyLines } from './copy-lines';
 import { GapRow } from './gap-row';
+import { LineSearch } from './line-search';
 import { LogEnd, LogTop } from './log-edges';
 import { LogRow } from './log-row';
 import type { LogSettings } from './log-settings';
@@ -60,6 +60,10 @@ export function LogList(props: LogListProps) {
   const fill = useLogFill({ store, version, places, firstRow, lastRow, scroller, follows });
   const reveal = useReveal({ store, version, places, scroller, onFollow });
   useFollow(scroller, onFollow);
+  const lineSearch = useMemo(
+    () => (search === null ? null : new LineSearch(search, settings.dims)),
+    [search, settings.dims],
+  );
 
   // What must be let go of is far from what is seen.
   useEffect(() => {
@@ -123,8 +127,7 @@ export function LogList(props: LogListProps) {
                     <LogRow
                       line={row.line}
                       settings={settings}
-                      search={search}
-                      isDim={search !== null && settings.dims && !matchesText(search, row.line.message)}
+                      search={lineSearch}
                       isCursor={row.line.position === cursor}
                       isTarget={row.line.position === target}
                       isInSpan={span !== null && row.line.occurredAt >= span.from && row.line.occurredAt <= span.to}

@@ -5,23 +5,22 @@ import { memo, useMemo, useState } from 'react';
 import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import { hitsIn, type LogFilter } from '@/lib/projections/log-filter';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { indentJson, jsonTailAt } from './json-tail';
 import { LineActions } from './line-actions';
+import type { LineSearch } from './line-search';
 import { LineTime } from './line-time';
 import type { LogSettings } from './log-settings';
 import { failedHook, LEVEL_COLOUR } from './log-words';
 import { MessageText } from './message-text';
 import { shownMessage } from './shown-message';
+import { useLineSearch } from './use-line-search';
 
 export interface LogRowProps {
   line: LogLine;
   settings: LogSettings;
   /** What is searched for; null while nothing is. */
-  search: LogFilter | null;
-  /** Dimmed: the search does not find it. */
-  isDim: boolean;
+  search: LineSearch | null;
   /** The line the keys are at. */
   isCursor: boolean;
   /** The line a link or the search has led to. */
@@ -36,11 +35,9 @@ export interface LogRowProps {
   hasLinks: boolean;
 }
 
-const NO_HITS: [number, number][] = [];
-
 /** One line: when, how grave, who, what. */
 export const LogRow = memo(function LogRow(props: LogRowProps) {
-  const { line, settings, search, isDim, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
+  const { line, settings, search, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
   const [isHovered, setIsHovered] = useState(false);
   const { level, component, message } = line;
   const hook = failedHook(line);
@@ -50,7 +47,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
     () => (isUnfolded ? unfolded(message, jsonAt) : shownMessage(message, wraps)),
     [message, jsonAt, wraps, isUnfolded],
   );
-  const hits = useMemo(() => (search === null ? NO_HITS : hitsIn(search, shown.text)), [search, shown]);
+  const { isFound, hits } = useLineSearch(search, line, shown.text);
   const canUnfold = isUnfolded || jsonAt !== null || shown.rest !== null || (!wraps && message.length > 60);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are the list's own
@@ -74,7 +71,8 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
         hook !== null && !isTarget && 'border-failed! bg-failed-soft',
         isCursor && !isTarget && (isInSpan ? 'bg-line-strong/60!' : 'bg-raised'),
         !isCursor && hook === null && !isTarget && !isInSpan && 'hover:bg-sunken',
-        isDim && '**:text-ink-3!',
+        // dimmed: the search does not find it
+        isFound === false && '**:text-ink-3!',
       )}
     >
       <LineTime at={line.occurredAt} style={settings} />
@@ -113,7 +111,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
         )}
         {/* an element of its own: what looks for the message alone finds it without the component */}
         <span>
-          <MessageText message={shown.text} hits={hits} />
+          <MessageText message={shown.text} hits={hits} isUnfolded={isUnfolded} />
         </span>
         {shown.rest !== null && (
           <button

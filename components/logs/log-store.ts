@@ -1,10 +1,11 @@
 import { fetchJson } from '@/components/live/fetch-json';
 import type { RowFrame } from '@/components/live/row-frame';
-import { type LogFilter, matchesLine } from '@/lib/projections/log-filter';
+import type { LogFilter } from '@/lib/projections/log-filter';
 import { ORIGIN, type Position } from '@/lib/protocol/position';
 import type { LogExtent, LogLine, LogPage } from '@/lib/protocol/read-models';
 import { limitsOfDevice } from './buffer-limits';
 import { FIRST_LINES, type FirstLog } from './first-log';
+import { LiveLines } from './live-lines';
 import { type Gap, LogBuffer, type Run } from './log-buffer';
 import { filterOf, type LogQuery, narrows, paramsFromQuery } from './log-query';
 
@@ -15,6 +16,8 @@ const NEWEST: LogPlace = { kind: 'newest' };
 const NEXT_PAGE = 500;
 /** However fast lines come, the page is drawn at most this often: nobody reads faster. */
 const DRAW_EVERY_MS = 80;
+/** What came live and is not matched yet may be as much as this share of what the page may hold. */
+const WAITING_SHARE = 1 / 4;
 
 /**
  * One reading of an agent's log: by one filter, from one place on, kept current.
@@ -45,7 +48,9 @@ export class LogStore {
   readonly #loading = new Map<string, Promise<void>>();
   readonly #errors = new Map<string, Error>();
   readonly #listeners = new Set<() => void>();
-  /** What came live since the last drawing. The buffer changes only when it is drawn, so that rows are what they were. */
+  /** What came live, until it is matched as the server matches what is stored. */
+  readonly #live: LiveLines;
+  /** What of it matched since the last drawing. The buffer changes only when it is drawn, so that rows are what they were. */
   #arrived: LogLine[] = [];
   #arrivedTo: Position | null = null;
   #version = 0;
@@ -56,7 +61,12 @@ export class LogStore {
     this.agentId = agentId;
     this.query = query;
     this.filter = filter;
-    this.buffer = new LogBuffer(!narrows(query), limitsOfDevice());
+    const limits = limitsOfDevice();
+    this.buffer = new LogBuffer(!narrows(query), limits);
+    this.#live = new LiveLines(filter, limits.chars * WAITING_SHARE, {
+      matched: (lines, to) => this.#takeLive(lines, to),
+      skipped: (to) => this.#skipLive(to),
+    });
   }
 
   /** One that begins with what the server sent along with the page. */
@@ -122,26 +132,36 @@ export class LogStore {
     return this.#errors.get(gapKey(gap)) ?? null;
   }
 
-  /** What the stream tells. It is matched here as the server matches what is stored. */
+  /** What the stream tells. */
   takeFrames(frames: readonly RowFrame[]): void {
-    const before = this.#arrived.length;
+    const lines: LogLine[] = [];
     for (const frame of frames) {
       if (frame.event !== 'log') continue;
       const { agentId: _, ...line } = frame.data;
       this.#extend(line.line);
-      const whole = { ...line, position: frame.id };
-      if (matchesLine(this.filter, whole)) this.#arrived.push(whole);
+      lines.push({ ...line, position: frame.id });
     }
-    const last = frames.at(-1);
-    if (!last) return;
-    this.#arrivedTo = last.id;
-    this.liveCount += this.#arrived.length - before;
+    this.#live.push(lines);
+  }
+
+  /** Nothing more comes live, unless the stream is read again from `position` on. */
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#live.close();
+  }
+
+  #takeLive(lines: readonly LogLine[], to: Position): void {
+    for (const line of lines) this.#arrived.push(line);
+    this.#arrivedTo = to;
+    this.liveCount += lines.length;
     this.#drawSoon();
   }
 
-  close(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#listeners.clear();
+  #skipLive(to: Position): void {
+    this.#settle();
+    this.buffer.skipLive(to);
+    this.#drawSoon();
   }
 
   #load(key: string, work: () => Promise<void>): Promise<void> {

@@ -11,11 +11,15 @@ export interface MessagePiece {
 }
 
 /** What a page must not be given as it is: control characters, marks that turn text around, halves of a character. */
-const UNSAFE =
+export const UNSAFE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
   /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-/** A browser lays out no ten thousand signs without a pause. */
-const MOST_PIECES = 2_000;
+/** A browser lays out no ten thousand elements without a pause: about so many of a line that is unfolded, */
+export const ELEMENTS_UNFOLDED = 3_000;
+/** and of one among a hundred others. */
+export const ELEMENTS_FOLDED = 60;
+/** What a sign that stands for a control is made of. */
+const ELEMENTS_OF_SIGN = 3;
 const isUnsafe = new RegExp(UNSAFE.source);
 
 /**
@@ -23,42 +27,69 @@ const isUnsafe = new RegExp(UNSAFE.source);
  * what was searched for marked.
  *
  * @param hits places in the message, `[start, end)`, ascending and apart
+ * @param mostElements what follows so many is one text: without colours and marks
  */
-export function messagePieces(message: string, hits: readonly [number, number][] = []): MessagePiece[] {
-  if (!isUnsafe.test(message)) return textPieces(message, 0, null, hits);
+export function messagePieces(
+  message: string,
+  hits: readonly (readonly [number, number])[] = [],
+  mostElements = ELEMENTS_UNFOLDED,
+): MessagePiece[] {
   const pieces: MessagePiece[] = [];
   /** The first of them that does not end before what comes next. */
   let hit = 0;
+  let elements = 0;
+  const addSigns = (text: string) => {
+    pieces.push({ text, className: null, isControl: true, isHit: false });
+    elements += ELEMENTS_OF_SIGN;
+  };
+  const add = (text: string, className: string | null, isHit: boolean) => {
+    if (text === '') return;
+    if (elements >= mostElements) return addPlain(pieces, text);
+    pieces.push({ text, className, isControl: false, isHit });
+    elements += 1;
+  };
   const addText = (text: string, from: number, className: string | null) => {
     while ((hits[hit]?.[1] ?? Number.POSITIVE_INFINITY) <= from) hit += 1;
-    for (const piece of textPieces(text, from, className, hits, hit)) pieces.push(piece);
+    let at = 0;
+    for (let next = hit; next < hits.length && elements < mostElements; next++) {
+      const [start, end] = hits[next] as [number, number];
+      if (start >= from + text.length) break;
+      const [begin, stop] = [Math.max(0, start - from), Math.min(text.length, end - from)];
+      add(text.slice(at, begin), className, false);
+      add(text.slice(begin, stop), className, true);
+      at = stop;
+    }
+    add(text.slice(at), className, false);
   };
+  if (!isUnsafe.test(message)) {
+    addText(message, 0, null);
+    return pieces;
+  }
   for (const { from, to, className, isEscape } of ansiPieces(message)) {
     const raw = message.slice(from, to);
-    if (pieces.length >= MOST_PIECES) {
+    if (elements >= mostElements) {
       addPlain(pieces, raw.replace(UNSAFE, signOf));
       continue;
     }
     if (isEscape) {
-      pieces.push(controlPiece(raw.replace(UNSAFE, signOf)));
+      addSigns(raw.replace(UNSAFE, signOf));
       continue;
     }
     let at = 0;
     for (const match of raw.matchAll(UNSAFE)) {
-      if (pieces.length >= MOST_PIECES) break;
+      if (elements >= mostElements) break;
       addText(raw.slice(at, match.index), from + at, className);
       at = match.index + match[0].length;
       // the end of a line as Windows writes it
       if (match[0] === '\r' && (raw[at] === '\n' || from + at === message.length)) continue;
-      pieces.push(controlPiece(signOf(match[0])));
+      addSigns(signOf(match[0]));
     }
-    if (pieces.length >= MOST_PIECES) addPlain(pieces, raw.slice(at).replace(UNSAFE, signOf));
+    if (elements >= mostElements) addPlain(pieces, raw.slice(at).replace(UNSAFE, signOf));
     else addText(raw.slice(at), from + at, className);
   }
   return pieces;
 }
 
-/** What follows so many pieces is one more: its signs stay, its colours go. */
 function addPlain(pieces: MessagePiece[], text: string): void {
   const last = pieces.at(-1);
   if (last !== undefined && last.className === null && !last.isControl && !last.isHit) last.text += text;
@@ -70,34 +101,6 @@ export function readableMessage(message: string): string {
   return messagePieces(message)
     .map(({ text }) => text)
     .join('');
-}
-
-function textPieces(
-  text: string,
-  from: number,
-  className: string | null,
-  hits: readonly [number, number][],
-  firstHit = 0,
-): MessagePiece[] {
-  const pieces: MessagePiece[] = [];
-  let at = 0;
-  const push = (end: number, isHit: boolean) => {
-    if (end > at) pieces.push({ text: text.slice(at, end), className, isControl: false, isHit });
-    at = Math.max(at, end);
-  };
-  for (let next = firstHit; next < hits.length; next++) {
-    const [start, end] = hits[next] as [number, number];
-    if (start >= from + text.length) break;
-    if (end <= from) continue;
-    push(Math.max(0, start - from), false);
-    push(Math.min(text.length, end - from), true);
-  }
-  push(text.length, false);
-  return pieces;
-}
-
-function controlPiece(text: string): MessagePiece {
-  return { text, className: null, isControl: true, isHit: false };
 }
 
 function signOf(character: string): string {

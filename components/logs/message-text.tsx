@@ -1,10 +1,14 @@
 import { clsx } from 'clsx';
 import { ControlSign } from './control-sign';
-import { type MessagePiece, messagePieces } from './message-pieces';
+import { ELEMENTS_FOLDED, ELEMENTS_UNFOLDED, type MessagePiece, messagePieces } from './message-pieces';
 
 /** A message with its colours, its controls as signs, and what was searched for marked. */
-export function MessageText({ message, hits }: { message: string; hits: readonly [number, number][] }) {
-  const pieces = messagePieces(message, hits);
+export function MessageText(props: {
+  message: string;
+  hits: readonly (readonly [number, number])[];
+  isUnfolded: boolean;
+}) {
+  const pieces = messagePieces(props.message, props.hits, props.isUnfolded ? ELEMENTS_UNFOLDED : ELEMENTS_FOLDED);
   if (pieces.length === 1 && pieces[0] && isPlain(pieces[0])) return pieces[0].text;
   return pieces.map((piece, at) => {
     const { text, className, isControl, isHit } = piece;

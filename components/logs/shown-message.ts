@@ -1,6 +1,13 @@
+import { UNSAFE } from './message-pieces';
+
 /** A line that is not unfolded shows this much. */
 const MOST_LINES = 12;
 const MOST_CHARACTERS = { cut: 1_000, wrapped: 4_000 };
+/** Of characters that a sign stands for. A hundred lines may be laid out at once. */
+const MOST_CONTROLS = { cut: 40, wrapped: 200 };
+/** Of stretches outside of ASCII: they mostly come from another font, and each change of it costs as much as a hundred signs. */
+const NOT_ASCII = /[^\0-\x7f]+/g;
+const MOST_STRETCHES = { cut: 80, wrapped: 400 };
 
 export interface ShownMessage {
   text: string;
@@ -10,7 +17,12 @@ export interface ShownMessage {
 
 /** The beginning of a long message: enough to know it by. */
 export function shownMessage(message: string, wraps: boolean): ShownMessage {
-  const most = wraps ? MOST_CHARACTERS.wrapped : MOST_CHARACTERS.cut;
+  const width = wraps ? 'wrapped' : 'cut';
+  const beginning = message.slice(0, MOST_CHARACTERS[width]);
+  const most = Math.min(
+    placeOf(UNSAFE, MOST_CONTROLS[width], beginning),
+    placeOf(NOT_ASCII, MOST_STRETCHES[width], beginning),
+  );
   let end = 0;
   for (let line = 0; line < MOST_LINES; line++) {
     const next = message.indexOf('\n', end);
@@ -28,4 +40,11 @@ export function shownMessage(message: string, wraps: boolean): ShownMessage {
   if (rest === '') return { text, rest: null };
   const lines = rest.split('\n').length;
   return { text, rest: isCutInLine && lines === 1 ? `${rest.length} more characters` : `${lines} more lines` };
+}
+
+/** Where a text has had so many matches; its length where it has fewer. */
+function placeOf(pattern: RegExp, count: number, text: string): number {
+  let left = count;
+  for (const { index } of text.matchAll(pattern)) if (--left <= 0) return index;
+  return text.length;
 }

@@ -61,10 +61,14 @@ export function useReading(
   );
   useEffect(() => {
     if (store === null || position === null) return;
-    return live().subscribe(formatTopic({ kind: 'logs', agentId }), position, {
+    const unsubscribe = live().subscribe(formatTopic({ kind: 'logs', agentId }), position, {
       frames: (frames) => store.takeFrames(frames),
       reset: () => setResets((count) => count + 1),
     });
+    return () => {
+      unsubscribe();
+      store.close();
+    };
   }, [live, agentId, store, position]);
 
   // the server's markup is made without one

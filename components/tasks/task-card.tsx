@@ -3,15 +3,13 @@
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide-react';
 import { memo, type ReactNode, useId, useState } from 'react';
-import { stripAnsi } from '@/components/ui/ansi';
-import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
-import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { nameText } from '@/components/ui/verbatim';
+import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts } from './task-facts';
 import { TaskOrigin } from './task-origin';
@@ -73,23 +71,13 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
       </div>
       {call}
       {task.error !== null && (
-        <p
-          className={clsx(
-            'py-0.5 text-failed text-xs [overflow-wrap:anywhere]',
-            longRunClass(task.error.slice(0, 4_000)),
-          )}
-        >
-          {stripAnsi(firstPart(task.error, 4_000))}
+        <p className="py-0.5 text-failed text-xs">
+          <VerbatimLines text={task.error} />
         </p>
       )}
       {task.summary !== null && !open && !isBoilerplate(task) && (
-        <p
-          className={clsx(
-            'line-clamp-3 max-w-prose whitespace-pre-line py-0.5 text-ink-2 text-xs [overflow-wrap:anywhere]',
-            longRunClass(task.summary.slice(0, 4_000)),
-          )}
-        >
-          {stripAnsi(firstPart(task.summary, 4_000))}
+        <p className="line-clamp-3 max-w-prose whitespace-pre-line py-0.5 text-ink-2 text-xs">
+          <VerbatimLines text={task.summary} />
         </p>
       )}
       <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">

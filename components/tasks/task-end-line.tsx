@@ -1,12 +1,9 @@
-import { clsx } from 'clsx';
 import { SessionLink } from '@/components/sessions/session-link';
-import { stripAnsi } from '@/components/ui/ansi';
-import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
-import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
+import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { Task, TaskItem } from '@/lib/protocol/read-models';
 import { TaskOutcome } from './task-status';
 import { TASK_WORD, taskAnchor } from './task-words';
@@ -32,13 +29,8 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
         )}
       </p>
       {standsAlone && task.summary !== null && (
-        <p
-          className={clsx(
-            'line-clamp-3 max-w-prose pl-5 text-ink-2 text-xs',
-            longRunClass(task.summary.slice(0, 4_000)),
-          )}
-        >
-          {stripAnsi(firstPart(task.summary, 4_000))}
+        <p className="line-clamp-3 max-w-prose pl-5 text-ink-2 text-xs">
+          <VerbatimLines text={task.summary} />
         </p>
       )}
     </>

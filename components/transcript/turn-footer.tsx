@@ -1,18 +1,15 @@
 'use client';
 
-import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
-import { stripAnsi } from '@/components/ui/ansi';
 import { RunningClock, TimeOfDay } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatDuration } from '@/components/ui/duration';
-import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
 import { useHeardAt, useLiveness } from '@/components/ui/liveness';
-import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
 import { ShowInLog } from '@/components/ui/time-lock';
+import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { Turn } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
 import { turnTitle } from './turn-title';
@@ -30,8 +27,8 @@ export function TurnFooter({ turn }: { turn: Turn }) {
       {turn.state === 'failed' && (
         <p className="my-1 flex items-start gap-2 text-failed text-xs">
           <Glyph name="failed" className="mt-[3px]" />
-          <span className={clsx('[overflow-wrap:anywhere]', longRunClass(turn.error?.message.slice(0, 4_000) ?? ''))}>
-            {turn.error === null ? 'The turn failed.' : stripAnsi(firstPart(turn.error.message, 4_000))}
+          <span>
+            {turn.error === null ? 'The turn failed.' : <VerbatimLines text={turn.error.message} />}
             {turn.error?.code != null && (
               <span className="ml-2 font-mono text-2xs">
                 <Name text={turn.error.code} />

@@ -1,15 +1,12 @@
 'use client';
 
-import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';
-import { stripAnsi } from '@/components/ui/ansi';
 import { formatDuration } from '@/components/ui/duration';
-import { firstPart } from '@/components/ui/first-part';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
-import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
+import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
 import { causeOf, type ToldTask } from './turn-cause';
@@ -122,8 +119,8 @@ function Summary({ task }: { task: Task | null }) {
   const text = task === null ? null : slots.tellingSummary(task);
   if (text === null) return null;
   return (
-    <p className={clsx('mt-0.5 line-clamp-2 max-w-prose pl-5 text-ink-3 text-xs', longRunClass(text))}>
-      {stripAnsi(firstPart(text, 2_000))}
+    <p className="mt-0.5 line-clamp-2 max-w-prose pl-5 text-ink-3 text-xs">
+      <VerbatimLines text={text} />
     </p>
   );
 }

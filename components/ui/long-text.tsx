@@ -2,9 +2,9 @@
 
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
-import { stripAnsi } from './ansi';
 import { endOfFirstPart } from './first-part';
 import { longRunClass } from './long-run';
+import { proseText } from './prose';
 
 /** What is added with each asking. */
 const STEP = 10_000;
@@ -13,7 +13,7 @@ const STEP = 10_000;
 export function LongText(props: { text: string; most: number; className?: string }) {
   const { text, most, className } = props;
   const end = useMemo(() => endOfFirstPart(text, most), [text, most]);
-  const shown = useMemo(() => stripAnsi(text.slice(0, end)), [text, end]);
+  const shown = useMemo(() => proseText(text.slice(0, end)), [text, end]);
   return (
     <>
       <p className={clsx('whitespace-pre-wrap [overflow-wrap:anywhere]', longRunClass(shown), className)}>{shown}</p>
@@ -53,7 +53,7 @@ function partsOf(text: string, from: number, count: number): { end: number; show
   for (let step = 0; step < count && at < text.length; step++) {
     const rest = text.slice(at, at + STEP + 1);
     const end = at + endOfFirstPart(rest, STEP);
-    parts.push({ end, shown: stripAnsi(text.slice(at, end)) });
+    parts.push({ end, shown: proseText(text.slice(at, end)) });
     at = end;
   }
   return parts;

@@ -4,6 +4,8 @@ import { type VerbatimPiece, verbatimPieces } from './verbatim';
 export interface PageLimits {
   characters: number;
   lines: number;
+  /** A page of nothing but signs would be an element for each: it ends after so many. */
+  pieces?: number;
 }
 
 export interface VerbatimPage {
@@ -12,15 +14,15 @@ export interface VerbatimPage {
   end: number;
 }
 
-/** A page of nothing but signs would be an element for each: it ends after so many. */
 const MOST_PIECES = 1_000;
 
 /** The part of a text that is shown next, cut behind a line where there is one. */
 export function verbatimPage(text: string, from: number, limits: PageLimits): VerbatimPage {
   const whole = text.slice(from, endOf(text, from, limits));
   const pieces = verbatimPieces(whole, 'lines');
-  if (pieces.length <= MOST_PIECES) return { pieces, end: from + whole.length };
-  const first = pieces.slice(0, MOST_PIECES);
+  const most = limits.pieces ?? MOST_PIECES;
+  if (pieces.length <= most) return { pieces, end: from + whole.length };
+  const first = pieces.slice(0, most);
   return { pieces: first, end: from + first.reduce((sum, piece) => sum + piece.text.length, 0) };
 }
 

@@ -124,7 +124,7 @@ export function bracketed(label: string): string {
 }
 
 /** What stands in a sign for a run of one character. */
-function labelOf(run: string): string {
+export function labelOf(run: string): string {
   const code = run.codePointAt(0) as number;
   const count = run.length / (code > 0xffff ? 2 : 1);
   const name = NAMES.get(code) ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;

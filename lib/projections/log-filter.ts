@@ -65,14 +65,20 @@ export function matchesText({ terms, regex }: LogFilter, message: string): boole
 
 const MAX_HITS = 1000;
 
-/** What of the message is looked for: `[start, end)` in UTF-16 units, ascending, touching ones joined. */
-export function hitsIn({ terms, regex }: LogFilter, message: string): [number, number][] {
+/** A stretch of a message, in UTF-16 units: `[start, end)`. */
+export type Hit = [start: number, end: number];
+
+/** What of the message is looked for, one after the other; null for nothing that could be marked. @see LogRegex.hits */
+export function* findHits({ terms, regex }: LogFilter, message: string): Generator<Hit | null> {
   const folded = terms.length > 0 ? foldText(message) : '';
-  const hits = terms.flatMap((term) => placesOf(term, folded));
-  if (regex !== null) hits.push(...regex.hits(message));
-  hits.sort(([a], [b]) => a - b);
-  const joined: [number, number][] = [];
-  for (const [start, end] of hits) {
+  for (const term of terms) yield* placesOf(term, folded);
+  if (regex !== null) yield* regex.hits(message);
+}
+
+/** The same stretches ascending, touching ones joined. */
+export function joinHits(hits: readonly Hit[]): Hit[] {
+  const joined: Hit[] = [];
+  for (const [start, end] of hits.toSorted(([a], [b]) => a - b)) {
     const last = joined.at(-1);
     if (last !== undefined && start <= last[1]) last[1] = Math.max(last[1], end);
     else joined.push([start, end]);
@@ -80,8 +86,8 @@ export function hitsIn({ terms, regex }: LogFilter, message: string): [number, n
   return joined;
 }
 
-function placesOf(term: string, folded: string): [number, number][] {
-  const places: [number, number][] = [];
+function placesOf(term: string, folded: string): Hit[] {
+  const places: Hit[] = [];
   for (
     let at = folded.indexOf(term);
     at !== -1 && places.length < MAX_HITS;

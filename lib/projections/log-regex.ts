@@ -9,8 +9,11 @@ export interface LogRegex {
   /** What every message that matches has in it; null where that is not known. */
   readonly required: RequiredText | null;
   test(message: string): boolean;
-  /** Where it matches: `[start, end)`, ascending, without the empty ones. */
-  hits(message: string): [number, number][];
+  /**
+   * Where it matches: `[start, end)`, ascending, looked for one at a time; null for one that is empty. Each takes
+   * `MAX_HIT_STEPS` at most, which for a line full of them is too much to be done in one go.
+   */
+  hits(message: string): Iterable<[number, number] | null>;
 }
 
 export type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refused'; reason: string };
@@ -18,6 +21,10 @@ export type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refu
 /** Hits are only for showing; what stands further back in a very long line is found, but not marked. */
 const MAX_HIT_TEXT = 16 * 1024;
 const MAX_HITS = 1000;
+/** To look for one hit, the engine goes to the end of the text if it must: so many steps at most. */
+const MAX_HIT_STEPS = MAX_REGEX_STEPS / 4;
+/** And for all of one line, if it had to for each of them. */
+const MAX_STEPS_OF_HITS = 16 * MAX_HIT_STEPS;
 /**
  * What the engine may remember of the states a text has brought it into, in bytes. An ordinary regex has few. One that
  * has another at every character costs ten times as much while they are remembered as without; past this, the engine
@@ -56,17 +63,22 @@ export function compileLogRegex(source: string): RegexOutcome {
   const test = (message: string) => compiled.test(beginningOf(message, reach));
   return { kind: 'compiled', regex: { source, required, test, hits } };
 
-  function hits(message: string): [number, number][] {
-    const text = beginningOf(message, Math.min(MAX_HIT_TEXT, reach));
+  function* hits(message: string): Generator<[number, number] | null> {
+    const text = beginningOf(message, Math.min(MAX_HIT_TEXT, Math.floor(MAX_HIT_STEPS / size)));
     const isWhole = text.length === message.length;
-    const found: [number, number][] = [];
     const matcher = compiled.matcher(text);
-    while (found.length < MAX_HITS && matcher.find()) {
+    let steps = 0;
+    let at = 0;
+    for (let found = 0; found < MAX_HITS; ) {
+      steps += (text.length - at) * size;
+      if (steps > MAX_STEPS_OF_HITS || !matcher.find()) return;
       const [start, end] = [matcher.start(), matcher.end()];
+      at = end;
       // at the edge of what was looked at, the whole line may match otherwise
-      if (end > start && (isWhole || end < text.length)) found.push([start, end]);
+      const isHit = end > start && (isWhole || end < text.length);
+      if (isHit) found += 1;
+      yield isHit ? [start, end] : null;
     }
-    return found;
   }
 }
 

@@ -440,7 +440,7 @@ function turnNaming(field: string, at: number): object {
 const SOME_LINES = 17;
 
 /** Text in which every stretch is another. */
-function twoLetters(length: number, seed: number): string {
+export function twoLetters(length: number, seed: number): string {
   let state = seed;
   const letter = () => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;

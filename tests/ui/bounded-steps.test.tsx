@@ -1,9 +1,9 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { itemWeight, rowsBefore } from '@/components/transcript/row-weight';
-import { stripAnsi } from '@/components/ui/ansi';
 import { Blocks } from '@/components/ui/markdown/block';
 import { isParsed, NOTHING_SETTLED, parseFurther, STEP_PIECES } from '@/components/ui/markdown/parse';
+import { proseText } from '@/components/ui/prose';
 import { hostileTexts } from '../support/hostile-texts';
 import { aMessage } from './rows';
 
@@ -19,7 +19,7 @@ const elements = (markup: string) => markup.match(/<\w/g)?.length ?? 0;
 describe('what one step adds to the page', () => {
   it('is a bounded number of elements and signs, whatever the text is', { timeout: 120_000 }, () => {
     for (const { name, text } of hostileTexts(100_000)) {
-      const clean = stripAnsi(text);
+      const clean = proseText(text);
       let state = NOTHING_SETTLED;
       while (!isParsed(state, clean)) {
         const before = state;

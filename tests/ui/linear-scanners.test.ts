@@ -14,9 +14,10 @@ import { longRunClass } from '@/components/ui/long-run';
 import { decodeEntities } from '@/components/ui/markdown/entities';
 import { markdownWork } from '@/components/ui/markdown/markdown-work';
 import { safeHref } from '@/components/ui/markdown/safe-href';
+import { proseText } from '@/components/ui/prose';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 import { verbatimPage } from '@/components/ui/verbatim-page';
-import { EVERY_LINE, hitsIn } from '@/lib/projections/log-filter';
+import { EVERY_LINE, findHits } from '@/lib/projections/log-filter';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
@@ -25,6 +26,7 @@ import { hostileTexts } from '../support/hostile-texts';
 const SCANNERS: Record<string, (text: string) => unknown> = {
   parseAnsi: (text) => parseAnsi(text),
   stripAnsi,
+  proseText,
   ansiPieces,
   'verbatimPieces of lines': (text) => verbatimPieces(text, 'lines'),
   'verbatimPieces of a name': (text) => verbatimPieces(text, 'name'),
@@ -45,7 +47,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
       text,
       Array.from({ length: 1_000 }, (_, at) => [at * 3, at * 3 + 1]),
     ),
-  hitsIn: (text) => hitsIn({ ...EVERY_LINE, terms: ['a', '='] }, text),
+  findHits: (text) => [...findHits({ ...EVERY_LINE, terms: ['a', '='] }, text)],
   'tellingArgument, whole': (text) => tellingArgument({ args: { command: text }, argsText: '' }),
   'tellingArgument, streaming': (text) => tellingArgument({ args: null, argsText: text }),
   toolName: (text) => toolName(`mcp__${text}`),

@@ -1,6 +1,7 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
+import { LineSearch } from '@/components/logs/line-search';
 import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams } from '@/components/logs/log-query';
 import { LogRow } from '@/components/logs/log-row';
 import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-time';
@@ -22,8 +23,7 @@ function row(line: Partial<LogLine>, query: Partial<LogQuery> = {}, isUnfolded =
     <LogRow
       line={aLine(line)}
       settings={SETTINGS}
-      search={search}
-      isDim={false}
+      search={search && new LineSearch(search, false)}
       isCursor={false}
       isTarget={false}
       isInSpan={false}
@@ -73,6 +73,20 @@ describe('a line of a log', () => {
     const message = 'sent {"a":[1,{"b":null}],"c":{}}';
     expect(row({ message })).toContain('aria-label="Unfold the JSON"');
     expect(row({ message }, {}, true)).toContain('sent\n{\n  &quot;a&quot;: [\n    1,\n');
+  });
+
+  it('is a bounded number of elements, whatever is in it and whatever is searched for', () => {
+    for (const message of ['a\0', `${ESC}[31ma${ESC}[42;1mb`, `${ESC}[2Ja`, 'ab']) {
+      const markup = row({ message: message.repeat(2_000) }, { text: 'a' });
+      expect(markup.match(/<\w/g)?.length).toBeLessThan(100);
+      expect(markup).toMatch(/more characters/);
+      expect(row({ message: message.repeat(2_000) }, { text: 'a' }, true).match(/<\w/g)?.length).toBeLessThan(3_100);
+    }
+    expect(shownMessage('a漢'.repeat(2_000), false).text).toBe('a漢'.repeat(80).slice(0, -1));
+    expect(shownMessage('a\0'.repeat(2_000), false)).toEqual({
+      text: `${'a\0'.repeat(39)}a`,
+      rest: '3921 more characters',
+    });
   });
 
   it('shows the beginning of a long one, and how much there is', () => {

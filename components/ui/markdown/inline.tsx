@@ -1,5 +1,6 @@
 import type { Token, Tokens } from 'marked';
 import type { ReactNode } from 'react';
+import { proseText } from '../prose';
 import { nameText } from '../verbatim';
 import { decodeEntities } from './entities';
 import { safeHref } from './safe-href';
@@ -44,7 +45,8 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
       return inLink ? name : <Link href={token.href}>{name}</Link>;
     }
     case 'text':
-      return 'tokens' in token && token.tokens ? inner() : decodeEntities(token.text);
+      // what an entity stands for is in the text only now
+      return 'tokens' in token && token.tokens ? inner() : proseText(decodeEntities(token.text));
     case 'checkbox':
       return null;
     default:

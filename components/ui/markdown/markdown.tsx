@@ -2,10 +2,10 @@
 
 import { clsx } from 'clsx';
 import { useMemo } from 'react';
-import { stripAnsi } from '../ansi';
 import { endOfFirstPart } from '../first-part';
 import { longRunClass } from '../long-run';
 import { LongText, MoreText } from '../long-text';
+import { proseText } from '../prose';
 import { Blocks } from './block';
 import { useParsed } from './use-parsed';
 
@@ -26,7 +26,7 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
   const { text, streaming = false, className } = props;
   // Cut before it is cleaned, cleaned before it is parsed.
   const end = useMemo(() => endOfFirstPart(text, MOST_CHARACTERS), [text]);
-  const clean = useMemo(() => stripAnsi(text.slice(0, end)), [text, end]);
+  const clean = useMemo(() => proseText(text.slice(0, end)), [text, end]);
   const { tokens, rest, isDone } = useParsed(clean, streaming);
   return (
     <div

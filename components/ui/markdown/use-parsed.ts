@@ -3,10 +3,9 @@
 import type { Token } from 'marked';
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react';
 import { inTurn } from '../in-turn';
+import { hasTime, inSlice } from '../render-time';
 import { isParsed, NOTHING_SETTLED, parseFurther, type Settled, STEP_PIECES, waitsForMore } from './parse';
 
-/** A render parses for no longer than this; the rest comes in turn. */
-const SLICE_MS = 8;
 const CACHE_SIZE = 50;
 
 /**
@@ -56,31 +55,12 @@ export function useParsed(text: string, streaming: boolean): { tokens: Token[]; 
 }
 
 function parseStep(before: Settled, text: string, streaming: boolean): Settled {
-  const began = performance.now();
-  const state = parseFurther(before, text, {
-    streaming,
-    goesOn: ({ pieces }) => pieces - before.pieces < STEP_PIECES && performance.now() < began + SLICE_MS,
-  });
-  spendTime(performance.now() - began);
-  return state;
-}
-
-/** What texts that come into the page together have parsed at once, in all; the others take their turn. */
-let spentMs = 0;
-
-function hasTime(): boolean {
-  return spentMs < SLICE_MS;
-}
-
-function spendTime(ms: number): void {
-  // A server has told by then what it parses at once.
-  if (typeof window === 'undefined') return;
-  if (spentMs === 0) {
-    setTimeout(() => {
-      spentMs = 0;
-    });
-  }
-  spentMs += ms;
+  return inSlice((hasTimeLeft) =>
+    parseFurther(before, text, {
+      streaming,
+      goesOn: ({ pieces }) => pieces - before.pieces < STEP_PIECES && hasTimeLeft(),
+    }),
+  );
 }
 
 function remember(text: string, states: readonly Settled[]): void {

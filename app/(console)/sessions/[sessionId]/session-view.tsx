@@ -15,6 +15,7 @@ import { namedTask } from '@/components/tasks/task-words';
 import { useTasks } from '@/components/tasks/use-tasks';
 import { Transcript, type TranscriptHandle } from '@/components/transcript/transcript';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import { TranscriptWait } from '@/components/transcript/transcript-wait';
 import { useTranscript } from '@/components/transcript/use-transcript';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { TimeLockProvider } from '@/components/ui/time-lock';
@@ -103,7 +104,7 @@ export function SessionView({ sessionId, initial: json, nonce }: SessionViewProp
                     onTasks={() => setShowsTasks(!showsTasks)}
                     log={panel}
                   />
-                  {transcript.isError && (
+                  {shown && transcript.isError && (
                     <p className="flex gap-3 px-5 py-2 text-failed text-xs">
                       {transcript.error.message}
                       <button type="button" onClick={() => transcript.refetch()} className="underline">
@@ -112,9 +113,11 @@ export function SessionView({ sessionId, initial: json, nonce }: SessionViewProp
                     </p>
                   )}
                   {shown === undefined && (
-                    <p aria-busy={!transcript.isError} className="flex-1 px-6 py-4 text-ink-3 text-xs">
-                      {!transcript.isError && 'Loading the transcript…'}
-                    </p>
+                    <TranscriptWait
+                      error={transcript.failureReason}
+                      isLoading={transcript.isFetching || transcript.isPending}
+                      retry={() => transcript.refetch()}
+                    />
                   )}
                   {shown && (
                     <TranscriptSlotsProvider value={slots}>

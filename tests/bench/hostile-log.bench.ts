@@ -1,0 +1,79 @@
+import { twoLetters } from '../support/hostile-batches';
+import { hostileTexts } from '../support/hostile-texts';
+import { LogWriter } from '../support/log-writer';
+import { live } from '../support/transcript-page';
+import { type Visit, visit } from '../support/visit';
+import { traceMainThread } from './main-thread';
+import { note, report } from './report';
+
+/** What a log page does at most in one go: lines that cost much to match, to mark and to show, stored and live. */
+const LINE = 60_000;
+const some = (count: number, message: (at: number) => string) =>
+  Array.from({ length: count }, (_, at) => ({ message: message(at) }));
+
+interface Case {
+  name: string;
+  query: string;
+  lines: { message: string }[];
+}
+
+const regex = (source: string) => `?regex=${encodeURIComponent(source)}`;
+const CASES: Case[] = [
+  { name: 'marks that each look to the end', query: regex('a.*b|a'), lines: some(120, () => 'a'.repeat(16_000)) },
+  {
+    name: 'a state at every sign',
+    query: regex('[^c]*a[^c]{140}[cd]'),
+    lines: some(200, (at) => twoLetters(LINE, at)),
+  },
+  { name: 'a counted class', query: regex('(?i)[^x]{0,140}y'), lines: some(200, (at) => twoLetters(LINE, at)) },
+  {
+    name: 'many words',
+    query: `?q=${'ab ba aab bba abab '.repeat(8)}`,
+    lines: some(400, (at) => twoLetters(LINE, at)),
+  },
+  { name: 'marks at every other sign', query: '?q=a', lines: some(120, () => 'ab'.repeat(8_000)) },
+  { name: 'controls at every other sign', query: '', lines: some(120, () => 'a\u0001'.repeat(8_000)) },
+  { name: 'colours at every sign', query: '', lines: some(120, () => '\u001b[31ma\u001b[42;1mb'.repeat(4_000)) },
+  { name: 'another font at every other sign', query: '', lines: some(120, () => 'a漢'.repeat(8_000)) },
+  { name: 'JSON that nearly is', query: '', lines: some(120, () => `{ {${'['.repeat(LINE)}]`) },
+  { name: 'hostile texts', query: '', lines: hostileTexts(LINE).map(({ text }) => ({ message: text })) },
+];
+
+const it: Visit = await visit();
+try {
+  await it.context.addInitScript(
+    () => void localStorage.setItem('interlude:log-settings', JSON.stringify({ wraps: true, dims: true })),
+  );
+  let worst = { ms: 0, what: '' };
+  for (const [number, { name, query, lines }] of CASES.entries()) {
+    const agent = new LogWriter(it.server, `agent-${number}`);
+    await agent.arrive();
+    const write = async () => {
+      for (let at = 0; at < lines.length; at += 40) await agent.write(lines.slice(at, at + 40));
+    };
+    const page = await it.context.newPage();
+    const measure = async (what: string, work: () => Promise<unknown>) => {
+      const { longestCpuMs } = await traceMainThread(page, async () => {
+        await work();
+        await page.waitForTimeout(3_000);
+      });
+      note(`hostile log: ${name}, ${what}`, longestCpuMs, 'ms');
+      if (longestCpuMs > worst.ms) worst = { ms: longestCpuMs, what: `${name}, ${what}` };
+    };
+    await page.goto(`${it.server.url}/agents/${agent.agentId}/logs${query}`);
+    await live(page);
+    await measure('live', write);
+    await measure('opened', () => page.goto(`${it.server.url}/agents/${agent.agentId}/logs${query}`));
+    await measure('scrolled', async () => {
+      for (let times = 0; times < 10; times++) {
+        await page.mouse.move(400, 400);
+        await page.mouse.wheel(0, -1_500);
+        await page.waitForTimeout(100);
+      }
+    });
+    await page.close();
+  }
+  report(`hostile log: longest task in the page (${worst.what})`, worst.ms, 'ms', { atMost: 100 });
+} finally {
+  await it.close();
+}

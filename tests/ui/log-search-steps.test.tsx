@@ -1,0 +1,211 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LineSearch } from '@/components/logs/line-search';
+import { LiveLines } from '@/components/logs/live-lines';
+import { LogBuffer } from '@/components/logs/log-buffer';
+import { LogRow } from '@/components/logs/log-row';
+import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
+import type { LogRegex } from '@/lib/projections/log-regex';
+import type { LogLine } from '@/lib/protocol/read-models';
+
+/** What one line costs, in milliseconds of a clock that nothing else moves. */
+const LINE_MS = 3;
+/** So many lines fit into a slice: the last begins within it. */
+const AT_ONCE = 3;
+
+let now = 0;
+let idles: (() => void)[] = [];
+let tested: string[] = [];
+let lookedFor = 0;
+
+beforeEach(() => {
+  now = 0;
+  idles = [];
+  tested = [];
+  lookedFor = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  vi.stubGlobal('window', globalThis);
+  vi.stubGlobal('requestIdleCallback', (run: () => void) => idles.push(run));
+  vi.stubGlobal('cancelIdleCallback', (handle: number) => {
+    idles[handle - 1] = () => {};
+  });
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+});
+afterEach(() => {
+  // the page has had a turn for anything else
+  vi.runAllTimers();
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+/** Finds lines that say "hit", and takes its time for each, and as much again to look for a hit in it. */
+const slow: LogRegex = {
+  source: 'hit',
+  required: null,
+  test(message) {
+    now += LINE_MS;
+    tested.push(message);
+    return message.includes('hit');
+  },
+  *hits(message) {
+    for (let at = message.indexOf('hit'); at !== -1; at = message.indexOf('hit', at + 3)) {
+      now += LINE_MS;
+      lookedFor += 1;
+      yield [at, at + 3];
+    }
+  },
+};
+const filter: LogFilter = { ...EVERY_LINE, regex: slow };
+
+const aLine = (number: number, message = `hit ${number}`): LogLine => ({
+  position: String(number),
+  line: number,
+  occurredAt: number,
+  level: 'info',
+  component: 'mirror',
+  message,
+});
+const lines = (count: number, from = 1) => Array.from({ length: count }, (_, at) => aLine(from + at));
+
+describe('lines that come live', () => {
+  const listen = (mostChars = Number.POSITIVE_INFINITY) => {
+    const taken: string[] = [];
+    const live = new LiveLines(filter, mostChars, {
+      matched: (matching, to) => void taken.push(...matching.map(({ position }) => position), `to ${to}`),
+      skipped: (to) => void taken.push(`skipped to ${to}`),
+    });
+    return { live, taken };
+  };
+
+  it('are matched a slice at a time, in order, however many come at once', () => {
+    const { live, taken } = listen();
+    live.push(lines(100));
+    expect(tested).toHaveLength(AT_ONCE);
+    expect(taken).toEqual(['1', '2', '3', 'to 3']);
+    live.push(lines(100, 101));
+    expect(tested).toHaveLength(AT_ONCE);
+    for (let turns = 1; idles.length > 0; turns++) {
+      idles.shift()?.();
+      expect(tested.length).toBeLessThanOrEqual((turns + 1) * AT_ONCE);
+    }
+    expect(tested).toEqual(lines(200).map(({ message }) => message));
+    expect(taken.filter((position) => !position.startsWith('to'))).toEqual(lines(200).map(({ position }) => position));
+    expect(taken.at(-1)).toBe('to 200');
+  });
+
+  it('are told to be looked through also where none matches', () => {
+    const { live, taken } = listen();
+    live.push([aLine(1, 'nothing'), aLine(2, 'nothing')]);
+    expect(taken).toEqual(['to 2']);
+  });
+
+  it('are skipped, and said to be, once more waits than the page may hold', () => {
+    const { live, taken } = listen(1_000);
+    live.push([...lines(3), aLine(4, 'x'.repeat(1_001)), aLine(5)]);
+    expect(taken).toEqual(['1', '2', '3', 'to 3', 'skipped to 5']);
+    idles.shift()?.();
+    live.push([aLine(6)]);
+    expect(taken.slice(-2)).toEqual(['6', 'to 6']);
+    expect(tested).toHaveLength(4);
+  });
+
+  it('are forgotten by one that nobody reads any more', () => {
+    const { live, taken } = listen();
+    live.push(lines(100));
+    live.close();
+    for (const run of idles) run();
+    expect(tested).toHaveLength(AT_ONCE);
+    expect(taken.at(-1)).toBe('to 3');
+  });
+
+  it('that were skipped leave a gap, which says so and can be loaded', () => {
+    const buffer = new LogBuffer(true);
+    buffer.insert({ from: '0', to: '3', lines: lines(3) });
+    buffer.beginLive('3');
+    buffer.skipLive('5');
+    buffer.append([aLine(6)], '6');
+    expect([0, 1, 2, 3, 4].map((row) => buffer.rowAt(row))).toMatchObject([
+      { line: { position: '1' } },
+      { line: { position: '2' } },
+      { line: { position: '3' } },
+      { kind: 'gap', gap: { after: '3', before: '6', lines: 2, skipped: true } },
+      { line: { position: '6' } },
+    ]);
+    buffer.insert({ from: '3', to: '6', lines: lines(2, 4) });
+    expect(buffer.rowCount).toBe(6);
+  });
+});
+
+describe('lines that a search is asked about', () => {
+  const SETTINGS = { isRelative: false, isUtc: true, wraps: false, dims: true };
+  const row = (search: LineSearch, line: LogLine) =>
+    renderToStaticMarkup(
+      <LogRow
+        line={line}
+        settings={SETTINGS}
+        search={search}
+        isCursor={false}
+        isTarget={false}
+        isInSpan={false}
+        isUnfolded={false}
+        onLine={() => {}}
+        onUnfold={() => {}}
+        onContext={null}
+        hasLinks
+      />,
+    );
+  const isDim = (markup: string) => markup.includes('**:text-ink-3!');
+
+  it('are asked once, however often they are rendered', () => {
+    const search = new LineSearch(filter, true);
+    const line = aLine(1, 'nothing');
+    for (let times = 0; times < 5; times++) {
+      expect(isDim(row(search, line))).toBe(true);
+      vi.runAllTimers();
+    }
+    expect(tested).toEqual(['nothing']);
+  });
+
+  it('are asked while they are rendered as far as there is time, and the others in turn', () => {
+    const search = new LineSearch(filter, true);
+    const shown = Array.from({ length: 60 }, (_, at) => aLine(at + 1, at % 2 === 0 ? `hit ${at}` : `other ${at}`));
+    for (const line of shown) row(search, line);
+    expect(tested.length + lookedFor).toBeLessThanOrEqual(2 * AT_ONCE);
+    for (const line of shown) {
+      for (let done = false; !done; ) {
+        const before = tested.length + lookedFor;
+        ({ isDone: done } = search.goOn(line, line.message));
+        expect(tested.length + lookedFor - before).toBeLessThanOrEqual(AT_ONCE);
+      }
+    }
+    expect(tested).toHaveLength(60);
+    expect(shown.map((line) => isDim(row(search, line)))).toEqual(shown.map((_, at) => at % 2 === 1));
+  });
+
+  it('are marked hit by hit, and none that is not known yet is dimmed', () => {
+    const search = new LineSearch(filter, true);
+    const line = aLine(1, 'hit '.repeat(10).trim());
+    const text = line.message;
+    let marked = 0;
+    for (
+      let { isDone, isFound, hits } = search.answer(line, text);
+      ;
+      { isDone, isFound, hits } = search.goOn(line, text)
+    ) {
+      expect(isFound).not.toBe(false);
+      expect(hits.length).toBeGreaterThanOrEqual(marked);
+      expect(hits.length - marked).toBeLessThanOrEqual(AT_ONCE);
+      marked = hits.length;
+      if (isDone) break;
+    }
+    expect(marked).toBe(10);
+    expect(row(search, line).match(/<mark/g)).toHaveLength(10);
+  });
+
+  it('are not judged where the search finds all that are shown', () => {
+    const search = new LineSearch(filter, false);
+    expect(isDim(row(search, aLine(1, 'nothing')))).toBe(false);
+    expect(tested).toEqual([]);
+  });
+});

@@ -1,0 +1,124 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
+import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import { TurnArticle } from '@/components/transcript/turn-article';
+import { LivenessProvider } from '@/components/ui/liveness';
+import { Markdown } from '@/components/ui/markdown/markdown';
+import { NowProvider } from '@/components/ui/now';
+import type { Task, Turn } from '@/lib/protocol/read-models';
+import { decodeShown } from '../support/decode-shown';
+import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
+
+function Page({ turns, tasks }: { turns: Turn[]; tasks: Task[] }) {
+  return (
+    <NowProvider renderedAt={63_000}>
+      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+        <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
+          {turns.map((turn) => (
+            <TurnArticle key={turn.id} turn={turn} flash={false} />
+          ))}
+        </TranscriptSlotsProvider>
+      </LivenessProvider>
+    </NowProvider>
+  );
+}
+const render = (turns: Turn[], tasks: Task[] = []) =>
+  renderToStaticMarkup(<Page turns={turns} tasks={tasks} />).replaceAll('<!-- -->', '');
+const html = (text: string) => renderToStaticMarkup(<Markdown text={text} />);
+
+/** What a terminal would show something else for than what was written. */
+const HIDING = [
+  ['what a carriage return would overwrite', 'deleted the database\rall tests pass'],
+  ['a title of the terminal', 'deleted \u001b]0;the database\u0007 nothing'],
+  ['lines erased', 'deleted the database\u001b[2K\u001b[1Gall tests pass'],
+  ['an 8-bit string of the terminal', 'deleted \u009dthe database\u009c nothing'],
+  ['erasing backwards', 'deleted\b\b\b\b\b\b\bkept'],
+  ['text turned around', 'kept \u202edeleted'],
+  ['zero widths', 'de\u200bleted'],
+  ['tags', 'kept\u{e0064}\u{e0065}\u{e006c}'],
+] as const;
+
+/** What of these must not be in the page: as signs they are letters. */
+const RAW = ['\r', '\b', '\u001b', '\u009d', '\u200b', '\u202e', '\u{e0064}'];
+
+describe('what sums up, as it was written', () => {
+  it.each(HIDING)('a task on its card, in its end and in the turn it woke: %s', (_what, summary) => {
+    const begun = aTask({ status: 'completed', endedAt: 4_000, summary, answeredInTurnId: 'r2' });
+    const turns = [
+      aTurn({ id: 'r1', items: [aTaskMoment()] }),
+      aTurn({
+        id: 'r2',
+        kind: 'between-run',
+        position: '20',
+        trigger: { kind: 'task', taskIds: ['t1'] },
+        items: [aMessage({ position: '22' })],
+      }),
+    ];
+    const markup = render(turns, [begun]);
+    expect(decodeShown(markup).split(summary)).toHaveLength(3);
+    expect(RAW.filter((sign) => markup.includes(sign))).toEqual([]);
+    const told = aTurn({ id: 'r3', kind: 'none', items: [aTaskMoment({ position: '30', phase: 'completed' })] });
+    expect(decodeShown(render([told], [{ ...begun, startedInTurnId: null }]))).toContain(summary);
+  });
+
+  it.each(HIDING)('why a task or a turn failed: %s', (_what, error) => {
+    const failed = aTask({ status: 'failed', endedAt: 4_000, error });
+    const turn = aTurn({ state: 'failed', error: { message: error, code: null }, items: [aTaskMoment()] });
+    const markup = render([turn], [failed]);
+    expect(decodeShown(markup).split(error)).toHaveLength(3);
+    expect(RAW.filter((sign) => markup.includes(sign))).toEqual([]);
+  });
+
+  it('as far as a page can show it, and says that it goes on', () => {
+    const summary = '\u200b\u200e'.repeat(5_000);
+    const markup = render(
+      [aTurn({ items: [aTaskMoment()] })],
+      [aTask({ status: 'completed', endedAt: 4_000, summary })],
+    );
+    expect(markup.match(/verbatim-sign/g)).toHaveLength(100);
+    expect(markup).toContain('</span>…');
+  });
+});
+
+describe('what is said', () => {
+  const SAID: [what: string, text: string, shown: string][] = [
+    ['what a carriage return would overwrite', 'deleted it\rall is well', 'deleted it\nall is well'],
+    ['lines of Windows', 'one\r\ntwo', 'one\ntwo'],
+    ['a title of the terminal', 'rm \u001b]0;-rf\u0007 x', 'rm ⟨ESC⟩]0;-rf⟨BEL⟩ x'],
+    ['an 8-bit string', 'rm \u009d-rf\u009c x', 'rm ⟨OSC⟩-rf⟨ST⟩ x'],
+    ['a lone escape', 'x\u001b', 'x⟨ESC⟩'],
+    ['erasing backwards', 'rm\b\b', 'rm⟨BS ×2⟩'],
+    ['text turned around', 'kept \u202edeleted', 'kept ⟨RLO⟩deleted'],
+    ['tags', 'kept\u{e0064}', 'kept⟨U+E0064⟩'],
+    ['colours, which hide nothing', '\u001b[1;31mred\u001b[0m', 'red'],
+    ['emoji of several', '👩‍💻 ❤️', '👩‍💻 ❤️'],
+    ['half a character', 'x\ud83d', 'x\ufffd'],
+  ];
+
+  it.each(SAID)('by an agent hides nothing: %s', (_what, text, shown) => {
+    expect(
+      html(text)
+        .replace(/<[^>]*>/g, '')
+        .trim(),
+    ).toBe(shown);
+  });
+
+  it.each([
+    ['&#8238;', '⟨RLO⟩'],
+    ['&#x202E;', '⟨RLO⟩'],
+    ['&#27;', '⟨ESC⟩'],
+    ['&#x9b;', '⟨CSI⟩'],
+    ['&#8203;', '⟨ZWSP⟩'],
+    ['&#917604;', '⟨U+E0064⟩'],
+    ['&#xd83d;', '\ufffd'],
+  ])('by an agent hides nothing in an entity: %s', (entity, shown) => {
+    expect(html(`kept ${entity}deleted`)).toContain(`kept ${shown}deleted`);
+    expect(html(`![kept ${entity}](http://a.test)`)).toContain(`image: kept ${entity.replace('&', '&amp;')}<`);
+    expect(html(`[kept ${entity}](http://a.test)`)).toContain(`>kept ${shown}<`);
+  });
+
+  it.each(SAID)('by a person hides nothing: %s', (_what, text, shown) => {
+    expect(render([aTurn({ items: [aMessage({ role: 'user', text })] })])).toContain(`>${shown}</p>`);
+  });
+});
