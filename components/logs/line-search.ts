@@ -22,6 +22,8 @@ interface Begun {
   rest: Iterator<Hit | null>;
 }
 
+/** A line of more characters takes its turn, as it may alone take longer than there is time for while it is rendered. */
+const MOST_AT_ONCE = 4_000;
 /** So many lines are remembered: more than are ever laid out. */
 const MOST_LINES = 1_000;
 
@@ -46,7 +48,7 @@ export class LineSearch {
     if (answer.isDone) return answer;
     // without a regex it takes no time worth naming, and the server's markup has it
     if (this.filter.regex === null && !this.#judges) return this.#work(line, text, () => true);
-    return hasTime() ? this.goOn(line, text) : answer;
+    return line.message.length <= MOST_AT_ONCE && hasTime() ? this.goOn(line, text) : answer;
   }
 
   /** Looks further, for a slice of time. */

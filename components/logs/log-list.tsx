@@ -55,7 +55,7 @@ export function LogList(props: LogListProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [unfolded, setUnfolded] = useState(NONE);
   const { buffer } = store;
-  const { items, begin, heightPx, measure, places } = useLogRows(store, version, scroller, follows);
+  const { items, begin, heightPx, measure, places } = useLogRows(store, version, scroller, follows, settings.wraps);
   const [firstRow, lastRow] = [begin + (items[0]?.index ?? 0), begin + (items.at(-1)?.index ?? 0)];
   const fill = useLogFill({ store, version, places, firstRow, lastRow, scroller, follows });
   const reveal = useReveal({ store, version, places, scroller, onFollow });

@@ -17,7 +17,7 @@ export const UNSAFE =
 /** A browser lays out no ten thousand elements without a pause: about so many of a line that is unfolded, */
 export const ELEMENTS_UNFOLDED = 3_000;
 /** and of one among a hundred others. */
-export const ELEMENTS_FOLDED = 60;
+export const ELEMENTS_FOLDED = 40;
 /** What a sign that stands for a control is made of. */
 const ELEMENTS_OF_SIGN = 3;
 const isUnsafe = new RegExp(UNSAFE.source);

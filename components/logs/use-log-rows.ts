@@ -9,6 +9,8 @@ export const LINE_PX = 20;
 const GAP_PX = 28;
 export const TOP_PX = 32;
 const BOTTOM_PX = 8;
+/** What a line that wraps is taken for until it is laid out: of long lines, fewer come at once. */
+const WRAPPED = { columns: 200, mostLines: 5 };
 /** Rows beyond the edge of what is seen, on either side. */
 const OVERSCAN = 12;
 /** So many heights other than a line's are remembered. */
@@ -56,6 +58,7 @@ export function useLogRows(
   version: number,
   scroller: RefObject<HTMLDivElement | null>,
   follows: boolean,
+  wraps: boolean,
 ): LogRows {
   const { buffer } = store;
   const [, draw] = useReducer((count: number) => count + 1, 0);
@@ -74,8 +77,14 @@ export function useLogRows(
     getScrollElement: () => scroller.current,
     getItemKey: useCallback((index: number) => buffer.keyAt(begin + index), [buffer, begin]),
     estimateSize: useCallback(
-      (index: number) => (buffer.lineAt(begin + index) === null ? GAP_PX : LINE_PX),
-      [buffer, begin],
+      (index: number) => {
+        const line = buffer.lineAt(begin + index);
+        if (line === null) return GAP_PX;
+        if (!wraps) return LINE_PX;
+        const lines = Math.floor(line.message.length / WRAPPED.columns);
+        return LINE_PX * Math.min(Math.max(lines, 1), WRAPPED.mostLines);
+      },
+      [buffer, begin, wraps],
     ),
     measureElement: heightOf,
     overscan: OVERSCAN,
