@@ -2,6 +2,7 @@
 
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
+import { askAgainOnceLive } from './ask-again';
 import { type ConnectionState, initialConnectionState } from './connection-state';
 import { RequestError } from './fetch-json';
 import { LiveClient } from './live-client';
@@ -37,7 +38,10 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   const [live] = useState(() => {
     let client: LiveClient | null = null;
     return () => {
-      client ??= new LiveClient();
+      if (client === null) {
+        client = new LiveClient();
+        askAgainOnceLive(client, queryClient);
+      }
       return client;
     };
   });
