@@ -357,7 +357,9 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
 /** A request whose id asks something else now. It stays as it was asked, under a name that nobody answers to. */
 function superseded(item: RequestItem, entry: EventEntry): RequestItem {
   const id = `${item.id}@${item.position}`;
-  if (item.outcome !== null) return { ...item, id };
+  // live, the end of its turn has cancelled it before this; reloaded, that comes behind: it must make no difference
+  const isAsLeftOpen = item.outcome === 'cancelled' && item.message === null;
+  if (item.outcome !== null && !isAsLeftOpen) return { ...item, id };
   const message = 'The agent asked anew under the same id.';
   return { ...item, id, outcome: 'cancelled', message, resolvedAt: entry.occurredAt };
 }

@@ -1,9 +1,10 @@
 import type { EventEntry } from '@/lib/projections/event-entry';
+import { customName, customValue } from '@/lib/projections/event-fields';
 import { foldObligations, NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
 import { endsEveryTask, foldTasks, taskIdsOf, wakesUnsaid } from '@/lib/projections/tasks';
 import { turnFromEvents } from '@/lib/projections/turn-page';
 import { placeEvents } from '@/lib/projections/turns';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Obligation, Task, TranscriptPage } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnHeader, type TurnPlaces } from '@/lib/protocol/turn-places';
@@ -33,7 +34,8 @@ export class MemoryLog {
   append(events: readonly AgUiEvent[], at = 1_000): EventEntry[] {
     const entries = events.map((event): EventEntry => {
       this.#position += 1;
-      return { position: String(this.#position), occurredAt: at + this.#position, receivedAt: at, event };
+      const position = String(this.#position);
+      return { position, occurredAt: at + this.#position, receivedAt: at, event: stamped(event, position) };
     });
     // Positions are shared with other rows: leave holes as the server does.
     this.#position += 3;
@@ -104,4 +106,10 @@ export class MemoryLog {
       .filter((row) => !deltas.includes(row) || row === last)
       .map((row) => (row === last ? folded : row));
   }
+}
+
+/** As the server stamps a request, which here is another one each time. */
+function stamped(event: AgUiEvent, position: string): AgUiEvent {
+  if (customName(event) !== CUSTOM.requestOpened) return event;
+  return { ...event, value: { ...customValue(event), digest: `digest ${position}`, opened_position: position } };
 }

@@ -18,15 +18,15 @@ input=''
 blocked=''
 doing='start'
 base=''
-# milliseconds; where the clock counts seconds only, the end of that one
-ran=$(date +%s%3N)
-case $ran in '' | *[!0-9]*) ran=$(date +%s)999 ;; esac
 
 # `# http://127.0.0.1:PORT PID`, then what curl needs to know
 [ -r "$control" ] || exit 0
 command -v curl >/dev/null || exit 0
 { IFS=' ' read -r _ base _ <"$control"; } || exit 0
 case $base in http://127.0.0.1:*) ;; *) exit 0 ;; esac
+# milliseconds; where the clock counts seconds only, the end of that one
+ran=$(date +%s%3N)
+case $ran in '' | *[!0-9]*) ran=$(date +%s)999 ;; esac
 
 if command -v timeout >/dev/null; then
   within() { timeout "$@"; }
