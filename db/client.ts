@@ -1,4 +1,5 @@
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { createClient } from '@libsql/client';
@@ -169,10 +170,19 @@ async function makeFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
 }
 
-/** Makes the file, for its owner only, as are the ones SQLite puts beside it. */
+/**
+ * Makes the file, for its owner only, as are the ones SQLite puts beside it. One that is there is not opened: to close it
+ * again would take every lock that this process has on it from SQLite, and the next program would think itself alone.
+ *
+ * @see https://sqlite.org/howtocorrupt.html 2.2
+ */
 async function touch(path: string): Promise<void> {
-  const file = await open(path, 'a', 0o600);
-  await file.close();
+  try {
+    await (await open(path, 'wx', 0o600)).close();
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    await access(path, constants.W_OK);
+  }
 }
 
 const OPEN = Symbol.for('interlude.database');

@@ -44,11 +44,24 @@ export class DatabaseFile {
   /** The file is the one it was, and only the log beside it is gone: what that held is still to be had from this process. */
   lacksOnlyItsLog(): boolean {
     const known = this.#known.get(this.#path);
-    return known !== undefined && known === identityOf(this.#path) && identityOf(this.#log) === null;
+    try {
+      return known !== undefined && known === identityOf(this.#path) && identityOf(this.#log) === null;
+    } catch {
+      return false;
+    }
   }
 
   /** As `trouble`, but only of what others did to the files. It takes microseconds, so it is asked before every commit. */
   async changed(): Promise<string | null> {
+    try {
+      return await this.#changed();
+    } catch (error) {
+      // too many open files, a disk that fails: what can't be looked at may be another file by now
+      return `its files can't be looked at (${error instanceof Error ? error.message : error})`;
+    }
+  }
+
+  async #changed(): Promise<string | null> {
     for (const path of [this.#path, this.#log]) {
       const known = this.#known.get(path);
       const now = identityOf(path);
@@ -63,10 +76,14 @@ export class DatabaseFile {
     return this.#isLogCut ? `its log ${this.#log} was cut short by another program, and what it held is lost` : null;
   }
 
-  /** To be called after each commit: what it has put into the log must be there at the next look. */
+  /** To be called after each commit: what it has put into the log must be there at the next look. Never throws. */
   committed(): void {
-    const now = logState(this.#log);
-    if (LOG_HEADER.test(now.header)) this.#lastLog = now;
+    try {
+      const now = logState(this.#log);
+      if (LOG_HEADER.test(now.header)) this.#lastLog = now;
+    } catch {
+      // What is committed is, whatever can be seen of it. The next look says what is wrong.
+    }
   }
 
   /**

@@ -61,6 +61,6 @@ export function localWriter(
 /** The path is the operator's affair: the server's own log names it, when /readyz is asked. */
 function changedByOthers(): AppError {
   const message =
-    'A file of the database was deleted, replaced or cut short while it was open, and nothing was stored. Put it back, or stop Interlude and start it again. Then send this again.';
+    "A file of the database was deleted, replaced or cut short while it was open, or can't be looked at, and nothing was stored. Put it back, or stop Interlude and start it again. Then send this again.";
   return new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
 }

@@ -2,14 +2,14 @@
 export type Unpacked = { kind: 'unpacked'; bytes: Uint8Array<ArrayBuffer> } | { kind: 'too-large' | 'damaged' };
 
 /** What it unpacks to, and how much of it that was. */
-type Inflate = (packed: Uint8Array, maxBytes: number) => { bytes: Uint8Array<ArrayBuffer>; taken: number };
+type Inflate = (packed: Uint8Array, maxBytes: number) => Promise<{ bytes: Uint8Array<ArrayBuffer>; taken: number }>;
 
-/** Of what is unpacked: few steps for a large body, little memory beyond it. */
-const CHUNK_BYTES = 256 * 1024;
+/** What is made to be slow takes 80 ms per packed MiB: more than this is unpacked on a thread. */
+const MOST_ON_LOOP_BYTES = 64 * 1024;
 
 /**
- * Unpacks gzip in one step where the runtime can: 8 MiB take 10 ms, and what is made to be slow takes 50.
- * A stream would come back for each 16 KiB, and stand in line behind every reader each time.
+ * Unpacks gzip in one step where the runtime can: a stream would come back for each 16 KiB, and stand in line behind every
+ * reader each time.
  *
  * Several members follow each other as RFC 1952 has it; zeros behind them are padding, anything else is damage.
  * @param maxBytes of what it unpacks to: no more is ever made of it
@@ -18,7 +18,7 @@ export async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number):
   const inflate = inflateInOneStep();
   if (inflate === null) return unpackStreamed(packed, maxBytes);
   try {
-    const { bytes, taken } = inflate(packed, maxBytes);
+    const { bytes, taken } = await inflate(packed, maxBytes);
     // zlib ends at the first zero behind a member, whatever comes after it
     return isAllZeros(packed, taken) ? { kind: 'unpacked', bytes } : { kind: 'damaged' };
   } catch (error) {
@@ -57,15 +57,21 @@ export async function unpackStreamed(packed: Uint8Array<ArrayBuffer>, maxBytes: 
 function inflateInOneStep(): Inflate | null {
   const zlib = globalThis.process?.getBuiltinModule?.('node:zlib');
   if (zlib === undefined) return null;
-  return (packed, maxBytes) => {
-    const unpacked = zlib.gunzipSync(packed, {
+  return async (packed, maxBytes) => {
+    const options = {
       info: true,
       maxOutputLength: maxBytes,
-      // never more memory at first than the packed body asks for
-      chunkSize: Math.min(Math.max(packed.byteLength * 4, 16 * 1024), CHUNK_BYTES),
-    });
+      // all of it in one chunk, if it can be, and never more memory at first than the packed body asks for
+      chunkSize: Math.max(Math.min(packed.byteLength * 8, maxBytes), 16 * 1024),
+    };
+    const unpacked =
+      packed.byteLength <= MOST_ON_LOOP_BYTES
+        ? zlib.gunzipSync(packed, options)
+        : await new Promise<unknown>((resolve, reject) => {
+            zlib.gunzip(packed, options, (error, result) => (error ? reject(error) : resolve(result)));
+          });
     // what `info` makes of the answer, which its type leaves out
-    const { buffer, engine } = unpacked as unknown as { buffer: Buffer<ArrayBuffer>; engine: { bytesWritten: number } };
+    const { buffer, engine } = unpacked as { buffer: Buffer<ArrayBuffer>; engine: { bytesWritten: number } };
     return { bytes: buffer, taken: engine.bytesWritten };
   };
 }

@@ -1,4 +1,5 @@
 import { MAX_JSON_DEPTH, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
+import { parseWellFormed } from '@/lib/protocol/well-formed';
 
 /**
  * What the arguments of a call say; null while they are no JSON yet, and where they hold more values or go deeper than a
@@ -10,7 +11,8 @@ import { MAX_JSON_DEPTH, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
 export function parsedArgs(argsText: string): unknown {
   if (!/[}\]"\del]/.test(lastLetter(argsText)) || !isBounded(argsText)) return null;
   try {
-    return JSON.parse(argsText);
+    // the text is well-formed, and yet an escape in it may say half a pair
+    return parseWellFormed(argsText);
   } catch {
     return null;
   }

@@ -57,17 +57,20 @@ export function checkDataFolder(folder, uid = process.geteuid?.()) {
 }
 
 /**
- * Makes a file that only its owner can read, or closes the one that is there.
+ * Makes a file that only its owner can read, or closes the one that is there. That is not opened: to close it again would
+ * take from SQLite every lock that this process has on it.
  *
  * @param {string} file
  * @throws DataFolderError where it is somebody else's
+ * @see https://sqlite.org/howtocorrupt.html 2.2
  */
 export function makePrivate(file) {
-  const opened = openSync(file, 'a', 0o600);
   try {
-    closeToOthers(opened, file);
-  } finally {
-    closeSync(opened);
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    const uid = process.geteuid?.();
+    if (uid !== undefined) closeToOthers(statSync(file), file, uid, (mode) => chmodSync(file, mode));
   }
 }
 
@@ -79,7 +82,8 @@ export function makePrivate(file) {
 export function readPrivate(file) {
   const opened = openSync(file, 'r');
   try {
-    closeToOthers(opened, file);
+    const uid = process.geteuid?.();
+    if (uid !== undefined) closeToOthers(fstatSync(opened), file, uid, (mode) => fchmodSync(opened, mode));
     return readFileSync(opened, 'utf8');
   } finally {
     closeSync(opened);
@@ -87,15 +91,14 @@ export function readPrivate(file) {
 }
 
 /**
- * @param {number} opened
+ * @param {import('node:fs').Stats} stats
  * @param {string} file
+ * @param {number} uid
+ * @param {(mode: number) => void} change
  */
-function closeToOthers(opened, file) {
-  const uid = process.geteuid?.();
-  if (uid === undefined) return;
-  const stats = fstatSync(opened);
+function closeToOthers(stats, file, uid, change) {
   requireOwn(file, stats, uid);
-  if (stats.mode & OTHERS) tighten(() => fchmodSync(opened, stats.mode & 0o700));
+  if (stats.mode & OTHERS) tighten(() => change(stats.mode & 0o700));
 }
 
 /**

@@ -1,5 +1,5 @@
-import { readFileSync, realpathSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { readFileSync, readlinkSync, statSync } from 'node:fs';
+import { join, parse, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
@@ -32,29 +32,34 @@ export function looseParent(folder, uid) {
   return null;
 }
 
+/** More links than the system itself follows. */
+const MOST_LINKS = 40;
+
 /**
- * As the path is written and as it is without links: either way could be turned elsewhere.
+ * Every folder that has a say in where a path leads: those above it as it is written, and above each link on the way.
  *
  * @param {string} folder
  * @returns {Set<string>}
  */
 function parentsOf(folder) {
-  const written = resolve(folder);
   const found = new Set();
-  for (let path = written; dirname(path) !== path; ) {
-    path = dirname(path);
-    found.add(path);
-  }
-  for (const path of [written, ...found]) {
-    const real = orNull(() => realpathSync(path));
-    // what is there, of a folder that is not made yet; what is above it is above this, too
-    if (real === null) continue;
-    for (let above = path === written ? dirname(real) : real; ; above = dirname(above)) {
-      found.add(above);
-      if (dirname(above) === above) break;
+  let links = 0;
+  const walk = (/** @type {string} */ path) => {
+    const names = path.split(sep).filter((name) => name !== '');
+    let at = parse(path).root;
+    for (const [index, name] of names.entries()) {
+      found.add(at);
+      const next = join(at, name);
+      const target = links < MOST_LINKS ? orNull(() => readlinkSync(next)) : null;
+      if (target !== null) {
+        links += 1;
+        walk(resolve(at, target, ...names.slice(index + 1)));
+        return;
+      }
+      at = next;
     }
-    break;
-  }
+  };
+  walk(resolve(folder));
   return found;
 }
 
@@ -89,7 +94,8 @@ function isOwnGroup(gid, uid, trusted) {
     gid: Number(primary),
   }));
   const group = linesOf('/etc/group').find(([, , id]) => Number(id) === gid);
-  if (group === undefined || !users.some((user) => user.uid === uid)) return gid === uid;
+  // the system's own group is nobody's else: containers run as a number of their choice in it
+  if (group === undefined || (gid !== 0 && !users.some((user) => user.uid === uid))) return gid === uid;
   const named = (group[3] ?? '').split(',').filter((name) => name !== '');
   const members = [
     ...named.map((name) => users.find((user) => user.name === name)?.uid ?? -1),

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -6,9 +6,11 @@ import { createClient, LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databaseOptions, openDatabase } from '@/db/client';
 import { databaseFailure } from '@/db/database-error';
+import { DatabaseFile } from '@/db/database-file';
 import journal from '@/db/migrations/meta/_journal.json';
 import { openError } from '@/db/open-error';
 import { temporaryDatabase } from '../../support/database';
+import { visitDatabase } from '../../support/visit-database';
 
 const MIB = 1024 * 1024;
 
@@ -40,6 +42,32 @@ describe('openDatabase', () => {
       expect((await stat(join(folder, 'fresh', file))).mode & 0o077).toBe(0);
     }
     await database.close();
+  });
+
+  it('leaves to another opening of the same process its locks, without which other programs would take its log', async () => {
+    const url = urlOf('x.db');
+    const first = await openDatabase({ url });
+    await first.writes.run((tx) => tx.execute('INSERT INTO counter (id, position) VALUES (1, 7)'));
+    // as `npm start` opens it before the server does, and is done with it when it is collected
+    const second = await openDatabase({ url });
+    visitDatabase(fileURLToPath(url));
+    expect((await stat(`${fileURLToPath(url)}-wal`)).size).toBeGreaterThan(0);
+    expect(await first.trouble()).toBeNull();
+    await Promise.all([first.close(), second.close()]);
+  });
+
+  it('takes no failed look at its files for a reason to say that what is committed is not', async () => {
+    // a log that can be opened and not be read
+    await mkdir(join(folder, 'x.db-wal'));
+    await writeFile(join(folder, 'x.db'), '');
+    const file = new DatabaseFile(
+      join(folder, 'x.db'),
+      async () => false,
+      async () => {},
+    );
+    expect(() => file.committed()).not.toThrow();
+    expect(await file.changed()).toMatch(/^its files can't be looked at \(EISDIR/);
+    expect(await file.trouble()).toMatch(/^its files can't be looked at/);
   });
 
   it('writes through a log that is flushed at every commit', async () => {

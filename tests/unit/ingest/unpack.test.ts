@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { unpack, unpackStreamed } from '@/lib/ingest/unpack';
@@ -6,6 +7,8 @@ import { unpack, unpackStreamed } from '@/lib/ingest/unpack';
 const MIB = 1024 * 1024;
 const text = '{"records":[]}';
 const packed = gzipSync(text);
+const noise = randomBytes(96 * 1024).toString('hex');
+const large = gzipSync(noise);
 const bomb = new Uint8Array(gzipSync(new Uint8Array(64 * MIB)));
 const join = (...parts: Uint8Array[]) => new Uint8Array(Buffer.concat(parts));
 const changed = (at: number) => packed.map((byte, index) => (index === packed.length + at ? byte ^ 1 : byte));
@@ -29,6 +32,9 @@ describe.each([
       text + text,
     ],
     ['of nothing', join(gzipSync('')), ''],
+    ['of so much that it is unpacked on a thread', join(large, packed), noise + text],
+    ['of so much, with text behind it', join(large, Buffer.from('x')), 'damaged'],
+    ['of so much, cut off in its data', join(large.subarray(0, -12)), 'damaged'],
     ['cut off in its data', join(packed.subarray(0, -12)), 'damaged'],
     ['cut off in its trailer', join(packed.subarray(0, -3)), 'damaged'],
     ['with another sum', join(changed(-6)), 'damaged'],
@@ -57,13 +63,24 @@ describe.each([
   });
 });
 
+test('a large packed body is unpacked beside the event loop: what is in it may be made to be slow', async () => {
+  let turns = 0;
+  setImmediate(() => {
+    turns += 1;
+  });
+  expect((await unpack(join(large), MIB)).kind).toBe('unpacked');
+  expect(turns).toBe(1);
+});
+
 /** Node's own stream says nothing of what stands behind zeros; where there is no Node, streams refuse anything there. */
 test.each([
   ['text', Buffer.from('x')],
   ['another member', packed],
   ['the beginning of one', packed.subarray(0, 5)],
 ])('a packed body with zeros and then %s behind it is damaged, not read in part', async (_what, more) => {
-  expect(await unpack(join(packed, new Uint8Array(3), more), MIB)).toEqual({ kind: 'damaged' });
+  for (const body of [packed, large]) {
+    expect((await unpack(join(body, new Uint8Array(3), more), MIB)).kind).toBe('damaged');
+  }
 });
 
 test('in one step means: no turn of the event loop', async () => {

@@ -9,6 +9,7 @@ describe('the arguments of a call', () => {
   it.each([
     ['an object', '{"command":"ls"}', { command: 'ls' }],
     ['a word', 'null ', null],
+    ['an escape of half a character, in a key, too', '{"\\ud83d":"cut \\ud83d"}', { '\ufffd': 'cut \ufffd' }],
     [
       'brackets and commas in a text',
       JSON.stringify('[,"\\\\'.repeat(MAX_RECORD_VALUES)),

@@ -1,8 +1,10 @@
 import { chmod, chown, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createClient } from '@libsql/client';
 import { describe, expect, test } from 'vitest';
 import { checkDataFolder, makePrivate, readPrivate } from '@/lib/runner/data-folder.mjs';
 import { tempDir } from '../../support/temp-dir';
+import { visitDatabase } from '../../support/visit-database';
 
 const uid = process.geteuid?.() ?? -1;
 const isRoot = uid === 0;
@@ -146,6 +148,26 @@ describe('a folder above it', () => {
     expect(refusal(folder)).toContain('other users can write in');
   });
 
+  test('counts by every link on the way, too', async () => {
+    const { above } = await within(0o777);
+    const [closed, own] = [await tempDir(), await tempDir()];
+    await mkdir(join(own, 'data'), { mode: 0o700 });
+    await symlink(own, join(above, 'middle'));
+    await symlink(join(above, 'middle'), join(closed, 'first'));
+    expect(refusal(join(closed, 'first', 'data'))).toContain(`can write in ${above},`);
+    expect(refusal(join(own, 'data'))).toBeNull();
+  });
+
+  test.runIf(isRoot)('is good where the system’s own group can write, for a user without a name', async () => {
+    const { above, folder } = await within(0o775);
+    await mkdir(folder, { mode: 0o700 });
+    const nameless = 1_000_650_000;
+    await chown(folder, nameless, 0);
+    expect(() => checkDataFolder(folder, nameless)).not.toThrow();
+    await chown(above, 0, 4_711);
+    expect(() => checkDataFolder(folder, nameless)).toThrow('other users can write in');
+  });
+
   test.runIf(isRoot)('of another owner is refused', async () => {
     const { above, folder } = await within(0o755);
     await chown(above, 4_711, 0);
@@ -174,4 +196,16 @@ test('a file that is written or read alone is closed likewise, and refused where
   await chown(file, 4_711, 4_711);
   expect(() => readPrivate(file)).toThrow('belongs to another user (4711)');
   expect(() => makePrivate(file)).toThrow('belongs to another user (4711)');
+});
+
+test('to make a file private takes no lock on it from who has it open in this process', async () => {
+  const file = join(await tempDir(), 'outbox.db');
+  makePrivate(file);
+  const client = createClient({ url: `file:${file}` });
+  await client.execute('PRAGMA journal_mode = WAL');
+  await client.execute('CREATE TABLE t (a)');
+  makePrivate(file);
+  visitDatabase(file);
+  expect((await stat(`${file}-wal`)).size).toBeGreaterThan(0);
+  client.close();
 });
