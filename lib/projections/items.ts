@@ -371,13 +371,16 @@ function isParked(code: string | null): boolean {
 function settled(draft: ItemDraft, entry: EventEntry, code: 'parked-assigned' | 'parked-discarded'): void {
   const value = customValue(entry.event);
   const [by, from, reason] = ['by', 'reported_by', 'reason'].map((field) => pickText(value, field));
+  const home = code === 'parked-assigned' ? pickText(value, 'session_id') : null;
   const task = pickText(value, 'task_id') ?? 'a task';
-  const text =
-    code === 'parked-assigned'
-      ? `What the session ${from} told of the task “${task}” was assigned to this session by ${by}.`
-      : `What was told here of the task “${task}” was discarded by ${by}${reason ? `: ${reason}` : ''}.`;
-  const isElsewhere = code === 'parked-assigned' && from ? { ofSessionId: from } : {};
-  notice(draft, entry, { text, tone: 'info', code, ...isElsewhere });
+  const say = (text: string, ofSessionId: string | null = null) =>
+    notice(draft, entry, { text, tone: 'info', code, ...(ofSessionId === null ? {} : { ofSessionId }) });
+  const here = `What was told here of the task “${task}” was`;
+  if (code === 'parked-discarded') say(`${here} discarded by ${by}${reason ? `: ${reason}` : ''}.`);
+  else if (home === null)
+    say(`What the session ${from} told of the task “${task}” was assigned to this session by ${by}.`, from);
+  else if (home === from) say(`${here} assigned to this session by ${by}.`);
+  else say(`${here} assigned by ${by} to the`, home);
 }
 
 function spanOf(ms: number): string {

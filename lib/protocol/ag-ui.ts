@@ -145,7 +145,10 @@ export interface TaskToldValue {
   turn_id: string;
 }
 
-/** `value` of `interlude:parked-assigned`, in the session it was assigned to, and of `interlude:parked-discarded`. */
+/**
+ * `value` of `interlude:parked-assigned`, in the session it was assigned to and in the one that told of it, and of
+ * `interlude:parked-discarded`.
+ */
 export interface ParkedSettledValue {
   task_id: string;
   run_id?: string;
@@ -153,6 +156,8 @@ export interface ParkedSettledValue {
   count: number;
   /** Which session's runner told of it. */
   reported_by: string;
+  /** In the session that told of it: to which one it was assigned. */
+  session_id?: string;
   by: string;
   reason?: string;
 }

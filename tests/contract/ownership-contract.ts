@@ -286,6 +286,10 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
           { kind: 'notice', code: 'parked-assigned', ofSessionId: b },
           { kind: 'task', id: 't9', phase: 'failed', reportedBy: b },
         ]);
+        // where it was told is said, too, that it is parked no more
+        const [, , , notice, ...more] = await items(b);
+        const text = 'What was told here of the task “t9” was assigned by operator to the';
+        expect([notice, more]).toMatchObject([{ kind: 'notice', code: 'parked-assigned', ofSessionId: a, text }, []]);
         expect((await listed()).records).toMatchObject([{ parked: { taskId: 't8' } }]);
         expect((await listed('?state=assigned')).records).toMatchObject([
           { parked: { state: 'assigned', assignedSessionId: a, settledBy: 'operator', settledAt: expect.any(Number) } },
@@ -303,6 +307,13 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         const { records } = await park();
         expect((await post(`${records[0]?.position}/assign`, { sessionId: b })).status).toBe(200);
         expect(await tasks(b)).toMatchObject([{ status: 'failed', reportedBy: null, assignedBy: 'operator' }]);
+        const said = (await items(b)).flatMap((item) =>
+          item.kind === 'notice' && item.code === 'parked-assigned' ? [item] : [],
+        );
+        expect(said.map(({ text, ofSessionId }) => [text, ofSessionId])).toEqual([
+          ['What was told here of the task “t9” was assigned to this session by operator.', undefined],
+        ]);
+        expect((await agent()).agent.parkedCount).toBe(1);
       });
 
       test('is discarded, which is said and can be looked up', async () => {
