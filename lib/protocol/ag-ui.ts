@@ -134,6 +134,8 @@ export interface TaskElsewhereValue {
   session_id: string;
   description?: string;
   status?: string;
+  /** The end that is known is this session's own word of before, which has its line: this has none. */
+  again?: true;
 }
 
 /** `value` of `interlude:task-told`. */
