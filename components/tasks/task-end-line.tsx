@@ -11,9 +11,10 @@ import { TASK_WORD, taskAnchor } from './task-words';
 /** The end of a task, at the place where the agent was told of it. Its card is where it started. */
 export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
   const { item, standsAlone } = props;
-  // Here it was given up as lost, whatever its agent told of it later.
+  // Here it was given up as lost, or reported by another session, whatever its own told of it later.
   const gaveUp = item.phase === 'lost' && props.task.status !== 'lost';
-  const task: Task = gaveUp ? { ...props.task, status: 'lost', exitCode: null, summary: null } : props.task;
+  const isOverruled = item.reportedBy !== undefined && props.task.reportedBy === null;
+  const task: Task = gaveUp || isOverruled ? asToldIn(props.task, item) : props.task;
   const line = (
     <>
       <p className="flex items-center gap-2 text-xs">
@@ -42,4 +43,10 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
       {line}
     </div>
   );
+}
+
+/** What stands on the card now was told later. */
+function asToldIn(task: Task, { phase, at }: TaskItem): Task {
+  const status = phase === 'started' ? task.status : phase;
+  return { ...task, status, endedAt: at, exitCode: null, summary: null, usage: null };
 }

@@ -192,15 +192,19 @@ function eventsOf(
   if (sessionId === null) {
     return [{ agentId, sessionId: from, event: { type: 'CUSTOM', name: CUSTOM.parkedDiscarded, value } }];
   }
-  const note = { agentId, sessionId, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value } };
-  const reported = sessionId === from ? {} : { reportedBy: from };
+  const note = (where: string, said: ParkedSettledValue): ServerEvent => {
+    return { agentId, sessionId: where, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value: said } };
+  };
+  const isElsewhere = sessionId !== from;
+  const notes = [...(isElsewhere ? [note(sessionId, value)] : []), note(from, { ...value, session_id: sessionId })];
+  const reportedBy = isElsewhere ? from : undefined;
   const told = records.map(({ record: { occurredAt, event } }) => ({
     agentId,
     sessionId,
     occurredAt,
-    event: withInterlude(event, { ...reported, assignedBy: OPERATOR.id }),
+    event: withInterlude(event, { reportedBy, assignedBy: OPERATOR.id }),
   }));
-  return [note, ...told];
+  return [...notes, ...told];
 }
 
 async function countOf(

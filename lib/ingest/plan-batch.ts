@@ -160,12 +160,14 @@ class BatchDraft {
     return null;
   }
 
-  /** A person has said what becomes of parked records: the agent has fewer. */
-  #settleParked({ agentId, event }: EventRecord): void {
+  /** A person has said what becomes of parked records: the agent has fewer. It is said where they were told. */
+  #settleParked({ agentId, sessionId, event }: EventRecord): void {
     const name = customName(event);
     if (!this.#isServer || (name !== CUSTOM.parkedAssigned && name !== CUSTOM.parkedDiscarded)) return;
+    const value = customValue(event);
+    if (value.reported_by !== sessionId) return;
     const agent = this.#agents.see(agentId);
-    agent.parkedCount = Math.max(0, agent.parkedCount - (pickNumber(customValue(event), 'count') ?? 0));
+    agent.parkedCount = Math.max(0, agent.parkedCount - (pickNumber(value, 'count') ?? 0));
   }
 
   /** @param task parks the record: it is about this task, and nothing proves whose that is */

@@ -1,5 +1,6 @@
-import { customName, customValue, pickText, textField } from '@/lib/projections/event-fields';
-import { normaliseTaskEnd } from '@/lib/projections/task-status';
+import { customValue, pickText, textField } from '@/lib/projections/event-fields';
+import { interludeOf } from '@/lib/projections/interlude-metadata';
+import { taskEndTold } from '@/lib/projections/task-status';
 import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
 import type { EventRecord } from '@/lib/protocol/envelope';
 import type { Task } from '@/lib/protocol/read-models';
@@ -81,9 +82,10 @@ export class TaskRouter {
   }
 
   /** An event of the session itself. Of a task of another session that its run was told of, that session hears. */
-  #here({ agentId, sessionId, event }: EventRecord, session: SessionBatch): Routed[] {
+  #here({ agentId, sessionId, event: said }: EventRecord, session: SessionBatch): Routed[] {
+    const event = this.#isServer ? said : withoutReporters(said);
     const mention = taskMention(event);
-    if (mention !== null && mention.how !== 'speaks') this.#runs.tell(sessionId, mention, endsTask(event));
+    if (mention !== null) this.#tell(sessionId, mention, event, interludeOf(event).reportedBy ?? null);
     const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? textField(event, 'runId') : null;
     if (turnId === null) return [{ to: session, event }];
     const ownerOf = (task: TaskRef) => this.#owners.of(agentId, sessionId, task);
@@ -109,11 +111,14 @@ export class TaskRouter {
     if (home === null) return [];
     const routed: Routed[] = [];
     const value = customValue(event);
-    const isEnd = customName(event) === CUSTOM.taskCompleted;
-    const isKnown = isEnd && this.#runs.hasEnded(homeId, mention);
+    const isEnd = mention.how !== 'speaks' && taskEndTold(event) !== null;
+    const known = isEnd ? this.#runs.endOf(homeId, mention) : null;
+    const isKnown = known !== null;
+    // Whoever told it first has its line already: agents tell an end by two events, and again when they go on.
+    const again = known?.reportedBy === session.id ? ({ again: true } as const) : {};
     if (!isKnown) {
-      routed.push({ to: home, event: withInterlude(event, { reportedBy: session.id }) });
-      if (mention.how !== 'speaks') this.#runs.tell(homeId, mention, endsTask(event));
+      routed.push({ to: home, event: withInterlude(withoutReporters(event), { reportedBy: session.id }) });
+      this.#tell(homeId, mention, event, session.id);
     }
     if (!isEnd) return routed;
     const description = this.#runs.description(homeId, mention.id) ?? pickText(value, 'description');
@@ -124,9 +129,15 @@ export class TaskRouter {
       session_id: homeId,
       ...(description === null ? {} : { description }),
       ...(status === null ? {} : { status }),
+      ...again,
     } satisfies TaskElsewhereValue;
     routed.push({ to: session, event: { type: 'CUSTOM', name: CUSTOM.taskElsewhere, value: told } });
     return routed;
+  }
+
+  #tell(homeId: string, mention: TaskMention, event: AgUiEvent, reportedBy: string | null): void {
+    if (mention.how === 'speaks') return;
+    this.#runs.tell(homeId, mention, { status: taskEndTold(event) ?? 'running', reportedBy });
   }
 }
 
@@ -157,9 +168,9 @@ function aboutTask({ id, runId }: TaskRef): { task_id: string; run_id?: string }
   return { task_id: id, ...(runId === null ? {} : { run_id: runId }) };
 }
 
-/** As the task projection sees it. */
-function endsTask(event: AgUiEvent): boolean {
-  return (
-    customName(event) === CUSTOM.taskCompleted || normaliseTaskEnd(pickText(customValue(event), 'status')) !== null
-  );
+/** Who reported it and who assigned it the server says, whatever a producer did. */
+function withoutReporters(event: AgUiEvent): AgUiEvent {
+  const { reportedBy, assignedBy } = interludeOf(event);
+  if (reportedBy === undefined && assignedBy === undefined) return event;
+  return withInterlude(event, { reportedBy: undefined, assignedBy: undefined });
 }

@@ -1,9 +1,9 @@
+import { hasEnded, overrules, type Standing } from '@/lib/projections/task-status';
 import type { Task } from '@/lib/protocol/read-models';
 import type { TaskMention } from './task-owners';
 
-interface Run {
+interface Run extends Standing {
   runId: string | null;
-  hasEnded: boolean;
 }
 
 interface Runs {
@@ -23,30 +23,32 @@ export class TaskRuns {
   readonly #bySession = new Map<string, Map<string, Runs>>();
 
   /** What was stored before this batch: every run of each task that it speaks of, in the order in which they began. */
-  know({ sessionId, id, runId, status, description }: Task): void {
+  know({ sessionId, id, runId, status, reportedBy, description }: Task): void {
     const runs = this.#runs(sessionId, id);
     runs.description = description;
-    add(runs, runId).hasEnded = status !== 'running' && status !== 'lost';
+    Object.assign(add(runs, runId), { status, reportedBy });
   }
 
-  /** The session is told this of its task. */
-  tell(sessionId: string, { id, runId, how }: TaskMention, isEnd: boolean): void {
+  /** The session is told this of its task: how it stands now, by whose word. */
+  tell(sessionId: string, { id, runId, how }: TaskMention, { status, reportedBy }: Standing): void {
     const runs = this.#runs(sessionId, id);
     const found = runId === null ? runs.last : (runs.byId.get(runId) ?? runs.nameless.at(-1) ?? null);
-    const isAnother = how === 'starts' && found?.hasEnded === true && (runId === null || found.runId !== runId);
+    const isAnother =
+      how === 'starts' && found !== null && found.status !== 'running' && (runId === null || found.runId !== runId);
     const run = isAnother || found === null ? add(runs, runId) : found;
     if (run.runId === null && runId !== null) {
       run.runId = runId;
       runs.nameless.pop();
       runs.byId.set(runId, run);
     }
-    if (isEnd) run.hasEnded = true;
+    if (overrules({ status, reportedBy }, run)) Object.assign(run, { status, reportedBy });
   }
 
-  /** Whether the run that is meant has ended for certain: `lost` is a guess, which gives way to what is told. */
-  hasEnded(sessionId: string, { id, runId }: TaskMention): boolean {
+  /** How the run that is meant has ended for certain, else null: `lost` is a guess, which gives way to what is told. */
+  endOf(sessionId: string, { id, runId }: TaskMention): Standing | null {
     const { last, byId } = this.#runs(sessionId, id);
-    return (runId === null ? last : byId.get(runId))?.hasEnded === true;
+    const run = runId === null ? last : byId.get(runId);
+    return run && hasEnded(run.status) ? run : null;
   }
 
   /** What people call the task, where that was known before this batch. */
@@ -64,7 +66,7 @@ export class TaskRuns {
 }
 
 function add(runs: Runs, runId: string | null): Run {
-  const run = { runId, hasEnded: false };
+  const run: Run = { runId, status: 'running', reportedBy: null };
   runs.last = run;
   if (runId === null) runs.nameless.push(run);
   else runs.byId.set(runId, run);

@@ -29,7 +29,7 @@ import {
 import { interludeOf } from './interlude-metadata';
 import { ItemDraft, type ShownItems } from './item-draft';
 import { parsedArgs } from './parsed-args';
-import { normaliseTaskEnd } from './task-status';
+import { normaliseTaskEnd, taskEndTold } from './task-status';
 
 /**
  * The items of one turn (or of one subagent), from the events that stand in it.
@@ -253,8 +253,7 @@ const OUTCOMES = ['allowed', 'denied', 'answered', 'expired', 'cancelled'] as co
 
 const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.taskStarted]: (draft, entry) => taskItem(draft, entry, 'started'),
-  [CUSTOM.taskCompleted]: (draft, entry) =>
-    taskItem(draft, entry, normaliseTaskEnd(pickText(customValue(entry.event), 'status')) ?? 'completed'),
+  [CUSTOM.taskCompleted]: (draft, entry) => taskItem(draft, entry, taskEndTold(entry.event) ?? 'completed'),
   [CUSTOM.requestOpened]: (draft, entry) => {
     const value = customValue(entry.event);
     const id = pickText(value, 'request_id', 'requestId');
@@ -316,7 +315,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const value = customValue(entry.event);
     const ofSessionId = pickText(value, 'session_id');
     const id = pickText(value, 'task_id');
-    if (ofSessionId === null || id === null) return;
+    if (ofSessionId === null || id === null || value.again === true) return;
     const end = normaliseTaskEnd(pickText(value, 'status')) ?? 'completed';
     const text = `Tells of the task “${pickText(value, 'description') ?? id}” (${end}), which stands in the`;
     notice(draft, entry, { text, tone: 'info', code: 'task-elsewhere', ofSessionId });
@@ -371,13 +370,16 @@ function isParked(code: string | null): boolean {
 function settled(draft: ItemDraft, entry: EventEntry, code: 'parked-assigned' | 'parked-discarded'): void {
   const value = customValue(entry.event);
   const [by, from, reason] = ['by', 'reported_by', 'reason'].map((field) => pickText(value, field));
+  const home = code === 'parked-assigned' ? pickText(value, 'session_id') : null;
   const task = pickText(value, 'task_id') ?? 'a task';
-  const text =
-    code === 'parked-assigned'
-      ? `What the session ${from} told of the task “${task}” was assigned to this session by ${by}.`
-      : `What was told here of the task “${task}” was discarded by ${by}${reason ? `: ${reason}` : ''}.`;
-  const isElsewhere = code === 'parked-assigned' && from ? { ofSessionId: from } : {};
-  notice(draft, entry, { text, tone: 'info', code, ...isElsewhere });
+  const say = (text: string, ofSessionId: string | null = null) =>
+    notice(draft, entry, { text, tone: 'info', code, ...(ofSessionId === null ? {} : { ofSessionId }) });
+  const here = `What was told here of the task “${task}” was`;
+  if (code === 'parked-discarded') say(`${here} discarded by ${by}${reason ? `: ${reason}` : ''}.`);
+  else if (home === null)
+    say(`What the session ${from} told of the task “${task}” was assigned to this session by ${by}.`, from);
+  else if (home === from) say(`${here} assigned to this session by ${by}.`);
+  else say(`${here} assigned by ${by} to the`, home);
 }
 
 function spanOf(ms: number): string {

@@ -37,7 +37,14 @@ export interface ObligationFold {
   /** What texts of the open turn have answered: settled when it finishes, forgotten when it does not. */
   answered: string[];
   /** Messages the server queued for the agent: where it was told that the agent has them, null before. */
-  sent?: { messageId: string; arrivedAt: Position | null }[];
+  sent?: Sent[];
+  /** Of messages from before this that are owed and not among those, it is not known any more whether the agent has them. */
+  sentUnknownBefore?: Position;
+}
+
+interface Sent {
+  messageId: string;
+  arrivedAt: Position | null;
 }
 
 export const NO_OBLIGATIONS: ObligationFold = { drafts: [], answering: {}, answered: [] };
@@ -132,7 +139,7 @@ export class ObligationLedger {
       const isQueued = interludeOf(event).delivery === 'queued';
       if (!isQueued) this.#arrive(id, entry.position);
       if (this.#find(id) !== undefined) return;
-      if (isQueued) this.#send(id, null);
+      if (isQueued) this.#send({ messageId: id, arrivedAt: null }, entry.position);
       const begun = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
       this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), begun] };
     } else if (event.type === 'TEXT_MESSAGE_CONTENT' && draft !== undefined) {
@@ -184,19 +191,34 @@ export class ObligationLedger {
   #wasHeldAt(position: Position, messageId: string): boolean {
     const obligation = this.#find(messageId);
     const sent = this.fold.sent?.find((one) => one.messageId === messageId);
-    const since = sent === undefined ? obligation?.position : sent.arrivedAt;
+    const since = sent !== undefined ? sent.arrivedAt : this.#isForgotten(obligation) ? null : obligation?.position;
     return typeof since === 'string' && comparePositions(since, position) < 0;
+  }
+
+  /** Whether the message may have been sent and is remembered no more. Then it counts as held when it is told to be. */
+  #isForgotten(obligation: Obligation | undefined): boolean {
+    const { sentUnknownBefore } = this.fold;
+    if (obligation === undefined || sentUnknownBefore === undefined) return false;
+    return comparePositions(obligation.position, sentUnknownBefore) < 0;
   }
 
   /** What the server queued is in the agent's hands. */
   #arrive(messageId: string, position: Position): void {
-    const isOnItsWay = this.fold.sent?.some((one) => one.messageId === messageId && one.arrivedAt === null);
-    if (isOnItsWay) this.#send(messageId, position);
+    const sent = this.fold.sent?.find((one) => one.messageId === messageId);
+    const obligation = sent === undefined ? this.#find(messageId) : undefined;
+    const isLeftOut = obligation?.state === 'owed' && this.#isForgotten(obligation);
+    if (sent?.arrivedAt === null || isLeftOut) this.#send({ messageId, arrivedAt: position }, position);
   }
 
-  #send(messageId: string, arrivedAt: Position | null): void {
-    const others = (this.fold.sent ?? []).filter((one) => one.messageId !== messageId);
-    this.fold = { ...this.fold, sent: [...others.slice(-(MAX_REMEMBERED - 1)), { messageId, arrivedAt }] };
+  #send(message: Sent, at: Position): void {
+    const sent = (this.fold.sent ?? []).filter((one) => one.messageId !== message.messageId);
+    sent.push(message);
+    this.fold = { ...this.fold, sent };
+    if (sent.length <= MAX_REMEMBERED) return;
+    // An older one that is still on its way is remembered again when it arrives.
+    const leftOut = sent.slice(0, -1).findIndex((one) => one.arrivedAt === null);
+    sent.splice(Math.max(0, leftOut), 1);
+    this.fold = { ...this.fold, sentUnknownBefore: at };
   }
 
   #owe(messageId: string, from: Sender, text: string, { occurredAt, position }: EventEntry): void {

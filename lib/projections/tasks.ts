@@ -17,7 +17,7 @@ import {
   textField,
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
-import { normaliseTaskEnd, normaliseTaskKind } from './task-status';
+import { isFinal, normaliseTaskKind, overrules, taskEndTold } from './task-status';
 import type { Placement } from './turns';
 
 /** Every task id a batch may touch: load these tasks of the session before folding it. */
@@ -136,13 +136,9 @@ export class TaskLedger {
     const known = starts && found?.endedAt !== null && (runId === null || found?.runId !== runId) ? undefined : found;
     const task = known ?? this.#born(id, runId, entry, starts ? turnId : null);
     const { reportedBy = null, assignedBy = null } = interludeOf(entry.event);
-    const ended = withEnd(withFields(task, value, starts ? turnId : null), name, value, entry.occurredAt);
-    const isItsEnd = ended.status !== task.status;
-    this.#put({
-      ...ended,
-      reportedBy: isItsEnd ? reportedBy : ended.reportedBy,
-      assignedBy: assignedBy ?? ended.assignedBy,
-    });
+    const said = reportedBy !== null && isFinal(task) ? withoutOutcome(value) : value;
+    const ended = withEnd(task, entry, reportedBy);
+    this.#put({ ...withFields(ended, said, starts ? turnId : null), assignedBy: assignedBy ?? task.assignedBy });
   }
 
   /** The run asked for, else the newest run that does not say which it is, else (asked for none) the newest. */
@@ -249,10 +245,18 @@ function usageOf(usage: Record<string, unknown>): Task['usage'] {
   };
 }
 
-/** An end stays: only `lost`, which is a guess, gives way to what the agent says. */
-function withEnd(task: Task, name: string, value: Record<string, unknown>, at: number): Task {
-  const said = normaliseTaskEnd(pickText(value, 'status'));
-  const end = said ?? (name === CUSTOM.taskCompleted ? 'completed' : null);
-  if (end === null || (task.status !== 'running' && task.status !== 'lost')) return task;
-  return { ...task, status: end, endedAt: pickTime(value, 'ended_at', 'endedAt') ?? at };
+/** What other sessions say of how it ended is nothing against what its own has said. */
+function withoutOutcome({ summary, exit_code, exitCode, error, ...rest }: Record<string, unknown>) {
+  return rest;
+}
+
+/** Of ends the firmest word stands, and of equal ones the first. */
+function withEnd(task: Task, { event, occurredAt }: EventEntry, reportedBy: string | null): Task {
+  const status = taskEndTold(event);
+  if (status === null || !overrules({ status, reportedBy }, task)) return task;
+  const endedAt = pickTime(customValue(event), 'ended_at', 'endedAt') ?? occurredAt;
+  // What was reported of another end is not true of this one.
+  const isOther = task.reportedBy !== null && task.status !== status;
+  const outcome = isOther ? { summary: null, exitCode: null, error: null } : {};
+  return { ...task, ...outcome, status, reportedBy, endedAt };
 }

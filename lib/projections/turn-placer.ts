@@ -111,8 +111,9 @@ export class TurnPlacer {
       const found = (ended.get(taskId) ?? []).filter(
         (task) => !claimed.has(task) && (runId === null || task.runId === null || task.runId === runId),
       );
-      // Given up as lost and told of later, it ended twice: the turn was told of the later one.
-      const last = found.at(-1);
+      // Given up as lost and told of later, it ended twice: the turn was told of the later one. Its own end goes before
+      // what another session reported.
+      const last = found.findLast((task) => task.isToldElsewhere !== true) ?? found.at(-1);
       if (last !== undefined) this.#move(placement, last, turnId, last.position);
       for (const task of found) claimed.add(task);
     }

@@ -237,7 +237,9 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
     const ofSessionId = pickId(value, 'session_id');
     if (id === null || ofSessionId === null) return;
     placement.entityId = id;
-    placer.endTask(placement, id, pickId(value, 'run_id'), { ofSessionId });
+    // What this session had said before has its line, and woke what it woke.
+    if (value.again === true) placement.turnId = `task:${id}`;
+    else placer.endTask(placement, id, pickId(value, 'run_id'), { ofSessionId });
   },
   [CUSTOM.taskTold]: (_placer, placement) => {
     const id = pickId(customValue(placement.entry.event), 'task_id');

@@ -134,6 +134,8 @@ export interface TaskElsewhereValue {
   session_id: string;
   description?: string;
   status?: string;
+  /** The end that is known is this session's own word of before, which has its line: this has none. */
+  again?: true;
 }
 
 /** `value` of `interlude:task-told`. */
@@ -145,7 +147,10 @@ export interface TaskToldValue {
   turn_id: string;
 }
 
-/** `value` of `interlude:parked-assigned`, in the session it was assigned to, and of `interlude:parked-discarded`. */
+/**
+ * `value` of `interlude:parked-assigned`, in the session it was assigned to and in the one that told of it, and of
+ * `interlude:parked-discarded`.
+ */
 export interface ParkedSettledValue {
   task_id: string;
   run_id?: string;
@@ -153,6 +158,8 @@ export interface ParkedSettledValue {
   count: number;
   /** Which session's runner told of it. */
   reported_by: string;
+  /** In the session that told of it: to which one it was assigned. */
+  session_id?: string;
   by: string;
   reason?: string;
 }

@@ -166,7 +166,7 @@ export interface Task {
   endedAt: number | null;
   startedInTurnId: string | null;
   answeredInTurnId: string | null;
-  /** The session whose runner told how it ended, where that is another one. */
+  /** The session whose runner told how it ended, where that is another one and its own has not told it since. */
   reportedBy: string | null;
   /** Who said that it belongs to this session, where nothing proved it. */
   assignedBy: string | null;

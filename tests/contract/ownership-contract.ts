@@ -175,6 +175,81 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       expect((await tasks(a)).at(-1)).toMatchObject({ id: 't2', status: 'completed', reportedBy: b });
     });
 
+    test('an end that another session reported gives way to the owner’s own, which nobody’s later word changes', async () => {
+      await send(a, run('RUN_STARTED', 'r1', { turn: 'user' }), started('t1'), run('RUN_FINISHED', 'r1'));
+      const { position } = await send(b, marker);
+      const reader = await target.stream(`topic=fleet&after=${position}`);
+      await send(b, custom('task:updated', { task_id: 't1', status: 'killed', error: 'Gone' }));
+      expect(await tasks(a)).toMatchObject([{ status: 'stopped', error: 'Gone', reportedBy: b }]);
+      await send(a, ended('t1', { status: 'failed', exit_code: 3 }));
+      const own = { id: 't1', status: 'failed', exitCode: 3, error: null, reportedBy: null };
+      expect(await tasks(a)).toMatchObject([own]);
+      expect((await read(`/sessions/${a}`)).session).toMatchObject({ runningTaskCount: 0 });
+      const told = () => reader.frames.flatMap((frame) => (frame.event === 'task' ? [frame.data] : []));
+      await reader.until(() => told().some(({ status }) => status === 'failed'));
+      expect(told().at(-1)).toMatchObject(own);
+      await reader.cancel();
+      await send(c, ended('t1', { status: 'completed', exit_code: 0 }));
+      await send(c, custom('task:updated', { task_id: 't1', status: 'completed', error: 'Late' }));
+      await send(
+        b,
+        custom('task:progress', { task_id: 't1', summary: 'Late' }),
+        custom('task:updated', { task_id: 't1', error: 'Late' }),
+      );
+      expect(await tasks(a)).toMatchObject([{ ...own, summary: null }]);
+      // it is its own end that a turn without a cause of its own was woken by
+      await send(a, { type: 'RUN_STARTED', runId: 'r2', parentRunId: 'r1' });
+      expect((await turns(a)).find(({ id }) => id === 'r2')).toMatchObject({
+        trigger: { kind: 'task', taskIds: ['t1'] },
+        items: [{ kind: 'task', id: 't1', phase: 'failed' }],
+      });
+      expect(await tasks(a)).toMatchObject([{ ...own, answeredInTurnId: 'r2' }]);
+    });
+
+    test('who reports an end has one line of it, by whatever event it is told, and however often', async () => {
+      await send(a, started('t1'));
+      const killed = custom('task:updated', { task_id: 't1', status: 'killed' });
+      await send(b, killed);
+      const line = { kind: 'notice', code: 'task-elsewhere', ofSessionId: a, text: expect.stringContaining('stopped') };
+      expect(await items(b)).toMatchObject([line]);
+      await send(b, ended('t1', { status: 'stopped' }), killed);
+      await send(b, killed);
+      expect(await items(b)).toMatchObject([line]);
+      await send(b, { type: 'RUN_STARTED', runId: 'r1', parentRunId: 'r0' });
+      expect(await turns(b)).toMatchObject([
+        { id: 'r1', trigger: { taskIds: ['t1'], ofSessionIds: [a] }, items: [line] },
+      ]);
+    });
+
+    test('a guess of another session is no end that is known, in one request as in several', async () => {
+      const lost = ended('t1', { status: 'lost' });
+      await send(a, started('t1'));
+      await send(b, lost, ended('t1', { status: 'failed' }));
+      expect(await tasks(a)).toMatchObject([{ status: 'failed', reportedBy: b }]);
+      await send(c, started('t2', { run_id: 'x' }), ended('t2', { run_id: 'x', status: 'lost' }), started('t2'));
+      await send(b, ended('t2'), ended('t2', { run_id: 'x', status: 'failed' }));
+      expect((await tasks(c)).map(({ runId, status }) => [runId, status])).toEqual([
+        ['x', 'failed'],
+        [null, 'completed'],
+      ]);
+    });
+
+    test('what a producer says of who reported or assigned it does not count', async () => {
+      const says = (event: AgUiEvent): AgUiEvent => ({
+        ...event,
+        metadata: { interlude: { reportedBy: 'x', assignedBy: 'operator' } },
+      });
+      await send(a, started('t1'), started('t2'), says(ended('t1')));
+      await send(b, says(ended('t2')), says(ended('t3')));
+      expect(await tasks(a)).toMatchObject([
+        { id: 't1', reportedBy: null, assignedBy: null },
+        { id: 't2', reportedBy: b, assignedBy: null },
+      ]);
+      const [parked] = (await listed()).records;
+      await post(`${parked?.position}/assign`, { sessionId: b });
+      expect(await tasks(b)).toMatchObject([{ id: 't3', reportedBy: null, assignedBy: 'operator' }]);
+    });
+
     test('the same task id in two sessions is two tasks, each with its own end', async () => {
       await send(a, started('t1'));
       const { rejected } = await send(b, started('t1'), ended('t1'));
@@ -286,6 +361,10 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
           { kind: 'notice', code: 'parked-assigned', ofSessionId: b },
           { kind: 'task', id: 't9', phase: 'failed', reportedBy: b },
         ]);
+        // where it was told is said, too, that it is parked no more
+        const [, , , notice, ...more] = await items(b);
+        const text = 'What was told here of the task “t9” was assigned by operator to the';
+        expect([notice, more]).toMatchObject([{ kind: 'notice', code: 'parked-assigned', ofSessionId: a, text }, []]);
         expect((await listed()).records).toMatchObject([{ parked: { taskId: 't8' } }]);
         expect((await listed('?state=assigned')).records).toMatchObject([
           { parked: { state: 'assigned', assignedSessionId: a, settledBy: 'operator', settledAt: expect.any(Number) } },
@@ -303,6 +382,13 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         const { records } = await park();
         expect((await post(`${records[0]?.position}/assign`, { sessionId: b })).status).toBe(200);
         expect(await tasks(b)).toMatchObject([{ status: 'failed', reportedBy: null, assignedBy: 'operator' }]);
+        const said = (await items(b)).flatMap((item) =>
+          item.kind === 'notice' && item.code === 'parked-assigned' ? [item] : [],
+        );
+        expect(said.map(({ text, ofSessionId }) => [text, ofSessionId])).toEqual([
+          ['What was told here of the task “t9” was assigned to this session by operator.', undefined],
+        ]);
+        expect((await agent()).agent.parkedCount).toBe(1);
       });
 
       test('is discarded, which is said and can be looked up', async () => {

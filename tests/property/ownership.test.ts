@@ -16,7 +16,8 @@ import { type InProcessTarget, ingest, inProcessTarget, record } from '../suppor
  * run decides before the task's id does, and 4, only proof delivers: `#ownerOf`. 5, what has none is parked, neither
  * adopted nor dropped: `take`, and that every record is somewhere. 6, one gate for what is live, sent again, told after a
  * restart and assigned: the same model for all. 7, nothing of what is parked touches a task before it is assigned. 10,
- * an end that is known already is not delivered again. 12, no session has a task because it came after another. 13, what
+ * an end that is known already is not delivered again, and what another session reported is final against all but the
+ * owner's own word: each card. 12, no session has a task because it came after another. 13, what
  * is delivered is nobody's message. 14, reading changes nothing. 15, what was discarded is listed, with who did it.
  *
  * Held elsewhere, because a runner does it: 8, a lease is claimed, and what was accepted acknowledged, and 9, whoever is
@@ -36,7 +37,7 @@ const run = fc.constantFrom(null, null, 'r1', 'r2');
 
 type Step =
   | {
-      do: 'start' | 'progress' | 'complete' | 'speak';
+      do: 'start' | 'progress' | 'complete' | 'kill' | 'lose' | 'speak';
       agent: string;
       session: number;
       task: string;
@@ -47,7 +48,17 @@ type Step =
   | { do: 'assign' | 'discard'; pick: number; session: number };
 
 const told = fc.record({
-  do: fc.constantFrom('start', 'start', 'progress', 'complete', 'complete', 'speak', 'turn') as fc.Arbitrary<'start'>,
+  do: fc.constantFrom(
+    'start',
+    'start',
+    'progress',
+    'complete',
+    'complete',
+    'kill',
+    'lose',
+    'speak',
+    'turn',
+  ) as fc.Arbitrary<'start'>,
   agent,
   session,
   task,
@@ -68,8 +79,20 @@ interface Told {
   session: string;
   task: string;
   run: string | null;
-  how: 'start' | 'progress' | 'complete' | 'speak';
+  how: 'start' | 'progress' | keyof typeof ENDS | 'speak';
 }
+const ENDS = { complete: 'completed', kill: 'stopped', lose: 'lost' } as const;
+
+/** A run of a task as its card must show it. */
+interface Run {
+  agent: string;
+  task: string;
+  session: string;
+  run: string | null;
+  status: 'running' | (typeof ENDS)[keyof typeof ENDS];
+  reportedBy: string | null;
+}
+
 /** Where a record must be: in a session's log, parked, or known already where it should have gone. */
 type Fate =
   | { kind: 'in'; session: string; reportedBy: string | null; assigned: boolean }
@@ -79,7 +102,7 @@ type Fate =
 class Model {
   readonly fates = new Map<number, Fate>();
   readonly all = new Map<number, Told>();
-  readonly #starts: { agent: string; task: string; session: string; run: string | null; ended: boolean }[] = [];
+  readonly #starts: Run[] = [];
   readonly #sessions = new Map<string, Set<string>>();
 
   arrive(agentId: string, sessionId: string): void {
@@ -122,6 +145,13 @@ class Model {
     return [...this.fates].flatMap(([tag, fate]) => (fate.kind === 'parked' ? [tag] : []));
   }
 
+  /** What the session's cards say, in the order in which the runs began. */
+  cards(sessionId: string): [string, string | null, string, string | null][] {
+    return this.#starts
+      .filter((start) => start.session === sessionId)
+      .map(({ task: id, run: runId, status, reportedBy }) => [id, runId, status, reportedBy]);
+  }
+
   #ownerOf({ agent: agentId, session: teller, task: id, run: runId }: Told): string | 'several' | null {
     const starts = this.#starts.filter((start) => start.agent === agentId && start.task === id);
     const exact = starts.filter((start) => runId !== null && start.run === runId);
@@ -135,30 +165,38 @@ class Model {
       (start) => start.agent === one.agent && start.task === one.task && start.session === home,
     );
     const named = runs.findLast((start) => one.run === null || start.run === one.run);
-    if (one.how === 'complete' && reportedBy !== null && !assigned && named?.ended) {
+    const isKnown = named !== undefined && named.status !== 'running' && named.status !== 'lost';
+    if (one.how in ENDS && reportedBy !== null && !assigned && isKnown) {
       this.fates.set(one.tag, { kind: 'known' });
       return;
     }
     this.fates.set(one.tag, { kind: 'in', session: home, reportedBy, assigned });
     if (one.how === 'speak') return;
-    this.#tellRun(one, home, runs);
+    this.#tellRun(one, home, reportedBy, runs);
   }
 
   /** Which run of the task the record is about, as a reader of one session would say. */
-  #tellRun(one: Told, home: string, runs: { run: string | null; ended: boolean }[]): void {
+  #tellRun(one: Told, home: string, reportedBy: string | null, runs: Run[]): void {
     const found =
       one.run === null
         ? runs.at(-1)
         : (runs.findLast(({ run: known }) => known === one.run) ?? runs.findLast(({ run: known }) => known === null));
-    const isAnother = one.how === 'start' && found?.ended === true && (one.run === null || found.run !== one.run);
+    const isAnother =
+      one.how === 'start' && (found?.status ?? 'running') !== 'running' && (one.run === null || found?.run !== one.run);
     let about = isAnother ? undefined : found;
     if (about === undefined) {
-      const born = { agent: one.agent, task: one.task, session: home, run: one.run, ended: false };
+      const { agent: agentId, task: id, run: runId } = one;
+      const born: Run = { agent: agentId, task: id, session: home, run: runId, status: 'running', reportedBy: null };
       this.#starts.push(born);
       about = born;
     }
     about.run ??= one.run;
-    if (one.how === 'complete') about.ended = true;
+    if (!(one.how in ENDS)) return;
+    const status = ENDS[one.how as keyof typeof ENDS];
+    // The word of the task's own session goes before another's, and both before a guess.
+    const firmness = (end: Pick<Run, 'status' | 'reportedBy'>) =>
+      end.status === 'running' ? 0 : (end.status === 'lost' ? 1 : 3) + (end.reportedBy === null ? 1 : 0);
+    if (firmness({ status, reportedBy }) > firmness(about)) Object.assign(about, { status, reportedBy });
   }
 }
 
@@ -166,6 +204,8 @@ const EVENTS: Record<Told['how'], (one: Told) => AgUiEvent> = {
   start: (one) => custom('task:started', one),
   progress: (one) => custom('task:progress', one),
   complete: (one) => custom('task:completed', one),
+  kill: (one) => custom('task:updated', one, { status: 'killed' }),
+  lose: (one) => custom('task:completed', one, { status: 'lost' }),
   speak: ({ tag, task: id, run: runId }) => ({
     type: 'TEXT_MESSAGE_CHUNK',
     messageId: `m${tag}`,
@@ -177,8 +217,13 @@ const EVENTS: Record<Told['how'], (one: Told) => AgUiEvent> = {
   }),
 };
 
-function custom(name: string, { tag, task: id, run: runId }: Told): AgUiEvent {
-  return { type: 'CUSTOM', name, tag, value: { task_id: id, tag, ...(runId === null ? {} : { run_id: runId }) } };
+function custom(name: string, { tag, task: id, run: runId }: Told, more: object = {}): AgUiEvent {
+  return {
+    type: 'CUSTOM',
+    name,
+    tag,
+    value: { task_id: id, tag, ...more, ...(runId === null ? {} : { run_id: runId }) },
+  };
 }
 
 const nameOf = (agentId: string, at: number) => `${agentId}${at}`;
@@ -314,6 +359,13 @@ it(
               ),
             );
             for (const one of list?.tasks ?? []) expect(inHere).toContain(one.id);
+            const cards = (list?.tasks ?? []).map(({ id, runId, status, reportedBy }) => [
+              id,
+              runId,
+              status,
+              reportedBy,
+            ]);
+            expect(cards).toEqual(model.cards(nameOf(agentId, at)));
           }
         }
         expect(await target.dump()).toEqual(before);

@@ -102,6 +102,18 @@ describe('a turn', () => {
     expect(markup).toContain('href="/sessions/b#turn-r9"');
   });
 
+  it('says of an end that another session reported how that was, where its own has told another one since', () => {
+    const reported = aTaskMoment({ phase: 'stopped', position: '21', at: 2_000, reportedBy: 'b' });
+    const own = aTaskMoment({ phase: 'failed', position: '31' });
+    const turns = [
+      aTurn({ id: 'r2', position: '20', items: [reported] }),
+      aTurn({ id: 'r3', position: '30', items: [own] }),
+    ];
+    const task = aTask({ status: 'failed', exitCode: 3, endedAt: 4_000 });
+    expect(names(render(turns, [task]), 'group')).toEqual(['Task Poll: stopped', 'Task Poll: failed']);
+    expect(render(turns, [task]).match(/stopped, exit 3/)).toBeNull();
+  });
+
   it.each([
     ['timer', 'a timer'],
     ['agent', 'another agent'],

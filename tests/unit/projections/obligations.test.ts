@@ -155,6 +155,43 @@ describe('a reply', () => {
     });
   });
 
+  describe('to one of more messages on their way than are remembered', () => {
+    const queued = (id: string) => says(id, 'And?', 'user', { metadata: { interlude: { delivery: 'queued' } } });
+    const many = Array.from({ length: 400 }, (_, at) => queued(`q${at}`));
+    const arrives = (id: string) => custom('message:delivery', { message_id: id, delivery: 'delivered' });
+    const turn = (runId: string, ...replyTo: string[]) => [
+      ...runStarts(runId, { turn: 'user', userMessageIds: [] }),
+      ...answering(`m-${runId}`, ...replyTo),
+      ...runEnds(runId),
+    ];
+    const answered = (...chapters: AgUiEvent[][]) =>
+      owedAfter(...many, ...chapters).flatMap(({ messageId, state }) => (state === 'answered' ? [messageId] : []));
+
+    it('is not given before it arrived, the first as the last', () => {
+      expect(answered(turn('r1', 'q0', 'q100', 'q143', 'q144', 'q399'))).toEqual([]);
+    });
+
+    it('is given when it has, whatever came on its way since', () => {
+      const more = Array.from({ length: 300 }, (_, at) => queued(`p${at}`)).flat();
+      expect(answered(arrives('q0'), userSays('q1', 'And?'), more, turn('r1', 'q0', 'q1', 'q2'))).toEqual(['q0', 'q1']);
+    });
+
+    it('is not given to the newest either, where all before it have arrived', () => {
+      const arrived = many.flatMap((_, at) => arrives(`q${at}`));
+      expect(answered(arrived, queued('p1'), queued('p2'), turn('r1', 'q399', 'p1', 'p2'))).toEqual(['q399']);
+    });
+
+    it('is given in the turn after that in which it arrived', () => {
+      const [starts, ...rest] = turn('r1', 'q0') as [AgUiEvent, ...AgUiEvent[]];
+      expect(answered([starts], arrives('q0'), rest)).toEqual([]);
+      expect(answered([starts], arrives('q0'), rest, turn('r2', 'q0'))).toEqual(['q0']);
+    });
+
+    it('is given at once to what the agent itself told of since', () => {
+      expect(answered(userSays('u1', 'And?'), turn('r1', 'u1'))).toEqual(['u1']);
+    });
+  });
+
   describe('by a text outside any turn', () => {
     const queued = says('u1', 'And?', 'user', { metadata: { interlude: { delivery: 'queued' } } });
     const arrives = custom('message:delivery', { message_id: 'u1', delivery: 'delivered' });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { custom, runStarts, taskEnds, taskStarts, told, wokenBy } from './session-story';
 
 const tasks = (...chapters: Parameters<typeof told>) => [...told(...chapters).tasks.values()];
@@ -52,6 +53,45 @@ describe('a task', () => {
       taskEnds('b1', 'failed', { exit_code: 3, summary: 'failed' }),
     );
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, summary: 'failed' });
+  });
+
+  describe('whose end another session reported', () => {
+    const by = (reportedBy: string, events: AgUiEvent[]) =>
+      events.map((event) => ({ ...event, metadata: { interlude: { reportedBy } } }));
+    const killed = custom('task:updated', { task_id: 'b1', status: 'killed', error: 'Gone', summary: 'Was stopped' });
+    const reported = [...taskStarts('b1'), ...by('s2', killed)];
+
+    it.each([
+      ['that its own session tells', taskEnds('b1', 'failed', { exit_code: 3 }), { status: 'failed', exitCode: 3 }],
+      ['that its own session tells too', taskEnds('b1', 'stopped'), { status: 'stopped', summary: 'Was stopped' }],
+      ['of which its own session says no more', taskEnds('b1', 'completed'), { summary: null, error: null }],
+    ])('takes the end %s, whose word it then is', (_, own, expected) => {
+      expect(tasks(reported)).toMatchObject([{ status: 'stopped', error: 'Gone', reportedBy: 's2' }]);
+      expect(tasks(reported, own)).toMatchObject([{ ...expected, reportedBy: null }]);
+    });
+
+    it('keeps that end against a third one’s, a guess, and the end of the agent', () => {
+      const all = tasks(
+        reported,
+        by('s3', taskEnds('b1', 'completed')),
+        taskEnds('b1', 'lost'),
+        custom('session:ended', { reason: 'killed' }),
+      );
+      expect(all).toMatchObject([{ status: 'stopped', reportedBy: 's2' }]);
+    });
+
+    it.each([
+      [[], 'completed', null],
+      [by('s2', taskEnds('b1', 'stopped')), 'completed', null],
+      [taskEnds('b1', 'lost'), 'completed', null],
+      [[...taskEnds('b1', 'lost'), ...by('s2', taskEnds('b1', 'stopped'))], 'completed', null],
+      [by('s2', taskEnds('b1', 'lost')), 'completed', null],
+    ])('never changes what its own session has said of it: %#', (before, status, reportedBy) => {
+      const own = taskEnds('b1', 'completed', { exit_code: 0, summary: 'Built' });
+      const late = { status: 'failed', exit_code: 3, summary: 'Late', error: 'Late' };
+      const all = tasks(taskStarts('b1'), before, own, by('s2', taskEnds('b1', 'failed', late)));
+      expect(all).toMatchObject([{ status, exitCode: 0, summary: 'Built', error: null, reportedBy }]);
+    });
   });
 
   it('is lost when its agent ends before it does', () => {

@@ -101,6 +101,29 @@ describe('a between-run turn', () => {
     ]);
   });
 
+  it('begins with the task’s own end, whatever another session reported of it before and after', () => {
+    const reported = taskEnds('b1', 'stopped').map((event) => ({
+      ...event,
+      metadata: { interlude: { reportedBy: 's2' } },
+    }));
+    const story = [
+      runStarts('r1', { turn: 'user' }),
+      taskStarts('b1'),
+      runEnds('r1'),
+      reported,
+      taskEnds('b1', 'failed'),
+    ];
+    for (const woken of [wokenBy('b1'), null]) {
+      const starts = runStarts('r2', woken ?? {}).map((event) => ({
+        ...event,
+        ...(woken === null ? { parentRunId: 'r1' } : {}),
+      }));
+      const log = told(...story, reported, starts, runEnds('r2'));
+      const turn = log.page().turns.find(({ id }) => id === 'r2');
+      expect([turn?.trigger?.taskIds, seen(turn)]).toEqual([['b1'], ['task b1 failed']]);
+    }
+  });
+
   it('claims a task that ended while a user turn still ran', () => {
     const log = told(
       runStarts('r1', { turn: 'user' }),
