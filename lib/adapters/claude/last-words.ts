@@ -44,7 +44,7 @@ export class LastWords {
     this.#said = [];
   }
 
-  /** Another hook holds the agent: what it had said by then was not its last, and stands before this. */
+  /** A hook holds the agent: what it had said by then was not its last, and stands before this. */
   held(): void {
     this.#said = [];
     if (this.#closed !== null) this.#closed = { ...this.#closed, text: null, taken: [] };
@@ -57,11 +57,10 @@ export class LastWords {
 
   /**
    * A turn opens. What comes behind its first line and was made before that is of the turn before: seen where the CLI
-   * was busy.
+   * was busy. What the agent has said may be what opened it: it stays said.
    */
   opened(at: number): void {
     if (this.#closed !== null && at <= this.#closed.at) this.#closed = { ...this.#closed, at: at - 1 };
-    this.#said = [];
   }
 
   /** A turn is over, of which lines are still to come. @param text what was told in their place */

@@ -143,6 +143,7 @@ export class TranscriptAdapter {
     const isOver = this.#saidLastWord || this.stops.own !== null || this.stops.ahead !== null;
     const last = isOver ? this.stopped(now) : [];
     this.#asks.sessionEnded();
+    this.#lastWords.given();
     this.#answers = [];
     return [...last, ...this.#tell(this.#adapter.ended(now, exit))];
   }
@@ -199,8 +200,7 @@ export class TranscriptAdapter {
     // what comes before a tool call is not said last, though the same may be said again behind it
     const isLast = stop_reason !== 'tool_use' && !callsTool;
     if (isMain && (this.#isBehind || this.#lastWords.isLate(line, this.#openRunId !== null))) {
-      const late = this.#lastWords.late(line, isLast);
-      return late.flatMap((one) => this.#adapter.read({ ...sdkMessage(one), late: true }, at));
+      return this.#tellLate(this.#lastWords.late(line, isLast), at);
     }
     if (isMain) {
       if (isLast) this.#lastWords.says(textIn(line));
@@ -277,6 +277,8 @@ export class TranscriptAdapter {
 
   #opens(line: Fields): void {
     this.#turns.opened(line);
+    // one that was broken off has not been closed
+    this.#lastWords.given();
     this.#prompt = { promptId: textOf(line.promptId) };
   }
 
@@ -327,6 +329,11 @@ export class TranscriptAdapter {
     return this.#adapter.read(sdkMessage(line), at);
   }
 
+  /** Outside of any turn: theirs is over. */
+  #tellLate(lines: readonly Fields[], at: number): AdapterOutput[] {
+    return lines.flatMap((line) => this.#adapter.read({ ...sdkMessage(line), late: true }, at));
+  }
+
   /** What is said in mid-turn comes as an attachment: a line that opens a turn comes when the one before is over. */
   #closeBefore(at: number): AdapterOutput[] {
     if (this.#saidLastWord || this.#apiError !== null || this.stops.ownAt(at) !== null)
@@ -344,6 +351,7 @@ export class TranscriptAdapter {
     if (byHook || text !== null) this.#lastWords.leaves(stop?.at ?? at, text);
     if (byHook) this.stops.overByHook();
     else this.stops.overByLine(at, this.#lastWords.said, how.terminal_reason === undefined);
+    this.#lastWords.given();
     const failed = this.#apiError !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: this.#apiError } : {};
     const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;
