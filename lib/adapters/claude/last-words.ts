@@ -50,6 +50,24 @@ export class LastWords {
     if (this.#closed !== null) this.#closed = { ...this.#closed, text: null, taken: [] };
   }
 
+  /** Whether a line that was made then stands before the hook's word that ended the turn. */
+  isBeforeEnd(at: number): boolean {
+    return this.#closed !== null && at < this.#closed.at;
+  }
+
+  /**
+   * A hook held the agent before the one that ended the turn: what came says something before that one's word, which is
+   * still to come.
+   *
+   * @returns the lines that are known now not to have been told
+   */
+  heldBefore(): readonly Fields[] {
+    if (this.#closed === null) return [];
+    const { taken } = this.#closed;
+    this.#closed = { ...this.#closed, taken: [] };
+    return taken;
+  }
+
   says(text: string): void {
     const key = keyOf(text);
     if (key !== '') this.#said = [...this.#said, key];

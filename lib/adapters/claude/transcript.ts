@@ -166,9 +166,11 @@ export class TranscriptAdapter {
     if (results.length > 0) return this.#toolResults(line, results, agentId, at);
     if (agentId !== null) return this.#readAs(line, at);
     if (isStopFeedback(line)) {
-      this.#saidLastWord = false;
       this.stops.held(at);
+      if (this.#lastWords.isBeforeEnd(at)) return this.#tellLate(this.#lastWords.heldBefore(), at);
+      this.#saidLastWord = false;
       this.#lastWords.held();
+      return [];
     }
     const text = contentText(content);
     if (text.startsWith('[Request interrupted')) {

@@ -70,3 +70,40 @@ describe('a turn that the agent’s own words open', () => {
     expect(terminal.told.at(-1)).toBe('RUN_FINISHED');
   });
 });
+
+describe('lines that come after the hook’s word was taken', () => {
+  /** Another hook held the agent. Nothing of it was in the transcript in time, and the first stop hook was not heard. */
+  async function closedWith(word: string): Promise<{ heldAt: number; stoppedAt: number }> {
+    terminal.asks();
+    await terminal.pass(300);
+    const heldAt = terminal.now;
+    await terminal.pass(300);
+    const stoppedAt = terminal.now;
+    terminal.mirror.stopped(null, word, terminal.claim());
+    await terminal.pass(10);
+    await terminal.pass(5_100);
+    expect(terminal.told).toEqual(['RUN_STARTED', word, 'RUN_FINISHED']);
+    return { heldAt, stoppedAt };
+  }
+
+  test('are not told again, where a hook held the agent before the one that ended the turn', async () => {
+    const { heldAt, stoppedAt } = await closedWith('4');
+    terminal.says('Done.', heldAt - 20);
+    terminal.isHeld('Tests fail', heldAt);
+    terminal.says('4', stoppedAt - 20);
+    terminal.isOver(stoppedAt + 5);
+    await terminal.pass(2_000);
+    expect(terminal.told).toEqual(['RUN_STARTED', '4', 'RUN_FINISHED', 'Done.']);
+  });
+
+  test('are all told, where those before the hold begin as the last ones do', async () => {
+    const { heldAt, stoppedAt } = await closedWith('Done.\n\nAll of it.');
+    terminal.says('Done.', heldAt - 20);
+    await terminal.pass(10);
+    terminal.isHeld('Tests fail', heldAt);
+    terminal.says('Done.', stoppedAt - 30);
+    terminal.says('All of it.', stoppedAt - 20);
+    await terminal.pass(2_000);
+    expect(terminal.told.slice(1)).toEqual(['Done.\n\nAll of it.', 'RUN_FINISHED', 'Done.']);
+  });
+});
