@@ -57,15 +57,16 @@ export class LastWords {
 
   /**
    * A hook held the agent before the one that ended the turn: what came says something before that one's word, which is
-   * still to come.
+   * still to come. Where all of it has come, it was said before as well, or the hook was heard late and says no better.
    *
    * @returns the lines that are known now not to have been told
    */
   heldBefore(): readonly Fields[] {
     if (this.#closed === null) return [];
-    const { taken } = this.#closed;
-    this.#closed = { ...this.#closed, taken: [] };
-    return taken;
+    const { text, taken } = this.#closed;
+    const isAllSaid = restBehind(text ?? '', keyOf(taken.map(textIn).join(''))) === '';
+    this.#closed = { ...this.#closed, text: isAllSaid ? null : text, taken: [] };
+    return isAllSaid ? [] : taken;
   }
 
   says(text: string): void {

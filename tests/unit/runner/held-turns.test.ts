@@ -96,6 +96,15 @@ describe('lines that come after the hook’s word was taken', () => {
     expect(terminal.told).toEqual(['RUN_STARTED', '4', 'RUN_FINISHED', 'Done.']);
   });
 
+  test('are all told, where it said the same before the hold', async () => {
+    const { heldAt, stoppedAt } = await closedWith('Done.');
+    terminal.says('Done.', heldAt - 20);
+    terminal.isHeld('Tests fail', heldAt);
+    terminal.says('Done.', stoppedAt - 20);
+    await terminal.pass(2_000);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', 'RUN_FINISHED', 'Done.']);
+  });
+
   test('are all told, where those before the hold begin as the last ones do', async () => {
     const { heldAt, stoppedAt } = await closedWith('Done.\n\nAll of it.');
     terminal.says('Done.', heldAt - 20);
@@ -105,5 +114,99 @@ describe('lines that come after the hook’s word was taken', () => {
     terminal.says('All of it.', stoppedAt - 20);
     await terminal.pass(2_000);
     expect(terminal.told.slice(1)).toEqual(['Done.\n\nAll of it.', 'RUN_FINISHED', 'Done.']);
+  });
+});
+
+describe('a turn that our stop hook holds', () => {
+  const OFFER = { messageIds: ['m1'], reason: 'Someone waits for a reply from you: 2+2?' };
+
+  /** The agent has its answer, and has answered it. None of that is in the transcript. */
+  async function held(lastWords: string | null): Promise<{ heldAt: number; stoppedAt: number }> {
+    terminal.asks();
+    await terminal.pass(500);
+    terminal.says('Done.');
+    await terminal.pass(10);
+    void terminal.mirror.offer(OFFER, terminal.claim());
+    await terminal.pass(100);
+    const heldAt = terminal.now;
+    await terminal.pass(500);
+    terminal.mirror.stopped(null, lastWords, terminal.claim());
+    return { heldAt, stoppedAt: terminal.now };
+  }
+
+  test.each([
+    ['whose hooks say nothing', null, 3_000],
+    ['whose hooks say nothing, far behind', null, 30_000],
+    ['far behind', '4', 30_000],
+  ])('waits for the line that says so and for what follows it: a CLI %s', async (_which, lastWords, behindMs) => {
+    const { heldAt, stoppedAt } = await held(lastWords);
+    for (let passed = 0; passed < behindMs; passed += 1_000) await terminal.pass(1_000);
+    terminal.isHeld(OFFER.reason, heldAt);
+    await terminal.pass(1_000);
+    expect(terminal.handed).toEqual(['m1']);
+    await terminal.pass(1_000);
+    terminal.says('4', stoppedAt - 20);
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', '4', 'RUN_FINISHED']);
+    expect(terminal.inHandAtEnds).toEqual([['m1']]);
+  });
+
+  test('is over in the end, where no line says so', async () => {
+    await held('4');
+    await terminal.pass(60_000);
+    expect(terminal.told.at(-1)).toBe('Done.');
+    await terminal.pass(15_000);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', '4', 'RUN_FINISHED']);
+    expect(terminal.inHandAtEnds).toEqual([[]]);
+  });
+
+  test('is over as any other, where the hook says that it had no answer in time', async () => {
+    terminal.asks();
+    terminal.says('Done.');
+    await terminal.pass(500);
+    const ranAt = terminal.now;
+    void terminal.mirror.offer(OFFER, terminal.claim(ranAt));
+    await terminal.pass(900);
+    terminal.mirror.stopped(null, 'Done.', terminal.claim(ranAt));
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', 'RUN_FINISHED']);
+    expect(terminal.inHandAtEnds).toEqual([[]]);
+  });
+
+  test('is known to the mirror after one that was killed before the line was there', async () => {
+    terminal.asks();
+    terminal.says('Done.');
+    await terminal.pass(500);
+    await terminal.mirror.offer(OFFER, terminal.claim());
+    await terminal.takeOver();
+    expect(terminal.mirror.isInHand('m1')).toBe(true);
+    await terminal.pass(8_000);
+    terminal.isHeld(OFFER.reason);
+    await terminal.pass(2_000);
+    expect([terminal.handed, terminal.mirror.wasHandedOver('m1')]).toEqual([['m1'], true]);
+    terminal.says('4');
+    await terminal.pass(10);
+    terminal.mirror.stopped(null, '4', terminal.claim());
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', '4', 'RUN_FINISHED']);
+    const reply = terminal.events.find(({ metadata }) => metadata?.interlude?.replyTo !== undefined);
+    expect(reply?.metadata?.interlude?.replyTo).toEqual(['m1']);
+  });
+
+  test('is idle for no one whose transcript has not even its prompt', async () => {
+    terminal.mirror.prompted(terminal.claim());
+    const promptedAt = terminal.now;
+    await terminal.pass(1_000);
+    void terminal.mirror.offer(OFFER, terminal.claim());
+    await terminal.pass(8_000);
+    expect([terminal.mirror.isBusy, terminal.mirror.isInHand('m1')]).toEqual([true, true]);
+    terminal.asks(promptedAt);
+    terminal.says('Done.', promptedAt + 900);
+    terminal.isHeld(OFFER.reason, promptedAt + 1_100);
+    await terminal.pass(10);
+    expect(terminal.handed).toEqual(['m1']);
   });
 });
