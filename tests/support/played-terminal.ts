@@ -14,13 +14,13 @@ export class PlayedTerminal {
   readonly handed: string[] = [];
   /** At the end of each turn: which of these messages were in the agent's hand. */
   readonly inHandAtEnds: string[][] = [];
-  readonly #file: string;
+  readonly file: string;
   #stored: MirrorState | null = null;
   #parentUuid: string | null = null;
   #lines = 0;
 
   private constructor(file: string) {
-    this.#file = file;
+    this.file = file;
     writeFileSync(file, '');
     this.mirror = this.#follow();
   }
@@ -49,7 +49,7 @@ export class PlayedTerminal {
     const uuid = `${type.slice(0, 1)}${this.#lines}`;
     const about = { parentUuid: this.#parentUuid, type, uuid, timestamp: new Date(at).toISOString() };
     this.#parentUuid = uuid;
-    appendFileSync(this.#file, `${JSON.stringify({ ...about, message, ...more })}\n`);
+    appendFileSync(this.file, `${JSON.stringify({ ...about, message, ...more })}\n`);
   }
 
   asks(at = this.now): void {
@@ -79,7 +79,7 @@ export class PlayedTerminal {
 
   #follow(): SessionMirror {
     const mirror: SessionMirror = new SessionMirror({
-      ...{ sessionId: 's', file: this.#file, state: this.#stored, now: () => this.now },
+      ...{ sessionId: 's', file: this.file, state: this.#stored, now: () => this.now },
       emit: (outputs, next) => {
         this.events.push(...outputs.map(({ event }) => event));
         this.#stored = parseMirrorState(JSON.stringify(next));

@@ -132,12 +132,6 @@ export class TranscriptAdapter {
     return this.#tell(this.#close(`${this.#key}/stopped`, {}, now, true));
   }
 
-  /** The turn died in an API error (StopFailure). */
-  failed(error: string, now: number): AdapterOutput[] {
-    this.#apiError ??= error;
-    return this.stopped(now);
-  }
-
   ended(now: number, exit: ProcessExit): AdapterOutput[] {
     // A turn that had said its last word was over, though no hook came to say so.
     const isOver = this.#saidLastWord || this.stops.own !== null || this.stops.ahead !== null;
@@ -354,8 +348,9 @@ export class TranscriptAdapter {
     if (byHook) this.stops.overByHook();
     else this.stops.overByLine(at, this.#lastWords.said, how.terminal_reason === undefined);
     this.#lastWords.given();
-    const failed = this.#apiError !== null && how.terminal_reason === undefined;
-    const error = failed ? { is_error: true, terminal_reason: 'api_error', result: this.#apiError } : {};
+    const why = this.#apiError ?? stop?.failure ?? null;
+    const failed = why !== null && how.terminal_reason === undefined;
+    const error = failed ? { is_error: true, terminal_reason: 'api_error', result: why } : {};
     const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;
     const answers = this.#answers;
     this.#answers = [];

@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { routeHook } from '@/lib/runner/sources/hooks/hook-router';
+import { MessageInbox } from '@/lib/runner/sources/hooks/message-inbox';
 import { PlayedTerminal } from '../../support/played-terminal';
 
 /** Turns that a stop hook holds, ours or another, and turns that nothing but the agent's own words opens. */
@@ -208,5 +210,44 @@ describe('a turn that our stop hook holds', () => {
     terminal.isHeld(OFFER.reason, promptedAt + 1_100);
     await terminal.pass(10);
     expect(terminal.handed).toEqual(['m1']);
+  });
+});
+
+describe('a turn that the model API failed', () => {
+  const WORDS = 'API Error: 429';
+
+  test.each([
+    ['says what stands there', WORDS],
+    ['says nothing of that', null],
+  ])('has what its transcript says three seconds later, where its hook %s', async (_what, text) => {
+    terminal.asks();
+    await terminal.pass(500);
+    const stoppedAt = terminal.now;
+    const about = { session_id: 's', transcript_path: terminal.file, error: 'rate_limit', error_details: '429' };
+    const input = text === null ? about : { ...about, last_assistant_message: text };
+    const { mirror } = terminal;
+    const router = { mirror: () => mirror, owed: () => [], inbox: new MessageInbox(), log: () => undefined };
+    void routeHook({ event: 'StopFailure', input, pid: null, at: stoppedAt }, router);
+    for (let look = 0; look < 3; look += 1) await terminal.pass(1_000);
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'ls' } };
+    terminal.line('assistant', { id: 'mc', stop_reason: 'tool_use', content: [call] }, {}, stoppedAt - 300);
+    const content = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'a.txt' }];
+    terminal.line('user', { role: 'user', content }, {}, stoppedAt - 200);
+    terminal.says(WORDS, stoppedAt - 20, { isApiErrorMessage: true });
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told.filter((word) => word !== '{"command":"ls"}')).toEqual(['RUN_STARTED', WORDS, 'RUN_ERROR']);
+    expect(terminal.events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'api_error' });
+  });
+
+  test.each(['the next prompt', 'its end in the transcript'])('has failed, closed by %s', async (by) => {
+    terminal.asks();
+    await terminal.pass(500);
+    terminal.mirror.stopped('429', WORDS, terminal.claim());
+    await terminal.pass(500);
+    if (by === 'the next prompt') terminal.asks();
+    else terminal.isOver();
+    await terminal.pass(10);
+    expect(terminal.told.slice(0, 3)).toEqual(['RUN_STARTED', WORDS, 'RUN_ERROR']);
   });
 });

@@ -59,7 +59,7 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ],
   ['UserPromptSubmit', (mirror, _input, claim) => void mirror.prompted(claim)],
   ['Stop', stop],
-  ['StopFailure', (mirror, input, claim) => void mirror.stopped(failureOf(input), null, claim)],
+  ['StopFailure', (mirror, input, claim) => void mirror.stopped(failureOf(input), lastWordsOf(input), claim)],
   ['PreCompact', (mirror, _input, claim) => void mirror.report('compacting', claim)],
   ['PostCompact', (mirror, _input, claim) => void mirror.report(mirror.openRunId === null ? 'idle' : 'busy', claim)],
   [
@@ -76,7 +76,7 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
 
 function stop(mirror: SessionMirror, input: Fields, claim: HookClaim, { owed, inbox, log }: HookRouterOptions) {
   // Two hooks that run at once arrive in either order: behind the session's end there is nobody to answer.
-  const text = textOf(input.last_assistant_message);
+  const text = lastWordsOf(input);
   if (mirror.isLeft) return void mirror.stopped(null, text, claim);
   const unseen = inbox.waitingFor(mirror.sessionId).filter(({ messageId }) => !mirror.isInHand(messageId));
   const waiting = owed().filter(
@@ -107,6 +107,11 @@ function within(ms: number, done: Promise<void>): Promise<void> {
       resolve();
     });
   });
+}
+
+/** What the agent said last; where the model API failed, what the CLI wrote of that in its place. */
+function lastWordsOf(input: Fields): string | null {
+  return textOf(input.last_assistant_message);
 }
 
 function failureOf(input: Fields): string {

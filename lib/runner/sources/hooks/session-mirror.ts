@@ -252,7 +252,7 @@ export class SessionMirror {
     const isOver = isLeftForGood(still);
     const { own, ahead } = this.#adapter.stops;
     if (own !== null && isTurnOver(own, still)) {
-      this.#tell(own.failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(own.failure, now), true);
+      this.#tell(this.#adapter.stopped(now), true);
     } else if (own === null && ahead !== null && isTurnLost(ahead, still)) {
       if (this.#adapter.openRunId === null) this.#adapter.stops.drop(ahead);
       this.#tell(this.#adapter.stopped(now), true);
@@ -285,7 +285,7 @@ export class SessionMirror {
 
   #stillness(now: number): Stillness {
     const { own } = this.#adapter.stops;
-    const saidNone = own !== null && own.text === null && own.failure === null;
+    const saidNone = own !== null && own.text === null;
     return {
       now,
       lastLineAt: this.#lastLineAt,
