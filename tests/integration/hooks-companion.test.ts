@@ -240,6 +240,29 @@ describe('a message from the dashboard', () => {
     expect(owed).toMatchObject({ obligations: [] });
   });
 
+  test('that the agent was held with is delivered and answered, though another companion reads that it was', async () => {
+    const { sessionId, hook, say, assistant, disconnect, connect } = await atWork();
+    const { messageId } = await post(`/sessions/${sessionId}/messages`, { text: '2+2?', clientId: 'c1' });
+    assistant('It is built.', 'end_turn');
+    const held = await eventually(async () => {
+      const answer = await hook('Stop', { stop_hook_active: false });
+      return answer.includes('"decision":"block"') && (JSON.parse(answer) as { reason: string });
+    });
+    await disconnect();
+    say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${held.reason}` } });
+    await connect();
+    const message = async () =>
+      (await turnsOf(sessionId)).flatMap(({ items }) => items as MessageItem[]).find(({ id }) => id === messageId);
+    await eventually(async () => ['delivered', 'seen'].includes((await message())?.delivery ?? ''));
+    assistant('Four.', 'end_turn');
+    expect(await hook('Stop', { stop_hook_active: true })).toBe('');
+    say({ type: 'system', subtype: 'turn_duration', durationMs: 9 });
+    await eventually(async () => (await turnsOf(sessionId)).every(({ state }) => state !== 'open'));
+    expect(await message()).toMatchObject({ delivery: 'seen' });
+    const replies = (await turnsOf(sessionId)).flatMap(({ items }) => items as MessageItem[]);
+    expect(replies.find(({ text }) => text === 'Four.')).toMatchObject({ replyTo: [messageId] });
+  }, 30_000);
+
   test('does not hold the agent twice in a row, nor for what was typed in the terminal', async () => {
     const { sessionId, hook } = await atWork();
     // The person's own prompt is owed an answer as far as the server knows.

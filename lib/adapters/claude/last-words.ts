@@ -44,10 +44,29 @@ export class LastWords {
     this.#said = [];
   }
 
-  /** Another hook holds the agent: what it had said by then was not its last, and stands before this. */
+  /** A hook holds the agent: what it had said by then was not its last, and stands before this. */
   held(): void {
     this.#said = [];
     if (this.#closed !== null) this.#closed = { ...this.#closed, text: null, taken: [] };
+  }
+
+  /** Whether a line that was made then stands before the hook's word that ended the turn. */
+  isBeforeEnd(at: number): boolean {
+    return this.#closed !== null && at < this.#closed.at;
+  }
+
+  /**
+   * A hook held the agent before the one that ended the turn: what came says something before that one's word, which is
+   * still to come. Where all of it has come, it was said before as well, or the hook was heard late and says no better.
+   *
+   * @returns the lines that are known now not to have been told
+   */
+  heldBefore(): readonly Fields[] {
+    if (this.#closed === null) return [];
+    const { text, taken } = this.#closed;
+    const isAllSaid = restBehind(text ?? '', keyOf(taken.map(textIn).join(''))) === '';
+    this.#closed = { ...this.#closed, text: isAllSaid ? null : text, taken: [] };
+    return isAllSaid ? [] : taken;
   }
 
   says(text: string): void {
@@ -57,11 +76,10 @@ export class LastWords {
 
   /**
    * A turn opens. What comes behind its first line and was made before that is of the turn before: seen where the CLI
-   * was busy.
+   * was busy. What the agent has said may be what opened it: it stays said.
    */
   opened(at: number): void {
     if (this.#closed !== null && at <= this.#closed.at) this.#closed = { ...this.#closed, at: at - 1 };
-    this.#said = [];
   }
 
   /** A turn is over, of which lines are still to come. @param text what was told in their place */

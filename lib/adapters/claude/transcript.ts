@@ -132,17 +132,12 @@ export class TranscriptAdapter {
     return this.#tell(this.#close(`${this.#key}/stopped`, {}, now, true));
   }
 
-  /** The turn died in an API error (StopFailure). */
-  failed(error: string, now: number): AdapterOutput[] {
-    this.#apiError ??= error;
-    return this.stopped(now);
-  }
-
   ended(now: number, exit: ProcessExit): AdapterOutput[] {
     // A turn that had said its last word was over, though no hook came to say so.
     const isOver = this.#saidLastWord || this.stops.own !== null || this.stops.ahead !== null;
     const last = isOver ? this.stopped(now) : [];
     this.#asks.sessionEnded();
+    this.#lastWords.given();
     this.#answers = [];
     return [...last, ...this.#tell(this.#adapter.ended(now, exit))];
   }
@@ -165,9 +160,11 @@ export class TranscriptAdapter {
     if (results.length > 0) return this.#toolResults(line, results, agentId, at);
     if (agentId !== null) return this.#readAs(line, at);
     if (isStopFeedback(line)) {
-      this.#saidLastWord = false;
       this.stops.held(at);
+      if (this.#lastWords.isBeforeEnd(at)) return this.#tellLate(this.#lastWords.heldBefore(), at);
+      this.#saidLastWord = false;
       this.#lastWords.held();
+      return [];
     }
     const text = contentText(content);
     if (text.startsWith('[Request interrupted')) {
@@ -199,8 +196,7 @@ export class TranscriptAdapter {
     // what comes before a tool call is not said last, though the same may be said again behind it
     const isLast = stop_reason !== 'tool_use' && !callsTool;
     if (isMain && (this.#isBehind || this.#lastWords.isLate(line, this.#openRunId !== null))) {
-      const late = this.#lastWords.late(line, isLast);
-      return late.flatMap((one) => this.#adapter.read({ ...sdkMessage(one), late: true }, at));
+      return this.#tellLate(this.#lastWords.late(line, isLast), at);
     }
     if (isMain) {
       if (isLast) this.#lastWords.says(textIn(line));
@@ -277,6 +273,8 @@ export class TranscriptAdapter {
 
   #opens(line: Fields): void {
     this.#turns.opened(line);
+    // one that was broken off has not been closed
+    this.#lastWords.given();
     this.#prompt = { promptId: textOf(line.promptId) };
   }
 
@@ -327,6 +325,11 @@ export class TranscriptAdapter {
     return this.#adapter.read(sdkMessage(line), at);
   }
 
+  /** Outside of any turn: theirs is over. */
+  #tellLate(lines: readonly Fields[], at: number): AdapterOutput[] {
+    return lines.flatMap((line) => this.#adapter.read({ ...sdkMessage(line), late: true }, at));
+  }
+
   /** What is said in mid-turn comes as an attachment: a line that opens a turn comes when the one before is over. */
   #closeBefore(at: number): AdapterOutput[] {
     if (this.#saidLastWord || this.#apiError !== null || this.stops.ownAt(at) !== null)
@@ -344,8 +347,10 @@ export class TranscriptAdapter {
     if (byHook || text !== null) this.#lastWords.leaves(stop?.at ?? at, text);
     if (byHook) this.stops.overByHook();
     else this.stops.overByLine(at, this.#lastWords.said, how.terminal_reason === undefined);
-    const failed = this.#apiError !== null && how.terminal_reason === undefined;
-    const error = failed ? { is_error: true, terminal_reason: 'api_error', result: this.#apiError } : {};
+    this.#lastWords.given();
+    const why = this.#apiError ?? stop?.failure ?? null;
+    const failed = why !== null && how.terminal_reason === undefined;
+    const error = failed ? { is_error: true, terminal_reason: 'api_error', result: why } : {};
     const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;
     const answers = this.#answers;
     this.#answers = [];

@@ -8,7 +8,7 @@ import { answerTo, type ControlAnswer, type ControlHandlers } from './routes';
  * What the hooks of an agent talk to, on loopback, at a port of its own, with a secret of its own.
  *
  * Ordering: a request is handled as soon as it is read; two hooks that run at once may arrive in either order.
- * Failure: everything is answered from memory. A handler that throws is answered 500 and logged; a request that is too
+ * Failure: everything is answered from memory; that a hook holds its agent is stored first, for a moment at most. A handler that throws is answered 500 and logged; a request that is too
  * large, too slow or not from here never reaches a handler.
  */
 export interface ControlPortOptions {
@@ -73,7 +73,7 @@ export class ControlPort {
       if (body === null) return reply(response, { status: 413, body: { error: 'the request is too large' } });
       const { pathname, searchParams } = new URL(request.url ?? '/', `http://${host}`);
       const method = request.method ?? 'GET';
-      reply(response, answerTo({ method, path: pathname, query: searchParams, body }, handlers));
+      reply(response, await answerTo({ method, path: pathname, query: searchParams, body }, handlers));
     }
   }
 

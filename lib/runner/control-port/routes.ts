@@ -9,7 +9,7 @@ import { type LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
  */
 export interface ControlHandlers {
   /** @returns what the hook prints; empty for nothing */
-  hook(call: HookCall): string;
+  hook(call: HookCall): string | Promise<string>;
   /** `idle` from the EXIT trap of the stop hook, `busy` from whoever starts a turn. */
   status(state: string, about: Fields, at: number | null): void;
   obligations(): readonly object[];
@@ -89,13 +89,14 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ],
 ]);
 
-export function answerTo(request: ControlRequest, handlers: ControlHandlers): ControlAnswer {
+/** The handler is called before it returns: what is sent first is heard first. */
+export async function answerTo(request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
   const about = parse(request.body);
   const event = /^\/hooks\/([A-Za-z]{1,64})$/.exec(request.path)?.[1];
   if (event !== undefined && request.method === 'POST') {
     const pid = Number(request.query.get('pid'));
     const by = Number.isSafeInteger(pid) && pid > 1 ? pid : null;
-    return { status: 200, body: handlers.hook({ event, input: about, pid: by, at: atIn(request.query) }) };
+    return { status: 200, body: await handlers.hook({ event, input: about, pid: by, at: atIn(request.query) }) };
   }
   const route = ROUTES.get(`${request.method} ${request.path}`);
   if (route) return route(request, about, handlers);

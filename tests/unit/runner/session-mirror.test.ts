@@ -204,7 +204,8 @@ describe('what no line says', () => {
     writeLine({ file: mainFile(firstSession()), text: JSON.stringify(prompt) });
     await mirror.step();
     mirror.stopped('529 overloaded');
-    now += 2_000;
+    await mirror.step();
+    now += 5_100;
     await mirror.step();
     expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'api_error' });
     expect(events.at(-1)?.message).toContain('529 overloaded');

@@ -118,7 +118,7 @@ export class Companion {
       runnerId,
       startedAt,
       seen: await SeenCommands.load(outbox, Date.now()),
-      act: (command) => this.#act(command),
+      act: (command, again) => this.#act(command, again),
       onFenced: (message) => this.#isOver(message),
       onLink: (link) => {
         log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
@@ -149,7 +149,10 @@ export class Companion {
   async close(flushMs: number): Promise<{ waiting: number }> {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#control?.close();
-    for (const { sessionId } of this.#mirrors.values()) this.#inbox.refuse(sessionId, 'the companion was stopped');
+    // What the agent has been held with reaches it all the same: the next companion says so.
+    for (const mirror of this.#mirrors.values()) {
+      this.#inbox.refuse(mirror.sessionId, 'the companion was stopped', (messageId) => mirror.isInHand(messageId));
+    }
     await this.#commands?.stop();
     this.#owed.stop();
     await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.step()));
@@ -158,7 +161,7 @@ export class Companion {
     return await this.#options.outbox.stop({ flushMs });
   }
 
-  #hook(call: HookCall): string {
+  #hook(call: HookCall): string | Promise<string> {
     const answer = routeHook(call, {
       mirror: (sessionId, file) => this.#mirror(sessionId, file),
       owed: () => this.#owed.get(),
@@ -193,13 +196,14 @@ export class Companion {
     return mirror;
   }
 
-  #emit(sessionId: string, outputs: AdapterOutput[], state: MirrorState): void {
+  #emit(sessionId: string, outputs: AdapterOutput[], state: MirrorState): Promise<void> {
     const { agentId } = this.#options;
     const records = outputs.map(
       ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
     );
-    void this.#sink.accept(records, [{ name: CURSOR + sessionId, value: JSON.stringify(state) }]);
+    const stored = this.#sink.accept(records, [{ name: CURSOR + sessionId, value: JSON.stringify(state) }]);
     if (outputs.some(({ event }) => event.type.startsWith('RUN_') || event.type === 'CUSTOM')) this.#status.changed();
+    return stored;
   }
 
   #of(about: Fields): SessionMirror | null {
@@ -231,18 +235,23 @@ export class Companion {
     ]);
   }
 
-  async #act(command: Command): Promise<CommandOutcome> {
+  /** @param again a companion before this one began it, and may have put it before the agent */
+  async #act(command: Command, again: boolean): Promise<CommandOutcome> {
     if (command.type === 'log-level.set') {
       return (await this.#level?.obey(command.body)) ?? { state: 'failed', reason: 'the runner is still starting' };
     }
     const mirror = this.#mirrors.get(command.sessionId ?? '');
+    const messageId = command.type === 'message' ? command.body.messageId : null;
+    // what the transcript says in the meantime is read first
+    if (again) await mirror?.step();
+    if (messageId !== null && mirror?.wasHandedOver(messageId)) return { state: 'delivered' };
     if (mirror === undefined || mirror.hasEnded) {
       return { state: 'failed', reason: `${IN_TERMINAL}, and it has ended there` };
     }
     this.#log.info(`${command.type} ${command.id} for ${mirror.sessionId}`);
     if (command.type === 'message') {
       this.#owed.markDirty();
-      if (mirror.isBusy) return await this.#inbox.put(command);
+      if (mirror.isBusy || mirror.isInHand(command.body.messageId)) return await this.#inbox.put(command);
       return this.#inbox.turnAway(
         command.body.messageId,
         `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (it is put before the agent when the turn ends)`,

@@ -8,7 +8,7 @@ import { stopDecision } from './stop-decision';
 
 /**
  * What each hook of an interactive session means for its mirror, and what the hook prints. Everything is decided from
- * memory, while the agent waits.
+ * memory, while the agent waits; only that it is held is stored before it is answered, where the disk is not slow.
  *
  * @see the hooks' stdin, CLI 2.1.329: tests/fixtures/recordings/hooks
  */
@@ -20,7 +20,7 @@ export interface HookRouterOptions {
   log: (level: 'debug' | 'info', message: string) => void;
 }
 
-export function routeHook({ event, input, pid, at }: HookCall, options: HookRouterOptions): string {
+export function routeHook({ event, input, pid, at }: HookCall, options: HookRouterOptions): string | Promise<string> {
   const sessionId = textOf(input.session_id);
   const file = textOf(input.transcript_path);
   if (sessionId === null || file === null) return '';
@@ -38,7 +38,15 @@ export function claimOf(input: Fields, at: number | null): HookClaim {
   return { at, promptId: textOf(input.prompt_id) };
 }
 
-type Route = (mirror: SessionMirror, input: Fields, claim: HookClaim, options: HookRouterOptions) => string | undefined;
+type Route = (
+  mirror: SessionMirror,
+  input: Fields,
+  claim: HookClaim,
+  options: HookRouterOptions,
+) => Promise<string> | undefined;
+
+/** How long the agent may wait for the disk. Its hook gives up after 900 ms. */
+const STORED_MS = 300;
 
 const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   [
@@ -51,7 +59,7 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ],
   ['UserPromptSubmit', (mirror, _input, claim) => void mirror.prompted(claim)],
   ['Stop', stop],
-  ['StopFailure', (mirror, input, claim) => void mirror.stopped(failureOf(input), null, claim)],
+  ['StopFailure', (mirror, input, claim) => void mirror.stopped(failureOf(input), lastWordsOf(input), claim)],
   ['PreCompact', (mirror, _input, claim) => void mirror.report('compacting', claim)],
   ['PostCompact', (mirror, _input, claim) => void mirror.report(mirror.openRunId === null ? 'idle' : 'busy', claim)],
   [
@@ -68,9 +76,9 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
 
 function stop(mirror: SessionMirror, input: Fields, claim: HookClaim, { owed, inbox, log }: HookRouterOptions) {
   // Two hooks that run at once arrive in either order: behind the session's end there is nobody to answer.
-  const text = textOf(input.last_assistant_message);
+  const text = lastWordsOf(input);
   if (mirror.isLeft) return void mirror.stopped(null, text, claim);
-  const unseen = inbox.waitingFor(mirror.sessionId);
+  const unseen = inbox.waitingFor(mirror.sessionId).filter(({ messageId }) => !mirror.isInHand(messageId));
   const waiting = owed().filter(
     ({ messageId, sessionId }) =>
       sessionId === mirror.sessionId &&
@@ -87,8 +95,23 @@ function stop(mirror: SessionMirror, input: Fields, claim: HookClaim, { owed, in
     return undefined;
   }
   log('info', `${mirror.sessionId} is held at the end of its turn: ${decision.messageIds.length} replies are owed`);
-  mirror.offer(decision, claim);
-  return decision.output;
+  return within(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);
+}
+
+/** Resolves when it is done, or has had its time. */
+function within(ms: number, done: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    void done.finally(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** What the agent said last; where the model API failed, what the CLI wrote of that in its place. */
+function lastWordsOf(input: Fields): string | null {
+  return textOf(input.last_assistant_message);
 }
 
 function failureOf(input: Fields): string {

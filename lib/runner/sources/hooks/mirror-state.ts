@@ -1,6 +1,7 @@
 import { fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/adapters/claude/fields';
 import type { HeardStop } from '@/lib/adapters/claude/heard-stops';
 import type { ClosedTurn } from '@/lib/adapters/claude/last-words';
+import type { Offer } from './offers';
 import type { TailPlace } from './tail-file';
 import type { TerminalProcess } from './terminal-process';
 
@@ -30,6 +31,8 @@ export interface MirrorState {
   ended: boolean;
   /** Requests that stood in the terminal. */
   asks: { tool: string; input: unknown }[];
+  /** What our stop hook holds the agent with and the transcript does not say yet. */
+  offers: readonly Offer[];
   /** Messages put before the agent in the open turn. */
   handed: string[];
   /** Whose hooks have called. Null before the first, and where it is not known. */
@@ -52,6 +55,7 @@ export function newMirrorState(file: string): MirrorState {
     began: 0,
     ended,
     asks: [],
+    offers: [],
     handed: [],
     process: null,
   };
@@ -89,6 +93,7 @@ export function parseMirrorState(text: string): MirrorState | null {
     began: numberOf(fields.began) ?? 0,
     ended: fields.ended === true,
     asks,
+    offers: listOf(fields.offers).flatMap(offerOf),
     handed: textsOf(fields.handed),
     process: processOf(fields.process),
   };
@@ -104,6 +109,15 @@ function stopOf(value: unknown): HeardStop[] {
     promptedAt: numberOf(promptedAt),
   };
   return [{ ...moment, text: textOf(text), failure: textOf(failure), ...prompts }];
+}
+
+function offerOf(value: unknown): Offer[] {
+  const { messageIds, reason, moment, since } = fieldsOf(value);
+  const { at, isClocked, promptId } = fieldsOf(moment);
+  const [known, said] = [numberOf(at), textOf(reason)];
+  if (known === null || said === null) return [];
+  const ran = { at: known, isClocked: isClocked === true, promptId: textOf(promptId) };
+  return [{ messageIds: textsOf(messageIds), reason: said, moment: ran, since: numberOf(since) ?? known }];
 }
 
 function closedOf(value: unknown): ClosedTurn | null {

@@ -1,12 +1,14 @@
 import type { HookMoment } from '@/lib/adapters/claude/heard-stops';
 import { keyOf } from '@/lib/adapters/claude/said-text';
 
-/** Messages that a stop hook answered the agent with. */
-interface Offer {
+/** Messages that a stop hook answered the agent with. JSON: it outlives the companion, as the hold does. */
+export interface Offer {
   messageIds: readonly string[];
   /** What the agent is told by it. */
   reason: string;
   moment: HookMoment;
+  /** Since when the transcript has been looked at for it. Epoch milliseconds. */
+  since: number;
 }
 
 /**
@@ -16,6 +18,10 @@ interface Offer {
 export class Offers {
   #open: readonly Offer[] = [];
 
+  get open(): readonly Offer[] {
+    return this.#open;
+  }
+
   get areOpen(): boolean {
     return this.#open.length > 0;
   }
@@ -24,8 +30,19 @@ export class Offers {
     return this.#open.some(({ messageIds }) => messageIds.includes(messageId));
   }
 
+  /** Since when the newest of them has been looked for; null for none. */
+  sinceOf(isIts: (moment: HookMoment) => boolean): number | null {
+    const its = this.#open.filter(({ moment }) => isIts(moment)).map(({ since }) => since);
+    return its.length === 0 ? null : Math.max(...its);
+  }
+
   put(offer: Offer): void {
     this.#open = [...this.#open, offer];
+  }
+
+  /** As the reader before this one left them: nobody has looked since. */
+  recall(open: readonly Offer[], now: number): void {
+    this.#open = [...open.map((offer) => ({ ...offer, since: now })), ...this.#open];
   }
 
   /** @returns what the agent has by this feedback of a stop hook; empty where it is not ours */
@@ -34,6 +51,11 @@ export class Offers {
     const its = this.#open.find(({ reason }) => said.includes(keyOf(reason)));
     this.#open = this.#open.filter((offer) => offer !== its);
     return [...(its?.messageIds ?? [])];
+  }
+
+  /** The hook that ran then let the turn end after all: it had no answer in time. */
+  withdraw({ at, isClocked }: HookMoment): void {
+    if (isClocked) this.drop((moment) => moment.isClocked && moment.at === at);
   }
 
   /** The agent will not have them. */

@@ -25,7 +25,8 @@ export interface SessionMirrorOptions {
   file: string;
   /** As stored by the mirror before this one. */
   state: MirrorState | null;
-  emit: (outputs: AdapterOutput[], state: MirrorState) => void;
+  /** @returns a promise where storing it takes time: kept once both are on disk */
+  emit: (outputs: AdapterOutput[], state: MirrorState) => void | Promise<void>;
   onHandedOver: (messageIds: string[]) => void;
   onTurnEnded: () => void;
   log: (level: 'debug' | 'info' | 'warn', message: string) => void;
@@ -48,6 +49,9 @@ export class SessionMirror {
   #began: number;
   #ended: { reason: string; at: number } | null = null;
   readonly #offers = new Offers();
+  /** Put before the agent since somebody looks, or in the turn that was open then. */
+  readonly #reached = new Set<string>();
+  #handedAt = 0;
   /** Answered by a turn that finished: owed no more, whatever the snapshot still says. */
   readonly #answered = new Set<string>();
   #work: Promise<void>;
@@ -126,6 +130,11 @@ export class SessionMirror {
     return this.#offers.has(messageId) || handed.includes(messageId) || this.#answered.has(messageId);
   }
 
+  /** Whether the transcript says that it was put before the agent. */
+  wasHandedOver(messageId: string): boolean {
+    return this.#reached.has(messageId);
+  }
+
   /** A hook of this session ran. */
   heard(pid: number | null, file: string | null): void {
     if (pid !== null && pid !== this.#state.process?.pid) this.#state.process = { pid, birth: null };
@@ -184,6 +193,7 @@ export class SessionMirror {
   stopped(failure: string | null = null, text: string | null = null, claim?: HookClaim): void {
     const [moment, heardAt] = [this.#momentOf(claim), this.#now()];
     this.#report.heard('idle', moment.at, heardAt);
+    this.#offers.withdraw(moment);
     this.#do(() => {
       this.#adapter.announced({ ...moment, heardAt, text, failure });
       this.#tell([], true);
@@ -196,11 +206,19 @@ export class SessionMirror {
     return { at: Math.min(at ?? now, now), isClocked: at !== null, promptId };
   }
 
-  /** The stop hook holds the agent with these messages; the transcript will say whether that reached it. */
-  offer({ messageIds, reason }: Pick<StopDecision, 'messageIds' | 'reason'>, claim?: HookClaim): void {
-    const moment = this.#momentOf(claim);
-    this.#report.heard('busy', moment.at, this.#now());
-    this.#offers.put({ messageIds, reason, moment });
+  /**
+   * The stop hook holds the agent with these messages; the transcript will say whether that reached it.
+   *
+   * @returns once it is stored: a mirror that comes after a kill knows whose the hold is
+   */
+  async offer({ messageIds, reason }: Pick<StopDecision, 'messageIds' | 'reason'>, claim?: HookClaim): Promise<void> {
+    const [moment, since] = [this.#momentOf(claim), this.#now()];
+    this.#report.heard('busy', moment.at, since);
+    this.#offers.put({ messageIds, reason, moment, since });
+    const told: (void | Promise<void>)[] = [];
+    this.#do(() => void told.push(this.#tell([], true)));
+    await this.#work;
+    await told[0];
   }
 
   asked(tool: string, input: unknown, about: object): void {
@@ -234,7 +252,7 @@ export class SessionMirror {
     const isOver = isLeftForGood(still);
     const { own, ahead } = this.#adapter.stops;
     if (own !== null && isTurnOver(own, still)) {
-      this.#tell(own.failure === null ? this.#adapter.stopped(now) : this.#adapter.failed(own.failure, now), true);
+      this.#tell(this.#adapter.stopped(now), true);
     } else if (own === null && ahead !== null && isTurnLost(ahead, still)) {
       if (this.#adapter.openRunId === null) this.#adapter.stops.drop(ahead);
       this.#tell(this.#adapter.stopped(now), true);
@@ -267,7 +285,7 @@ export class SessionMirror {
 
   #stillness(now: number): Stillness {
     const { own } = this.#adapter.stops;
-    const saidNone = own !== null && own.text === null && own.failure === null;
+    const saidNone = own !== null && own.text === null;
     return {
       now,
       lastLineAt: this.#lastLineAt,
@@ -275,12 +293,14 @@ export class SessionMirror {
       leftAt: this.#ending?.at ?? null,
       lacksLastWords: this.#adapter.lacksLastWords || (saidNone && !this.#adapter.hasSaidLastWord),
       isHeld: this.#offers.areOpen,
+      heldSince: this.#offers.sinceOf((moment) => !this.#adapter.stops.isAhead(moment)),
+      handedAt: this.#handedAt,
     };
   }
 
   #lines(lines: readonly TranscriptLine[]): void {
     const outputs = lines.flatMap(({ fields, key }) => {
-      if (isStopFeedback(fields)) this.#handOver(textIn(fields));
+      if (!this.#isRecalling && isStopFeedback(fields)) this.#handOver(textIn(fields));
       return this.#adapter.read(fields, key, this.#now());
     });
     if (this.#isRecalling) return;
@@ -292,11 +312,13 @@ export class SessionMirror {
     const ids = this.#offers.take(feedback);
     if (ids.length === 0) return;
     this.#state.handed.push(...ids);
+    for (const id of ids) this.#reached.add(id);
+    this.#handedAt = this.#now();
     this.#adapter.handedOver(ids);
     this.#options.onHandedOver(ids);
   }
 
-  #tell(outputs: AdapterOutput[], moved = false): void {
+  #tell(outputs: AdapterOutput[], moved = false): void | Promise<void> {
     for (const { event } of outputs) {
       const value = fieldsOf(event.value);
       if (event.name === CUSTOM.requestResolved) this.#state.asks.shift();
@@ -311,11 +333,12 @@ export class SessionMirror {
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
+    this.#state.offers = this.#offers.open;
     const { stops, unheard, prompts } = this.#adapter.stops.state;
     this.#state.prompts = [...prompts];
     this.#state.stops = [...stops];
     this.#state.unheard = unheard.map((said) => [...said]);
-    if (outputs.length > 0 || moved) this.#options.emit(outputs, structuredClone(this.#state));
+    if (outputs.length > 0 || moved) return this.#options.emit(outputs, structuredClone(this.#state));
   }
 
   /** Brings the adapter where the mirror before this one stood; what that gives has been told. */
@@ -332,6 +355,8 @@ export class SessionMirror {
     if (was.ended) this.#adapter.ended(now, {});
     for (const { tool, input } of was.asks) this.#adapter.permissionAsked(tool, input, {}, now);
     this.#adapter.handedOver(was.handed);
+    for (const id of was.handed) this.#reached.add(id);
+    this.#offers.recall(was.offers, now);
   }
 
   #do(work: () => void | Promise<void>): void {

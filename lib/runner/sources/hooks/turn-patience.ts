@@ -34,25 +34,39 @@ export interface Stillness {
   lacksLastWords: boolean;
   /** A stop hook's answer is on its way to the agent. */
   isHeld: boolean;
+  /** Since when such an answer to the open turn's hook has been looked for; null for none. */
+  heldSince: number | null;
+  /** When the transcript said last that one reached the agent: what follows it is behind by as much. */
+  handedAt: number;
 }
 
 /** Whether a session that was left has said all it had to say, or has had its time. */
-export function isLeftForGood({ now, lastLineAt, leftAt, lacksLastWords }: Stillness): boolean {
+export function isLeftForGood({ now, lastLineAt, leftAt, lacksLastWords, heldSince }: Stillness): boolean {
   if (leftAt === null) return false;
-  const hasSaid = now - Math.max(lastLineAt, leftAt) >= LAST_WORDS_MS.still && !lacksLastWords;
+  const isStill = now - Math.max(lastLineAt, leftAt) >= LAST_WORDS_MS.still;
+  const hasSaid = isStill && !lacksLastWords && heldSince === null;
   return hasSaid || now - leftAt >= LAST_WORDS_MS.most;
+}
+
+/** Whether the turn goes on by an answer of our stop hook that the transcript has not come to. */
+export function isStillHeld({ now, heldSince, leftAt }: Stillness): boolean {
+  return heldSince !== null && leftAt === null && now - heldSince < HELD_MS;
 }
 
 /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
 export function isTurnOver({ heardAt, promptedAt }: HeardStop, still: Stillness): boolean {
-  const { now, lastLineAt, leftAt, lacksLastWords } = still;
+  const { now, lastLineAt, leftAt, lacksLastWords, handedAt } = still;
+  if (isStillHeld(still)) return false;
   if (!lacksLastWords) return isLeftForGood(still) || now - Math.max(lastLineAt, heardAt) >= STILL_MS;
-  if (promptedAt !== null && now - Math.max(promptedAt, heardAt) >= LAST_LINE_MS.prompted) return true;
-  return (leftAt !== null && now - leftAt >= LAST_WORDS_MS.most) || now - heardAt >= LAST_LINE_MS.most;
+  const since = Math.max(heardAt, handedAt);
+  if (promptedAt !== null && now - Math.max(promptedAt, since) >= LAST_LINE_MS.prompted) return true;
+  return (leftAt !== null && now - leftAt >= LAST_WORDS_MS.most) || now - since >= LAST_LINE_MS.most;
 }
 
 /** Whether the transcript would have come to the hook's turn by now. What the hook itself does not say is not sure. */
-export function isTurnLost({ heardAt, isClocked, promptId }: HeardStop, { now }: Stillness): boolean {
+export function isTurnLost({ heardAt, isClocked, promptId }: HeardStop, still: Stillness): boolean {
+  const { now } = still;
+  if (isStillHeld(still)) return false;
   return now - heardAt >= (isClocked || promptId !== null ? BEHIND_MS : LAST_LINE_MS.most);
 }
 
@@ -62,6 +76,6 @@ export function isHookLost({ now, lastLineAt, reportedAt, isHeld }: Stillness): 
 }
 
 /** Whether an agent that said it was busy would have begun a turn by now. */
-export function isStuck({ now, lastLineAt, reportedAt }: Stillness): boolean {
-  return now - Math.max(reportedAt, lastLineAt) >= STUCK_MS;
+export function isStuck({ now, lastLineAt, reportedAt, isHeld }: Stillness): boolean {
+  return now - Math.max(reportedAt, lastLineAt) >= (isHeld ? HELD_MS : STUCK_MS);
 }

@@ -1,0 +1,253 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { routeHook } from '@/lib/runner/sources/hooks/hook-router';
+import { MessageInbox } from '@/lib/runner/sources/hooks/message-inbox';
+import { PlayedTerminal } from '../../support/played-terminal';
+
+/** Turns that a stop hook holds, ours or another, and turns that nothing but the agent's own words opens. */
+
+let terminal: PlayedTerminal;
+beforeEach(async () => {
+  terminal = await PlayedTerminal.begin();
+});
+
+const command = () => {
+  const name = '<command-message>review is running…</command-message>\n<command-name>/review</command-name>';
+  terminal.line('user', { role: 'user', content: name });
+  terminal.line('user', { role: 'user', content: [{ type: 'text', text: 'Review the code.' }] }, { isMeta: true });
+};
+
+describe('a turn that the agent’s own words open', () => {
+  test.each(['turn_duration', 'its stop hook alone'])('has them told once, ended by %s', async (by) => {
+    command();
+    terminal.mirror.prompted(terminal.claim());
+    await terminal.pass(500);
+    terminal.says('Reviewed.');
+    await terminal.pass(30);
+    terminal.mirror.stopped(null, 'Reviewed.', terminal.claim());
+    if (by === 'turn_duration') terminal.isOver();
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Reviewed.', 'RUN_FINISHED']);
+  });
+
+  test('has them told once, where another hook held the agent after its turn was told to be over', async () => {
+    terminal.asks();
+    terminal.says('Done.');
+    await terminal.pass(10);
+    terminal.mirror.stopped(null, 'Done.', terminal.claim());
+    await terminal.pass(10);
+    await terminal.pass(2_500);
+    terminal.isHeld('Tests fail');
+    await terminal.pass(300);
+    terminal.says('Fixed.');
+    await terminal.pass(10);
+    terminal.mirror.stopped(null, 'Fixed.', terminal.claim());
+    terminal.isOver();
+    await terminal.pass(2_000);
+    expect(terminal.told).toEqual([
+      ...['RUN_STARTED', 'Done.', 'RUN_FINISHED'],
+      ...['RUN_STARTED', 'Fixed.', 'RUN_FINISHED'],
+    ]);
+  });
+
+  test('is held for the words of its own hook, though the turn before said the same', async () => {
+    terminal.asks();
+    terminal.says('Done.');
+    await terminal.pass(10);
+    terminal.mirror.stopped(null, 'Done.', terminal.claim());
+    await terminal.pass(2_000);
+    await terminal.pass(2_000);
+    command();
+    terminal.mirror.prompted(terminal.claim());
+    terminal.line('assistant', { id: 'mt', stop_reason: null, content: [{ type: 'thinking', thinking: 'Hm.' }] });
+    await terminal.pass(500);
+    const stoppedAt = terminal.now;
+    terminal.mirror.stopped(null, 'Done.', terminal.claim());
+    await terminal.pass(3_000);
+    expect(terminal.told.at(-1)).not.toBe('RUN_FINISHED');
+    terminal.says('Done.', stoppedAt - 10);
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told.filter((word) => word === 'Done.')).toHaveLength(2);
+    expect(terminal.told.at(-1)).toBe('RUN_FINISHED');
+  });
+});
+
+describe('lines that come after the hook’s word was taken', () => {
+  /** Another hook held the agent. Nothing of it was in the transcript in time, and the first stop hook was not heard. */
+  async function closedWith(word: string): Promise<{ heldAt: number; stoppedAt: number }> {
+    terminal.asks();
+    await terminal.pass(300);
+    const heldAt = terminal.now;
+    await terminal.pass(300);
+    const stoppedAt = terminal.now;
+    terminal.mirror.stopped(null, word, terminal.claim());
+    await terminal.pass(10);
+    await terminal.pass(5_100);
+    expect(terminal.told).toEqual(['RUN_STARTED', word, 'RUN_FINISHED']);
+    return { heldAt, stoppedAt };
+  }
+
+  test('are not told again, where a hook held the agent before the one that ended the turn', async () => {
+    const { heldAt, stoppedAt } = await closedWith('4');
+    terminal.says('Done.', heldAt - 20);
+    terminal.isHeld('Tests fail', heldAt);
+    terminal.says('4', stoppedAt - 20);
+    terminal.isOver(stoppedAt + 5);
+    await terminal.pass(2_000);
+    expect(terminal.told).toEqual(['RUN_STARTED', '4', 'RUN_FINISHED', 'Done.']);
+  });
+
+  test('are all told, where it said the same before the hold', async () => {
+    const { heldAt, stoppedAt } = await closedWith('Done.');
+    terminal.says('Done.', heldAt - 20);
+    terminal.isHeld('Tests fail', heldAt);
+    terminal.says('Done.', stoppedAt - 20);
+    await terminal.pass(2_000);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', 'RUN_FINISHED', 'Done.']);
+  });
+
+  test('are all told, where those before the hold begin as the last ones do', async () => {
+    const { heldAt, stoppedAt } = await closedWith('Done.\n\nAll of it.');
+    terminal.says('Done.', heldAt - 20);
+    await terminal.pass(10);
+    terminal.isHeld('Tests fail', heldAt);
+    terminal.says('Done.', stoppedAt - 30);
+    terminal.says('All of it.', stoppedAt - 20);
+    await terminal.pass(2_000);
+    expect(terminal.told.slice(1)).toEqual(['Done.\n\nAll of it.', 'RUN_FINISHED', 'Done.']);
+  });
+});
+
+describe('a turn that our stop hook holds', () => {
+  const OFFER = { messageIds: ['m1'], reason: 'Someone waits for a reply from you: 2+2?' };
+
+  /** The agent has its answer, and has answered it. None of that is in the transcript. */
+  async function held(lastWords: string | null): Promise<{ heldAt: number; stoppedAt: number }> {
+    terminal.asks();
+    await terminal.pass(500);
+    terminal.says('Done.');
+    await terminal.pass(10);
+    void terminal.mirror.offer(OFFER, terminal.claim());
+    await terminal.pass(100);
+    const heldAt = terminal.now;
+    await terminal.pass(500);
+    terminal.mirror.stopped(null, lastWords, terminal.claim());
+    return { heldAt, stoppedAt: terminal.now };
+  }
+
+  test.each([
+    ['whose hooks say nothing', null, 3_000],
+    ['whose hooks say nothing, far behind', null, 30_000],
+    ['far behind', '4', 30_000],
+  ])('waits for the line that says so and for what follows it: a CLI %s', async (_which, lastWords, behindMs) => {
+    const { heldAt, stoppedAt } = await held(lastWords);
+    for (let passed = 0; passed < behindMs; passed += 1_000) await terminal.pass(1_000);
+    terminal.isHeld(OFFER.reason, heldAt);
+    await terminal.pass(1_000);
+    expect(terminal.handed).toEqual(['m1']);
+    await terminal.pass(1_000);
+    terminal.says('4', stoppedAt - 20);
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', '4', 'RUN_FINISHED']);
+    expect(terminal.inHandAtEnds).toEqual([['m1']]);
+  });
+
+  test('is over in the end, where no line says so', async () => {
+    await held('4');
+    await terminal.pass(60_000);
+    expect(terminal.told.at(-1)).toBe('Done.');
+    await terminal.pass(15_000);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', '4', 'RUN_FINISHED']);
+    expect(terminal.inHandAtEnds).toEqual([[]]);
+  });
+
+  test('is over as any other, where the hook says that it had no answer in time', async () => {
+    terminal.asks();
+    terminal.says('Done.');
+    await terminal.pass(500);
+    const ranAt = terminal.now;
+    void terminal.mirror.offer(OFFER, terminal.claim(ranAt));
+    await terminal.pass(900);
+    terminal.mirror.stopped(null, 'Done.', terminal.claim(ranAt));
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', 'RUN_FINISHED']);
+    expect(terminal.inHandAtEnds).toEqual([[]]);
+  });
+
+  test('is known to the mirror after one that was killed before the line was there', async () => {
+    terminal.asks();
+    terminal.says('Done.');
+    await terminal.pass(500);
+    await terminal.mirror.offer(OFFER, terminal.claim());
+    await terminal.takeOver();
+    expect(terminal.mirror.isInHand('m1')).toBe(true);
+    await terminal.pass(8_000);
+    terminal.isHeld(OFFER.reason);
+    await terminal.pass(2_000);
+    expect([terminal.handed, terminal.mirror.wasHandedOver('m1')]).toEqual([['m1'], true]);
+    terminal.says('4');
+    await terminal.pass(10);
+    terminal.mirror.stopped(null, '4', terminal.claim());
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', '4', 'RUN_FINISHED']);
+    const reply = terminal.events.find(({ metadata }) => metadata?.interlude?.replyTo !== undefined);
+    expect(reply?.metadata?.interlude?.replyTo).toEqual(['m1']);
+  });
+
+  test('is idle for no one whose transcript has not even its prompt', async () => {
+    terminal.mirror.prompted(terminal.claim());
+    const promptedAt = terminal.now;
+    await terminal.pass(1_000);
+    void terminal.mirror.offer(OFFER, terminal.claim());
+    await terminal.pass(8_000);
+    expect([terminal.mirror.isBusy, terminal.mirror.isInHand('m1')]).toEqual([true, true]);
+    terminal.asks(promptedAt);
+    terminal.says('Done.', promptedAt + 900);
+    terminal.isHeld(OFFER.reason, promptedAt + 1_100);
+    await terminal.pass(10);
+    expect(terminal.handed).toEqual(['m1']);
+  });
+});
+
+describe('a turn that the model API failed', () => {
+  const WORDS = 'API Error: 429';
+
+  test.each([
+    ['says what stands there', WORDS],
+    ['says nothing of that', null],
+  ])('has what its transcript says three seconds later, where its hook %s', async (_what, text) => {
+    terminal.asks();
+    await terminal.pass(500);
+    const stoppedAt = terminal.now;
+    const about = { session_id: 's', transcript_path: terminal.file, error: 'rate_limit', error_details: '429' };
+    const input = text === null ? about : { ...about, last_assistant_message: text };
+    const { mirror } = terminal;
+    const router = { mirror: () => mirror, owed: () => [], inbox: new MessageInbox(), log: () => undefined };
+    void routeHook({ event: 'StopFailure', input, pid: null, at: stoppedAt }, router);
+    for (let look = 0; look < 3; look += 1) await terminal.pass(1_000);
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'ls' } };
+    terminal.line('assistant', { id: 'mc', stop_reason: 'tool_use', content: [call] }, {}, stoppedAt - 300);
+    const content = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'a.txt' }];
+    terminal.line('user', { role: 'user', content }, {}, stoppedAt - 200);
+    terminal.says(WORDS, stoppedAt - 20, { isApiErrorMessage: true });
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told.filter((word) => word !== '{"command":"ls"}')).toEqual(['RUN_STARTED', WORDS, 'RUN_ERROR']);
+    expect(terminal.events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'api_error' });
+  });
+
+  test.each(['the next prompt', 'its end in the transcript'])('has failed, closed by %s', async (by) => {
+    terminal.asks();
+    await terminal.pass(500);
+    terminal.mirror.stopped('429', WORDS, terminal.claim());
+    await terminal.pass(500);
+    if (by === 'the next prompt') terminal.asks();
+    else terminal.isOver();
+    await terminal.pass(10);
+    expect(terminal.told.slice(0, 3)).toEqual(['RUN_STARTED', WORDS, 'RUN_ERROR']);
+  });
+});
