@@ -6,6 +6,7 @@ import { useActionState, useActions } from '@/components/live/actions';
 import { isTyping } from '@/components/ui/is-typing';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
+import { SettledButton } from '@/components/ui/settled-button';
 import { useSettled } from '@/components/ui/use-settled';
 import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
@@ -165,16 +166,16 @@ function Card({ item, input, size, pinned = false, onDismiss }: RequestCardProps
         {stays && (
           <>
             <span className="font-medium text-ink">{gone}</span>
-            <button
-              type="button"
-              onClick={() => {
+            <SettledButton
+              of={key}
+              onPress={() => {
                 leave();
                 onDismiss?.();
               }}
-              className="text-ink-2 underline hover:text-ink"
+              className="text-ink-2 underline hover:text-ink aria-disabled:text-ink-3"
             >
               Dismiss
-            </button>
+            </SettledButton>
           </>
         )}
       </p>
