@@ -6,7 +6,6 @@ import { useState } from 'react';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { Name } from '@/components/ui/name';
-import { SettledButton } from '@/components/ui/settled-button';
 import type { AgentDetail, Insight, SessionSummary } from '@/lib/protocol/read-models';
 import { seeFailures } from './see-failures';
 import { unseenOf, useSeenWhileShown } from './use-seen-while-shown';
@@ -84,13 +83,9 @@ function MarkAsSeen({ agentId, newest }: { agentId: string; newest: Insight }) {
   };
   return (
     <p className="mt-2 flex flex-wrap gap-x-3 text-xs">
-      <SettledButton
-        of={newest.position}
-        onPress={mark}
-        className="text-ink-2 underline underline-offset-2 hover:text-ink aria-disabled:text-ink-3"
-      >
+      <button type="button" onClick={mark} className="text-ink-2 underline underline-offset-2 hover:text-ink">
         Mark as seen
-      </SettledButton>
+      </button>
       <span aria-live="polite" className="text-failed">
         {failure !== null && `Not marked: ${failure}`}
       </span>
