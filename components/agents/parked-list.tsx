@@ -8,6 +8,7 @@ import { afterPress } from '@/components/ui/after-press';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
+import { SettledButton } from '@/components/ui/settled-button';
 import { nameText } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { AgentSummary, QuarantinedRecord, SessionSummary } from '@/lib/protocol/read-models';
@@ -85,28 +86,29 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
               </option>
             ))}
           </select>
-          <button
-            type="button"
+          <SettledButton
+            of={first.position}
             disabled={isBusy || chosen === ''}
-            onClick={() => assign(chosen)}
-            className="h-7 shrink-0 rounded border border-line-strong px-2 text-ink hover:bg-raised disabled:text-ink-3"
+            onPress={() => assign(chosen)}
+            className="h-7 shrink-0 rounded border border-line-strong px-2 text-ink hover:bg-raised aria-disabled:text-ink-3"
           >
             Assign<span className="sr-only"> {name}</span>
-          </button>
+          </SettledButton>
         </span>
-        <button
-          type="button"
+        <SettledButton
+          // What a first press asks is another question than what the second one answers.
+          of={`${first.position}:${isPressed}`}
           disabled={isBusy}
-          onClick={() => (isPressed ? discard() : setPressed(true))}
+          onPress={() => (isPressed ? discard() : setPressed(true))}
           onBlur={() => afterPress(() => setPressed(false))}
           className={clsx(
             'underline underline-offset-2 disabled:no-underline',
-            isPressed ? 'font-medium text-ink' : 'text-ink-2 hover:text-ink',
+            isPressed ? 'font-medium text-ink aria-disabled:text-ink-3' : 'text-ink-2 hover:text-ink',
           )}
         >
           {isPressed ? 'Press again: discard' : 'Discard'}
           <span className="sr-only"> {name}</span>
-        </button>
+        </SettledButton>
         <span aria-live="polite">
           {isBusy && 'On its way…'}
           {state.kind === 'failed' && <span className="text-failed">Not done: {state.reason}</span>}

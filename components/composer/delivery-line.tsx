@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
+import { SettledButton } from '@/components/ui/settled-button';
 import type { MessageItem } from '@/lib/protocol/read-models';
 import type { OutgoingMessage } from './outgoing-queue';
 
@@ -37,14 +38,14 @@ export function DeliveryLine({ item, outgoing, away, sendAgain, discard }: Deliv
               </span>
             </span>
             {sendAgain !== null && (
-              <button type="button" onClick={sendAgain} className="text-ink-2 underline hover:text-ink">
+              <SettledButton of={item.id} onPress={sendAgain} className={BUTTON}>
                 Try again
-              </button>
+              </SettledButton>
             )}
             {discard !== null && (
-              <button type="button" onClick={discard} className="text-ink-2 underline hover:text-ink">
+              <SettledButton of={item.id} onPress={discard} className={BUTTON}>
                 Discard
-              </button>
+              </SettledButton>
             )}
           </p>
         )}
@@ -52,6 +53,8 @@ export function DeliveryLine({ item, outgoing, away, sendAgain, discard }: Deliv
     </div>
   );
 }
+
+const BUTTON = 'text-ink-2 underline hover:text-ink aria-disabled:text-ink-3';
 
 function failureOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null): string | null {
   if (outgoing?.state === 'refused') return `Not sent: ${outgoing.reason ?? 'the server refused it'}`;

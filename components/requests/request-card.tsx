@@ -6,6 +6,7 @@ import { useActionState, useActions } from '@/components/live/actions';
 import { isTyping } from '@/components/ui/is-typing';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
+import { SettledButton } from '@/components/ui/settled-button';
 import { useSettled } from '@/components/ui/use-settled';
 import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
@@ -17,6 +18,7 @@ import { RequestHead } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
 import { requestKey } from './request-key';
 import { RequestOutcome } from './request-outcome';
+import { unseenWords } from './unseen-words';
 import { useFocusWithin } from './use-focus-within';
 
 interface RequestCardProps {
@@ -25,8 +27,6 @@ interface RequestCardProps {
   input: ReactNode;
   /** How much that is, in words. */
   size: string;
-  /** The tool's name as people say it. */
-  tool: string | null;
   /** Shown outside the transcript, where its own place is out of sight. */
   pinned?: boolean;
   /** The reader is done with one that can't be answered any more. */
@@ -42,13 +42,7 @@ export const RequestCard = memo(function RequestCard(props: RequestCardProps) {
   return <Card key={requestKey(props.item)} {...props} />;
 });
 
-const UNSEEN: Record<InputGate, string | null> = {
-  open: null,
-  scroll: 'Scroll through all of the input to allow it.',
-  folded: 'Show all of the input, to its end, to allow it.',
-};
-
-function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCardProps) {
+function Card({ item, input, size, pinned = false, onDismiss }: RequestCardProps) {
   const key = requestKey(item);
   const actions = useActions();
   const asked = useActionState(key);
@@ -69,7 +63,7 @@ function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCar
   const isBusy = isUnderWay(item, asked);
   const canAnswer = open && actions !== null && !isBusy && stopped === null;
   const { settled, isMeant } = useSettled(box, canAnswer ? key : null, row);
-  const unseen = isQuestion || input === null || isRead ? null : UNSEEN[gate];
+  const unseen = isQuestion ? null : unseenWords(item, input === null || isRead ? 'open' : gate);
 
   // Before the next paint, so that no copy of it flashes up.
   useLayoutEffect(() => {
@@ -89,7 +83,7 @@ function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCar
     }
   }, [stays, hasFocus]);
 
-  if (!open && !stays) return <RequestOutcome item={item} tool={tool} />;
+  if (!open && !stays) return <RequestOutcome item={item} />;
   const answer = (body: object) => {
     if (!canAnswer || !isMeant()) return;
     const digest = item.digest === null ? {} : { digest: item.digest };
@@ -123,7 +117,7 @@ function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCar
         !pinned && 'my-3',
       )}
     >
-      <RequestHead item={item} tool={tool} isOpen={open} />
+      <RequestHead item={item} isOpen={open} />
       {!isQuestion && input === null && <p className="mt-1.5 pl-5 text-ink-2 text-xs">It came without any input.</p>}
       {!isQuestion && input !== null && (
         <RequestInput size={size} pinned={pinned} head={head} onRead={markRead} onGate={setGate}>
@@ -172,16 +166,16 @@ function Card({ item, input, size, tool, pinned = false, onDismiss }: RequestCar
         {stays && (
           <>
             <span className="font-medium text-ink">{gone}</span>
-            <button
-              type="button"
-              onClick={() => {
+            <SettledButton
+              of={key}
+              onPress={() => {
                 leave();
                 onDismiss?.();
               }}
-              className="text-ink-2 underline hover:text-ink"
+              className="text-ink-2 underline hover:text-ink aria-disabled:text-ink-3"
             >
               Dismiss
-            </button>
+            </SettledButton>
           </>
         )}
       </p>

@@ -4,17 +4,22 @@ import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { TimeLimit } from './time-limit';
+import { TOOL_NAME_CHARACTERS } from './unseen-words';
 
-/** Who asks for what: the tool, and in quotes what the agent says of it, which is never what runs. */
-export function RequestHead({ item, tool, isOpen }: { item: RequestItem; tool: string | null; isOpen: boolean }) {
+/**
+ * Who asks for what: the tool by the name it has, whole and in no other words, since several could share those; and in
+ * quotes what the agent says of it, which is never what runs.
+ */
+export function RequestHead({ item, isOpen }: { item: RequestItem; isOpen: boolean }) {
   const { stopped } = useLiveness();
+  const { toolName: tool } = item;
   return (
     <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
       <Glyph name={isOpen ? 'waiting' : 'lost'} className="relative top-[1.5px]" />
       <span className="min-w-0 flex-1 [overflow-wrap:anywhere] max-sm:basis-[calc(100%-20px)]">
         {tool !== null && (
           <span className="mr-2 font-medium text-ink">
-            <Name text={tool} most={100} />
+            <Name text={tool} most={TOOL_NAME_CHARACTERS} />
           </span>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>

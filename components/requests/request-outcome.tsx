@@ -18,7 +18,8 @@ const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
 const MOST_CHARACTERS = 4_000;
 
 /** What became of a request, by whom and when. */
-export function RequestOutcome({ item, tool }: { item: RequestItem; tool: string | null }) {
+export function RequestOutcome({ item }: { item: RequestItem }) {
+  const { toolName: tool } = item;
   const outcome = item.outcome ?? 'unknown';
   const decided = outcome === 'allowed' || outcome === 'denied' || outcome === 'answered';
   // An answer that did not go through here was given where the agent runs.
@@ -38,9 +39,9 @@ export function RequestOutcome({ item, tool }: { item: RequestItem; tool: string
         <span className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
           <Name text={item.title} />
         </span>
-        {tool !== null && !item.title.includes(item.toolName ?? tool) && (
+        {tool !== null && !item.title.includes(tool) && (
           <span className="text-ink-3">
-            <Name text={tool} most={100} />
+            <Name text={tool} />
           </span>
         )}
         <span className="tabular ml-auto flex shrink-0 gap-2 text-2xs text-ink-3">

@@ -10,7 +10,7 @@ export interface Escape {
 const OPENER = /[\x1b\x90\x98\x9b\x9d-\x9f]/g;
 // CSI … final byte
 // biome-ignore lint/suspicious/noControlCharactersInRegex: see above
-const CONTROL_SEQUENCE = /(?:\x1b\[|\x9b)([0-?]*)[ -/]*([@-~])/y;
+const CONTROL_SEQUENCE = /(?:\x1b\[|\x9b)([0-?]*)([ -/]*)([@-~])/y;
 // OSC, DCS, SOS, PM, APC
 // biome-ignore lint/suspicious/noControlCharactersInRegex: see above
 const STRING_OPENER = /\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]/y;
@@ -39,8 +39,10 @@ export function* findEscapes(output: string): Generator<Escape> {
     const sequence = matchAt(CONTROL_SEQUENCE, output, from);
     if (sequence) {
       at = from + sequence[0].length;
-      const isColour = sequence[2] === 'm' && !/[<-?]/.test(sequence[1] ?? '');
-      yield { from, to: at, colour: isColour ? (sequence[1] ?? '') : null };
+      const [, parameters = '', between, final] = sequence;
+      // With anything between, or with parameters of its own, it is another command, whatever its last byte.
+      const isColour = final === 'm' && between === '' && /^[\d;:]*$/.test(parameters);
+      yield { from, to: at, colour: isColour ? parameters : null };
       continue;
     }
     const opener = matchAt(STRING_OPENER, output, from);

@@ -1,32 +1,21 @@
-import { findEscapes } from './ansi-escapes';
-import { bracketed, labelOf } from './verbatim';
+import { bracketed, INVISIBLE, labelOf } from './verbatim';
 
 /**
- * What hides text, or acts on what stands around it: controls, marks of direction, zero widths, tags. Joiners and
- * selectors stay, which words and emoji are made of.
+ * What hides text, or acts on what stands around it. Line breaks and tabs stay, and joiners and selectors, which words
+ * and emoji are made of.
  */
-const HIDES =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: controls are what this is about
-  /([\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}])\1*/gu;
+const HIDES = new RegExp(`((?![\\t\\n\\u200c\\u200d\\p{Variation_Selector}])[${INVISIBLE}])\\1*`, 'gu');
+
+/** A lone return of the carriage is one, too: what stands before it stays in sight. */
+const LINE_BREAK = /\r\n?|[\u2028\u2029]/g;
 
 /**
- * What people and agents say to each other, to be read: as it was written, with words for what could not be seen
- * (`⟨ESC⟩`), so that nothing is hidden by it. Colours are left out, they hide nothing.
+ * What people and agents say to each other, to be read: all of it as it was written, with words for what could not be
+ * seen (`⟨ESC⟩`), so that nothing is hidden by it. Colours are no exception: what looks like one has room for words.
  */
 export function proseText(text: string): string {
-  return withoutColours(text)
-    .replace(/\r\n?/g, '\n')
+  return text
+    .replace(LINE_BREAK, '\n')
     .replace(HIDES, (run) => bracketed(labelOf(run)))
     .toWellFormed();
-}
-
-function withoutColours(text: string): string {
-  const parts: string[] = [];
-  let from = 0;
-  for (const { from: start, to, colour } of findEscapes(text)) {
-    if (colour === null) continue;
-    parts.push(text.slice(from, start));
-    from = to;
-  }
-  return from === 0 ? text : parts.join('') + text.slice(from);
 }

@@ -52,15 +52,18 @@ const NAMES: ReadonlyMap<number, string> = new Map(
 );
 
 /**
- * What leaves nothing on the page or acts on its surroundings: controls, formats (marks of direction, zero widths, tags),
- * whatever a font may ignore (variation selectors, fillers), private and never-assigned characters, halves of one, every
- * space but the plain one, and letters that are drawn as nothing.
+ * What leaves nothing on the page, or nothing but a change to what stands around it, in any font, as the inside of a
+ * class: controls, marks of direction, zero widths, tags, fillers, variation selectors, letters that are drawn as nothing.
  *
  * Only classes that no later Unicode moves characters into from others: the server and a browser must agree.
  */
+export const INVISIBLE =
+  '\\p{Cc}\\p{Default_Ignorable_Code_Point}\\u2800\\ufff9-\\ufffb\\u{13441}\\u{13442}\\u{16fe4}\\u{1d159}';
+
+/** That, and what only looks like something else: other formats, private and never-assigned characters, halves, spaces. */
 const UNSEEN =
-  '[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\p{Noncharacter_Code_Point}' +
-  '\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u2800\\u3000\\ufffc\\u{13441}\\u{13442}\\u{16fe4}\\u{1d159}]';
+  `[${INVISIBLE}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}\\p{Noncharacter_Code_Point}` +
+  '\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufffc]';
 
 /** Every block whose characters run from right to left, Arabic digits among them. */
 const RTL = '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]';

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { idSchema, LOG_LEVELS, type LogLevel, textUpTo, timeSchema } from './envelope';
 import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH } from './limits';
+import { namedValues } from './named-values';
 import type { Position } from './position';
 import type { DesiredLogLevel } from './read-models';
 
@@ -122,7 +123,7 @@ const digest = z.string().max(256).nullable().optional();
 export const decidePermissionSchema = z.strictObject({
   behavior: z.enum(['allow', 'deny']),
   message: reason.optional(),
-  updatedInput: z.record(z.string(), z.unknown()).optional(),
+  updatedInput: namedValues(z.unknown()).optional(),
   remember: z.boolean().optional(),
   digest,
   clientId: clientId.optional(),
@@ -130,9 +131,10 @@ export const decidePermissionSchema = z.strictObject({
 
 /** `POST /sessions/:id/requests/:requestId`, where the request is a question. */
 export const answerQuestionSchema = z.strictObject({
-  answers: z
-    .record(z.string(), z.union([z.string(), z.array(z.string()).max(64)]))
-    .refine((value) => Object.keys(value).length > 0, 'name at least one question'),
+  answers: namedValues(z.union([z.string(), z.array(z.string()).max(64)])).refine(
+    (value) => typeof value !== 'object' || value === null || Object.keys(value).length > 0,
+    'name at least one question',
+  ),
   digest,
   clientId: clientId.optional(),
 });

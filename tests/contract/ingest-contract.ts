@@ -67,6 +67,17 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
         expect(await stored()).toEqual([event]);
       });
 
+      test('fields with the name of a prototype, in what it is about and beside it', async () => {
+        const parsed = (text: string): Record<string, unknown> => JSON.parse(text);
+        const event = parsed('{"type":"X","__proto__":{"x":1},"value":{"__proto__":2}}');
+        const status = parsed('{"kind":"x","__proto__":{"x":1}}');
+        const records = [record(1, own({ event })), record(2, own({ kind: 'status', status }))];
+        await ingest(target, records, 1, id);
+        expect((await stored()).map((one) => JSON.stringify(one))).toEqual([JSON.stringify(event)]);
+        const agents = (await target.dump()).agents as { id: string; body: string }[];
+        expect(agents.find((agent) => agent.id === `agent-${id}`)?.body).toContain('"__proto__":{"x":1}');
+      });
+
       test('half a character as U+FFFD, wherever it stands, in quarantine too', async () => {
         const deep = { 'k\ud83d': ['a\ud83d', { b: '\ude00c' }] };
         const novelty = record(2, own({ kind: 'novelty\ud83d', deep }));

@@ -171,6 +171,38 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       ]);
     });
 
+    test('carry every field they say, those named as a prototype too, and another one there is another answer', async () => {
+      const own = (text: string): object => JSON.parse(text);
+      await send(starts, opens('p', 'ls'), asks('q', '__proto__'));
+      const decision = { behavior: 'allow', updatedInput: own('{"a":1,"__proto__":{"x":1}}'), clientId: 'c' };
+      expect((await answer('p', decision)).status).toBe(202);
+      expect((await answer('p', decision)).status).toBe(202);
+      for (const text of ['{"a":1}', '{"a":1,"__proto__":{"x":2}}']) {
+        const other = { ...decision, updatedInput: own(text) };
+        expect(await refusal(await answer('p', other))).toEqual([409, 'client_id_reused']);
+      }
+      const reply = { answers: own('{"__proto__":["A","B"]}'), clientId: 'd' };
+      expect((await answer('q', reply)).status).toBe(202);
+      const other = { ...reply, answers: own('{"__proto__":["A"]}') };
+      expect(await refusal(await answer('q', other))).toEqual([409, 'client_id_reused']);
+      const bodies = (await sent()).map(({ body }) => JSON.stringify(body));
+      expect(bodies[0]).toContain('"updatedInput":{"a":1,"__proto__":{"x":1}}');
+      expect(bodies[1]).toContain('"answers":{"__proto__":["A","B"]}');
+    });
+
+    test.each([
+      ['answers that are no object', { answers: ['A'] }, 'answers: '],
+      ['none at all', { answers: {} }, 'answers: name at least one question'],
+      ['an answer that is no text', { answers: { 'Which?': 1 } }, 'answers.Which?: '],
+      ['a text that is none, of several', { answers: { 'Which?': ['A', 1] } }, 'answers.Which?'],
+      ['more choices than there may be', { answers: { 'Which?': Array(65).fill('A') } }, 'answers.Which?: '],
+      ['an input that is no object', { behavior: 'allow', updatedInput: ['ls'] }, 'updatedInput: '],
+    ])('are refused where they can’t be read, and it is said where: %s', async (_, body, where) => {
+      const { code, message } = await errorOf(await answer('q', body));
+      expect(code).toBe('invalid_argument');
+      expect(message.startsWith(where)).toBe(true);
+    });
+
     test('to what was asked before under the same id are refused, with the digest of what is asked now', async () => {
       await send(starts, opens('p', 'ls'), asks('q', 'Which?'));
       const [permission, question] = await requests();

@@ -2,10 +2,10 @@ import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/stillness';
 import { agentAtWork } from '../support/agent-at-work';
-import type { EventWriter } from '../support/event-writer';
-import { takesPresses } from '../support/press';
-import { transcriptOf } from '../support/transcript-page';
-import { message } from '../support/turn-events';
+import { EventWriter } from '../support/event-writer';
+import { press, takesPresses } from '../support/press';
+import { live, transcriptOf } from '../support/transcript-page';
+import { message, taskEnded, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 import { requestOpened, requestResolved, turnOf } from '../support/wire-runner';
 
@@ -137,5 +137,99 @@ test('Esc that was meant for the turn before interrupts none that has just begun
   expect(runner.commands).toEqual([]);
   await page.keyboard.press('Escape');
   expect((await runner.next('interrupt')).body).toMatchObject({ turnId: 'third' });
+  await close();
+});
+
+/** Clicks it 120 ms after there is such a button, as a hand does that was on its way to what stood there before. */
+function clickOnceThere(page: Page, name: string): Promise<{ isOffered: boolean }> {
+  return page.evaluate(async (name) => {
+    const find = () => [...document.querySelectorAll('button')].find((one) => one.textContent === name);
+    while (find() === undefined) await new Promise(requestAnimationFrame);
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    find()?.click();
+    for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame);
+    return { isOffered: find() !== undefined };
+  }, name);
+}
+
+/** What the page asks to be done from now on. */
+function postsOf(page: Page): string[] {
+  const posts: string[] = [];
+  page.on('request', (request) => void (request.method() === 'POST' && posts.push(new URL(request.url()).pathname)));
+  return posts;
+}
+
+test('a parked task that moves up to where another one stood takes no click that was meant for that', async () => {
+  const writer = new EventWriter(it.server, 'parker');
+  await writer.write('parker-1', userTurn('r1', 'Watch it', 'Gladly'));
+  await writer.write('parker-2', userTurn('r1', 'Something else', 'Gladly'));
+  await writer.park(
+    'parker-2',
+    ['a', 'b', 'c'].map((id) => taskEnded(`task-${id}`, 'completed')),
+  );
+  const page = await it.open('/agents/parker');
+  await live(page);
+  const posts = postsOf(page);
+  for (const id of ['a', 'b']) await page.getByLabel(`Session of task task-${id}`).selectOption('parker-1');
+  const assign = page.getByRole('button', { name: 'Assign task task-b' });
+  const discard = page.getByRole('button', { name: /discard task task-c$/i });
+  await takesPresses(assign);
+  await takesPresses(discard);
+  const clicked = Promise.all([
+    clickOnceMoved(assign, await topOf(assign)),
+    clickOnceMoved(discard, await topOf(discard)),
+  ]);
+  // somebody else settles the one above
+  const [first] = await page
+    .locator('[data-parked]')
+    .evaluateAll((rows) => rows.map((row) => row.getAttribute('data-parked')));
+  const elsewhere = await fetch(`${it.server.url}/api/v1/agents/parker/parked/${first}/discard`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${it.server.token}` },
+  });
+  expect(elsewhere.status).toBe(200);
+  for (const { up } of await clicked) expect(up).toBeGreaterThan(20);
+  expect(posts).toEqual([]);
+  expect(await discard.textContent()).toMatch(/^Discard/);
+  // nor does what a first press asks take the second click of two
+  await press(discard);
+  await discard.evaluate((button: HTMLElement) => button.click());
+  await takesPresses(assign);
+  expect(posts).toEqual([]);
+  await press(assign);
+  await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
+  expect(posts).toHaveLength(1);
+  await page.close();
+});
+
+test('what a failed message offers is not pressed by who was about to press something else', async () => {
+  const { page, runner, close } = await meet('failing');
+  const composer = page.getByRole('textbox', { name: /^Message to/ });
+  await composer.fill('Once and not twice');
+  await composer.press('Enter');
+  const command = await runner.next('message');
+  const posts = postsOf(page);
+  const clicked = clickOnceThere(page, 'Try again');
+  await runner.acknowledge(command, 'failed', 'no room');
+  expect(await clicked).toEqual({ isOffered: true });
+  const again = page.getByRole('button', { name: 'Try again' });
+  await takesPresses(again);
+  expect(posts).toEqual([]);
+  await press(again);
+  expect((await runner.next('message')).body.text).toBe('Once and not twice');
+  await close();
+});
+
+test('a request that was withdrawn is not dismissed by who was about to deny it', async () => {
+  const { page, ask, write, close } = await meet('withdrawn');
+  await ask('a', 'ls');
+  await takesPresses(allowOf(page, 'a'));
+  const card = transcriptOf(page).getByRole('region', { name: 'Permission: Ask a' });
+  await card.focus();
+  const clicked = clickOnceThere(page, 'Dismiss');
+  await write(requestResolved('a', 'cancelled'));
+  expect(await clicked).toEqual({ isOffered: true });
+  await press(card.getByRole('button', { name: 'Dismiss' }));
+  await card.getByText('Nothing was sent').waitFor({ state: 'detached' });
   await close();
 });

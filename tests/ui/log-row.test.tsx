@@ -101,6 +101,7 @@ describe('what a program wrote to act on a terminal', () => {
     ['cursor movement', `a${ESC}[2Jb`, 'a␛[2Jb'],
     ['a window title', `a${ESC}]0;evil\u0007b`, 'a␛]0;evil␇b'],
     ['a hyperlink', `${ESC}]8;;https://evil.test${ESC}\\click`, '␛]8;;https://evil.test␛\\click'],
+    ['what only ends like a colour', `a${ESC}[1 /*mb`, 'a␛[1 /*mb'],
     ['an escape that never ends', `a${ESC}]0;evil`, 'a␛]0;evil'],
     ['a lone escape', `a${ESC}`, 'a␛'],
     ['a bell, a backspace, a null', 'a\u0007\u0008\u0000b', 'a␇␈␀b'],

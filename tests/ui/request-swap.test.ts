@@ -5,30 +5,7 @@ import { answersOf, hasTwins, questionsOf } from '@/components/requests/question
 import { goneWords } from '@/components/requests/request-answer';
 import { RequestBoard } from '@/components/requests/request-board';
 import { requestKey } from '@/components/requests/request-key';
-import type { RequestItem } from '@/lib/protocol/read-models';
-import { aTurn } from './rows';
-
-function aRequest(fields: Partial<RequestItem> = {}): RequestItem {
-  return {
-    kind: 'request',
-    id: 'a',
-    position: '1',
-    at: 1,
-    requestKind: 'permission',
-    toolCallId: null,
-    toolName: 'Bash',
-    title: 'Use Bash',
-    input: { command: 'ls' },
-    outcome: null,
-    message: null,
-    resolvedAt: null,
-    expiresAt: null,
-    digest: 'd1',
-    openedPosition: '1',
-    answer: null,
-    ...fields,
-  };
-}
+import { aRequest, aTurn } from './rows';
 
 const a = aRequest();
 const b = aRequest({ id: 'b', position: '2', digest: 'd2' });

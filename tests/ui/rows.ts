@@ -1,4 +1,13 @@
-import type { Item, MessageItem, SessionSummary, Task, TaskItem, ToolCallItem, Turn } from '@/lib/protocol/read-models';
+import type {
+  Item,
+  MessageItem,
+  RequestItem,
+  SessionSummary,
+  Task,
+  TaskItem,
+  ToolCallItem,
+  Turn,
+} from '@/lib/protocol/read-models';
 
 /** Rows of the read models, whole, of which a test says only what matters to it. */
 
@@ -114,3 +123,25 @@ export function aTaskMoment(fields: Partial<TaskItem> = {}): TaskItem {
 }
 
 export type { Item };
+
+export function aRequest(fields: Partial<RequestItem> = {}): RequestItem {
+  return {
+    kind: 'request',
+    id: 'a',
+    position: '1',
+    at: 1,
+    requestKind: 'permission',
+    toolCallId: null,
+    toolName: 'Bash',
+    title: 'Use Bash',
+    input: { command: 'ls' },
+    outcome: null,
+    message: null,
+    resolvedAt: null,
+    expiresAt: null,
+    digest: 'd1',
+    openedPosition: '1',
+    answer: null,
+    ...fields,
+  };
+}

@@ -6,6 +6,7 @@ import { TurnArticle } from '@/components/transcript/turn-article';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { NowProvider } from '@/components/ui/now';
+import { labelOf } from '@/components/ui/verbatim';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { decodeShown } from '../support/decode-shown';
 import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
@@ -81,6 +82,12 @@ describe('what sums up, as it was written', () => {
   });
 });
 
+/** Drawn as nothing, or as nothing but a change to what stands around them. */
+const FILLERS = [
+  ...[0xad, 0x34f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180e, 0x2800, 0x3164, 0xffa0, 0xfff9, 0xfffa, 0xfffb],
+  ...[0x206a, 0x206b, 0x206c, 0x206d, 0x206e, 0x206f, 0x1bca0, 0x1bca3, 0x1d173, 0x1d17a],
+].map((code) => String.fromCodePoint(code));
+
 describe('what is said', () => {
   const SAID: [what: string, text: string, shown: string][] = [
     ['what a carriage return would overwrite', 'deleted it\rall is well', 'deleted it\nall is well'],
@@ -91,7 +98,14 @@ describe('what is said', () => {
     ['erasing backwards', 'rm\b\b', 'rm⟨BS ×2⟩'],
     ['text turned around', 'kept \u202edeleted', 'kept ⟨RLO⟩deleted'],
     ['tags', 'kept\u{e0064}', 'kept⟨U+E0064⟩'],
-    ['colours, which hide nothing', '\u001b[1;31mred\u001b[0m', 'red'],
+    ['colours', '\u001b[1;31mred\u001b[0m', '⟨ESC⟩[1;31mred⟨ESC⟩[0m'],
+    ['numbers of what looks like a colour', 'to \u009b12345678;9m me', 'to ⟨CSI⟩12345678;9m me'],
+    ['what stands within one', 'rm \u001b[0 /*m; kill \u001b[1;2;3m pids', 'rm ⟨ESC⟩[0 /*m; kill ⟨ESC⟩[1;2;3m pids'],
+    ['lines that JavaScript knows', 'one\u2028two\u2029three', 'one\ntwo\nthree'],
+    ...FILLERS.map((sign): [string, string, string] => [labelOf(sign), `a${sign}b`, `a⟨${labelOf(sign)}⟩b`]),
+    ['words of joined letters', 'می\u200cخواهم', 'می\u200cخواهم'],
+    ['forms of one sign', '\u8fba\u{e0100} \u182d\u180b', '\u8fba\u{e0100} \u182d\u180b'],
+    ['the spaces of other scripts', 'a\u00a0b\u3000c', 'a\u00a0b\u3000c'],
     ['emoji of several', '👩‍💻 ❤️', '👩‍💻 ❤️'],
     ['half a character', 'x\ud83d', 'x\ufffd'],
   ];

@@ -57,6 +57,21 @@ describe('what the agent waits for people to say', () => {
     expect(resultOf(await decision, asked)).toEqual({ behavior: 'allow', updatedInput: { command: 'ls' } });
   });
 
+  test('what a person allowed instead, or answered, reaches the agent with every name in it', async () => {
+    const pending = new PendingRequests('s');
+    const own = JSON.parse('{"a":1,"__proto__":{"x":1}}') as Record<string, unknown>;
+    const asked = request('Bash', { command: 'ls' });
+    const decision = pending.wait('1', asked, 10_000);
+    const { said } = allow('1', asked);
+    pending.decide('1', { kind: 'permission', said: { ...said, updatedInput: own } });
+    expect(JSON.stringify(resultOf(await decision, asked))).toContain('"updatedInput":{"a":1,"__proto__":{"x":1}}');
+    const question = request('AskUserQuestion', { questions: [{ question: '__proto__' }] });
+    const reply = pending.wait('2', question, 10_000);
+    const answers = JSON.parse('{"__proto__":["A","B"]}') as Record<string, string[]>;
+    pending.decide('2', { kind: 'question', said: { ...about('2', question), answers } });
+    expect(JSON.stringify(resultOf(await reply, question))).toContain('"answers":{"__proto__":"A, B"}');
+  });
+
   test('a request is answered once', async () => {
     const pending = new PendingRequests('s');
     const asked = request('Bash', { command: 'ls' });

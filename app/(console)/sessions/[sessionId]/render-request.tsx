@@ -1,7 +1,6 @@
 import { RequestCard } from '@/components/requests/request-card';
 import { inputParts, inputSize } from '@/components/transcript/input-parts';
 import { ToolInput } from '@/components/transcript/tool-input';
-import { toolName } from '@/components/transcript/tool-words';
 import type { RequestItem } from '@/lib/protocol/read-models';
 
 /** A request with what it is about, shown as the transcript shows what tools are given. */
@@ -14,7 +13,6 @@ export function renderRequest(item: RequestItem, pinned?: { onDismiss: () => voi
       item={item}
       input={parts.length === 0 ? null : <ToolInput call={call} />}
       size={inputSize(parts)}
-      tool={item.toolName === null ? null : toolName(item.toolName)}
       {...(pinned && { pinned: true, onDismiss: pinned.onDismiss })}
     />
   );

@@ -1,0 +1,42 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { renderRequest } from '@/app/(console)/sessions/[sessionId]/render-request';
+import { unseenWords } from '@/components/requests/unseen-words';
+import { LivenessProvider } from '@/components/ui/liveness';
+import { NowProvider } from '@/components/ui/now';
+import { decodeShown } from '../support/decode-shown';
+import { aRequest } from './rows';
+
+function shown(toolName: string, fields: Parameters<typeof aRequest>[0] = {}): string {
+  const markup = renderToStaticMarkup(
+    <NowProvider renderedAt={1_000}>
+      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+        {renderRequest(aRequest({ toolName, ...fields }))}
+      </LivenessProvider>
+    </NowProvider>,
+  );
+  return decodeShown(markup.replaceAll('<!-- -->', ''));
+}
+
+/** As long as names are that no protocol calls too long. */
+const LONG = `mcp__files__${'a'.repeat(130)}`;
+
+describe('the tool that a request is about', () => {
+  it.each([
+    ['differ only at their end', `${LONG}_read`, `${LONG}_remove`],
+    ['would read the same as people say them', 'mcp__github__delete', 'github: delete'],
+    ['differ by what can’t be seen', 'Bash', 'Bash\u200b'],
+  ])('is told from every other one, also where both %s', (_what, one, other) => {
+    for (const name of [one, other]) expect(shown(name)).toContain(name);
+    expect(shown(one)).not.toBe(shown(other));
+    const denied = { outcome: 'denied', title: 'Do it?' } as const;
+    for (const name of [one, other]) expect(shown(name, denied)).toContain(name);
+    expect(unseenWords({ toolName: one }, 'open')).toBeNull();
+  });
+
+  it('can’t be allowed where its name is longer than anybody is shown', () => {
+    const name = 'x'.repeat(300);
+    expect(shown(name)).not.toContain(name);
+    expect(unseenWords({ toolName: name }, 'open')).toMatch(/too long to be shown whole/);
+  });
+});
