@@ -3,7 +3,8 @@ import type { Token, Tokens } from 'marked';
 import { memo, type ReactNode } from 'react';
 import { CodeBlock } from './code-block';
 import { renderInline } from './inline';
-import { countPieces, type LongTable, ROWS_SHOWN } from './parse';
+import { type LongTable, ROWS_SHOWN } from './long-table';
+import { countPieces } from './parse';
 
 /** Nesting beyond this is shown as it was written. */
 const DEEPEST = 12;
