@@ -17,6 +17,8 @@ const UNSETTLED_BLOCKS = 3;
 const MOST_PIECES = 4_000;
 /** What a browser lays out without a pause: blocks are settled so many pieces at a time. */
 export const STEP_PIECES = 300;
+/** And so many signs, which may be hundreds of lines. */
+const STEP_SIGNS = 30_000;
 /** A block of more, or of more signs, is cut: a list goes on as another list, a paragraph as another one. */
 const MOST_BLOCK_PIECES = 1_000;
 const MOST_BLOCK_CHARACTERS = 6_000;
@@ -73,6 +75,11 @@ export function parseFurther(before: Settled, text: string, options: ParseOption
 /** Whether nothing more of the text will be parsed: it is all there, or there is too much. */
 export function isParsed(state: Settled, text: string): boolean {
   return state.shownLength >= text.length || state.pieces >= MOST_PIECES;
+}
+
+/** Whether what is known since is as much as a page takes in one go. */
+export function fillsStep(before: Settled, now: Settled): boolean {
+  return now.pieces - before.pieces >= STEP_PIECES || now.shownLength - before.shownLength >= STEP_SIGNS;
 }
 
 /** All blocks of a text, at once. */
