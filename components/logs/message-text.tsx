@@ -1,4 +1,6 @@
 import { clsx } from 'clsx';
+import { Fragment } from 'react';
+import { needsBreaks, withBreaks } from '@/components/ui/with-breaks';
 import { ControlSign } from './control-sign';
 import { ELEMENTS_FOLDED, ELEMENTS_UNFOLDED, type MessagePiece, messagePieces } from './message-pieces';
 
@@ -9,22 +11,24 @@ export function MessageText(props: {
   isUnfolded: boolean;
 }) {
   const pieces = messagePieces(props.message, props.hits, props.isUnfolded ? ELEMENTS_UNFOLDED : ELEMENTS_FOLDED);
-  if (pieces.length === 1 && pieces[0] && isPlain(pieces[0])) return pieces[0].text;
+  const breaks = needsBreaks(props.message);
+  if (pieces.length === 1 && pieces[0] && isPlain(pieces[0])) return withBreaks(pieces[0].text, breaks);
   return pieces.map((piece, at) => {
     const { text, className, isControl, isHit } = piece;
-    if (isPlain(piece)) return text;
+    // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
+    if (isPlain(piece)) return breaks ? <Fragment key={at}>{withBreaks(text, true)}</Fragment> : text;
     if (isHit) {
       return (
         // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
         <mark key={at} className={clsx('log-hit', className)}>
-          {text}
+          {withBreaks(text, breaks)}
         </mark>
       );
     }
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: see above
       <span key={at} className={isControl ? 'text-ink-3' : (className ?? undefined)}>
-        {isControl ? <ControlSign text={text} /> : text}
+        {isControl ? <ControlSign text={text} /> : withBreaks(text, breaks)}
       </span>
     );
   });

@@ -8,12 +8,12 @@ const LONG = 500;
  * @returns undefined for every text people write
  */
 export function longRunClass(text: string): string | undefined {
-  return hasLongRun(text) ? '[font-kerning:none]' : undefined;
+  return longestRuns(text).length > 0 ? '[font-kerning:none]' : undefined;
 }
 
-function hasLongRun(text: string): boolean {
-  if (text.length < LONG) return false;
+/** The parts of a text, each of hundreds of signs, within which no line ends by itself. A space that joins ends none. */
+export function longestRuns(text: string): string[] {
+  if (text.length < LONG) return [];
   // A pattern that asks for so many at once would try again from every sign of a run that is one too short.
-  for (const [run] of text.matchAll(/\S{1,500}/g)) if (run.length === LONG) return true;
-  return false;
+  return (text.match(/[^ \t\n]{1,500}/g) ?? []).filter((run) => run.length === LONG);
 }

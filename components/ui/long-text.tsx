@@ -5,6 +5,7 @@ import { useMemo, useState } from 'react';
 import { endOfFirstPart } from './first-part';
 import { longRunClass } from './long-run';
 import { proseText } from './prose';
+import { withBreaks } from './with-breaks';
 
 /** What is added with each asking. */
 const STEP = 10_000;
@@ -16,7 +17,9 @@ export function LongText(props: { text: string; most: number; className?: string
   const shown = useMemo(() => proseText(text.slice(0, end)), [text, end]);
   return (
     <>
-      <p className={clsx('whitespace-pre-wrap [overflow-wrap:anywhere]', longRunClass(shown), className)}>{shown}</p>
+      <p className={clsx('whitespace-pre-wrap [overflow-wrap:anywhere]', longRunClass(shown), className)}>
+        {withBreaks(shown)}
+      </p>
       <MoreText text={text} from={end} {...(className === undefined ? {} : { className })} />
     </>
   );
@@ -31,7 +34,7 @@ export function MoreText({ text, from, className }: { text: string; from: number
     <>
       {parts.map(({ end, shown }) => (
         <p key={end} className={clsx('whitespace-pre-wrap [overflow-wrap:anywhere]', longRunClass(shown), className)}>
-          {shown}
+          {withBreaks(shown)}
         </p>
       ))}
       {left > 0 && (

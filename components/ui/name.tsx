@@ -2,6 +2,7 @@ import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { cutText } from '@/lib/protocol/cut-text';
 import { bracketed, type VerbatimPiece, verbatimPieces } from './verbatim';
+import { needsBreaks, withBreaks } from './with-breaks';
 
 /** Longer names are cut: a name is to know something by, and must not push away what it names. */
 export const NAME_CHARACTERS = 400;
@@ -22,16 +23,23 @@ export function Name({ text, most = NAME_CHARACTERS }: { text: string; most?: nu
 }
 
 export function Pieces({ pieces }: { pieces: readonly VerbatimPiece[] }): ReactNode {
+  const breaks = needsBreaks(pieces.map(({ text }) => text).join(''));
   return pieces.map((piece, at) =>
-    // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
-    piece.kind === 'text' ? piece.text : <Piece key={at} piece={piece} />,
+    piece.kind === 'text' && !breaks ? (
+      piece.text
+    ) : (
+      // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
+      <Piece key={at} piece={piece} breaks={breaks} />
+    ),
   );
 }
 
-function Piece({ piece }: { piece: Exclude<VerbatimPiece, { kind: 'text' }> }): ReactNode {
+function Piece({ piece, breaks }: { piece: VerbatimPiece; breaks: boolean }): ReactNode {
   switch (piece.kind) {
+    case 'text':
+      return withBreaks(piece.text, breaks);
     case 'rtl':
-      return <bdi dir="rtl">{piece.text}</bdi>;
+      return <bdi dir="rtl">{withBreaks(piece.text, breaks)}</bdi>;
     case 'tab':
       return <span className="verbatim-tab">{piece.text}</span>;
     case 'sign': {

@@ -6,6 +6,7 @@ import { hasControls, parseAnsi, stripAnsi } from './ansi';
 import { CopyButton } from './copy-button';
 import { countLines, lastPart } from './last-part';
 import { longRunClass } from './long-run';
+import { needsBreaks, withBreaks } from './with-breaks';
 
 /** What is shown until all of it is asked for. */
 const FOLDED_CHARACTERS = 4_000;
@@ -29,6 +30,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
     [folded, isFolded, text],
   );
   const spans = useMemo(() => parseAnsi(shown.text), [shown]);
+  const breaks = useMemo(() => needsBreaks(shown.text), [shown]);
 
   return (
     <div className={clsx('group/code relative', className)}>
@@ -53,11 +55,11 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
         <span>
           {spans.map((span, at) =>
             span.className === null ? (
-              span.text
+              withBreaks(span.text, breaks)
             ) : (
               // biome-ignore lint/suspicious/noArrayIndexKey: spans of a text have no other identity
               <span key={at} className={span.className}>
-                {span.text}
+                {withBreaks(span.text, breaks)}
               </span>
             ),
           )}

@@ -17,6 +17,8 @@ export function* hostileSessions(): Generator<HostileSession> {
   for (const [at, texts] of inGroups(hostileTexts(RECORD), 6).entries()) {
     yield { id: `texts-${at}`, events: texts.flatMap(({ text }, turn) => saidEverywhere(`r${turn}`, text)) };
   }
+  // One paragraph, and nothing else on the page: each of its steps is a task of its own.
+  yield { id: 'one-paragraph', events: userTurn('r', 'Go', message('m', '*~`'.repeat(39_000))) };
   const many = Array.from({ length: MANY }, (_, at) => at);
   yield {
     id: 'tasks',

@@ -30,6 +30,11 @@ const REPEATED: Record<string, string> = {
   'one sign': 'a',
   'words of 1,999 signs': `${'a'.repeat(1_999)} `,
   'letters with marks': 'e\u0301\u0302',
+  'Arabic letters': 'ب',
+  'lines that join letters': '\u0640',
+  Thai: 'กข',
+  'Khmer and spaces that join': `${'កខ'.repeat(40)}\u00a0`,
+  'letters and tabs': 'a\t',
   'emoji families': '👩‍👩‍👧‍👦',
   // inline markdown
   'stars and backticks with tildes': '*`~',

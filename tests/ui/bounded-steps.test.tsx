@@ -2,7 +2,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { itemWeight, rowsBefore } from '@/components/transcript/row-weight';
 import { Blocks } from '@/components/ui/markdown/block';
-import { isParsed, NOTHING_SETTLED, parseFurther, STEP_PIECES } from '@/components/ui/markdown/parse';
+import { fillsStep, isParsed, NOTHING_SETTLED, parseFurther } from '@/components/ui/markdown/parse';
 import { proseText } from '@/components/ui/prose';
 import { hostileTexts } from '../support/hostile-texts';
 import { aMessage } from './rows';
@@ -25,7 +25,7 @@ describe('what one step adds to the page', () => {
         const before = state;
         state = parseFurther(before, clean, {
           streaming: false,
-          goesOn: ({ pieces }) => pieces - before.pieces < STEP_PIECES,
+          goesOn: (now) => !fillsStep(before, now),
         });
         const added = state.shown.slice(before.shown.length);
         const markup = html(added);

@@ -17,6 +17,7 @@ import { safeHref } from '@/components/ui/markdown/safe-href';
 import { proseText } from '@/components/ui/prose';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 import { verbatimPage } from '@/components/ui/verbatim-page';
+import { withBreaks } from '@/components/ui/with-breaks';
 import { EVERY_LINE, findHits } from '@/lib/projections/log-filter';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { cpuMs } from '../support/cpu-time';
@@ -34,6 +35,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   nameText: (text) => nameText(text),
   inputParts: (text) => inputParts({ args: { text }, argsText: text }),
   longRunClass,
+  withBreaks,
   decodeEntities,
   safeHref,
   markdownWork,

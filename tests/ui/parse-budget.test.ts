@@ -1,5 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { Lexer } from 'marked';
+import { describe, expect, it, vi } from 'vitest';
 import { highlight } from '@/components/ui/markdown/highlight';
+import { inlineWork } from '@/components/ui/markdown/inline-work';
 import { markdownWork, textsParsedAtOnce } from '@/components/ui/markdown/markdown-work';
 import { isParsed, NOTHING_SETTLED, parse, parseFurther, WINDOW } from '@/components/ui/markdown/parse';
 import { cpuMs } from '../support/cpu-time';
@@ -7,6 +9,8 @@ import { hostileTexts } from '../support/hostile-texts';
 
 /** Each step of the work takes some ten milliseconds, forty at most; all of it at once would take minutes. */
 const LONGEST_STEP_MS = 600;
+/** Signs looked at: what a window may be, and what is within its emphasis looked at again. */
+const MOST_WORK = 10_000_000;
 
 describe('a hostile text', () => {
   it('is parsed in steps, none of which holds up the page, and comes to an end', { timeout: 300_000 }, () => {
@@ -22,6 +26,28 @@ describe('a hostile text', () => {
       }
       expect(state.shown.map(({ raw }) => raw).join('').length, name).toBeGreaterThan(0);
     }
+  });
+
+  it('is looked at no more in any step than in some ten milliseconds, wherever its windows begin', () => {
+    const inlineTokens = vi.spyOn(Lexer.prototype, 'inlineTokens');
+    // Of a length that no window divides, so that each begins with another sign of the three.
+    const texts = [...hostileTexts(20_000), { name: 'one paragraph of marks', text: '*~`'.repeat(39_000) }];
+    for (const { name, text } of texts) {
+      let state = NOTHING_SETTLED;
+      for (let steps = 0; steps < 20 && !isParsed(state, text); steps++) {
+        inlineTokens.mockClear();
+        state = parseFurther(state, text, { streaming: false, goesOn: () => false });
+        const work = inlineTokens.mock.calls.reduce((sum, [src]) => sum + inlineWork(src), 0);
+        expect(work, name).toBeLessThan(MOST_WORK);
+      }
+    }
+    inlineTokens.mockRestore();
+  });
+
+  it('that is code full of marks stays one block behind a paragraph, whatever stands behind it', () => {
+    const code = `\`\`\`ts\n${'a[b] = &c | d; // *e* #f <g> @h\n'.repeat(600)}\`\`\`\n`;
+    const blocks = parse(`Here *it* is:\n\n${code}\n${'*~`'.repeat(2_000)}`);
+    expect(blocks.filter(({ type }) => type === 'code').map(({ raw }) => raw.trim())).toEqual([code.trim()]);
   });
 
   it('is parsed no further than its pieces can be laid out', () => {

@@ -1,9 +1,11 @@
 import { clsx } from 'clsx';
 import type { Token, Tokens } from 'marked';
 import { memo, type ReactNode } from 'react';
+import { withBreaks } from '../with-breaks';
 import { CodeBlock } from './code-block';
 import { renderInline } from './inline';
-import { countPieces, type LongTable, ROWS_SHOWN } from './parse';
+import { type LongTable, ROWS_SHOWN } from './long-table';
+import { countPieces } from './parse';
 
 /** Nesting beyond this is shown as it was written. */
 const DEEPEST = 12;
@@ -20,14 +22,14 @@ interface BlockProps {
 /** One block of a message. While a message streams only its last blocks change; the others are not rendered again. */
 export const Block = memo(
   function Block({ token, streaming, depth = 0 }: BlockProps): ReactNode {
-    if (depth > DEEPEST) return <p className="whitespace-pre-wrap">{token.raw}</p>;
+    if (depth > DEEPEST) return <p className="whitespace-pre-wrap">{withBreaks(token.raw)}</p>;
     const inner = (tokens: Token[]) => <Blocks tokens={tokens} streaming={streaming} depth={depth + 1} />;
     switch (token.type) {
       case 'paragraph':
         return <p className="my-2">{renderInline(token.tokens)}</p>;
       // The text of a tight list item.
       case 'text':
-        return <span>{token.tokens ? renderInline(token.tokens) : token.text}</span>;
+        return <span>{token.tokens ? renderInline(token.tokens) : withBreaks(token.text)}</span>;
       case 'heading':
         return (
           // One level for all, below the turn's own heading: an agent's outline must not tear holes into the page's.
@@ -53,7 +55,7 @@ export const Block = memo(
       case 'def':
         return null;
       default:
-        return <p className="my-2 whitespace-pre-wrap">{token.raw.trimEnd()}</p>;
+        return <p className="my-2 whitespace-pre-wrap">{withBreaks(token.raw.trimEnd())}</p>;
     }
   },
   (before, after) => before.token.raw === after.token.raw && before.streaming === after.streaming,

@@ -2,6 +2,7 @@ import type { Token, Tokens } from 'marked';
 import type { ReactNode } from 'react';
 import { proseText } from '../prose';
 import { nameText } from '../verbatim';
+import { withBreaks } from '../with-breaks';
 import { decodeEntities } from './entities';
 import { safeHref } from './safe-href';
 
@@ -17,7 +18,7 @@ export function renderInline(tokens: readonly Token[] | undefined, depth = 0, in
 }
 
 function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink: boolean }): ReactNode {
-  if (depth > DEEPEST) return token.raw;
+  if (depth > DEEPEST) return withBreaks(token.raw);
   const isLink = token.type === 'link';
   const inner = () => renderInline((token as Tokens.Strong).tokens, depth + 1, inLink || isLink);
   switch (token.type) {
@@ -29,7 +30,9 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
       return <del className="text-ink-3">{inner()}</del>;
     case 'codespan':
       return (
-        <code className="rounded-[3px] bg-raised px-1 py-px text-[0.9em] [overflow-wrap:anywhere]">{token.text}</code>
+        <code className="rounded-[3px] bg-raised px-1 py-px text-[0.9em] [overflow-wrap:anywhere]">
+          {withBreaks(token.text)}
+        </code>
       );
     case 'br':
       return <br />;
@@ -42,15 +45,15 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
     // A picture would be fetched from wherever the agent says: it is a link that the reader may follow.
     case 'image': {
       const name = token.text === '' ? 'image' : `image: ${token.text}`;
-      return inLink ? name : <Link href={token.href}>{name}</Link>;
+      return inLink ? withBreaks(name) : <Link href={token.href}>{withBreaks(name)}</Link>;
     }
     case 'text':
       // what an entity stands for is in the text only now
-      return 'tokens' in token && token.tokens ? inner() : proseText(decodeEntities(token.text));
+      return 'tokens' in token && token.tokens ? inner() : withBreaks(proseText(decodeEntities(token.text)));
     case 'checkbox':
       return null;
     default:
-      return token.raw;
+      return withBreaks(token.raw);
   }
 }
 

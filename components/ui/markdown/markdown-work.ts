@@ -1,7 +1,6 @@
+import { inlineWork } from './inline-work';
 import { WINDOW } from './parse';
 
-/** Signs that may begin something: the parser looks for the end of each through the rest of its paragraph. */
-const MARKS = /[*_~`[\]<>!&\\|@:#]/g;
 /** What the texts of one page may cost where nothing can be put off: some thirty milliseconds of the worst there is. */
 const MOST_WORK = 3_000_000;
 /** What a paragraph costs beside its signs: elements to make and to write. */
@@ -12,10 +11,9 @@ const MOST_CHARACTERS = 64_000;
 export function markdownWork(text: string): number {
   let work = 0;
   for (const paragraph of text.split('\n\n')) {
-    const marks = paragraph.match(MARKS)?.length ?? 0;
     let lines = 1;
     for (let at = paragraph.indexOf('\n'); at !== -1; at = paragraph.indexOf('\n', at + 1)) lines += 1;
-    work += PARAGRAPH_WORK + paragraph.length * (1 + marks + lines);
+    work += PARAGRAPH_WORK + inlineWork(paragraph) + paragraph.length * lines;
   }
   return work;
 }

@@ -1,11 +1,12 @@
-import { Lexer, type Token, type Tokens } from 'marked';
+import type { Token } from 'marked';
 import remend from 'remend';
+import { lex } from './lex';
+import { isShortTable, longTable, MOST_TABLE, tableHead } from './long-table';
 
-/**
- * What is parsed at a time. The parser's work grows with the square of some texts; of this much, the worst that is
- * known takes twenty milliseconds, and the usual one less than one.
- */
+/** What is parsed at a time, where it is no more than `MOST_WORK` by what is in it. */
 export const WINDOW = 4_000;
+/** Some ten milliseconds of the slowest text that is known; the usual one comes nowhere near. */
+const MOST_WORK = 5_000_000;
 /** A block that is too much is parsed again with half as much of the text, down to this. */
 const LEAST_WINDOW = 250;
 /** One great block, such as a file's worth of code, is parsed as a whole where that takes no longer than this. */
@@ -16,20 +17,15 @@ const UNSETTLED_BLOCKS = 3;
 const MOST_PIECES = 4_000;
 /** What a browser lays out without a pause: blocks are settled so many pieces at a time. */
 export const STEP_PIECES = 300;
+/** And so many signs, which may be hundreds of lines. */
+const STEP_SIGNS = 30_000;
 /** A block of more, or of more signs, is cut: a list goes on as another list, a paragraph as another one. */
 const MOST_BLOCK_PIECES = 1_000;
 const MOST_BLOCK_CHARACTERS = 6_000;
 /** A block of code has a box, its language and a button to copy it. */
 const CODE_PIECES = 10;
-/** How far a table is parsed to have as many rows as are shown. */
-const MOST_TABLE = 32_000;
-/** What is laid out of a table; nobody reads on. */
-export const ROWS_SHOWN = 300;
 /** A growing end that takes longer is not parsed again for every word: only when there is a quarter more of it. */
 const COSTLY_MS = 8;
-/** More marks of quotes and lists at the beginning of a line than anybody means, and than a stack may bear. */
-const TOO_DEEP = /^(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){40}/m;
-
 /** How far a text is parsed. */
 export interface Settled {
   /** The part that is parsed for good, and its blocks. */
@@ -81,6 +77,11 @@ export function isParsed(state: Settled, text: string): boolean {
   return state.shownLength >= text.length || state.pieces >= MOST_PIECES;
 }
 
+/** Whether what is known since is as much as a page takes in one go. */
+export function fillsStep(before: Settled, now: Settled): boolean {
+  return now.pieces - before.pieces >= STEP_PIECES || now.shownLength - before.shownLength >= STEP_SIGNS;
+}
+
 /** All blocks of a text, at once. */
 export function parse(text: string): Token[] {
   return parseFurther(NOTHING_SETTLED, text, { streaming: false }).shown;
@@ -93,36 +94,40 @@ export function waitsForMore(state: Settled, text: string): boolean {
   return state.tookMs > COSTLY_MS && unsettled > WINDOW / 4 && grown > 0 && grown < unsettled / 4;
 }
 
-function parseWindow(state: Settled, text: string, streaming: boolean, mayGrow = true): Settled {
+function parseWindow(state: Settled, text: string, streaming: boolean, isNarrowed = false): Settled {
   const rest = text.slice(state.text.length);
-  const part = windowOf(rest, state.window);
+  const wanted = windowOf(rest, isNarrowed ? state.window : Math.max(state.window, tableHead(rest)));
+  const { part, blocks, tookMs } = lexLight(wanted);
   const isEnd = part.length === rest.length;
-  const { blocks, tookMs } = lexTimed(part);
+  const mayGrow = !isNarrowed && part.length === wanted.length;
   // Of tables and code no more is laid out than their beginning.
   const whole = blocks.filter(({ type }) => type !== 'table' && type !== 'code');
   const heaviest = whole.reduce((most, block) => Math.max(most, countPieces([block])), 0);
   if (heaviest > MOST_BLOCK_PIECES && part.length > LEAST_WINDOW) {
-    return parseWindow({ ...state, window: Math.max(LEAST_WINDOW, part.length >> 1) }, text, streaming, false);
+    return parseWindow({ ...state, window: Math.max(LEAST_WINDOW, part.length >> 1) }, text, streaming, true);
   }
-  // The first line of a table may be longer than any other block.
-  const mayBeTable = !isEnd && rest.startsWith('|') && part.length < MOST_TABLE;
-  if (!mayBeTable && whole.some(({ raw }) => raw.length > MOST_BLOCK_CHARACTERS)) {
-    return parseWindow({ ...state, window: MOST_BLOCK_CHARACTERS }, text, streaming, false);
+  if (whole.some(({ raw }) => raw.length > MOST_BLOCK_CHARACTERS)) {
+    return parseWindow({ ...state, window: MOST_BLOCK_CHARACTERS }, text, streaming, true);
   }
   const mayChange = isEnd && !streaming ? 0 : UNSETTLED_BLOCKS;
   const { count, length } = settledBlocks(blocks, part, mayChange);
   if (count > 0 && count < blocks.length - mayChange)
     return settled(state, text, blocks.slice(0, count), length, tookMs);
+  const before = blocks.slice(0, -1);
   if (count === 0 && !isEnd) {
-    const isParsedOn = tookMs < LONGEST_MS && state.window < MOST_TABLE;
-    if (isParsedOn && isShortTable(blocks.at(-1))) return { ...state, tookMs, window: state.window * 2 };
+    const mayGoOn = mayGrow && state.window < MOST_TABLE && isShortTable(blocks.at(-1));
+    if (mayGoOn && isQuick(part, tookMs, LONGEST_MS)) return { ...state, tookMs, window: state.window * 2 };
     const table = longTable(blocks, rest);
     if (table !== null) {
-      const before = blocks.slice(0, -1);
       return settled(state, text, [...before, table], textLength(before) + table.raw.length, tookMs);
     }
   }
-  if (count === 0 && !isEnd && mayGrow && tookMs * 4 < LONGEST_MS) {
+  // A block of code that is cut off begins the next window, so that it has room to end in.
+  const endsInCode = before.length > 0 && blocks.at(-1)?.type === 'code';
+  if (count === 0 && !isEnd && endsInCode && isBeginning(before, part)) {
+    return settled(state, text, before, textLength(before), tookMs);
+  }
+  if (count === 0 && !isEnd && mayGrow && isQuick(part, tookMs, LONGEST_MS / 4)) {
     return { ...state, tookMs, window: state.window * 2 };
   }
   // What can't be parsed any wider ends here, whatever it would have become.
@@ -166,60 +171,39 @@ function settledBlocks(blocks: readonly Token[], text: string, mayChange: number
   let count = 0;
   for (let pieces = 0; count < most && pieces < STEP_PIECES; count++) pieces += countPieces([blocks[count] as Token]);
   const settled = blocks.slice(0, count);
-  const raw = settled.map((block) => block.raw).join('');
-  // The lexer normalises some white space; where its pieces are not the text's own, nothing is settled for good.
-  return text.startsWith(raw) ? { count, length: raw.length } : { count: 0, length: 0 };
+  return isBeginning(settled, text) ? { count, length: textLength(settled) } : { count: 0, length: 0 };
 }
 
-/** A table of which only so many rows were parsed as are shown. */
-export interface LongTable extends Tokens.Table {
-  /** How many it has in all. */
-  rowCount: number;
-}
-
-function isShortTable(block: Token | undefined): boolean {
-  return block?.type === 'table' && (block as Tokens.Table).rows.length < ROWS_SHOWN;
-}
-
-/** Of a table that is longer than what is shown of it, the rest is counted and not parsed. */
-function longTable(blocks: readonly Token[], text: string): LongTable | null {
-  const last = blocks.at(-1) as Tokens.Table | undefined;
-  const from = textLength(blocks.slice(0, -1));
-  if (last?.type !== 'table' || last.rows.length === 0 || !text.startsWith(last.raw, from)) return null;
-  let rowCount = last.rows.length;
-  let end = from + last.raw.length;
-  while (end < text.length) {
-    const next = text.indexOf('\n', end);
-    const line = text.slice(end, next === -1 ? text.length : next);
-    if (!line.includes('|')) break;
-    rowCount += 1;
-    end = next === -1 ? text.length : next + 1;
-  }
-  return { ...last, raw: text.slice(from, end), rowCount };
+/** The lexer normalises some white space; where its pieces are not the text's own, nothing is settled for good. */
+function isBeginning(blocks: readonly Token[], text: string): boolean {
+  return text.startsWith(blocks.map(({ raw }) => raw).join(''));
 }
 
 function textLength(blocks: readonly Token[]): number {
   return blocks.reduce((sum, { raw }) => sum + raw.length, 0);
 }
 
-function lexTimed(text: string): { blocks: Token[]; tookMs: number } {
-  const began = performance.now();
-  const blocks = lex(text);
-  const ended = performance.now();
-  if (ended - began <= COSTLY_MS) return { blocks, tookMs: ended - began };
-  // Once more, before a busy machine is taken for a slow text.
-  lex(text);
-  return { blocks, tookMs: Math.min(ended - began, performance.now() - ended) };
+/** As much of a part as is no more work than `MOST_WORK`: its beginning, halved until it is. */
+function lexLight(wanted: string): { part: string; blocks: Token[]; tookMs: number } {
+  for (let part = wanted; ; ) {
+    const { blocks, isTooMuch, tookMs } = lexTimed(part, part.length > LEAST_WINDOW ? MOST_WORK : undefined);
+    if (!isTooMuch) return { part, blocks, tookMs };
+    // Code is no work: what makes it too much stands behind it.
+    const [first] = blocks;
+    const code = first?.type === 'code' && part.startsWith(first.raw) ? first.raw : '';
+    part = code.length > part.length / 2 ? code : windowOf(part, part.length >> 1);
+  }
 }
 
-/** What can't be parsed is one block, shown as it was written. */
-function lex(text: string): Token[] {
-  if (TOO_DEEP.test(text)) return [{ type: 'as-written', raw: text }];
-  try {
-    return new Lexer({ gfm: true }).lex(text);
-  } catch {
-    return [{ type: 'as-written', raw: text }];
-  }
+function lexTimed(part: string, mostWork?: number) {
+  const began = performance.now();
+  const lexed = lex(part, mostWork);
+  return { ...lexed, tookMs: performance.now() - began };
+}
+
+/** Once more, before a busy machine is taken for a slow text. */
+function isQuick(part: string, tookMs: number, mostMs: number): boolean {
+  return tookMs < mostMs || lexTimed(part, MOST_WORK).tookMs < mostMs;
 }
 
 /** Where a token has others in it. */
@@ -253,5 +237,5 @@ function withOpenEnd(blocks: Token[]): Token[] {
   if (last === undefined || !HAS_INLINE.has(last.type) || last.raw.endsWith('\n\n')) return blocks;
   if (last.raw.length > WINDOW) return blocks;
   const closed = remend(last.raw);
-  return closed === last.raw ? blocks : [...blocks.slice(0, -1), ...lex(closed)];
+  return closed === last.raw ? blocks : [...blocks.slice(0, -1), ...lex(closed).blocks];
 }

@@ -4,7 +4,7 @@ import type { Token } from 'marked';
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react';
 import { inTurn } from '../in-turn';
 import { hasTime, inSlice } from '../render-time';
-import { isParsed, NOTHING_SETTLED, parseFurther, type Settled, STEP_PIECES, waitsForMore } from './parse';
+import { fillsStep, isParsed, NOTHING_SETTLED, parseFurther, type Settled, STEP_PIECES, waitsForMore } from './parse';
 
 const CACHE_SIZE = 50;
 
@@ -58,7 +58,7 @@ function parseStep(before: Settled, text: string, streaming: boolean): Settled {
   return inSlice((hasTimeLeft) =>
     parseFurther(before, text, {
       streaming,
-      goesOn: ({ pieces }) => pieces - before.pieces < STEP_PIECES && hasTimeLeft(),
+      goesOn: (state) => !fillsStep(before, state) && hasTimeLeft(),
     }),
   );
 }
