@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdir, open, readFile } from 'node:fs/promises';
+import { access, mkdir, open, readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { createClient } from '@libsql/client';
@@ -181,6 +181,7 @@ async function touch(path: string): Promise<void> {
     await (await open(path, 'wx', 0o600)).close();
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if ((await stat(path)).isDirectory()) throw Object.assign(new Error('a folder stands there'), { code: 'EISDIR' });
     await access(path, constants.W_OK);
   }
 }

@@ -34,16 +34,20 @@ test('a page reloaded in the middle of a message ends with exactly what was said
     const shown = () => wordsOf(page);
     const [begin, end] = [wordsIn(text).slice(0, 4).join(' '), wordsIn(text).slice(-4).join(' ')];
     await expect.poll(shown, { timeout: 20_000, interval: 20 }).toContain(begin);
+    // whoever talks holds still, however long the page takes
+    replay.process.kill('SIGSTOP');
     expect(await shown()).not.toContain(end);
     await page.reload();
     await expect.poll(shown, { interval: 20 }).toContain(begin);
     expect(await shown()).not.toContain(end);
+    replay.process.kill('SIGCONT');
     await expect.poll(shown, { timeout: 20_000 }).toContain(end);
     // word for word, and nothing of it a second time
     expect((await shown()).split(wordsIn(text).join(' ')).length).toBe(2);
     expect((await shown()).split(begin).length).toBe(2);
     expect(textsOf(await transcript('mid-message')).filter((one) => one === text)).toHaveLength(1);
   } finally {
+    replay.process.kill('SIGCONT');
     replay.process.kill('SIGINT');
     await replay.ended;
   }
