@@ -1,10 +1,10 @@
-import { MAX_JSON_DEPTH, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
+import { MAX_ARGS_VALUES, MAX_JSON_DEPTH } from '@/lib/protocol/limits';
 import { parseWellFormed } from '@/lib/protocol/well-formed';
 
 /**
- * What the arguments of a call say; null while they are no JSON yet, and where they hold more values or go deeper than a
- * record may, which came as text and so past its limits: whoever walks through them later, here or in a browser, would be
- * held up by the one and overflow its stack with the other. They are shown as they were written, then.
+ * What the arguments of a call say; null while they are no JSON yet, and where they go deeper than a record may or hold
+ * very many values. They came as text and so past the limits of a record: whoever walks through them later, here or in a
+ * browser, would be held up by the one and overflow its stack with the other. They are shown as they were written, then.
  *
  * Arguments stream as pieces of JSON: worth parsing only where the last one may be the end.
  */
@@ -39,7 +39,7 @@ function isBounded(json: string): boolean {
       depth += 1;
       values += 1;
     } else if (letter === CLOSE_BRACE || letter === CLOSE_BRACKET) depth -= 1;
-    if (depth > MAX_JSON_DEPTH || values > MAX_RECORD_VALUES) return false;
+    if (depth > MAX_JSON_DEPTH || values > MAX_ARGS_VALUES) return false;
   }
   return true;
 }

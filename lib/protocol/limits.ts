@@ -10,6 +10,8 @@ export const MAX_RECORD_BYTES = 1024 * 1024;
  * the slowest, are read or written in 10 ms. What agents really send has some hundred.
  */
 export const MAX_RECORD_VALUES = 20_000;
+/** Values of a call's arguments that are told as JSON. More are told as the text that came: a turn may have many such calls. */
+export const MAX_ARGS_VALUES = 5_000;
 /** Deepest nesting of a request body, the body itself being 1. Beyond it: 400 `malformed`. Of a call's arguments too. */
 export const MAX_JSON_DEPTH = 64;
 /** Most records in one request. */

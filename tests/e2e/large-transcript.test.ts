@@ -9,8 +9,8 @@ import { type Visit, visit } from '../support/visit';
 let it: Visit;
 beforeAll(async () => {
   it = await visit();
-  const args = Object.fromEntries(Array.from({ length: 15_000 }, (_, at) => [`k${at}`, at]));
-  const calls = ['c1', 'c2', 'c3'].flatMap((id) => toolCall(id, 'Set', args, 'done'));
+  const args = Object.fromEntries(Array.from({ length: 4_900 }, (_, at) => [`k${at}`, at]));
+  const calls = ['c1', 'c2', 'c3', 'c4', 'c5'].flatMap((id) => toolCall(id, 'Set', args, 'done'));
   const work = [...calls, ...message('m1', 'All of it is set.')];
   const agent = new EventWriter(it.server, 'agent');
   await agent.write('large', [...userTurn('r1', 'Say much', 'Much. '.repeat(500)), ...userTurn('r2', 'Set it', work)]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parsedArgs } from '@/lib/projections/parsed-args';
-import { MAX_JSON_DEPTH, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
+import { MAX_ARGS_VALUES, MAX_JSON_DEPTH } from '@/lib/protocol/limits';
 
 const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 const wide = (values: number) => `[${'1,'.repeat(values - 1)}1]`;
@@ -12,11 +12,11 @@ describe('the arguments of a call', () => {
     ['an escape of half a character, in a key, too', '{"\\ud83d":"cut \\ud83d"}', { '\ufffd': 'cut \ufffd' }],
     [
       'brackets and commas in a text',
-      JSON.stringify('[,"\\\\'.repeat(MAX_RECORD_VALUES)),
-      '[,"\\\\'.repeat(MAX_RECORD_VALUES),
+      JSON.stringify('[,"\\\\'.repeat(MAX_ARGS_VALUES)),
+      '[,"\\\\'.repeat(MAX_ARGS_VALUES),
     ],
     ['as deep as a record may be', deep(MAX_JSON_DEPTH), JSON.parse(deep(MAX_JSON_DEPTH))],
-    ['of as many values as a record', wide(MAX_RECORD_VALUES), JSON.parse(wide(MAX_RECORD_VALUES))],
+    ['of as many values as are read', wide(MAX_ARGS_VALUES), JSON.parse(wide(MAX_ARGS_VALUES))],
   ])('are read: %s', (_what, text, args) => {
     expect(parsedArgs(text)).toEqual(args);
   });
@@ -26,8 +26,8 @@ describe('the arguments of a call', () => {
     ['what only ends as JSON does', '{"command":"ls}'],
     ['deeper than a record may be', deep(MAX_JSON_DEPTH + 1)],
     ['so deep that nobody could write them', deep(500_000)],
-    ['of more values than a record', wide(MAX_RECORD_VALUES + 1)],
-    ['of more objects than a record', `[${'{},'.repeat(MAX_RECORD_VALUES)}1]`],
+    ['of more values than are read', wide(MAX_ARGS_VALUES + 1)],
+    ['of more objects than are read', `[${'{},'.repeat(MAX_ARGS_VALUES)}1]`],
   ])('stay as they are written: %s', (_what, text) => {
     expect(parsedArgs(text)).toBeNull();
   });
