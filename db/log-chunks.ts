@@ -1,5 +1,5 @@
 import type { Row } from '@libsql/client';
-import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
+import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
 
 /**
  * A chunk is a stretch of lines of one agent, indexed as one: what it says tells whether a line in it may match, never

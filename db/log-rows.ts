@@ -1,5 +1,5 @@
 import type { Row } from '@libsql/client';
-import type { LogLevel } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
 

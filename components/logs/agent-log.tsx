@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { searchesText } from '@/lib/projections/log-filter';
-import { LOG_LEVELS } from '@/lib/protocol/envelope';
+import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import { isPosition, type Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { FirstLines } from './first-lines';

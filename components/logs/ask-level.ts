@@ -1,6 +1,6 @@
 import { putJson, RequestError } from '@/components/live/fetch-json';
 import type { LogLevelAnswer } from '@/lib/protocol/commands';
-import type { LogLevel } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 
 /** Longer than this no answer is waited for. */
 const ANSWER_WITHIN_MS = 15_000;

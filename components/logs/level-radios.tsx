@@ -2,7 +2,7 @@
 
 import { clsx } from 'clsx';
 import { type KeyboardEvent, useRef } from 'react';
-import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
+import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
 
 /**
  * The levels, one of them asked for and one of them written. Arrow keys only move the focus: to press a level is to

@@ -1,4 +1,5 @@
-import type { LogLevel, LogMarker } from '@/lib/protocol/envelope';
+import type { LogMarker } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { LogLine } from '@/lib/protocol/read-models';
 
 export const LEVEL_COLOUR: Record<LogLevel, string> = {

@@ -1,3 +1,4 @@
+import { countLines } from '@/components/ui/count-lines';
 import { UNSAFE } from './message-pieces';
 
 /** A line that is not unfolded shows this much. */
@@ -38,7 +39,7 @@ export function shownMessage(message: string, wraps: boolean): ShownMessage {
   const text = message.slice(0, cut).trimEnd();
   const rest = message.slice(cut).trim();
   if (rest === '') return { text, rest: null };
-  const lines = rest.split('\n').length;
+  const lines = countLines(rest);
   return { text, rest: isCutInLine && lines === 1 ? `${rest.length} more characters` : `${lines} more lines` };
 }
 

@@ -1,3 +1,4 @@
+import { isLarger } from '@/components/ui/is-larger';
 import type { Item, TranscriptPage } from '@/lib/protocol/read-models';
 
 /** Turns of the page that paints first; older ones come while the reader scrolls. */
@@ -19,25 +20,6 @@ const MOST_VALUES = 20_000;
 export function firstPageOf(page: TranscriptPage): TranscriptPage | null {
   const first = newestOf(page);
   return isLarger(first.turns, MOST_LENGTH, MOST_VALUES) ? null : first;
-}
-
-/** Looks at no more of it than it takes to know. */
-function isLarger(value: unknown, length: number, values: number): boolean {
-  const left: unknown[] = [value];
-  while (left.length > 0) {
-    const next = left.pop();
-    values -= 1;
-    if (typeof next === 'string') length -= next.length;
-    else if (typeof next === 'object' && next !== null) {
-      for (const name in next) {
-        length -= name.length;
-        left.push((next as Record<string, unknown>)[name]);
-        if (left.length > values) return true;
-      }
-    }
-    if (length < 0 || values < 0) return true;
-  }
-  return false;
 }
 
 function newestOf(page: TranscriptPage): TranscriptPage {

@@ -1,4 +1,6 @@
+import { countLines } from '@/components/ui/count-lines';
 import { plural } from '@/components/ui/duration';
+import { isLarger } from '@/components/ui/is-larger';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 
 /**
@@ -40,6 +42,18 @@ export function inputParts({ args, argsText }: Pick<ToolCallItem, 'args' | 'args
   return argsText === '' || saysTheSame(argsText, args) ? parts : [...parts, asWritten];
 }
 
+/** Inputs of more values take milliseconds each to be written out. */
+const HEAVY = 1_000;
+const heavy = new WeakMap<object, boolean>();
+
+/** Whether showing an input is so much work that a page does no other beside it. */
+export function isHeavyInput(input: unknown): boolean {
+  if (typeof input !== 'object' || input === null) return false;
+  const isHeavy = heavy.get(input) ?? isLarger(input, Number.POSITIVE_INFINITY, HEAVY);
+  heavy.set(input, isHeavy);
+  return isHeavy;
+}
+
 /** More keys than anybody reads one by one: each would be elements of its own, and the page would stand still for them. */
 const MOST_PARTS = 100;
 
@@ -49,18 +63,11 @@ function isWide(args: object): boolean {
   return false;
 }
 
-/** By input: it is written out in full, and asked for more than once. */
-const WIDE = new WeakMap<object, InputPart[]>();
-
 /** What runs comes first, then all of it as one text, of which as much is shown as of any long one. */
 function wideParts(args: object): InputPart[] {
-  const known = WIDE.get(args);
-  if (known !== undefined) return [...known];
   const { command } = args as { command?: unknown };
   const whole: InputPart = { kind: 'whole', name: '', text: JSON.stringify(args, null, 1), isJson: true };
-  const parts = typeof command === 'string' ? [partOf('command', command), whole] : [whole];
-  WIDE.set(args, parts);
-  return [...parts];
+  return typeof command === 'string' ? [partOf('command', command), whole] : [whole];
 }
 
 function partOf(name: string, value: unknown): InputPart {
@@ -107,6 +114,6 @@ function quotedAlike(token: string): string {
 /** `3 lines, 120 characters` */
 export function inputSize(parts: readonly InputPart[]): string {
   const characters = parts.reduce((sum, { text }) => sum + text.length, 0);
-  const lines = parts.reduce((sum, { text }) => sum + text.split('\n').length, 0);
+  const lines = parts.reduce((sum, { text }) => sum + countLines(text), 0);
   return `${plural(lines, 'line')}, ${plural(characters, 'character')}`;
 }

@@ -1,4 +1,5 @@
 import type { Item } from '@/lib/protocol/read-models';
+import { isHeavyInput } from './input-parts';
 
 /** What is laid out of a turn in one go, in elements: some forty milliseconds, and more than the tallest screen shows. */
 export const FIRST_WEIGHT = 1_500;
@@ -11,6 +12,8 @@ const FIRST_PARSED = 4_000;
 const CHARACTERS_PER_ELEMENT = 8;
 const CARD = 40;
 const REQUEST = 100;
+/** One at a time. */
+const HEAVY_REQUEST = MORE_WEIGHT;
 const LINE = 14;
 
 /** About how many elements an item is when it comes into the page. */
@@ -23,7 +26,8 @@ export function itemWeight(item: Item): number {
     case 'task':
       return item.phase === 'started' ? CARD : LINE;
     case 'request':
-      return item.outcome === null ? REQUEST : LINE;
+      if (item.outcome !== null) return LINE;
+      return isHeavyInput(item.input) ? HEAVY_REQUEST : REQUEST;
     default:
       return LINE;
   }

@@ -5,13 +5,18 @@ import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { type InputPart, inputParts } from './input-parts';
 
-/**
- * What a call was given, all of it and as it is: a command as typed, an edit as removed and added text, anything else
- * by its names. Who reads this decides what runs.
- */
+/** What a call was given, as `InputParts` shows it. */
 export function ToolInput({ call }: { call: Pick<ToolCallItem, 'args' | 'argsText'> }): ReactNode {
   const { args, argsText } = call;
   const parts = useMemo(() => inputParts({ args, argsText }), [args, argsText]);
+  return <InputParts parts={parts} />;
+}
+
+/**
+ * An input, all of it and as it is: a command as typed, an edit as removed and added text, anything else by its names.
+ * Who reads this decides what runs.
+ */
+export function InputParts({ parts }: { parts: readonly InputPart[] }): ReactNode {
   const fields = parts.filter(({ kind }) => kind === 'field');
   const blocks = parts.filter(({ kind }) => kind !== 'field');
   const before = blocks.filter(({ kind }) => kind === 'command');

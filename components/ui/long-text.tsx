@@ -2,9 +2,8 @@
 
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
-import { endOfFirstPart } from './first-part';
 import { longRunClass } from './long-run';
-import { proseText } from './prose';
+import { endOfFirstProse, proseText } from './prose';
 import { withBreaks } from './with-breaks';
 
 /** What is added with each asking. */
@@ -13,7 +12,7 @@ const STEP = 10_000;
 /** A text as it was written: its beginning, and the rest in steps that a page lays out without a pause. */
 export function LongText(props: { text: string; most: number; className?: string }) {
   const { text, most, className } = props;
-  const end = useMemo(() => endOfFirstPart(text, most), [text, most]);
+  const end = useMemo(() => endOfFirstProse(text, most), [text, most]);
   const shown = useMemo(() => proseText(text.slice(0, end)), [text, end]);
   return (
     <>
@@ -55,7 +54,7 @@ function partsOf(text: string, from: number, count: number): { end: number; show
   let at = from;
   for (let step = 0; step < count && at < text.length; step++) {
     const rest = text.slice(at, at + STEP + 1);
-    const end = at + endOfFirstPart(rest, STEP);
+    const end = at + endOfFirstProse(rest, STEP);
     parts.push({ end, shown: proseText(text.slice(at, end)) });
     at = end;
   }

@@ -1,4 +1,5 @@
 import { cutText } from '@/lib/protocol/cut-text';
+import { countLines } from './count-lines';
 import { type VerbatimPiece, verbatimPieces } from './verbatim';
 
 export interface PageLimits {
@@ -44,7 +45,7 @@ function endOf(text: string, from: number, { characters, lines }: PageLimits): n
 /** How much of it is still to come. */
 export function restInWords(text: string, from: number): string {
   const rest = text.slice(from);
-  const lines = rest.split('\n').length;
+  const lines = countLines(rest);
   const characters = `${rest.length.toLocaleString('en')} ${rest.length === 1 ? 'character' : 'characters'}`;
   return lines > 1 ? `${lines.toLocaleString('en')} more lines, ${characters}` : `${characters} more`;
 }

@@ -21,6 +21,7 @@ export function VerbatimText(props: { text: string; label?: string; className?: 
   const [pageCount, setPageCount] = useState(1);
   const pages = usePages(text, pageCount);
   const end = pages.at(-1)?.end ?? 0;
+  const rest = useMemo(() => restInWords(text, end), [text, end]);
   useTellFolded(end < text.length);
   return (
     <div className={clsx('group/code min-w-0', className)}>
@@ -48,7 +49,7 @@ export function VerbatimText(props: { text: string; label?: string; className?: 
           }}
           className="mt-1 block font-sans text-2xs text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >
-          Show more: {restInWords(text, end)}
+          Show more: {rest}
         </button>
       )}
     </div>

@@ -2,7 +2,7 @@ import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { CommandBodies } from '@/lib/protocol/commands';
-import type { LogLevel } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { DesiredLogLevel } from '@/lib/protocol/read-models';
 import { settle } from './acknowledge';
 import { commandFromRow } from './command-row';

@@ -1,7 +1,7 @@
 import type { Row } from '@libsql/client';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { Command, CommandState } from '@/lib/protocol/commands';
-import type { LogLevel } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { DesiredLogLevel } from '@/lib/protocol/read-models';
 import type { StoredCommand } from './command-row';
 import { changeAgent } from './runner-connection';

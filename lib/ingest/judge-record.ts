@@ -5,10 +5,10 @@ import {
   idSchema,
   logRecordSchema,
   lostRecordSchema,
-  type RejectionCode,
   statusRecordSchema,
 } from '@/lib/protocol/envelope';
 import { MAX_RECORD_BYTES, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
+import type { RejectionCode } from '@/lib/protocol/rejections';
 import { describeIssue, type RawRecord } from './parse-request';
 
 export type Judgement =

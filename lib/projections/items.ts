@@ -1,6 +1,5 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
-import { PARKING_CODES, type RejectionCode } from '@/lib/protocol/envelope';
 import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
 import type {
   Item,
@@ -11,6 +10,7 @@ import type {
   TaskEnd,
   ToolCallItem,
 } from '@/lib/protocol/read-models';
+import { PARKING_CODES, type RejectionCode } from '@/lib/protocol/rejections';
 import { foldCommand, foldDelivery } from './command-items';
 import type { EventEntry } from './event-entry';
 import {

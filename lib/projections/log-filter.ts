@@ -1,4 +1,4 @@
-import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
+import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { foldText } from './fold-text';
 import type { LogRegex } from './log-regex';

@@ -1,5 +1,5 @@
 import { cutText } from '@/lib/protocol/cut-text';
-import { LOG_LEVELS } from '@/lib/protocol/envelope';
+import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import type { AgentLogLevel } from '@/lib/protocol/read-models';
 import { pickTime } from './event-fields';
 

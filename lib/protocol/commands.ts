@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { idSchema, LOG_LEVELS, type LogLevel, textUpTo, timeSchema } from './envelope';
+import { idSchema, textUpTo, timeSchema } from './envelope';
 import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH } from './limits';
+import { LOG_LEVELS, type LogLevel } from './log-levels';
 import { namedValues } from './named-values';
 import type { Position } from './position';
 import type { DesiredLogLevel } from './read-models';

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import type { AgUiEvent } from './ag-ui';
 import { MAX_ID_LENGTH, MAX_RECORDS_PER_REQUEST, MAX_TIME } from './limits';
+import { LOG_LEVELS } from './log-levels';
+import type { RejectionCode } from './rejections';
 
 /** What a runner sends: `POST /events`. @see PROTOCOL.md, Ingest */
 
@@ -16,9 +18,6 @@ export const idSchema = textUpTo(MAX_ID_LENGTH)
   .regex(/^(?!\.{1,2}$)/, 'an id is not "." or "..", which no address can name');
 /** Epoch milliseconds. Kept as given, whatever the runner's clock says. */
 export const timeSchema = z.number().int().min(0).max(MAX_TIME);
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const base = { seq: z.number().int().min(1), agentId: idSchema, occurredAt: timeSchema };
 
@@ -109,21 +108,6 @@ export const ingestRequestSchema = z.looseObject({
 
 /** What makes a record one, before it is judged. */
 export const rawRecordSchema = z.looseObject({ seq: z.number().int().min(1) });
-
-export type RejectionCode =
-  | 'unknown_kind'
-  | 'invalid_record'
-  | 'record_too_large'
-  | 'session_of_another_agent'
-  /** The event is about a task that no session of the agent is known to have started, and the agent has several. */
-  | 'task_of_no_session'
-  /** The event is about a task that several other sessions of the agent started under the same name. */
-  | 'task_of_several_sessions'
-  /** The database refuses it, whatever came with it. */
-  | 'not_storable';
-
-/** Records of these are parked: a person says to which session they belong, or discards them. */
-export const PARKING_CODES: ReadonlySet<RejectionCode> = new Set(['task_of_no_session', 'task_of_several_sessions']);
 
 /** The outbox id under which the server itself writes; nobody else may use it. */
 export const SERVER_PRODUCER_ID = 'interlude';

@@ -1,6 +1,7 @@
 import type { TurnTrigger } from './ag-ui';
 import type { CommandType, MessageDelivery, Sender } from './commands';
-import type { LogLevel, LogMarker } from './envelope';
+import type { LogMarker } from './envelope';
+import type { LogLevel } from './log-levels';
 import type { Position } from './position';
 import type { TurnPlaces } from './turn-places';
 

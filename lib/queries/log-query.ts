@@ -1,8 +1,8 @@
 import { EVERY_LINE, type LogFilter, parseTerms } from '@/lib/projections/log-filter';
 import { cutText } from '@/lib/protocol/cut-text';
-import { LOG_LEVELS } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_LOG_SEARCH_LENGTH } from '@/lib/protocol/limits';
+import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import { invalid, limitOf, onlyKnown, positionOf, timeOf } from './query-arguments';
 import type { LogPlace, LogRequest } from './read-log-lines';
 

@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { agentFromRow } from '@/db/fleet-rows';
-import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
+import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
 import type { Position } from '@/lib/protocol/position';
 import type { AgentLogLevel } from '@/lib/protocol/read-models';
 import { COUNTER, counterOf } from './counter';

@@ -20,22 +20,25 @@ export interface LogRequest {
   limit: number;
 }
 
-/** Most bytes of a page's messages, give or take one line. */
-const PAGE_BYTES = 4 * 1024 * 1024;
-/** How long one search may keep the server busy before it answers what it has. */
-const SEARCH_BUDGET_MS = 200;
+export interface LogPageLimits {
+  /** Most bytes of a page's messages, give or take one line. */
+  bytes: number;
+  /** Milliseconds for which one search may keep the event loop busy before it answers what it has. */
+  searchMs: number;
+}
+
+const LIMITS: LogPageLimits = { bytes: 1024 * 1024, searchMs: 200 };
 
 /**
  * A page of an agent's log in ascending order.
  *
- * @param searchBudgetMs how long the search may keep the event loop busy
  * @returns null when there is no such agent
  */
 export async function readLogLines(
   database: Database,
   agentId: string,
   { filter, place, limit }: LogRequest,
-  searchBudgetMs: number = SEARCH_BUDGET_MS,
+  limits: LogPageLimits = LIMITS,
 ): Promise<LogPage | null> {
   const { reader } = database;
   const id = columnText(agentId);
@@ -47,7 +50,7 @@ export async function readLogLines(
   const head = { position: counterOf(counter), log: extentFromRow(extent?.rows[0]) };
   const newest = positionToNumber(head.position);
   const scan = async (direction: ScanRange['direction'], edge: number, most: number, share = 1) => {
-    const [bytes, budgetMs] = [PAGE_BYTES * share, searchBudgetMs * share];
+    const [bytes, budgetMs] = [limits.bytes * share, limits.searchMs * share];
     // one more than wanted tells whether there is one
     const range = { direction, edge, newest, limit: most + 1, bytes, budgetMs };
     return part(await scanLog(reader, id, filter, range), most);

@@ -1,4 +1,4 @@
-import type { LogLevel } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 
 export interface WorkLine {
   level: LogLevel;

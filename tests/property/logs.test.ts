@@ -4,12 +4,12 @@ import { chunkBacklogs, chunkNextLines } from '@/lib/log-store/chunk-lines';
 import { type Retention, removeOldLines } from '@/lib/log-store/remove-lines';
 import { EVERY_LINE, type LogFilter, matchesLine, parseTerms } from '@/lib/projections/log-filter';
 import { compileLogRegex } from '@/lib/projections/log-regex';
-import { LOG_LEVELS } from '@/lib/protocol/envelope';
+import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import { utf8Length } from '@/lib/protocol/log-text';
 import { positionToNumber } from '@/lib/protocol/position';
 import type { LogLine, LogPage } from '@/lib/protocol/read-models';
 import { readLogComponents } from '@/lib/queries/read-log-components';
-import { type LogPlace, readLogLines } from '@/lib/queries/read-log-lines';
+import { type LogPageLimits, type LogPlace, readLogLines } from '@/lib/queries/read-log-lines';
 import { type InProcessTarget, inProcessTarget } from '../support/ingest-target';
 import { LineWriter, type WrittenLine } from '../support/line-writer';
 
@@ -119,9 +119,10 @@ async function page(
   wanted: LogFilter,
   place: LogPlace,
   limit: number,
-  budgetMs = Infinity,
+  limits: Partial<LogPageLimits> = {},
 ): Promise<LogPage> {
-  const read = await readLogLines(target.database, agentId, { filter: wanted, place, limit }, budgetMs);
+  const most = { bytes: 1024 * 1024, searchMs: Infinity, ...limits };
+  const read = await readLogLines(target.database, agentId, { filter: wanted, place, limit }, most);
   if (read === null) throw new Error(`there is no agent ${agentId}`);
   return read;
 }
@@ -132,12 +133,12 @@ async function walk(
   wanted: LogFilter,
   way: 'older' | 'newer',
   limit: number,
-  budgetMs = Infinity,
+  limits: Partial<LogPageLimits> = {},
 ): Promise<LogLine[]> {
   const lines: LogLine[] = [];
   let place: LogPlace = way === 'older' ? { kind: 'newest' } : { kind: 'after', position: 0 };
   for (;;) {
-    const read = await page(agentId, wanted, place, limit, budgetMs);
+    const read = await page(agentId, wanted, place, limit, limits);
     if (way === 'older') lines.unshift(...read.lines);
     else lines.push(...read.lines);
     if (!read.hasMore) return lines;
@@ -155,7 +156,8 @@ describe('an agent’s log', () => {
         fc.double({ min: 0, max: 1, noNaN: true }),
         fc.option(fc.integer({ min: 1, max: 3000 }), { freq: 2 }),
         fc.array(fc.tuple(filter, fc.integer({ min: 15, max: 60 })), { minLength: 6, maxLength: 6 }),
-        async (lines, indexedShare, maxBytes, wanted) => {
+        fc.integer({ min: 100, max: 2000 }),
+        async (lines, indexedShare, maxBytes, wanted, bytes) => {
           const writer = newWriter();
           const other = newWriter();
           const indexed = Math.floor(lines.length * indexedShare);
@@ -172,8 +174,11 @@ describe('an agent’s log', () => {
             expect(await walk(writer.agentId, one, 'older', limit)).toEqual(expected);
             expect(await walk(writer.agentId, one, 'newer', limit)).toEqual(expected);
             // a search whose time is over at once goes on from where it came to
-            expect(await walk(writer.agentId, one, 'older', limit, 0)).toEqual(expected);
-            expect(await walk(writer.agentId, one, 'newer', limit, 0)).toEqual(expected);
+            expect(await walk(writer.agentId, one, 'older', limit, { searchMs: 0 })).toEqual(expected);
+            expect(await walk(writer.agentId, one, 'newer', limit, { searchMs: 0 })).toEqual(expected);
+            // and a page that is full of long lines ends at the last of them
+            expect(await walk(writer.agentId, one, 'older', limit, { bytes })).toEqual(expected);
+            expect(await walk(writer.agentId, one, 'newer', limit, { bytes })).toEqual(expected);
             const middle = expected[expected.length >> 1];
             if (middle === undefined) continue;
             const place = { kind: 'around', position: positionToNumber(middle.position) } as const;

@@ -48,7 +48,7 @@ export function* hostileSessions(): Generator<HostileSession> {
   const calls = many.slice(0, 5).flatMap((at) => toolCall(`c${at}`, 'Bash', wide(19_000), 'a'));
   yield {
     id: 'wide-inputs',
-    events: [...atWork('wide-inputs'), ...calls, ...many.slice(0, 5).map((at) => asked(`q${at}`, wide(19_000)))],
+    events: [...atWork('wide-inputs'), ...calls, ...many.slice(0, 18).map((at) => asked(`q${at}`, wide(19_000)))],
   };
   yield { id: 'one-wide-input', events: [...atWork('one-wide-input'), asked('q', wide(15_000))] };
   const questions = many.slice(0, 300).map((at) => ({ question: `Which ${at}?`, options: ['a', 'b', 'c'] }));

@@ -1,4 +1,5 @@
-import type { LogLevel, LogMarker } from '@/lib/protocol/envelope';
+import type { LogMarker } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 import { type InProcessTarget, ingest, record } from './ingest-target';
 
 export interface WrittenLine {

@@ -1,5 +1,6 @@
-import type { LogLevel, LogMarker } from '@/lib/protocol/envelope';
+import type { LogMarker } from '@/lib/protocol/envelope';
 import { MAX_RECORDS_PER_REQUEST } from '@/lib/protocol/limits';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 
 export interface WrittenLine {
   message: string;

@@ -1,11 +1,11 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { itemWeight, rowsBefore } from '@/components/transcript/row-weight';
+import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from '@/components/transcript/row-weight';
 import { Blocks } from '@/components/ui/markdown/block';
 import { fillsStep, isParsed, NOTHING_SETTLED, parseFurther } from '@/components/ui/markdown/parse';
-import { proseText } from '@/components/ui/prose';
+import { endOfFirstProse, proseText } from '@/components/ui/prose';
 import { hostileTexts } from '../support/hostile-texts';
-import { aMessage } from './rows';
+import { aMessage, aRequest } from './rows';
 
 /** A browser takes some forty milliseconds to make, lay out and draw as many. */
 const MOST_ELEMENTS = 1_000;
@@ -64,6 +64,17 @@ describe('what one step adds to the page', () => {
   });
 });
 
+describe('what is first shown of a text', () => {
+  it('is not much longer than the text, however many words stand for what hides', () => {
+    for (const { name, text } of hostileTexts(100_000)) {
+      const end = endOfFirstProse(text, 120_000);
+      const shown = proseText(text.slice(0, end));
+      expect(shown.length - end, name).toBeLessThan(10_000);
+      if (end < text.length) expect(shown.match(/⟨/g)?.length, name).toBe(1_000);
+    }
+  });
+});
+
 describe('the rows of a turn that come into the page together', () => {
   it('are its last ones, as far as they are no more than is laid out without a pause, but at least one', () => {
     const great = Array.from({ length: 50 }, (_, at) => aMessage({ id: `m${at}`, text: 'a\n\n'.repeat(30_000) }));
@@ -78,5 +89,17 @@ describe('the rows of a turn that come into the page together', () => {
   it('are all of them in a turn of the usual size', () => {
     const usual = Array.from({ length: 12 }, (_, at) => aMessage({ id: `m${at}`, text: 'words '.repeat(100) }));
     expect(rowsBefore(12, 1_500, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);
+  });
+
+  it('are one request at a time where their inputs are thousands of values, at whatever depth', () => {
+    const many = Object.fromEntries(Array.from({ length: 19_000 }, (_, at) => [`k${at}`, at]));
+    for (const input of [many, { command: 'ls', options: many }, [Object.values(many)], { a: [many] }]) {
+      const requests = Array.from({ length: 18 }, (_, at) => aRequest({ id: `q${at}`, input }));
+      const weightOf = (at: number) => itemWeight(requests[at] as (typeof requests)[number]);
+      expect(rowsBefore(18, FIRST_WEIGHT, weightOf)).toBe(17);
+      expect(rowsBefore(17, MORE_WEIGHT, weightOf)).toBe(16);
+    }
+    const usual = Array.from({ length: 8 }, (_, at) => aRequest({ id: `q${at}`, input: { command: 'ls' } }));
+    expect(rowsBefore(8, FIRST_WEIGHT, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);
   });
 });

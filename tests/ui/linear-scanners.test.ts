@@ -14,7 +14,7 @@ import { longRunClass } from '@/components/ui/long-run';
 import { decodeEntities } from '@/components/ui/markdown/entities';
 import { markdownWork } from '@/components/ui/markdown/markdown-work';
 import { safeHref } from '@/components/ui/markdown/safe-href';
-import { proseText } from '@/components/ui/prose';
+import { endOfFirstProse, proseText } from '@/components/ui/prose';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 import { verbatimPage } from '@/components/ui/verbatim-page';
 import { withBreaks } from '@/components/ui/with-breaks';
@@ -28,6 +28,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   parseAnsi: (text) => parseAnsi(text),
   stripAnsi,
   proseText,
+  endOfFirstProse: (text) => endOfFirstProse(text, SIZE),
   ansiPieces,
   'verbatimPieces of lines': (text) => verbatimPieces(text, 'lines'),
   'verbatimPieces of a name': (text) => verbatimPieces(text, 'name'),

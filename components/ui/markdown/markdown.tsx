@@ -2,10 +2,9 @@
 
 import { clsx } from 'clsx';
 import { useMemo } from 'react';
-import { endOfFirstPart } from '../first-part';
 import { longRunClass } from '../long-run';
 import { LongText, MoreText } from '../long-text';
-import { proseText } from '../prose';
+import { endOfFirstProse, proseText } from '../prose';
 import { Blocks } from './block';
 import { useParsed } from './use-parsed';
 
@@ -25,7 +24,7 @@ const AS_WRITTEN = 2_000;
 export function Markdown(props: { text: string; streaming?: boolean; className?: string }) {
   const { text, streaming = false, className } = props;
   // Cut before it is cleaned, cleaned before it is parsed.
-  const end = useMemo(() => endOfFirstPart(text, MOST_CHARACTERS), [text]);
+  const end = useMemo(() => endOfFirstProse(text, MOST_CHARACTERS), [text]);
   const clean = useMemo(() => proseText(text.slice(0, end)), [text, end]);
   const { tokens, rest, isDone } = useParsed(clean, streaming);
   return (

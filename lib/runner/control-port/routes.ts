@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/adapters/claude/fields';
-import { LOG_LEVELS } from '@/lib/protocol/envelope';
+import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import { parseWellFormed } from '@/lib/protocol/well-formed';
 import { type LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
 

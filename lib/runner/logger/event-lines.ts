@@ -1,5 +1,5 @@
 import { type AgUiEvent, CUSTOM, type TurnTrigger } from '@/lib/protocol/ag-ui';
-import type { LogLevel } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 
 /** An event with its time, as adapters and sources give it. */
 export interface TimedEvent {

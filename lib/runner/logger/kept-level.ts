@@ -1,5 +1,5 @@
 import type { CommandBodies } from '@/lib/protocol/commands';
-import { LOG_LEVELS } from '@/lib/protocol/envelope';
+import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
 import { type LevelMemory, type LevelSwitch, parseLevel } from './level-switch';

@@ -1,4 +1,4 @@
-import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/envelope';
+import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
 
 export interface LevelChange {
   level: LogLevel;

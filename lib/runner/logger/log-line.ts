@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
-import type { LogLevel, LogRecord } from '@/lib/protocol/envelope';
+import type { LogRecord } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 
 /** What a line may carry besides its text. */
 export interface LogAbout extends Pick<LogRecord['log'], 'insight' | 'marker'> {

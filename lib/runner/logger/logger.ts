@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { pino, symbols } from 'pino';
 import { cutText } from '@/lib/protocol/cut-text';
-import type { LogLevel } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 import { cutLogMessage } from '@/lib/protocol/log-text';
 import { LevelSwitch } from './level-switch';
 import { LogFile, type LogFileOptions } from './log-file';

@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readFirstLog } from '@/app/(console)/agents/[agentId]/logs/read-first-log';
+import { EVERY_LINE } from '@/lib/projections/log-filter';
 import { MAX_ID_LENGTH, MAX_NAMED, MAX_TURN_TEXT } from '@/lib/protocol/limits';
+import { positionToNumber } from '@/lib/protocol/position';
 import { cursorOf, type ListCursor } from '@/lib/queries/list-cursor';
 import { readAgents, SEEN_GROUP } from '@/lib/queries/read-agents';
+import { readLogLines } from '@/lib/queries/read-log-lines';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
@@ -66,4 +70,26 @@ test('a turn shows no more of its messages than a turn may say, with what they r
   const [turn] = page?.turns ?? [];
   expect(turn?.items.at(-1)).toMatchObject({ id: 'm23' });
   expect(sizeOf(turn)).toBeLessThan(MAX_TURN_TEXT + 600_000);
+});
+
+test('what comes with the page of a log is what a browser reads in one go, at least one line', async () => {
+  const log = (message: string) => ({ level: 'info', component: '', message });
+  const long = Array.from({ length: 40 }, (_, at) => ({
+    seq: at + 1,
+    kind: 'log',
+    agentId: 'a1',
+    occurredAt: at,
+    log: log(`${at} ${'x'.repeat(60_000)}`),
+  }));
+  await ingest(target, long);
+  const first = await readFirstLog(target.database, 'a1', {});
+  expect(first?.page.lines.map(({ line }) => line)).toEqual([36, 37, 38, 39, 40]);
+  expect(first?.page).toMatchObject({ hasMore: true, hasNewer: false });
+  const next = await readLogLines(target.database, 'a1', {
+    filter: EVERY_LINE,
+    place: { kind: 'before', position: positionToNumber(first?.page.lines[0]?.position ?? '') },
+    limit: 500,
+  });
+  expect(next?.lines.at(-1)?.line).toBe(35);
+  expect(sizeOf(next)).toBeLessThan(1.2 * MEGABYTE);
 });

@@ -1,19 +1,23 @@
+import { useMemo } from 'react';
 import { RequestCard } from '@/components/requests/request-card';
 import { inputParts, inputSize } from '@/components/transcript/input-parts';
-import { ToolInput } from '@/components/transcript/tool-input';
+import { InputParts } from '@/components/transcript/tool-input';
 import type { RequestItem } from '@/lib/protocol/read-models';
 
 /** A request with what it is about, shown as the transcript shows what tools are given. */
 export function renderRequest(item: RequestItem, pinned?: { onDismiss: () => void }) {
-  const call = { args: item.input, argsText: '' };
+  return <Request item={item} pinned={pinned ?? null} />;
+}
+
+function Request({ item, pinned }: { item: RequestItem; pinned: { onDismiss: () => void } | null }) {
+  const { input } = item;
   // Of one that is over only its line is shown.
-  const parts = item.outcome === null || pinned ? inputParts(call) : [];
+  const isShown = item.outcome === null || pinned !== null;
+  const { shown, size } = useMemo(() => {
+    const parts = isShown ? inputParts({ args: input, argsText: '' }) : [];
+    return { shown: parts.length === 0 ? null : <InputParts parts={parts} />, size: inputSize(parts) };
+  }, [input, isShown]);
   return (
-    <RequestCard
-      item={item}
-      input={parts.length === 0 ? null : <ToolInput call={call} />}
-      size={inputSize(parts)}
-      {...(pinned && { pinned: true, onDismiss: pinned.onDismiss })}
-    />
+    <RequestCard item={item} input={shown} size={size} {...(pinned && { pinned: true, onDismiss: pinned.onDismiss })} />
   );
 }

@@ -6,8 +6,11 @@ import { readLogLines } from '@/lib/queries/read-log-lines';
 type Database = Parameters<typeof readLogLines>[0];
 type SearchParams = Record<string, string | string[] | undefined>;
 
-/** A search takes its time, which the page does not wait for: the browser goes on where this ends. */
-const SEARCH_BUDGET_MS = 50;
+/**
+ * A search takes its time, which the page does not wait for; and a browser reads what comes with a page in one go, in
+ * which megabytes take longer than a frame. It goes on where this ends.
+ */
+const LIMITS = { bytes: 256 * 1024, searchMs: 50 };
 
 /**
  * The newest page of the log by what the address asks for.
@@ -22,7 +25,7 @@ export async function readFirstLog(
   const query = queryFromParams(paramsOf(search));
   if (query.isRegex || query.text.length > MAX_LOG_SEARCH_LENGTH) return null;
   const request = { filter: filterOf(query, null), place: { kind: 'newest' }, limit: FIRST_LINES } as const;
-  const page = await readLogLines(database, agentId, request, SEARCH_BUDGET_MS);
+  const page = await readLogLines(database, agentId, request, LIMITS);
   return page === null ? null : { query, page, readAt: Date.now() };
 }
 

@@ -1,0 +1,15 @@
+/** Why a record was kept in quarantine instead of taken. @see PROTOCOL.md, Ingest */
+export type RejectionCode =
+  | 'unknown_kind'
+  | 'invalid_record'
+  | 'record_too_large'
+  | 'session_of_another_agent'
+  /** The event is about a task that no session of the agent is known to have started, and the agent has several. */
+  | 'task_of_no_session'
+  /** The event is about a task that several other sessions of the agent started under the same name. */
+  | 'task_of_several_sessions'
+  /** The database refuses it, whatever came with it. */
+  | 'not_storable';
+
+/** Records of these are parked: a person says to which session they belong, or discards them. */
+export const PARKING_CODES: ReadonlySet<RejectionCode> = new Set(['task_of_no_session', 'task_of_several_sessions']);

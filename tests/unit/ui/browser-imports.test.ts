@@ -1,0 +1,44 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+
+/** What only a server or a runner needs: a browser would have to load and run it before it shows anything. */
+const NOT_FOR_BROWSERS = /^(zod|@libsql\/|@ag-ui\/|node:)/;
+const root = path.resolve(import.meta.dirname, '../../..');
+
+it('gives browsers no library that only servers need', () => {
+  const entries = ['app', 'components'].flatMap(sourcesIn).filter((file) => /^'use client'/.test(textOf(file)));
+  expect(entries.length).toBeGreaterThan(50);
+  const reached = new Set(entries);
+  const wrong: string[] = [];
+  for (const file of reached) {
+    for (const name of importedBy(file)) {
+      if (NOT_FOR_BROWSERS.test(name)) wrong.push(`${path.relative(root, file)} imports ${name}`);
+      const next = fileOf(name, file);
+      if (next !== null) reached.add(next);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+function sourcesIn(folder: string): string[] {
+  return readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => path.join(root, folder, name));
+}
+
+function textOf(file: string): string {
+  return readFileSync(file, 'utf8');
+}
+
+/** Types are gone by the time a browser gets it. */
+function importedBy(file: string): string[] {
+  const statements = textOf(file).matchAll(/^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?'([^']+)'/gm);
+  return [...statements].map(([, name]) => name as string);
+}
+
+function fileOf(name: string, from: string): string | null {
+  if (!/^(@\/|\.)/.test(name)) return null;
+  const base = name.startsWith('@/') ? path.join(root, name.slice(2)) : path.resolve(path.dirname(from), name);
+  return [base, `${base}.ts`, `${base}.tsx`].find((file) => /\.\w+$/.test(file) && existsSync(file)) ?? null;
+}
