@@ -1,5 +1,5 @@
 import type { Database } from '@/db/client';
-import type { Peer } from '@/lib/access/peer';
+import { NO_CONNECTION, type Peer } from '@/lib/access/peer';
 import { type Bounds, readBounds } from '@/lib/event-log/read-after';
 import type { RowLimits } from '@/lib/event-log/rows';
 import { AppError, inShort } from '@/lib/protocol/errors';
@@ -84,7 +84,7 @@ export class FanOut {
     after: number | null,
     signal: AbortSignal,
     maxMs: number | null = null,
-    peer: Peer = { client: '', hangUp: () => {} },
+    peer: Peer = { client: '', ...NO_CONNECTION },
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     const start = resume(after, await readBounds(this.#database));
     if (this.#isClosed) {
@@ -99,7 +99,7 @@ export class FanOut {
         for (const cleanUp of cleanUps) cleanUp();
         if (this.#broadcast.size === 0) this.#rest();
       },
-      peer.hangUp,
+      peer,
     );
     cleanUps.push(this.#broadcast.add(topics, subscriber));
     const abandon = () => subscriber.abandon();

@@ -1,3 +1,4 @@
+import { type Connection, NO_CONNECTION } from '@/lib/access/peer';
 import { brokenOff } from '@/lib/protocol/errors';
 import type { FrameData } from '@/lib/protocol/frames';
 import { positionFromNumber } from '@/lib/protocol/position';
@@ -27,22 +28,23 @@ export class Subscriber {
   readonly stream: ReadableStream<Chunk>;
   readonly #limits: SubscriberLimits;
   readonly #onEnd: () => void;
-  readonly #hangUp: () => void;
+  readonly #connection: Connection;
   #controller!: ReadableStreamDefaultController<Chunk>;
   #phase: 'reading' | 'holding' | 'live' | 'ended' = 'reading';
   #after = 0;
+  /** Bytes of everything so far. */
+  #sent = 0;
   #held: Tick[] = [];
   #onDrain: (() => void) | null = null;
   #linger: ReturnType<typeof setTimeout> | undefined;
 
   /**
    * @param onEnd called once, whichever side ended it
-   * @param hangUp breaks the connection unless it has carried everything
    */
-  constructor(limits: SubscriberLimits, onEnd: () => void, hangUp: () => void = () => {}) {
+  constructor(limits: SubscriberLimits, onEnd: () => void, connection: Connection = NO_CONNECTION) {
     this.#limits = limits;
     this.#onEnd = onEnd;
-    this.#hangUp = hangUp;
+    this.#connection = connection;
     this.stream = new ReadableStream<Chunk>(
       {
         start: (controller) => {
@@ -60,7 +62,7 @@ export class Subscriber {
   }
 
   send(chunk: Chunk): void {
-    if (this.#phase !== 'ended') this.#controller.enqueue(chunk);
+    if (this.#phase !== 'ended') this.#send(chunk);
   }
 
   /** Resolves when there is room for another page, or nobody to read it. */
@@ -105,23 +107,23 @@ export class Subscriber {
     const waiting = this.#limits.readAheadBytes - (this.#controller.desiredSize ?? 0);
     // A backlog of nothing has room for a tick of any size: cutting off would not make it smaller.
     if (waiting > 0 && waiting + chunk.byteLength > this.#limits.maxBacklogBytes) this.close('slow');
-    else this.#controller.enqueue(chunk);
+    else this.#send(chunk);
   }
 
   /** A comment for idle proxies. Pointless behind a backlog, which keeps the connection busy by itself. */
   beat(heartbeat: Chunk): void {
-    if (this.#phase !== 'ended' && (this.#controller.desiredSize ?? 0) > 0) this.#controller.enqueue(heartbeat);
+    if (this.#phase !== 'ended' && (this.#controller.desiredSize ?? 0) > 0) this.#send(heartbeat);
   }
 
   /** Ends the stream of our own accord, behind what is still on its way. */
   close(reason: FrameData['bye']['reason']): void {
     if (this.#phase === 'ended') return;
-    this.#controller.enqueue(encodeText(encodeFrame({ event: 'bye', data: { reason } })));
+    this.#send(encodeText(encodeFrame({ event: 'bye', data: { reason } })));
     this.#controller.close();
     // A reader that stands still would hold its backlog for ever: what is here, and what the socket has taken over.
     this.#linger = setTimeout(() => {
       this.#controller.error(brokenOff('the reader did not fetch its backlog'));
-      this.#hangUp();
+      this.#connection.hangUp();
     }, this.#limits.lingerMs);
     unref(this.#linger);
     this.#ended();
@@ -145,6 +147,11 @@ export class Subscriber {
     } catch {
       // cancelled already
     }
+  }
+
+  #send(chunk: Chunk): void {
+    if (!this.#connection.pass(chunk, this.#sent)) this.#controller.enqueue(chunk);
+    this.#sent += chunk.byteLength;
   }
 
   #ended(): void {

@@ -20,10 +20,10 @@ const UPLOAD_TIMEOUT_MS = 300_000;
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * The connection that is being answered, for a stream that must end and whose reader does not read: bytes that have left
- * the stream lie in Node's buffers, and only closing the socket takes them back. See lib/access/peer.ts.
+ * The connection that is being answered, for streams. See lib/access/peer.ts.
  *
- * @type {AsyncLocalStorage<{ hangUp(): void }>}
+ * @typedef {{ hangUp(): void, pass(chunk: Uint8Array, behind: number): boolean }} Connection
+ * @type {AsyncLocalStorage<Connection>}
  */
 const connections = new AsyncLocalStorage();
 Object.assign(globalThis, { [Symbol.for('interlude.connection')]: connections });
@@ -51,11 +51,7 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
     if (refusal) return answer(response, refusal);
     if (hasBody(request)) cutOffLate(request, response, knows, strangerTimeoutMs);
     try {
-      const hangUp = () => {
-        // a connection that has finished its answer may be carrying the next one by now
-        if (!response.writableFinished) request.socket.destroy();
-      };
-      await connections.run({ hangUp }, () => handle(request, response));
+      await connections.run(connectionOf(request, response), () => handle(request, response));
     } catch (error) {
       process.stderr.write(`[interlude] ${request.method} ${request.url} failed: ${error?.stack ?? error}\n`);
       answer(response, INTERNAL);
@@ -65,6 +61,34 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
   server.on('connect', (_request, socket) => answerRaw(socket, METHOD));
   server.on('clientError', (error, socket) => answerRaw(socket, CLIENT_ERRORS[error.code] ?? NO_HTTP));
   return server;
+}
+
+/**
+ * @param {import('node:http').IncomingMessage} request
+ * @param {import('node:http').ServerResponse} response
+ * @returns {Connection}
+ */
+function connectionOf(request, response) {
+  const write = response.write.bind(response);
+  let carried = 0;
+  response.write = (/** @type {any} */ chunk, /** @type {any[]} */ ...rest) => {
+    carried += Buffer.byteLength(chunk);
+    return write(chunk, ...rest);
+  };
+  return {
+    hangUp() {
+      // a connection that has finished its answer may be carrying the next one by now
+      if (!response.writableFinished) request.socket.destroy();
+    },
+    pass(chunk, behind) {
+      if (carried !== behind || !response.headersSent || response.writableEnded || response.destroyed) return false;
+      // Less than makes Node ask to wait: the one whose stream it is waits for that, and is told once, whoever wrote.
+      if (response.writableLength + chunk.byteLength >= response.writableHighWaterMark) return false;
+      carried += chunk.byteLength;
+      write(chunk);
+      return true;
+    },
+  };
 }
 
 /** @param {import('node:http').IncomingMessage} request */
