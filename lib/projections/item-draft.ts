@@ -1,7 +1,13 @@
-import { MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
+import { MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import type { Item, ItemKind } from '@/lib/protocol/read-models';
 
-/** Items of a turn in order: the newest, and how many stand before them that are not shown. */
+/** Of what a turn may say, as much as this is for requests that stand before its newest items. */
+const MOST_HELD_TEXT = MAX_TURN_TEXT / 2;
+
+/**
+ * Items of a turn in order: the newest, before them the oldest requests that are open, and how many others stand before
+ * the newest that are not shown.
+ */
 export interface ShownItems {
   items: Item[];
   /** Left out where it is 0. */
@@ -10,7 +16,8 @@ export interface ShownItems {
 
 /**
  * Items while events are folded into them: known by kind and id, so that a turn of ten thousand costs as much an event
- * as one of ten, and bounded as they grow. What goes first is the oldest: who follows a turn wants its end.
+ * as one of ten, and bounded as they grow. What goes first is the oldest: who follows a turn wants its end. But what the
+ * agent waits for stays, or nobody could answer it.
  *
  * The bound holds after every event, not after every batch. So what is shown depends on the events alone, and a turn
  * followed live ends as the one that is loaded.
@@ -18,7 +25,10 @@ export interface ShownItems {
 export class ItemDraft {
   readonly #items: Item[];
   readonly #index = new Map<string, number>();
+  /** Where the newest begin; those before are not shown but for the held ones. */
   #first = 0;
+  /** Places of what stays before `#first`. */
+  #held: number[] = [];
   #text = 0;
   #omitted: number;
 
@@ -68,23 +78,58 @@ export class ItemDraft {
   }
 
   shown(): ShownItems {
-    const items = this.#first === 0 ? this.#items : this.#items.slice(this.#first);
+    const items = this.#first === 0 ? this.#items : [...this.#heldItems(), ...this.#items.slice(this.#first)];
     return this.#omitted === 0 ? { items } : { items, omitted: this.#omitted };
   }
 
+  #heldItems(): Item[] {
+    return this.#held.map((at) => this.#items[at] as Item);
+  }
+
   #trim(): void {
-    while (this.#items.length - this.#first > 1 && this.#isOver()) {
-      const oldest = this.#items[this.#first] as Item;
+    while (this.#count > 1 && (this.#count > MAX_TURN_ITEMS || this.#text > MAX_TURN_TEXT)) {
+      const oldest = this.#items[this.#takeOldest()] as Item;
       this.#index.delete(keyOf(oldest));
       this.#text -= textOf(oldest);
-      this.#first += 1;
       this.#omitted += 1;
     }
   }
 
-  #isOver(): boolean {
-    return this.#items.length - this.#first > MAX_TURN_ITEMS || this.#text > MAX_TURN_TEXT;
+  get #count(): number {
+    return this.#held.length + this.#items.length - this.#first;
   }
+
+  /**
+   * By the items alone, and not by which of them are held by now: a turn that was loaded goes on as the one that was
+   * followed.
+   *
+   * @returns the place of the oldest item that nobody waits for, which is out of the list then
+   */
+  #takeOldest(): number {
+    let text = 0;
+    for (const [index, at] of this.#held.entries()) {
+      const item = this.#items[at] as Item;
+      text += textOf(item);
+      if (isAwaited(item) && text <= MOST_HELD_TEXT) continue;
+      this.#held.splice(index, 1);
+      return at;
+    }
+    while (this.#first < this.#items.length - 1) {
+      const at = this.#first;
+      const item = this.#items[at] as Item;
+      this.#first += 1;
+      text += textOf(item);
+      if (!isAwaited(item) || text > MOST_HELD_TEXT || this.#held.length >= MAX_PENDING_REQUESTS) return at;
+      this.#held.push(at);
+    }
+    // The newest stays, whatever it is.
+    return this.#held.shift() as number;
+  }
+}
+
+/** Open, as far as the turn tells. */
+function isAwaited(item: Item): boolean {
+  return item.kind === 'request' && item.outcome === null;
 }
 
 /** A task has an item for each moment of its life that is shown; everything else has one. */

@@ -1,8 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EventEntry } from '@/lib/projections/event-entry';
+import type { ShownItems } from '@/lib/projections/item-draft';
 import { foldItems, foldShown } from '@/lib/projections/items';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { MAX_ITEM_TEXT, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
+import { MAX_ITEM_TEXT, MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import type { Item, MessageItem, ReasoningItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { custom, says } from './session-story';
 
@@ -15,6 +17,8 @@ const content = (delta: string, whole = false): AgUiEvent => ({
   delta,
   ...(whole ? { metadata: { interlude: { whole: true as const } } } : {}),
 });
+
+const said = (messageId: string, delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
 
 describe('items', () => {
   it('append deltas, and let a whole text replace what they had of it', () => {
@@ -116,8 +120,6 @@ describe('a turn of more items than are shown', () => {
     expect(foldShown(half, all.slice(MAX_TURN_ITEMS + 20), false)).toEqual(foldShown({ items: [] }, all, false));
   });
 
-  const said = (messageId: string, delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
-
   it('is cut by its text, too, and shows its last however large', () => {
     const most = 'x'.repeat(MAX_ITEM_TEXT);
     const ids = Array.from({ length: MAX_TURN_TEXT / MAX_ITEM_TEXT + 1 }, (_, at) => `m${at}`);
@@ -130,6 +132,75 @@ describe('a turn of more items than are shown', () => {
       false,
     );
     expect([call.items.map(({ id }) => id), call.omitted]).toEqual([['c0'], 1]);
+  });
+});
+
+describe('a turn of more items than are shown, in which the agent asks', () => {
+  const asked = (id: string, input: unknown = {}) =>
+    custom('request:opened', { request_id: id, title: 'Bash', input })[0] as AgUiEvent;
+  const answered = (id: string) => custom('request:resolved', { request_id: id, outcome: 'allowed' })[0] as AgUiEvent;
+  const call = (at: number): AgUiEvent => ({ type: 'TOOL_CALL_START', toolCallId: `c${at}`, toolCallName: 'Bash' });
+  const calls = (count: number, from = 0) => Array.from({ length: count }, (_, at) => call(from + at));
+  const shownOf = (all: readonly EventEntry[]) => foldShown({ items: [] }, all, false);
+  const ids = (items: readonly Item[]) => items.map(({ id }) => id);
+
+  it('shows what is open before its newest items, until it is answered', () => {
+    const open = shownOf(entries(...calls(3), asked('q1'), asked('q2'), ...calls(MAX_TURN_ITEMS + 40, 3)));
+    expect([ids(open.items).slice(0, 3), open.items.length, open.omitted]).toEqual([['q1', 'q2', 'c45'], 2_000, 45]);
+    const over = entries(
+      ...calls(3),
+      asked('q1'),
+      asked('q2'),
+      ...calls(MAX_TURN_ITEMS, 3),
+      answered('q1'),
+      call(5_000),
+    );
+    expect(ids(shownOf(over).items).slice(0, 2)).toEqual(['q2', 'c5']);
+  });
+
+  it('shows no more of them than a session remembers, nor more than half of what a turn may say', () => {
+    const many = Array.from({ length: MAX_TURN_ITEMS + 500 }, (_, at) => asked(`q${at}`));
+    const { items, omitted } = shownOf(entries(...many));
+    expect([items.length, omitted]).toEqual([MAX_TURN_ITEMS, 500]);
+    expect([items[0]?.id, items[MAX_PENDING_REQUESTS - 1]?.id]).toEqual(['q0', `q${MAX_PENDING_REQUESTS - 1}`]);
+    expect(items.at(-1)?.id).toBe(`q${MAX_TURN_ITEMS + 499}`);
+    const large = { command: 'x'.repeat(MAX_TURN_TEXT / 5) };
+    const some = shownOf(entries(...['q0', 'q1', 'q2', 'q3', 'q4', 'q5'].map((id) => asked(id, large))));
+    expect(ids(some.items)).toEqual(['q0', 'q1', 'q4', 'q5']);
+    const newest = said('m', 'x'.repeat(MAX_ITEM_TEXT));
+    const whole = { command: 'x'.repeat(MAX_TURN_TEXT) };
+    expect(ids(shownOf(entries(asked('q0', whole), newest)).items)).toEqual(['m']);
+  });
+
+  it('is the same wherever it is loaded and followed on', () => {
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.nat(400).map((count) => ({ kind: 'calls' as const, count })) },
+      { weight: 2, arbitrary: fc.nat(40).map((count) => ({ kind: 'asked' as const, count })) },
+      { weight: 2, arbitrary: fc.nat(60).map((id) => ({ kind: 'answered' as const, id })) },
+    );
+    fc.assert(
+      fc.property(
+        fc.array(step, { minLength: 10, maxLength: 30, size: 'max' }),
+        fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 }),
+        (steps, cuts) => {
+          let [called, requested] = [0, 0];
+          const all = entries(
+            ...steps.flatMap((one) => {
+              if (one.kind === 'answered') return [answered(`q${one.id}`)];
+              if (one.kind === 'calls') return Array.from({ length: one.count }, () => call(called++));
+              return Array.from({ length: one.count }, () => asked(`q${requested++}`));
+            }),
+          );
+          const places = [0, ...cuts.map((cut) => Math.floor(cut * all.length)).sort((a, b) => a - b), all.length];
+          const inParts = places
+            .slice(1)
+            .reduce<ShownItems>((shown, to, at) => foldShown(shown, all.slice(places[at], to), false), { items: [] });
+          expect(inParts).toEqual(shownOf(all));
+          expect(inParts.items.length).toBeLessThanOrEqual(MAX_TURN_ITEMS);
+        },
+      ),
+      { numRuns: 25 },
+    );
   });
 });
 

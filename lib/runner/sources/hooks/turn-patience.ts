@@ -49,7 +49,7 @@ export function isLeftForGood({ now, lastLineAt, leftAt, lacksLastWords, heldSin
 }
 
 /** Whether the turn goes on by an answer of our stop hook that the transcript has not come to. */
-export function isStillHeld({ now, heldSince, leftAt }: Stillness): boolean {
+function isStillHeld({ now, heldSince, leftAt }: Stillness): boolean {
   return heldSince !== null && leftAt === null && now - heldSince < HELD_MS;
 }
 
