@@ -1,6 +1,7 @@
 'use client';
 
 import { type RefObject, useEffect, useState } from 'react';
+import { isCovered } from '@/components/ui/covered';
 import { UNFOLDS } from '@/components/ui/folded-parts';
 import { SeenStretches } from './seen-stretches';
 
@@ -21,7 +22,8 @@ export function useSeenAll(shown: RefObject<HTMLElement | null>, onLook: (isAllS
       const fold = element.querySelector(`[${UNFOLDS}]`)?.getBoundingClientRect().top ?? Number.POSITIVE_INFINITY;
       for (const { boundingClientRect: whole, intersectionRect: part } of entries) {
         const isAsItIs = Math.abs(whole.height - height) <= 1 && Math.abs(whole.width - width) <= 1;
-        if (isAsItIs) seen.see(part.top - whole.top, Math.min(part.bottom - whole.top, fold - top), width);
+        if (isAsItIs && !isCovered(element))
+          seen.see(part.top - whole.top, Math.min(part.bottom - whole.top, fold - top), width);
       }
       onLook(seen.isAllSeen(height));
     };
@@ -38,11 +40,14 @@ export function useSeenAll(shown: RefObject<HTMLElement | null>, onLook: (isAllS
     // Whatever it stands in may scroll, and such events don't bubble.
     document.addEventListener('scroll', look, { capture: true, passive: true });
     window.addEventListener('resize', look);
+    // Of a dialog, which bubbles no more than scrolling does.
+    document.addEventListener('close', look, { capture: true });
     return () => {
       sight.disconnect();
       size.disconnect();
       document.removeEventListener('scroll', look, { capture: true });
       window.removeEventListener('resize', look);
+      document.removeEventListener('close', look, { capture: true });
     };
   }, [shown, seen, onLook]);
 }

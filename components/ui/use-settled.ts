@@ -1,6 +1,7 @@
 'use client';
 
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { isCovered } from './covered';
 import { readScrolls, type Scrolls, scrollersOf, shiftBetween } from './scrolled-by';
 import { type Place, type Shift, Stillness } from './stillness';
 
@@ -32,7 +33,7 @@ export function useSettled(
     let inSight = false;
     let scrolls: Scrolls = new Map();
     const placeOf = (target: Element): Place => {
-      if (!inSight || document.visibilityState !== 'visible') return null;
+      if (!inSight || document.visibilityState !== 'visible' || isCovered(target)) return null;
       const rect = target.getBoundingClientRect();
       return { left: rect.left, top: rect.top };
     };

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgentDetail, Task } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
+import { press, pressUntil } from '../support/press';
 import { live } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
@@ -72,9 +73,10 @@ test('what nothing proves the session of is assigned or discarded on the agentâ€
   await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
   expect(await tasksOf('first')).toMatchObject([{ status: 'completed', assignedBy: 'operator', reportedBy: 'second' }]);
 
-  await page.getByRole('button', { name: 'Discard task of-no-use' }).click();
+  const again = page.getByRole('button', { name: 'Press again: discard task of-no-use' });
+  await pressUntil(page.getByRole('button', { name: 'Discard task of-no-use', exact: true }), again);
   expect((await agent('agent-parks')).agent.parkedCount).toBe(1);
-  await page.getByRole('button', { name: 'Press again: discard task of-no-use' }).click();
+  await press(again);
   await page.getByRole('heading', { name: /^Parked/ }).waitFor({ state: 'detached' });
   await list.getByText(/parked/).waitFor({ state: 'detached' });
   await page.getByText('task_of_no_session').first().click();

@@ -129,6 +129,27 @@ test('a command can be allowed once all of it was before the reader’s eyes, an
   await close();
 });
 
+test('what a dialog stands over was before nobody’s eyes', async () => {
+  const { page, ask, runner, close } = await meet('covered');
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+  const opened = performance.now();
+  await ask('under it', { command: 'rm -rf build' });
+  const card = page.locator('section[aria-label="Permission: Ask under it"]');
+  const notice = card.getByText('Scroll through all of the input to allow it.');
+  await notice.waitFor();
+  // as long as anything takes to be seen and to settle
+  await expect.poll(() => performance.now() - opened).toBeGreaterThan(2 * SETTLE_MS);
+  expect(await notice.isVisible()).toBe(true);
+  await page.keyboard.press('Escape');
+  const closed = performance.now();
+  await notice.waitFor({ state: 'hidden' });
+  await press(allowOf(cardOf(page, 'Ask under it')));
+  expect(performance.now() - closed).toBeGreaterThanOrEqual(SETTLE_MS);
+  expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'under it', behavior: 'allow' });
+  await close();
+});
+
 test('of hundreds of kilobytes every page has to be shown first, and the page stays alive', async () => {
   const { page, ask, runner, close } = await meet('flood');
   const command = `${'echo a line that is not short at all\n'.repeat(9_000)}rm -rf ~`;

@@ -14,3 +14,14 @@ export async function press(button: Locator): Promise<void> {
   await takesPresses(button);
   await button.click({ delay: 100 });
 }
+
+/** For one that has only just moved, which may not be told yet: presses it until what it does is there. */
+export async function pressUntil(button: Locator, done: Locator): Promise<void> {
+  await expect
+    .poll(async () => {
+      if (await done.isVisible()) return true;
+      await press(button);
+      return done.isVisible();
+    })
+    .toBe(true);
+}
