@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { ChevronDown } from 'lucide-react';
 import { Popover } from 'radix-ui';
 import type { ReactNode } from 'react';
+import { OVER } from '@/components/ui/in-view';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 
@@ -45,6 +46,7 @@ export function FilterPopover(props: {
           collisionPadding={12}
           aria-label={label}
           onEscapeKeyDown={(event) => event.stopPropagation()}
+          {...OVER}
           className="z-30 max-h-[60dvh] w-[min(300px,calc(100vw-24px))] overflow-y-auto rounded-md border border-line-strong bg-ground px-3 py-2 text-xs shadow-xl outline-none"
         >
           {children}

@@ -4,6 +4,7 @@ import { Popover } from 'radix-ui';
 import { useState } from 'react';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
+import { OVER } from '@/components/ui/in-view';
 import { Name } from '@/components/ui/name';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { useObligations } from './use-obligations';
@@ -25,6 +26,7 @@ export function OwedReplies({ session }: { session: SessionSummary }) {
           collisionPadding={12}
           aria-label="Replies owed"
           onEscapeKeyDown={(event) => event.stopPropagation()}
+          {...OVER}
           className="z-30 max-h-[60dvh] w-[min(420px,calc(100vw-24px))] overflow-y-auto rounded-md border border-line-strong bg-ground py-1 shadow-xl outline-none"
         >
           <OwedList session={session} onLeave={() => setOpen(false)} />

@@ -1,9 +1,11 @@
 'use client';
 
 import { type RefObject, useEffect, useState } from 'react';
-import { isCovered } from '@/components/ui/covered';
 import { UNFOLDS } from '@/components/ui/folded-parts';
+import { rowsInView } from '@/components/ui/in-view';
 import { SeenStretches } from './seen-stretches';
+
+const LOOK_AGAIN_MS = 100;
 
 /**
  * Tells whenever something was looked at whether every stretch of it has been in sight, at once or one after another.
@@ -15,6 +17,12 @@ export function useSeenAll(shown: RefObject<HTMLElement | null>, onLook: (isAllS
   useEffect(() => {
     const element = shown.current;
     if (element === null) return;
+    let soon: ReturnType<typeof setTimeout> | undefined;
+    // Nothing tells when what stands over it goes.
+    const lookSoon = () => {
+      clearTimeout(soon);
+      soon = setTimeout(look, LOOK_AGAIN_MS);
+    };
     const note = (entries: readonly IntersectionObserverEntry[]) => {
       if (entries.length === 0) return;
       const { width, height, top } = element.getBoundingClientRect();
@@ -22,8 +30,13 @@ export function useSeenAll(shown: RefObject<HTMLElement | null>, onLook: (isAllS
       const fold = element.querySelector(`[${UNFOLDS}]`)?.getBoundingClientRect().top ?? Number.POSITIVE_INFINITY;
       for (const { boundingClientRect: whole, intersectionRect: part } of entries) {
         const isAsItIs = Math.abs(whole.height - height) <= 1 && Math.abs(whole.width - width) <= 1;
-        if (isAsItIs && !isCovered(element))
-          seen.see(part.top - whole.top, Math.min(part.bottom - whole.top, fold - top), width);
+        if (!isAsItIs) continue;
+        let hidden = part.height;
+        for (const [from, to] of rowsInView(element, part)) {
+          seen.see(from - whole.top, Math.min(to - whole.top, fold - top), width);
+          hidden -= to - from;
+        }
+        if (hidden > 1) lookSoon();
       }
       onLook(seen.isAllSeen(height));
     };
@@ -40,14 +53,16 @@ export function useSeenAll(shown: RefObject<HTMLElement | null>, onLook: (isAllS
     // Whatever it stands in may scroll, and such events don't bubble.
     document.addEventListener('scroll', look, { capture: true, passive: true });
     window.addEventListener('resize', look);
-    // Of a dialog, which bubbles no more than scrolling does.
-    document.addEventListener('close', look, { capture: true });
+    visualViewport?.addEventListener('resize', look);
+    visualViewport?.addEventListener('scroll', look);
     return () => {
       sight.disconnect();
       size.disconnect();
       document.removeEventListener('scroll', look, { capture: true });
       window.removeEventListener('resize', look);
-      document.removeEventListener('close', look, { capture: true });
+      visualViewport?.removeEventListener('resize', look);
+      visualViewport?.removeEventListener('scroll', look);
+      clearTimeout(soon);
     };
   }, [shown, seen, onLook]);
 }

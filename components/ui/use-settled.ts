@@ -1,7 +1,7 @@
 'use client';
 
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
-import { isCovered } from './covered';
+import { isInView } from './in-view';
 import { readScrolls, type Scrolls, scrollersOf, shiftBetween } from './scrolled-by';
 import { type Place, type Shift, Stillness } from './stillness';
 
@@ -33,8 +33,9 @@ export function useSettled(
     let inSight = false;
     let scrolls: Scrolls = new Map();
     const placeOf = (target: Element): Place => {
-      if (!inSight || document.visibilityState !== 'visible' || isCovered(target)) return null;
+      if (!inSight || document.visibilityState !== 'visible') return null;
       const rect = target.getBoundingClientRect();
+      if (!isInView(target, rect)) return null;
       return { left: rect.left, top: rect.top };
     };
     const look = () => {

@@ -5,7 +5,8 @@ import { agentAtWork } from '../support/agent-at-work';
 import { barriersInBothThemes } from '../support/barriers';
 import { UNSEEN } from '../support/decode-shown';
 import { EventWriter } from '../support/event-writer';
-import { press, takesPresses } from '../support/press';
+import { LogWriter } from '../support/log-writer';
+import { press, pressUntil, takesPresses } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, toolCall, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
@@ -129,26 +130,75 @@ test('a command can be allowed once all of it was before the reader’s eyes, an
   await close();
 });
 
-test('what a dialog stands over was before nobody’s eyes', async () => {
-  const { page, ask, runner, close } = await meet('covered');
-  await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
-  const opened = performance.now();
-  await ask('under it', { command: 'rm -rf build' });
-  const card = page.locator('section[aria-label="Permission: Ask under it"]');
-  const notice = card.getByText('Scroll through all of the input to allow it.');
-  await notice.waitFor();
-  // as long as anything takes to be seen and to settle
-  await expect.poll(() => performance.now() - opened).toBeGreaterThan(2 * SETTLE_MS);
-  expect(await notice.isVisible()).toBe(true);
-  await page.keyboard.press('Escape');
-  const closed = performance.now();
-  await notice.waitFor({ state: 'hidden' });
-  await press(allowOf(cardOf(page, 'Ask under it')));
-  expect(performance.now() - closed).toBeGreaterThanOrEqual(SETTLE_MS);
-  expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'under it', behavior: 'allow' });
-  await close();
+describe('what something stands over was before nobody’s eyes', () => {
+  const COVERS: { what: string; size?: [number, number]; cover: (page: Page) => Promise<void>; uncover: string }[] = [
+    {
+      what: 'a dialog',
+      cover: async (page) => {
+        await page.keyboard.press('?');
+        await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+      },
+      uncover: 'Escape',
+    },
+    { what: 'the log, in a narrow window', size: [390, 760], cover: openLog, uncover: 'Escape' },
+    { what: 'the log, in a low window', size: [1000, 470], cover: openLog, uncover: 'Escape' },
+    {
+      what: 'a list of the log',
+      size: [1280, 620],
+      cover: async (page) => {
+        await openLog(page);
+        await page.getByRole('button', { name: /^Component/ }).click();
+        await page.getByText('part 39').last().waitFor();
+      },
+      uncover: 'Escape',
+    },
+  ];
+
+  test.each(COVERS)('$what', async ({ what, size: [width, height] = [1280, 800], cover, uncover }) => {
+    const { page, ask, agent, sessionId, runner, close } = await meet(`covered by ${what}`);
+    await page.setViewportSize({ width, height });
+    await agent.write(sessionId, message('before', PARAGRAPHS));
+    const lines = Array.from({ length: 40 }, (_, at) => ({ message: 'hello', component: `part ${at}` }));
+    await new LogWriter(it.server, `covered by ${what}`, `log of what ${what} covers`).write(lines);
+    await cover(page);
+    const covered = performance.now();
+    await ask('under it', { command: 'echo one two three four five six seven eight nine ten; rm -rf build' });
+    const card = page.locator('section[aria-label="Permission: Ask under it"]');
+    const notice = card.getByText('Scroll through all of the input to allow it.');
+    await notice.waitFor();
+    // as long as anything takes to be seen and to settle
+    await expect.poll(() => performance.now() - covered).toBeGreaterThan(2 * SETTLE_MS);
+    expect(await notice.isVisible()).toBe(true);
+    await page.keyboard.press(uncover);
+    const closed = performance.now();
+    await notice.waitFor({ state: 'hidden' });
+    await press(allowOf(cardOf(page, 'Ask under it')));
+    expect(performance.now() - closed).toBeGreaterThanOrEqual(SETTLE_MS);
+    expect((await runner.next('permission.decision')).body).toMatchObject({ behavior: 'allow' });
+    await close();
+  });
+
+  test('or stands outside of what a page that is magnified shows', async () => {
+    const { page, ask, close } = await meet('magnified');
+    const cdp = await it.context.newCDPSession(page);
+    await cdp.send('Emulation.setPageScaleFactor', { pageScaleFactor: 4 });
+    await expect.poll(() => page.evaluate(() => visualViewport?.scale)).toBe(4);
+    const begun = performance.now();
+    await ask('far off', { command: 'rm -rf build' });
+    const notice = page.getByText('Scroll through all of the input to allow it.');
+    await notice.waitFor();
+    await expect.poll(() => performance.now() - begun).toBeGreaterThan(2 * SETTLE_MS);
+    expect(await notice.isVisible()).toBe(true);
+    await cdp.send('Emulation.setPageScaleFactor', { pageScaleFactor: 1 });
+    await notice.waitFor({ state: 'hidden' });
+    await close();
+  });
 });
+
+async function openLog(page: Page): Promise<void> {
+  await page.keyboard.press('l');
+  await page.getByRole('region', { name: 'Log' }).waitFor();
+}
 
 test('of hundreds of kilobytes every page has to be shown first, and the page stays alive', async () => {
   const { page, ask, runner, close } = await meet('flood');
@@ -176,7 +226,7 @@ test('of hundreds of kilobytes every page has to be shown first, and the page st
     )
       await new Promise(requestAnimationFrame);
   });
-  await press(allowOf(card));
+  await pressUntil(allowOf(card), card.getByText('on its way to the agent'));
   expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'huge', behavior: 'allow' });
   await close();
 });

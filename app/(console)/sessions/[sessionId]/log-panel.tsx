@@ -8,6 +8,7 @@ import { AgentLog } from '@/components/logs/agent-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import type { Span } from '@/components/time-lock/span-of';
 import { BottomPane } from '@/components/ui/bottom-pane';
+import { OVER } from '@/components/ui/in-view';
 import { isTyping } from '@/components/ui/is-typing';
 import type { AgentSummary, LogLine } from '@/lib/protocol/read-models';
 import type { useLogPanel } from './use-log-panel';
@@ -75,7 +76,12 @@ export function LogPanel(props: {
       {children}
     </section>
   );
-  if (covers) return <div className="absolute inset-0 z-20 flex flex-col bg-ground">{content}</div>;
+  if (covers)
+    return (
+      <div {...OVER} className="absolute inset-0 z-20 flex flex-col bg-ground">
+        {content}
+      </div>
+    );
   return (
     <BottomPane id={id} name="Log" storageKey="interlude.log-panel.percent" usualPercent={38}>
       {content}

@@ -1,0 +1,18 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+
+const root = path.resolve(import.meta.dirname, '../../..');
+/** They have a place of their own, or hide nothing that could be decided on. */
+const BESIDE = ['bottom-pane.tsx', 'selection-bar.tsx', 'shell.tsx', 'page-frame.tsx'];
+
+it('marks all that can stand over the page, which hides what is under it', () => {
+  const files = ['app', 'components'].flatMap((folder) =>
+    readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.tsx') && !BESIDE.includes(path.basename(name)))
+      .map((name) => path.join(root, folder, name)),
+  );
+  const over = files.filter((file) => /[\s"'`:]z-\[?\d/.test(readFileSync(file, 'utf8')));
+  expect(over.length).toBeGreaterThan(3);
+  expect(over.filter((file) => !readFileSync(file, 'utf8').includes('{...OVER}'))).toEqual([]);
+});
