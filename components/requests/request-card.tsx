@@ -63,7 +63,7 @@ function Card({ item, input, size, pinned = false, onDismiss }: RequestCardProps
   const isBusy = isUnderWay(item, asked);
   const canAnswer = open && actions !== null && !isBusy && stopped === null;
   const { settled, isMeant } = useSettled(box, canAnswer ? key : null, row);
-  const unseen = isQuestion ? null : unseenWords(item, input === null || isRead ? 'open' : gate);
+  const unseen = isQuestion ? null : unseenWords(item, input === null ? null : isRead ? 'open' : gate);
 
   // Before the next paint, so that no copy of it flashes up.
   useLayoutEffect(() => {
@@ -118,7 +118,9 @@ function Card({ item, input, size, pinned = false, onDismiss }: RequestCardProps
       )}
     >
       <RequestHead item={item} isOpen={open} />
-      {!isQuestion && input === null && <p className="mt-1.5 pl-5 text-ink-2 text-xs">It came without any input.</p>}
+      {open && !isQuestion && input === null && (
+        <p className="mt-1.5 pl-5 text-ink-2 text-xs">It came without any input.</p>
+      )}
       {!isQuestion && input !== null && (
         <RequestInput size={size} pinned={pinned} head={head} onRead={markRead} onGate={setGate}>
           {input}

@@ -4,7 +4,7 @@ import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { TimeLimit } from './time-limit';
-import { TOOL_NAME_CHARACTERS } from './unseen-words';
+import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
 
 /**
  * Who asks for what: the tool by the name it has, whole and in no other words, since several could share those; and in
@@ -23,7 +23,7 @@ export function RequestHead({ item, isOpen }: { item: RequestItem; isOpen: boole
           </span>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
-          “<Name text={item.title} />”
+          “<Name text={item.title} most={TITLE_CHARACTERS} />”
         </span>
       </span>
       {isOpen && (

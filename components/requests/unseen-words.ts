@@ -11,8 +11,23 @@ const UNSEEN: Record<InputGate, string | null> = {
   folded: 'Show all of the input, to its end, to allow it.',
 };
 
-/** Why a request can't be allowed yet by who has only what they see to go by, else null. */
-export function unseenWords({ toolName }: Pick<RequestItem, 'toolName'>, gate: InputGate): string | null {
-  if (toolName === null || toolName.length <= TOOL_NAME_CHARACTERS) return UNSEEN[gate];
-  return 'The name of the tool is too long to be shown whole. Deny it, or answer where the agent runs.';
+/** A title is shown up to here. What runs is the input, but for a request that came without one. */
+export const TITLE_CHARACTERS = 400;
+
+/**
+ * Why a request can't be allowed yet by who has only what they see to go by, else null.
+ *
+ * @param gate null where it came without an input
+ */
+export function unseenWords(
+  { toolName, title }: Pick<RequestItem, 'toolName' | 'title'>,
+  gate: InputGate | null,
+): string | null {
+  if (toolName !== null && toolName.length > TOOL_NAME_CHARACTERS) return tooLong('The name of the tool');
+  if (gate !== null) return UNSEEN[gate];
+  return title.length > TITLE_CHARACTERS ? tooLong('What the agent asks for') : null;
+}
+
+function tooLong(what: string): string {
+  return `${what} is too long to be shown whole. Deny it, or answer where the agent runs.`;
 }

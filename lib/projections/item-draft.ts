@@ -1,12 +1,11 @@
 import { MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import type { Item, ItemKind } from '@/lib/protocol/read-models';
 
-/** Of what a turn may say, as much as this is for requests that stand before its newest items. */
+/** Of what a turn may say, as much as this is for the requests that stand before its newest items. */
 const MOST_HELD_TEXT = MAX_TURN_TEXT / 2;
 
 /**
- * Items of a turn in order: the newest, before them the oldest requests that are open, and how many others stand before
- * the newest that are not shown.
+ * Items of a turn in order: the newest, before them the requests that are older, and how many others are not shown.
  */
 export interface ShownItems {
   items: Item[];
@@ -17,7 +16,7 @@ export interface ShownItems {
 /**
  * Items while events are folded into them: known by kind and id, so that a turn of ten thousand costs as much an event
  * as one of ten, and bounded as they grow. What goes first is the oldest: who follows a turn wants its end. But what the
- * agent waits for stays, or nobody could answer it.
+ * agent may wait for stays, or nobody could answer it.
  *
  * The bound holds after every event, not after every batch. So what is shown depends on the events alone, and a turn
  * followed live ends as the one that is loaded.
@@ -100,36 +99,26 @@ export class ItemDraft {
   }
 
   /**
-   * By the items alone, and not by which of them are held by now: a turn that was loaded goes on as the one that was
-   * followed.
+   * Lets the oldest item go that need not stay: requests do, answered or not, until there are too many of them. Whether
+   * one is answered is known later here than there, and what is shown must not depend on that.
    *
-   * @returns the place of the oldest item that nobody waits for, which is out of the list then
+   * @returns where it stood
    */
   #takeOldest(): number {
     let text = 0;
-    for (const [index, at] of this.#held.entries()) {
-      const item = this.#items[at] as Item;
-      text += textOf(item);
-      if (isAwaited(item) && text <= MOST_HELD_TEXT) continue;
-      this.#held.splice(index, 1);
-      return at;
-    }
-    while (this.#first < this.#items.length - 1) {
+    for (const at of this.#held) text += textOf(this.#items[at] as Item);
+    while (text <= MOST_HELD_TEXT && this.#held.length <= MAX_PENDING_REQUESTS) {
       const at = this.#first;
       const item = this.#items[at] as Item;
+      // The newest stays, whatever it is.
+      if (at === this.#items.length - 1) break;
       this.#first += 1;
-      text += textOf(item);
-      if (!isAwaited(item) || text > MOST_HELD_TEXT || this.#held.length >= MAX_PENDING_REQUESTS) return at;
+      if (item.kind !== 'request') return at;
       this.#held.push(at);
+      text += textOf(item);
     }
-    // The newest stays, whatever it is.
     return this.#held.shift() as number;
   }
-}
-
-/** Open, as far as the turn tells. */
-function isAwaited(item: Item): boolean {
-  return item.kind === 'request' && item.outcome === null;
 }
 
 /** A task has an item for each moment of its life that is shown; everything else has one. */

@@ -43,7 +43,10 @@ export function foldItems(items: readonly Item[], entries: readonly EventEntry[]
   return foldShown({ items: [...items] }, entries, outside).items;
 }
 
-/** The same, with how many older items are not shown: at most MAX_TURN_ITEMS are, of at most MAX_TURN_TEXT. Of each streamed text the beginning is, up to MAX_ITEM_TEXT. */
+/**
+ * The same, with how many items are not shown: at most MAX_TURN_ITEMS are, of at most MAX_TURN_TEXT, the newest and
+ * requests before them. Of each streamed text the beginning is, up to MAX_ITEM_TEXT.
+ */
 export function foldShown(shown: ShownItems, entries: readonly EventEntry[], outside: boolean): ShownItems {
   const fold = new ShownFold(shown, outside);
   for (const entry of entries) fold.take(entry);

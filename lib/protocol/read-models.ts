@@ -26,9 +26,9 @@ export interface Turn {
   startedAt: number;
   endedAt: number | null;
   error: { message: string; code: string | null } | null;
-  /** The newest, and before them what is still asked: at most MAX_TURN_ITEMS, of at most MAX_TURN_TEXT. */
+  /** The newest, and before them older requests: at most MAX_TURN_ITEMS, of at most MAX_TURN_TEXT. */
   items: Item[];
-  /** How many older items of the turn are not among them. Left out where all are. */
+  /** How many items of the turn are not among them. Left out where all are. */
   omitted?: number;
 }
 

@@ -31,12 +31,20 @@ describe('the tool that a request is about', () => {
     expect(shown(one)).not.toBe(shown(other));
     const denied = { outcome: 'denied', title: 'Do it?' } as const;
     for (const name of [one, other]) expect(shown(name, denied)).toContain(name);
-    expect(unseenWords({ toolName: one }, 'open')).toBeNull();
+    expect(unseenWords(aRequest({ toolName: one }), 'open')).toBeNull();
   });
 
   it('can’t be allowed where its name is longer than anybody is shown', () => {
     const name = 'x'.repeat(300);
     expect(shown(name)).not.toContain(name);
-    expect(unseenWords({ toolName: name }, 'open')).toMatch(/too long to be shown whole/);
+    expect(unseenWords(aRequest({ toolName: name }), 'open')).toMatch(/too long to be shown whole/);
+  });
+
+  it('can’t be allowed where its title is all that is asked for, and longer than is shown', () => {
+    const title = `Run: ${'echo ok; '.repeat(60)}rm -rf ~`;
+    expect(unseenWords(aRequest({ title }), null)).toMatch(/too long to be shown whole/);
+    expect(unseenWords(aRequest({ title }), 'open')).toBeNull();
+    expect(unseenWords(aRequest({ title: 'Run: ls' }), null)).toBeNull();
+    expect(shown('Bash', { title: 'x'.repeat(400), input: null })).toContain(`“${'x'.repeat(400)}”`);
   });
 });

@@ -3,9 +3,11 @@ import { describe, expect, it } from 'vitest';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import type { ShownItems } from '@/lib/projections/item-draft';
 import { foldItems, foldShown } from '@/lib/projections/items';
+import { settleTurn } from '@/lib/projections/turn-page';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { MAX_ITEM_TEXT, MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import type { Item, MessageItem, ReasoningItem, ToolCallItem } from '@/lib/protocol/read-models';
+import { aTurn } from '../../ui/rows';
 import { custom, says } from './session-story';
 
 const entries = (...events: AgUiEvent[]): EventEntry[] =>
@@ -144,7 +146,7 @@ describe('a turn of more items than are shown, in which the agent asks', () => {
   const shownOf = (all: readonly EventEntry[]) => foldShown({ items: [] }, all, false);
   const ids = (items: readonly Item[]) => items.map(({ id }) => id);
 
-  it('shows what is open before its newest items, until it is answered', () => {
+  it('shows the requests before its newest items', () => {
     const open = shownOf(entries(...calls(3), asked('q1'), asked('q2'), ...calls(MAX_TURN_ITEMS + 40, 3)));
     expect([ids(open.items).slice(0, 3), open.items.length, open.omitted]).toEqual([['q1', 'q2', 'c45'], 2_000, 45]);
     const over = entries(
@@ -155,18 +157,17 @@ describe('a turn of more items than are shown, in which the agent asks', () => {
       answered('q1'),
       call(5_000),
     );
-    expect(ids(shownOf(over).items).slice(0, 2)).toEqual(['q2', 'c5']);
+    expect(ids(shownOf(over).items).slice(0, 3)).toEqual(['q1', 'q2', 'c6']);
   });
 
   it('shows no more of them than a session remembers, nor more than half of what a turn may say', () => {
-    const many = Array.from({ length: MAX_TURN_ITEMS + 500 }, (_, at) => asked(`q${at}`));
-    const { items, omitted } = shownOf(entries(...many));
-    expect([items.length, omitted]).toEqual([MAX_TURN_ITEMS, 500]);
-    expect([items[0]?.id, items[MAX_PENDING_REQUESTS - 1]?.id]).toEqual(['q0', `q${MAX_PENDING_REQUESTS - 1}`]);
-    expect(items.at(-1)?.id).toBe(`q${MAX_TURN_ITEMS + 499}`);
+    const many = Array.from({ length: MAX_PENDING_REQUESTS + 50 }, (_, at) => asked(`q${at}`));
+    const { items, omitted } = shownOf(entries(...many, ...calls(MAX_TURN_ITEMS)));
+    expect([items.length, omitted]).toEqual([MAX_TURN_ITEMS, MAX_PENDING_REQUESTS + 50]);
+    expect([items[0]?.id, items[MAX_PENDING_REQUESTS]?.id]).toEqual(['q50', `c${MAX_PENDING_REQUESTS}`]);
     const large = { command: 'x'.repeat(MAX_TURN_TEXT / 5) };
     const some = shownOf(entries(...['q0', 'q1', 'q2', 'q3', 'q4', 'q5'].map((id) => asked(id, large))));
-    expect(ids(some.items)).toEqual(['q0', 'q1', 'q4', 'q5']);
+    expect(ids(some.items)).toEqual(['q2', 'q3', 'q4', 'q5']);
     const newest = said('m', 'x'.repeat(MAX_ITEM_TEXT));
     const whole = { command: 'x'.repeat(MAX_TURN_TEXT) };
     expect(ids(shownOf(entries(asked('q0', whole), newest)).items)).toEqual(['m']);
@@ -192,11 +193,21 @@ describe('a turn of more items than are shown, in which the agent asks', () => {
             }),
           );
           const places = [0, ...cuts.map((cut) => Math.floor(cut * all.length)).sort((a, b) => a - b), all.length];
-          const inParts = places
-            .slice(1)
-            .reduce<ShownItems>((shown, to, at) => foldShown(shown, all.slice(places[at], to), false), { items: [] });
-          expect(inParts).toEqual(shownOf(all));
-          expect(inParts.items.length).toBeLessThanOrEqual(MAX_TURN_ITEMS);
+          const inParts = (between: (shown: ShownItems) => ShownItems) =>
+            places
+              .slice(1)
+              .reduce<ShownItems>((shown, to, at) => foldShown(between(shown), all.slice(places[at], to), false), {
+                items: [],
+              });
+          const whole = shownOf(all);
+          expect(inParts((shown) => shown)).toEqual(whole);
+          expect(whole.items.length).toBeLessThanOrEqual(MAX_TURN_ITEMS);
+          // also where the turn was over for who followed it, and more of it came
+          const over = inParts((shown) => ({
+            ...shown,
+            items: settleTurn(aTurn({ state: 'interrupted', items: shown.items })).items,
+          }));
+          expect([ids(over.items), over.omitted]).toEqual([ids(whole.items), whole.omitted]);
         },
       ),
       { numRuns: 25 },
