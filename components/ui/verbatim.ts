@@ -86,12 +86,14 @@ const PIECES = {
   ),
 };
 
-const SEEN = /^[ -~]*$/;
+/** Whether a name is shown as one text: nothing in it has a sign, or runs the other way. */
+export function isPlainName(text: string): boolean {
+  return /^[ -~]*$/.test(text) && !/^ | {2}| $/.test(text);
+}
 
 /** The text in pieces. Joined they are the text. */
 export function verbatimPieces(text: string, layout: VerbatimLayout): VerbatimPiece[] {
-  if (layout === 'name' && SEEN.test(text) && !/^ | {2}| $/.test(text))
-    return text === '' ? [] : [{ kind: 'text', text }];
+  if (layout === 'name' && isPlainName(text)) return text === '' ? [] : [{ kind: 'text', text }];
   const pieces: VerbatimPiece[] = [];
   let from = 0;
   const plain = (to: number) => {

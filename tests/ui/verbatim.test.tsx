@@ -10,7 +10,8 @@ import { VerbatimText } from '@/components/ui/verbatim-text';
 import { decodeShown, UNSEEN, unescaped } from '../support/decode-shown';
 
 const shownText = (text: string) => renderToStaticMarkup(<VerbatimText text={text} label="command" />);
-const shownName = (text: string) => renderToStaticMarkup(<Name text={text} most={Number.POSITIVE_INFINITY} />);
+const shownName = (text: string) =>
+  renderToStaticMarkup(<Name text={text} most={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />);
 const shownInput = (args: unknown, argsText = '') => renderToStaticMarkup(<ToolInput call={{ args, argsText }} />);
 const words = (markup: string) => unescaped(markup.replace(/<button[\s\S]*?<\/button>/g, '').replace(/<[^>]*>/g, ''));
 
