@@ -1,7 +1,7 @@
 import { countLines } from '@/components/ui/count-lines';
 import { plural } from '@/components/ui/duration';
 import { isLarger } from '@/components/ui/is-larger';
-import { isPlainName } from '@/components/ui/verbatim';
+import { nameElements } from '@/components/ui/name';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 
 /**
@@ -43,24 +43,24 @@ export function inputParts({ args, argsText }: Pick<ToolCallItem, 'args' | 'args
   return argsText === '' || saysTheSame(argsText, args) ? parts : [...parts, asWritten];
 }
 
-/** More keys than anybody reads one by one: each would be elements of its own, and the page would stand still for them. */
-export const MOST_PARTS = 100;
+/** More keys than tools have: each is a row of its own, which costs a browser more to lay out than what stands in it. */
+const MOST_PARTS = 30;
 /** More of names than anybody reads beside a value. What is long is shown page by page, which a name can't be. */
 const MOST_NAMES = 4_000;
-/** Of names with signs: each of their characters may be an element. */
-const MOST_ODD_NAMES = 500;
+/** Of the elements that signs in names are. */
+const MOST_NAME_SIGNS = 100;
 
 /** Whether it is shown as one text. */
 function isWide(args: object): boolean {
   let count = 0;
   let length = 0;
-  let odd = 0;
+  let signs = 0;
   for (const name in args) {
     count += 1;
     length += name.length;
     if (count > MOST_PARTS || length > MOST_NAMES) return true;
-    if (!isPlainName(name)) odd += name.length;
-    if (odd > MOST_ODD_NAMES) return true;
+    signs += nameElements(name);
+    if (signs > MOST_NAME_SIGNS) return true;
   }
   return false;
 }

@@ -2,11 +2,11 @@ import { isLarger } from '@/components/ui/is-larger';
 import { NAME_CHARACTERS } from '@/components/ui/name';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import type { RequestItem } from '@/lib/protocol/read-models';
-import { MOST_PARTS } from './input-parts';
 
 const CARD = 100;
 /** A key with its value, or an option of a question. */
 const FIELD = 7;
+const MOST_FIELDS = 200;
 /** Every so many characters cost as much to be laid out as an element. */
 const CHARACTERS_PER_ELEMENT = 8;
 /** Inputs of more values take milliseconds each to be written out. */
@@ -34,7 +34,7 @@ function inputWeight(input: unknown, most: number): number {
 function weigh(input: unknown, most: number): number {
   if (isLarger(input, most * CHARACTERS_PER_ELEMENT, MOST_VALUES)) return most;
   const json = JSON.stringify(input) ?? '';
-  const fields = Math.min(MOST_PARTS, json.match(/[{,]/g)?.length ?? 0);
+  const fields = Math.min(MOST_FIELDS, json.match(/[{,]/g)?.length ?? 0);
   return fields * FIELD + json.length / CHARACTERS_PER_ELEMENT + oddCharacters(json);
 }
 

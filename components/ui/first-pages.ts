@@ -7,15 +7,15 @@ export const FIRST_PAGE = { characters: 6_000, lines: 100, pieces: 1_000 };
 const TOGETHER = { characters: 18_000, lines: 300, pieces: 1_000 };
 /** What each part has of that, however much those before it take. */
 const LEAST = { characters: 100, lines: 3, pieces: 5 };
-/** A part is about so many elements itself. */
-const PART = 5;
+/** A part costs as much to be laid out as so many pieces. */
+const PART = 15;
 
 type Room = typeof TOGETHER;
 const MEASURES = ['characters', 'lines', 'pieces'] as const;
 
 /**
  * The first pages of texts that stand together, in their order: what comes first has the more room, and every one its
- * beginning. Of a hundred parts each of which alone would do, a page of each together would hold up the page.
+ * beginning. Dozens of parts, each of which alone would do, would else hold up the page.
  */
 export function firstPages(texts: readonly string[]): VerbatimPage[] {
   const left: Room = { ...TOGETHER, pieces: TOGETHER.pieces - PART * (texts.length - 1) };

@@ -22,9 +22,12 @@ export function hostileInputs(): HostileInput[] {
     ['values of signs', keys(100, (at) => [`k${at}`, signs(2_900)])],
     ['values from right to left', keys(100, (at) => [`k${at}`, 'אa'.repeat(1_500)])],
     ['values of lines', keys(100, (at) => [`k${at}`, 'line  \n'.repeat(1_000)])],
+    ['thirty values of signs', keys(30, (at) => [`k${at}`, signs(2_900)])],
+    ['thirty values from right to left', keys(30, (at) => [`k${at}`, 'אa'.repeat(1_500)])],
+    ['thirty long values', keys(30, (at) => [`k${at}`, 'x'.repeat(6_000)])],
     ['long values', keys(100, (at) => [`k${at}`, 'x'.repeat(6_000)])],
     ['keys of signs', keys(100, (at) => [`k${at}${signs(2_900)}`, 1])],
-    ['keys of some signs', keys(100, (at) => [`k${at}${signs(40)}`, signs(300)])],
+    ['keys of some signs', keys(30, (at) => [`k${at}${signs(3)}`, signs(300)])],
     ['a few values of signs', keys(5, (at) => [`k${at}`, signs(2_900)])],
     ['command and texts of signs', { command: signs(9_000), content: signs(9_000), new_string: 'אa'.repeat(9_000) }],
   ];
