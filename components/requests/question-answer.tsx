@@ -2,6 +2,7 @@
 
 import { type Ref, useId, useMemo } from 'react';
 import { NAME_CHARACTERS, Name } from '@/components/ui/name';
+import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { answersOf, type Choice, hasTwins, isLonger, type Question, questionsOf, shownOf } from './questions';
 
@@ -51,6 +52,11 @@ export function QuestionAnswer(props: {
           }
         />
       ))}
+      {shown.length === 0 && questions[0] !== undefined && (
+        <p className="py-0.5 text-xs">
+          <VerbatimLines text={questions[0].text} />
+        </p>
+      )}
       {twins && (
         <p className="py-0.5 text-waiting text-xs">
           Two of these have the same words: an answer here could not tell them apart. Answer where the agent runs.
@@ -95,7 +101,7 @@ function QuestionFields(props: {
             <Name text={question.header} />
           </span>
         )}
-        <Name text={question.text} most={MOST_CHARACTERS} />
+        <Whole text={question.text} />
         {multiSelect && <span className="ml-2 font-normal text-ink-3">several may be chosen</span>}
       </legend>
       {question.options.map(({ label, description }, at) => (
@@ -109,10 +115,10 @@ function QuestionFields(props: {
             className="relative top-[2px] size-3.5 shrink-0 accent-accent"
           />
           <span className="min-w-0">
-            <Name text={label} most={MOST_CHARACTERS} />
+            <Whole text={label} />
             {description !== null && (
               <span className="ml-2 text-ink-3">
-                <Name text={description} most={MOST_CHARACTERS} />
+                <Whole text={description} />
               </span>
             )}
           </span>
@@ -134,3 +140,8 @@ function QuestionFields(props: {
 
 /** What is answered and chosen is shown whole, as far as anybody reads. */
 const MOST_CHARACTERS = 10_000;
+
+/** Its signs are bounded with those of all others. */
+function Whole({ text }: { text: string }) {
+  return <Name text={text} most={MOST_CHARACTERS} signs={Number.POSITIVE_INFINITY} />;
+}

@@ -1,3 +1,4 @@
+import { NAME_CHARACTERS, nameElements } from '@/components/ui/name';
 import type { RequestItem } from '@/lib/protocol/read-models';
 
 export interface Question {
@@ -71,22 +72,36 @@ export function hasTwins(questions: readonly Question[]): boolean {
 
 /** Most questions and options that are shown of one request. */
 const MOST_FIELDS = 200;
+/** Most characters of all of them. */
+const MOST_TOGETHER = 20_000;
+/** Most elements that their signs are. */
+const MOST_SIGNS = 1_000;
 
-/** @returns as many questions as are shown; not all of them where they and their options are very many */
+/** @returns as many questions as are shown; not all where they and their options are very many, or very long */
 export function shownOf(questions: readonly Question[]): readonly Question[] {
   let fields = 0;
-  const beyond = questions.findIndex(({ options }) => {
-    fields += 1 + options.length;
-    return fields > MOST_FIELDS;
+  let characters = 0;
+  let signs = 0;
+  const beyond = questions.findIndex((question) => {
+    fields += 1 + question.options.length;
+    if (fields > MOST_FIELDS) return true;
+    return textsOf(question).some((text) => {
+      characters += text.length;
+      if (characters > MOST_TOGETHER) return true;
+      signs += nameElements(text);
+      return signs > MOST_SIGNS;
+    });
   });
   return beyond < 0 ? questions : questions.slice(0, beyond);
 }
 
+/** What is shown of a question. */
+function textsOf({ text, header, options }: Question): string[] {
+  const choices = options.flatMap(({ label, description }) => [label, description ?? '']);
+  return [text, header?.slice(0, NAME_CHARACTERS) ?? '', ...choices];
+}
+
 /** Whether a question, or what may be chosen, has more characters than that. */
 export function isLonger(questions: readonly Question[], characters: number): boolean {
-  return questions.some(({ text, options }) =>
-    [text, ...options.flatMap(({ label, description }) => [label, description ?? ''])].some(
-      (words) => words.length > characters,
-    ),
-  );
+  return questions.some((question) => textsOf(question).some((text) => text.length > characters));
 }

@@ -19,7 +19,7 @@ export function RequestHead({ item, isOpen }: { item: RequestItem; isOpen: boole
       <span className="min-w-0 flex-1 [overflow-wrap:anywhere] max-sm:basis-[calc(100%-20px)]">
         {tool !== null && (
           <span className="mr-2 font-medium text-ink">
-            <Name text={tool} most={TOOL_NAME_CHARACTERS} />
+            <Name text={tool} most={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
           </span>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>

@@ -1,6 +1,7 @@
 import { countLines } from '@/components/ui/count-lines';
 import { plural } from '@/components/ui/duration';
 import { isLarger } from '@/components/ui/is-larger';
+import { nameElements } from '@/components/ui/name';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 
 /**
@@ -8,7 +9,7 @@ import type { ToolCallItem } from '@/lib/protocol/read-models';
  * hides what stands beside it.
  *
  * `command`, `removed`, `added` and `long` are texts that are shown as blocks; `field` is a line with its name; `whole`
- * is an input that is no object or has very many keys, or its own words where they say more than what was read of them.
+ * is an input that is no object or has very many keys, or long ones, or its own words where they say more than what was read of them.
  */
 export interface InputPart {
   kind: 'command' | 'removed' | 'added' | 'long' | 'field' | 'whole';
@@ -35,50 +36,59 @@ export function inputParts({ args, argsText }: Pick<ToolCallItem, 'args' | 'args
   if (args === null || args === undefined) return argsText === '' || argsText === 'null' ? [] : [asWritten];
   if (typeof args === 'string') return [{ ...asWritten, text: args }];
   if (typeof args !== 'object' || Array.isArray(args)) {
-    return [{ ...asWritten, text: JSON.stringify(args, null, 2), isJson: true }];
+    return [{ ...asWritten, text: asJson(args, 2), isJson: true }];
   }
   const parts = isWide(args) ? wideParts(args) : Object.entries(args).map(([name, value]) => partOf(name, value));
   parts.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind));
   return argsText === '' || saysTheSame(argsText, args) ? parts : [...parts, asWritten];
 }
 
-/** Inputs of more values take milliseconds each to be written out. */
-const HEAVY = 1_000;
-const heavy = new WeakMap<object, boolean>();
+/** More keys than tools have: each is a row of its own, which costs a browser more to lay out than what stands in it. */
+const MOST_PARTS = 30;
+/** More of names than anybody reads beside a value. What is long is shown page by page, which a name can't be. */
+const MOST_NAMES = 4_000;
+/** Of the elements that signs in names are. */
+const MOST_NAME_SIGNS = 100;
 
-/** Whether showing an input is so much work that a page does no other beside it. */
-export function isHeavyInput(input: unknown): boolean {
-  if (typeof input !== 'object' || input === null) return false;
-  const isHeavy = heavy.get(input) ?? isLarger(input, Number.POSITIVE_INFINITY, HEAVY);
-  heavy.set(input, isHeavy);
-  return isHeavy;
-}
-
-/** More keys than anybody reads one by one: each would be elements of its own, and the page would stand still for them. */
-const MOST_PARTS = 100;
-
+/** Whether it is shown as one text. */
 function isWide(args: object): boolean {
   let count = 0;
-  for (const _ in args) if (++count > MOST_PARTS) return true;
+  let length = 0;
+  let signs = 0;
+  for (const name in args) {
+    count += 1;
+    length += name.length;
+    if (count > MOST_PARTS || length > MOST_NAMES) return true;
+    signs += nameElements(name);
+    if (signs > MOST_NAME_SIGNS) return true;
+  }
   return false;
 }
 
 /** What runs comes first, then all of it as one text, of which as much is shown as of any long one. */
 function wideParts(args: object): InputPart[] {
   const { command } = args as { command?: unknown };
-  const whole: InputPart = { kind: 'whole', name: '', text: JSON.stringify(args, null, 1), isJson: true };
+  const whole: InputPart = { kind: 'whole', name: '', text: asJson(args, 1), isJson: true };
   return typeof command === 'string' ? [partOf('command', command), whole] : [whole];
 }
 
 function partOf(name: string, value: unknown): InputPart {
   if (typeof value !== 'string') {
-    return { kind: 'field', name, text: JSON.stringify(value, null, 2) ?? 'undefined', isJson: true };
+    return { kind: 'field', name, text: asJson(value, 2), isJson: true };
   }
   const kind = BLOCKS.get(name);
   if (kind !== undefined) return { kind, name, text: value, isJson: false };
   // A text that reads like a number or an object is told from one by its quotes.
   if (readsAsJson(value)) return { kind: 'field', name, text: JSON.stringify(value), isJson: true };
   return { kind: 'field', name, text: value, isJson: false };
+}
+
+/** Of more values, deep within others, the spaces before each line would be many times what they hold. */
+const MOST_INDENTED = 50_000;
+
+function asJson(value: unknown, indent: number): string {
+  const spaces = isLarger(value, Number.POSITIVE_INFINITY, MOST_INDENTED) ? 0 : indent;
+  return JSON.stringify(value, null, spaces) ?? 'undefined';
 }
 
 function readsAsJson(text: string): boolean {

@@ -1,5 +1,5 @@
 import type { Item } from '@/lib/protocol/read-models';
-import { isHeavyInput } from './input-parts';
+import { requestWeight } from './request-weight';
 
 /** What is laid out of a turn in one go, in elements: some forty milliseconds, and more than the tallest screen shows. */
 export const FIRST_WEIGHT = 1_500;
@@ -11,9 +11,6 @@ const FIRST_CHARACTERS = 5_000;
 const FIRST_PARSED = 4_000;
 const CHARACTERS_PER_ELEMENT = 8;
 const CARD = 40;
-const REQUEST = 100;
-/** One at a time. */
-const HEAVY_REQUEST = MORE_WEIGHT;
 const LINE = 14;
 
 /** About how many elements an item is when it comes into the page. */
@@ -26,8 +23,8 @@ export function itemWeight(item: Item): number {
     case 'task':
       return item.phase === 'started' ? CARD : LINE;
     case 'request':
-      if (item.outcome !== null) return LINE;
-      return isHeavyInput(item.input) ? HEAVY_REQUEST : REQUEST;
+      // At most one at a time.
+      return item.outcome === null ? requestWeight(item, MORE_WEIGHT) : LINE;
     default:
       return LINE;
   }

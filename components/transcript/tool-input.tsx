@@ -1,6 +1,8 @@
 import { clsx } from 'clsx';
 import { type ReactNode, useMemo } from 'react';
+import { firstPages } from '@/components/ui/first-pages';
 import { Name } from '@/components/ui/name';
+import type { VerbatimPage } from '@/components/ui/verbatim-page';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { type InputPart, inputParts } from './input-parts';
@@ -17,22 +19,32 @@ export function ToolInput({ call }: { call: Pick<ToolCallItem, 'args' | 'argsTex
  * Who reads this decides what runs.
  */
 export function InputParts({ parts }: { parts: readonly InputPart[] }): ReactNode {
-  const fields = parts.filter(({ kind }) => kind === 'field');
-  const blocks = parts.filter(({ kind }) => kind !== 'field');
-  const before = blocks.filter(({ kind }) => kind === 'command');
-  const after = blocks.filter(({ kind }) => kind !== 'command');
+  const shown = useMemo(() => {
+    const pages = firstPages(parts.map(({ text }) => text));
+    return parts.map((part, at) => ({ part, first: pages[at] as VerbatimPage }));
+  }, [parts]);
+  const fields = shown.filter(({ part }) => part.kind === 'field');
+  const blocks = shown.filter(({ part }) => part.kind !== 'field');
+  const before = blocks.filter(({ part }) => part.kind === 'command');
+  const after = blocks.filter(({ part }) => part.kind !== 'command');
   if (parts.length === 0) return null;
   return (
     <div className="space-y-1 text-ink-2">
-      {before.map((part) => (
-        <Block key={part.name} part={part} />
+      {before.map(({ part, first }) => (
+        <Block key={part.name} part={part} first={first} />
       ))}
       {fields.length > 0 && <Fields fields={fields} />}
-      {after.map((part) => (
-        <Block key={`${part.kind}:${part.name}`} part={part} isNamed={parts.length > 1} />
+      {after.map(({ part, first }) => (
+        <Block key={`${part.kind}:${part.name}`} part={part} first={first} isNamed={parts.length > 1} />
       ))}
     </div>
   );
+}
+
+/** A part with what is shown of it at first. */
+interface ShownPart {
+  part: InputPart;
+  first: VerbatimPage;
 }
 
 const LOOK: Record<InputPart['kind'], string> = {
@@ -55,27 +67,28 @@ const COPIED: Record<InputPart['kind'], string | null> = {
   field: null,
 };
 
-function Block({ part, isNamed = false }: { part: InputPart; isNamed?: boolean }) {
+function Block({ part, first, isNamed = false }: ShownPart & { isNamed?: boolean }) {
   const { kind, name, text } = part;
   const caption = kind === 'long' ? name : kind === 'whole' && isNamed ? 'as it was written' : null;
   return (
     <div>
       {caption !== null && <p className="text-ink-3 text-xs">{caption}</p>}
-      <VerbatimText text={text} label={COPIED[kind] ?? name} className={LOOK[kind]} />
+      <VerbatimText text={text} first={first} label={COPIED[kind] ?? name} className={LOOK[kind]} />
     </div>
   );
 }
 
-function Fields({ fields }: { fields: readonly InputPart[] }) {
+/** Their names are shown whole: an input whose names are long comes as one text. */
+function Fields({ fields }: { fields: readonly ShownPart[] }) {
   return (
     <dl className="grid grid-cols-[fit-content(40%)_minmax(0,1fr)] gap-x-3 text-xs">
-      {fields.map(({ name, text, isJson }) => (
+      {fields.map(({ part: { name, text, isJson }, first }) => (
         <div key={name} className="contents">
           <dt className="text-ink-3 [overflow-wrap:anywhere]">
-            <Name text={name} most={Number.POSITIVE_INFINITY} />
+            <Name text={name} most={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
           </dt>
           <dd className={clsx('min-w-0', isJson && 'text-[color:var(--code-number)]')}>
-            <VerbatimText text={text} />
+            <VerbatimText text={text} first={first} />
           </dd>
         </div>
       ))}

@@ -1,25 +1,45 @@
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { cutText } from '@/lib/protocol/cut-text';
-import { bracketed, type VerbatimPiece, verbatimPieces } from './verbatim';
+import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';
 import { needsBreaks, withBreaks } from './with-breaks';
 
 /** Longer names are cut: a name is to know something by, and must not push away what it names. */
 export const NAME_CHARACTERS = 400;
 
+/** And those of more signs: each is an element, and a list may have hundreds of names. */
+const NAME_SIGNS = 100;
+
 /**
  * What an agent calls something, on one line, as it is: what can't be seen or would turn its surroundings around is a
  * sign. For attributes and titles of pages, where no element can stand, `nameText` spells the same out.
+ *
+ * @param signs how many of them may be shown, and words that run from right to left
  */
-export function Name({ text, most = NAME_CHARACTERS }: { text: string; most?: number }): ReactNode {
-  const isCut = text.length > most;
-  const shown = isCut ? cutText(text, most) : text;
+export function Name(props: { text: string; most?: number; signs?: number }): ReactNode {
+  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS } = props;
+  const isLong = text.length > most;
+  const pieces = verbatimPieces(isLong ? cutText(text, most) : text, 'name');
+  const shown = firstSigns(pieces, signs);
   return (
     <>
-      <Pieces pieces={verbatimPieces(shown, 'name')} />
-      {isCut && '…'}
+      <Pieces pieces={shown} />
+      {(isLong || shown.length < pieces.length) && '…'}
     </>
   );
+}
+
+function firstSigns(pieces: readonly VerbatimPiece[], most: number): readonly VerbatimPiece[] {
+  let signs = 0;
+  const beyond = pieces.findIndex(({ kind }) => kind !== 'text' && ++signs > most);
+  return beyond < 0 ? pieces : pieces.slice(0, beyond);
+}
+
+/** About how many elements a name is where all of it is shown. */
+export function nameElements(text: string): number {
+  if (isPlainName(text)) return 0;
+  const pieces = verbatimPieces(text, 'name');
+  return needsBreaks(text) ? 2 * pieces.length : pieces.filter(({ kind }) => kind !== 'text').length;
 }
 
 export function Pieces({ pieces }: { pieces: readonly VerbatimPiece[] }): ReactNode {

@@ -20,8 +20,8 @@ const MOST_PIECES = 1_000;
 /** The part of a text that is shown next, cut behind a line where there is one. */
 export function verbatimPage(text: string, from: number, limits: PageLimits): VerbatimPage {
   const whole = text.slice(from, endOf(text, from, limits));
-  const pieces = verbatimPieces(whole, 'lines');
   const most = limits.pieces ?? MOST_PIECES;
+  const pieces = verbatimPieces(whole, 'lines', most);
   if (pieces.length <= most) return { pieces, end: from + whole.length };
   const first = pieces.slice(0, most);
   return { pieces: first, end: from + first.reduce((sum, piece) => sum + piece.text.length, 0) };

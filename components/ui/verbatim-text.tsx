@@ -3,11 +3,11 @@
 import { clsx } from 'clsx';
 import { memo, useMemo, useState } from 'react';
 import { CopyButton } from './copy-button';
+import { FIRST_PAGE } from './first-pages';
 import { UNFOLDS, useTellFolded } from './folded-parts';
 import { Pieces } from './name';
 import { restInWords, type VerbatimPage, verbatimPage } from './verbatim-page';
 
-const FIRST = { characters: 6_000, lines: 100 };
 const FURTHER = { characters: 20_000, lines: 1_000 };
 
 /**
@@ -15,11 +15,12 @@ const FURTHER = { characters: 20_000, lines: 1_000 };
  * head comes first, its lines wrap, and what is long is shown page by page.
  *
  * @param label what it is, for a button that copies exactly it; without one there is none
+ * @param first what is shown of it at first, where it shares its room with others
  */
-export function VerbatimText(props: { text: string; label?: string; className?: string }) {
+export function VerbatimText(props: { text: string; first?: VerbatimPage; label?: string; className?: string }) {
   const { text, label, className } = props;
   const [pageCount, setPageCount] = useState(1);
-  const pages = usePages(text, pageCount);
+  const pages = usePages(text, props.first, pageCount);
   const end = pages.at(-1)?.end ?? 0;
   const rest = useMemo(() => restInWords(text, end), [text, end]);
   useTellFolded(end < text.length);
@@ -67,8 +68,8 @@ const Page = memo(
   (before, after) => before.page === after.page,
 );
 
-function usePages(text: string, count: number): VerbatimPage[] {
-  const first = useMemo(() => verbatimPage(text, 0, FIRST), [text]);
+function usePages(text: string, given: VerbatimPage | undefined, count: number): VerbatimPage[] {
+  const first = useMemo(() => given ?? verbatimPage(text, 0, FIRST_PAGE), [text, given]);
   const further = useMemo(() => {
     const pages: VerbatimPage[] = [];
     for (let end = first.end; pages.length < count - 1 && end < text.length; ) {

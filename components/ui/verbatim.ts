@@ -86,12 +86,18 @@ const PIECES = {
   ),
 };
 
-const SEEN = /^[ -~]*$/;
+/** Whether a name is shown as one text: nothing in it has a sign, or runs the other way. */
+export function isPlainName(text: string): boolean {
+  return /^[ -~]*$/.test(text) && !/^ | {2}| $/.test(text);
+}
 
-/** The text in pieces. Joined they are the text. */
-export function verbatimPieces(text: string, layout: VerbatimLayout): VerbatimPiece[] {
-  if (layout === 'name' && SEEN.test(text) && !/^ | {2}| $/.test(text))
-    return text === '' ? [] : [{ kind: 'text', text }];
+/**
+ * The text in pieces. Joined they are the text.
+ *
+ * @param most of a text of more pieces, only its first ones are made: so many, and one or two more
+ */
+export function verbatimPieces(text: string, layout: VerbatimLayout, most = Number.POSITIVE_INFINITY): VerbatimPiece[] {
+  if (layout === 'name' && isPlainName(text)) return text === '' ? [] : [{ kind: 'text', text }];
   const pieces: VerbatimPiece[] = [];
   let from = 0;
   const plain = (to: number) => {
@@ -106,6 +112,7 @@ export function verbatimPieces(text: string, layout: VerbatimLayout): VerbatimPi
     if (rtl !== undefined) pieces.push({ kind: 'rtl', text: rtl });
     else if (tabs !== undefined) pieces.push({ kind: 'tab', text: tabs });
     else pieces.push({ kind: 'sign', text: match[0], label: labelOf(match[0]) });
+    if (pieces.length > most) return pieces;
   }
   plain(text.length);
   return pieces;

@@ -1,4 +1,5 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { hostileInputs } from './hostile-inputs';
 import { type HostileText, hostileTexts } from './hostile-texts';
 import { message, taskStarted, toolCall, userTurn } from './turn-events';
 
@@ -53,6 +54,10 @@ export function* hostileSessions(): Generator<HostileSession> {
   yield { id: 'one-wide-input', events: [...atWork('one-wide-input'), asked('q', wide(15_000))] };
   const questions = many.slice(0, 300).map((at) => ({ question: `Which ${at}?`, options: ['a', 'b', 'c'] }));
   yield { id: 'wide-question', events: [...atWork('wide-question'), asked('q', { questions }, 'question')] };
+  for (const { name, input, kind } of hostileInputs()) {
+    const id = `input-${name.replaceAll(' ', '-')}`;
+    yield { id, events: [...atWork(id), asked('q', input, kind)] };
+  }
   yield {
     id: 'requests',
     events: [...atWork('requests'), ...many.map((at) => asked(`q${at}`, { command: 'ls' }))],

@@ -10,7 +10,8 @@ import { VerbatimText } from '@/components/ui/verbatim-text';
 import { decodeShown, UNSEEN, unescaped } from '../support/decode-shown';
 
 const shownText = (text: string) => renderToStaticMarkup(<VerbatimText text={text} label="command" />);
-const shownName = (text: string) => renderToStaticMarkup(<Name text={text} most={Number.POSITIVE_INFINITY} />);
+const shownName = (text: string) =>
+  renderToStaticMarkup(<Name text={text} most={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />);
 const shownInput = (args: unknown, argsText = '') => renderToStaticMarkup(<ToolInput call={{ args, argsText }} />);
 const words = (markup: string) => unescaped(markup.replace(/<button[\s\S]*?<\/button>/g, '').replace(/<[^>]*>/g, ''));
 
@@ -61,6 +62,18 @@ describe('what an agent gives to a tool', () => {
           expect(shown).toBe(text);
         },
       ),
+    );
+  });
+
+  it('is taken to pieces no further than is shown', () => {
+    fc.assert(
+      fc.property(anyText, fc.integer({ min: 1, max: 20 }), (text, most) => {
+        const all = verbatimPieces(text, 'lines');
+        const some = verbatimPieces(text, 'lines', most);
+        expect(some).toEqual(all.slice(0, some.length));
+        expect(some.length).toBeGreaterThanOrEqual(Math.min(all.length, most));
+        expect(some.length).toBeLessThanOrEqual(most + 2);
+      }),
     );
   });
 

@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { renderRequest } from '@/app/(console)/sessions/[sessionId]/render-request';
+import { ActionStore, ActionsProvider } from '@/components/live/actions';
+import { questionsOf, shownOf } from '@/components/requests/questions';
+import { inputParts } from '@/components/transcript/input-parts';
+import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from '@/components/transcript/row-weight';
+import { FIRST_PAGE, firstPages } from '@/components/ui/first-pages';
+import { Name } from '@/components/ui/name';
+import { verbatimPage } from '@/components/ui/verbatim-page';
+import type { RequestItem } from '@/lib/protocol/read-models';
+import { hostileInputs, signs } from '../support/hostile-inputs';
+import { aRequest } from './rows';
+
+/** Of one card: a browser takes some hundred milliseconds of its slowest ones for as many. */
+const MOST_ELEMENTS = 2_500;
+const MOST_CHARACTERS = 60_000;
+
+const elements = (markup: string) => markup.match(/<\w/g)?.length ?? 0;
+const cards = (requests: readonly RequestItem[]) =>
+  renderToStaticMarkup(
+    <ActionsProvider store={new ActionStore('s', () => {})}>
+      {requests.map((item) => (
+        <div key={item.id}>{renderRequest(item)}</div>
+      ))}
+    </ActionsProvider>,
+  );
+const requestOf = ({ input, kind }: { input: unknown; kind: RequestItem['requestKind'] }, id = 'q') =>
+  aRequest({ id, input, requestKind: kind });
+
+describe('the card of one request', () => {
+  it.each(hostileInputs())('is a bounded number of elements and characters: $name', (hostile) => {
+    const markup = cards([requestOf(hostile)]);
+    expect(elements(markup)).toBeLessThan(MOST_ELEMENTS);
+    expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(MOST_CHARACTERS);
+  });
+
+  it.each(hostileInputs())('comes with no more others than can be laid out at once: $name', (hostile) => {
+    const requests = Array.from({ length: 40 }, (_, at) => requestOf(hostile, `q${at}`));
+    const weightOf = (at: number) => itemWeight(requests[at] as RequestItem);
+    for (const most of [FIRST_WEIGHT, MORE_WEIGHT]) {
+      const together = requests.slice(rowsBefore(40, most, weightOf));
+      expect(elements(cards(together))).toBeLessThan(together.length === 1 ? MOST_ELEMENTS : 2 * most);
+    }
+  });
+
+  it('shows the names of an input whole: in a list, or in one text where they are long', () => {
+    const name = fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 30 }),
+      fc.integer({ min: 0, max: 700 }).map((count) => signs(count)),
+      fc.integer({ min: 0, max: 5_000 }).map((count) => 'k'.repeat(count)),
+    );
+    fc.assert(
+      fc.property(fc.dictionary(name, fc.integer(), { minKeys: 1, maxKeys: 8 }), (args) => {
+        const parts = inputParts({ args, argsText: '' });
+        const [first] = parts;
+        if (first?.kind === 'whole') expect(JSON.parse(first.text)).toEqual(args);
+        else expect(parts.map((part) => part.name)).toEqual(Object.keys(args));
+        const listed = parts.filter(({ kind }) => kind === 'field').map((part) => part.name);
+        expect(listed.join('').length).toBeLessThanOrEqual(4_000);
+      }),
+    );
+  });
+
+  it('is no text of mostly spaces, however deep its values are', () => {
+    const list = JSON.stringify(Array.from({ length: 400_000 }, () => 1));
+    const args = { deep: JSON.parse(`${'['.repeat(60)}${list}${']'.repeat(60)}`) };
+    const [part] = inputParts({ args, argsText: '' });
+    expect(part?.text.length).toBeLessThan(2 * list.length);
+    expect(JSON.parse(part?.text ?? '')).toEqual(args.deep);
+  });
+});
+
+describe('the first pages of parts that stand together', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 50 }),
+    fc.integer({ min: 0, max: 3_000 }).map((count) => signs(count)),
+    fc.integer({ min: 0, max: 20_000 }).map((count) => 'x'.repeat(count)),
+    fc.integer({ min: 0, max: 500 }).map((count) => 'line\n'.repeat(count)),
+  );
+
+  it('are each a beginning, and bounded all together', () => {
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 100 }), (texts) => {
+        const pages = firstPages(texts);
+        for (const [at, { pieces, end }] of pages.entries()) {
+          const whole = texts[at] ?? '';
+          expect(pieces.map((piece) => piece.text).join('')).toBe(whole.slice(0, end));
+          if (whole !== '') expect(end).toBeGreaterThan(0);
+          // What follows begins where it ended.
+          if (end < whole.length) expect(verbatimPage(whole, end, FIRST_PAGE).end).toBeGreaterThan(end);
+        }
+        const sum = (of: (page: (typeof pages)[number]) => number) => pages.reduce((all, page) => all + of(page), 0);
+        expect(sum(({ pieces }) => pieces.length)).toBeLessThanOrEqual(1_000);
+        expect(sum(({ end }) => end)).toBeLessThanOrEqual(18_000);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('are what each would show alone where there is room', () => {
+    const texts = ['ls', 'a\n'.repeat(99), 'b'.repeat(9_000), signs(700)];
+    expect(firstPages(texts)).toEqual(texts.map((one) => verbatimPage(one, 0, FIRST_PAGE)));
+  });
+});
+
+describe('questions', () => {
+  it('are shown up to where all their words together are more than anybody reads', () => {
+    const ask = (count: number, question: string) =>
+      shownOf(
+        questionsOf({
+          title: 't',
+          input: {
+            questions: Array.from({ length: count }, (_, at) => `${question}${at}`).map((one) => ({ question: one })),
+          },
+        }),
+      ).length;
+    expect(ask(20, 'x'.repeat(900))).toBe(20);
+    expect(ask(20, 'x'.repeat(1_990))).toBe(10);
+    expect(ask(20, signs(40))).toBe(20);
+    expect(ask(20, signs(99))).toBe(10);
+    expect(ask(2, 'x'.repeat(30_000))).toBe(0);
+  });
+
+  it('that are too long to be shown still show how the first begins, and take no answer', () => {
+    const input = { questions: [{ question: `Shall I? ${'x'.repeat(30_000)}` }] };
+    const markup = cards([aRequest({ requestKind: 'question', title: 't', input })]);
+    expect(markup).toContain('Shall I?');
+    expect(markup).toContain('too long to be shown whole');
+    expect(markup).toMatch(/<button type="submit"[^>]* disabled=""/);
+  });
+});
+
+describe('a name of very many signs', () => {
+  it('is cut, and says so', () => {
+    const markup = renderToStaticMarkup(<Name text={`a${signs(390)}b`} />);
+    expect(elements(markup)).toBeLessThanOrEqual(100);
+    expect(markup).toMatch(/…$/);
+    expect(renderToStaticMarkup(<Name text={`a${signs(50)}b`} />)).toMatch(/b$/);
+  });
+});
