@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdir, open, readFile, stat } from 'node:fs/promises';
+import { access, mkdir, open, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { createClient } from '@libsql/client';
@@ -65,14 +65,14 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   let letGo = () => {};
   try {
     const opened = await (isFile ? openFile(name) : openServer(options));
-    const { reader, tail, writer, file, settle, isWhole, close } = opened;
+    const { reader, tail, writer, file, path, settle, isWhole, close } = opened;
     letGo = close;
-    const damage = new Damage(name, isWhole);
+    const damage = new Damage(path ?? name, isWhole);
     const writes = new WriteQueue(writer, {}, damage);
     if (options.migrates ?? isFile) await migrateUnlessNewer(reader, writes, name);
     await requireSchema(reader, name);
     // what is there now is what is meant
-    if (file !== null) await Promise.all([file.changed(), noteFiles(name)]);
+    if (path !== null) await Promise.all([file?.changed(), noteFiles(path)]);
     return {
       reader: guardedReader(reader, damage),
       tail: guardedReader(tail, damage),
@@ -102,6 +102,8 @@ interface Opened {
   writer: TransactionSource;
   /** Null where there is none to look at. */
   file: DatabaseFile | null;
+  /** Where that is; null likewise. */
+  path: string | null;
   /** Brings all that was written into the file itself. Never rejects. */
   settle(): Promise<void>;
   /** Looks through all of the file; null where there is none. */
@@ -109,8 +111,10 @@ interface Opened {
   close(): void;
 }
 
-async function openFile(path: string): Promise<Opened> {
-  await makeFolder(dirname(path));
+async function openFile(name: string): Promise<Opened> {
+  await makeFolder(dirname(name));
+  // where it is a link, SQLite keeps its log beside what that leads to; what is not there yet is no link
+  const path = await realpath(name).catch(() => name);
   await setAsideForeignLog(path);
   await touch(path);
   await noteFiles(path);
@@ -133,9 +137,11 @@ async function openFile(path: string): Promise<Opened> {
     path,
     () => knowsFrames(reader),
     () => noteFiles(path, true),
+    name,
   );
   const settle = () => connection.run('PRAGMA wal_checkpoint(TRUNCATE)', 'thread').catch(() => undefined);
-  return { reader, tail, writer: localWriter(connection, file), file, settle, isWhole: () => isWhole(open), close };
+  const writer = localWriter(connection, file);
+  return { reader, tail, writer, file, path, settle, isWhole: () => isWhole(open), close };
 }
 
 async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {
@@ -145,6 +151,7 @@ async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> 
     tail: client,
     writer: client,
     file: null,
+    path: null,
     settle: async () => {},
     isWhole: null,
     close: () => client.close(),

@@ -10,6 +10,8 @@ import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 export class DatabaseFile {
   readonly #path: string;
   readonly #log: string;
+  /** All that must lead to what it led to when it was first seen. */
+  readonly #watched: ReadonlySet<string>;
   readonly #knowsFrames: () => Promise<boolean>;
   readonly #onCut: () => Promise<void>;
   /** By path, what stood there when it was first seen: the database, and the log SQLite keeps beside it. */
@@ -20,10 +22,12 @@ export class DatabaseFile {
   /**
    * @param knowsFrames whether SQLite thinks that something is in the log; asked only while the log is empty
    * @param onCut is told once that the log was cut short
+   * @param name by what the next start will look for it: a link to it, maybe
    */
-  constructor(path: string, knowsFrames: () => Promise<boolean>, onCut: () => Promise<void>) {
+  constructor(path: string, knowsFrames: () => Promise<boolean>, onCut: () => Promise<void>, name = path) {
     this.#path = path;
     this.#log = `${path}-wal`;
+    this.#watched = new Set([name, path, this.#log]);
     this.#knowsFrames = knowsFrames;
     this.#onCut = onCut;
   }
@@ -62,7 +66,7 @@ export class DatabaseFile {
   }
 
   async #changed(): Promise<string | null> {
-    for (const path of [this.#path, this.#log]) {
+    for (const path of this.#watched) {
       const known = this.#known.get(path);
       const now = identityOf(path);
       if (known === undefined && now !== null) this.#known.set(path, now);
