@@ -87,7 +87,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         // into a file that is damaged, or is another than it was, nothing more is written
         if (damage.code === null && (await file?.changed()) === null) await settle();
         // SQLite would bring what is left of the log into the file, of which a part is worse than nothing
-        if (file?.isLogCut !== true) close();
+        if (file?.isPartGone !== true) close();
       },
     };
   } catch (error) {
@@ -141,7 +141,7 @@ async function openFile(name: string): Promise<Opened> {
   );
   const settle = () => connection.run('PRAGMA wal_checkpoint(TRUNCATE)', 'thread').catch(() => undefined);
   const writer = localWriter(connection, file);
-  return { reader, tail, writer, file, path, settle, isWhole: () => isWhole(open), close };
+  return { reader, tail, writer, file, path, settle, isWhole: () => isWhole(open, file), close };
 }
 
 async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {

@@ -18,6 +18,9 @@ export class DatabaseFile {
   readonly #known = new Map<string, string>();
   #lastLog: LogState = { header: '', bytes: 0 };
   #isLogCut = false;
+  /** It has had its first page. */
+  #isBegun = false;
+  #isEmptied = false;
 
   /**
    * @param knowsFrames whether SQLite thinks that something is in the log; asked only while the log is empty
@@ -40,9 +43,9 @@ export class DatabaseFile {
     return bavail * bsize < MAX_RECORD_BYTES ? 'its disk is full' : null;
   }
 
-  /** What is left of the log would spoil the file, if it were brought into it. */
-  get isLogCut(): boolean {
-    return this.#isLogCut;
+  /** What is left of the log, or of the file, would be spoiled, if the one were brought into the other. */
+  get isPartGone(): boolean {
+    return this.#isLogCut || this.#isEmptied;
   }
 
   /** The file is the one it was, and only the log beside it is gone: what that held is still to be had from this process. */
@@ -73,6 +76,10 @@ export class DatabaseFile {
       if (known !== undefined && now === null) return `its file ${path} was deleted`;
       if (known !== undefined && now !== known) return `its file ${path} was replaced by another`;
     }
+    const { size } = statSync(this.#path);
+    this.#isEmptied = this.#isBegun && size === 0;
+    this.#isBegun ||= size > 0;
+    if (this.#isEmptied) return `its file ${this.#path} was emptied by another program`;
     if (!this.#isLogCut && (await this.#findsLogCut())) {
       this.#isLogCut = true;
       await this.#onCut().catch(() => undefined);
