@@ -118,13 +118,17 @@ async function openFile(name: string): Promise<Opened> {
   await setAsideForeignLog(path);
   await touch(path);
   await noteFiles(path);
-  const open = () => new LocalConnection(path, LOCK_TIMEOUT_MS);
+  let file: DatabaseFile | null = null;
+  const open = () => {
+    file?.requireContent();
+    return new LocalConnection(path, LOCK_TIMEOUT_MS);
+  };
   const reader = new LocalReader(open, 'thread');
   const tail = new LocalReader(open, 'loop');
   // One connection that only the queue uses, so that its settings hold for every write.
   const connection = open();
   const close = () => {
-    for (const opened of [connection, reader, tail]) opened.close();
+    for (const each of [connection, reader, tail]) each.close();
   };
   try {
     await retryWhileBusy(() => connection.run('PRAGMA journal_mode = WAL', 'thread'), OPEN_TIMEOUT_MS);
@@ -133,15 +137,16 @@ async function openFile(name: string): Promise<Opened> {
     close();
     throw error;
   }
-  const file = new DatabaseFile(
+  const opened = new DatabaseFile(
     path,
     () => knowsFrames(reader),
     () => noteFiles(path, true),
     name,
   );
+  file = opened;
   const settle = () => connection.run('PRAGMA wal_checkpoint(TRUNCATE)', 'thread').catch(() => undefined);
-  const writer = localWriter(connection, file);
-  return { reader, tail, writer, file, path, settle, isWhole: () => isWhole(open, file), close };
+  const writer = localWriter(connection, opened);
+  return { reader, tail, writer, file, path, settle, isWhole: () => isWhole(open, opened), close };
 }
 
 async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { LibsqlError } from '@libsql/client';
 import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 
 /**
@@ -56,6 +57,12 @@ export class DatabaseFile {
     } catch {
       return false;
     }
+  }
+
+  /** @throws LibsqlError where the file was emptied: SQLite drops the log of one that it opens so */
+  requireContent(): void {
+    const found = this.#isBegun ? statSync(this.#path, { throwIfNoEntry: false }) : undefined;
+    if (found?.size === 0) throw new LibsqlError('the file was emptied', 'SQLITE_IOERR');
   }
 
   /** As `trouble`, but only of what others did to the files. It takes microseconds, so it is asked before every commit. */
