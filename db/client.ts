@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdir, open, readFile, stat } from 'node:fs/promises';
+import { access, mkdir, open, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { createClient } from '@libsql/client';
@@ -65,14 +65,14 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   let letGo = () => {};
   try {
     const opened = await (isFile ? openFile(name) : openServer(options));
-    const { reader, tail, writer, file, settle, isWhole, close } = opened;
+    const { reader, tail, writer, file, path, settle, isWhole, close } = opened;
     letGo = close;
-    const damage = new Damage(name, isWhole);
+    const damage = new Damage(path ?? name, isWhole);
     const writes = new WriteQueue(writer, {}, damage);
     if (options.migrates ?? isFile) await migrateUnlessNewer(reader, writes, name);
     await requireSchema(reader, name);
     // what is there now is what is meant
-    if (file !== null) await Promise.all([file.changed(), noteFiles(name)]);
+    if (path !== null) await Promise.all([file?.changed(), noteFiles(path)]);
     return {
       reader: guardedReader(reader, damage),
       tail: guardedReader(tail, damage),
@@ -87,7 +87,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         // into a file that is damaged, or is another than it was, nothing more is written
         if (damage.code === null && (await file?.changed()) === null) await settle();
         // SQLite would bring what is left of the log into the file, of which a part is worse than nothing
-        if (file?.isLogCut !== true) close();
+        if (file?.isPartGone !== true) close();
       },
     };
   } catch (error) {
@@ -102,6 +102,8 @@ interface Opened {
   writer: TransactionSource;
   /** Null where there is none to look at. */
   file: DatabaseFile | null;
+  /** Where that is; null likewise. */
+  path: string | null;
   /** Brings all that was written into the file itself. Never rejects. */
   settle(): Promise<void>;
   /** Looks through all of the file; null where there is none. */
@@ -109,18 +111,24 @@ interface Opened {
   close(): void;
 }
 
-async function openFile(path: string): Promise<Opened> {
-  await makeFolder(dirname(path));
+async function openFile(name: string): Promise<Opened> {
+  await makeFolder(dirname(name));
+  // where it is a link, SQLite keeps its log beside what that leads to; what is not there yet is no link
+  const path = await realpath(name).catch(() => name);
   await setAsideForeignLog(path);
   await touch(path);
   await noteFiles(path);
-  const open = () => new LocalConnection(path, LOCK_TIMEOUT_MS);
+  let file: DatabaseFile | null = null;
+  const open = () => {
+    file?.requireContent();
+    return new LocalConnection(path, LOCK_TIMEOUT_MS);
+  };
   const reader = new LocalReader(open, 'thread');
   const tail = new LocalReader(open, 'loop');
   // One connection that only the queue uses, so that its settings hold for every write.
   const connection = open();
   const close = () => {
-    for (const opened of [connection, reader, tail]) opened.close();
+    for (const each of [connection, reader, tail]) each.close();
   };
   try {
     await retryWhileBusy(() => connection.run('PRAGMA journal_mode = WAL', 'thread'), OPEN_TIMEOUT_MS);
@@ -129,13 +137,16 @@ async function openFile(path: string): Promise<Opened> {
     close();
     throw error;
   }
-  const file = new DatabaseFile(
+  const opened = new DatabaseFile(
     path,
     () => knowsFrames(reader),
     () => noteFiles(path, true),
+    name,
   );
+  file = opened;
   const settle = () => connection.run('PRAGMA wal_checkpoint(TRUNCATE)', 'thread').catch(() => undefined);
-  return { reader, tail, writer: localWriter(connection, file), file, settle, isWhole: () => isWhole(open), close };
+  const writer = localWriter(connection, opened);
+  return { reader, tail, writer, file, path, settle, isWhole: () => isWhole(open, opened), close };
 }
 
 async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {
@@ -145,6 +156,7 @@ async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> 
     tail: client,
     writer: client,
     file: null,
+    path: null,
     settle: async () => {},
     isWhole: null,
     close: () => client.close(),

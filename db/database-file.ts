@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { LibsqlError } from '@libsql/client';
 import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 
 /**
@@ -10,20 +11,27 @@ import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 export class DatabaseFile {
   readonly #path: string;
   readonly #log: string;
+  /** All that must lead to what it led to when it was first seen. */
+  readonly #watched: ReadonlySet<string>;
   readonly #knowsFrames: () => Promise<boolean>;
   readonly #onCut: () => Promise<void>;
   /** By path, what stood there when it was first seen: the database, and the log SQLite keeps beside it. */
   readonly #known = new Map<string, string>();
   #lastLog: LogState = { header: '', bytes: 0 };
   #isLogCut = false;
+  /** It has had its first page. */
+  #isBegun = false;
+  #isEmptied = false;
 
   /**
    * @param knowsFrames whether SQLite thinks that something is in the log; asked only while the log is empty
    * @param onCut is told once that the log was cut short
+   * @param name by what the next start will look for it: a link to it, maybe
    */
-  constructor(path: string, knowsFrames: () => Promise<boolean>, onCut: () => Promise<void>) {
+  constructor(path: string, knowsFrames: () => Promise<boolean>, onCut: () => Promise<void>, name = path) {
     this.#path = path;
     this.#log = `${path}-wal`;
+    this.#watched = new Set([name, path, this.#log]);
     this.#knowsFrames = knowsFrames;
     this.#onCut = onCut;
   }
@@ -36,9 +44,9 @@ export class DatabaseFile {
     return bavail * bsize < MAX_RECORD_BYTES ? 'its disk is full' : null;
   }
 
-  /** What is left of the log would spoil the file, if it were brought into it. */
-  get isLogCut(): boolean {
-    return this.#isLogCut;
+  /** What is left of the log, or of the file, would be spoiled, if the one were brought into the other. */
+  get isPartGone(): boolean {
+    return this.#isLogCut || this.#isEmptied;
   }
 
   /** The file is the one it was, and only the log beside it is gone: what that held is still to be had from this process. */
@@ -49,6 +57,12 @@ export class DatabaseFile {
     } catch {
       return false;
     }
+  }
+
+  /** @throws LibsqlError where the file was emptied: SQLite drops the log of one that it opens so */
+  requireContent(): void {
+    const found = this.#isBegun ? statSync(this.#path, { throwIfNoEntry: false }) : undefined;
+    if (found?.size === 0) throw new LibsqlError('the file was emptied', 'SQLITE_IOERR');
   }
 
   /** As `trouble`, but only of what others did to the files. It takes microseconds, so it is asked before every commit. */
@@ -62,13 +76,17 @@ export class DatabaseFile {
   }
 
   async #changed(): Promise<string | null> {
-    for (const path of [this.#path, this.#log]) {
+    for (const path of this.#watched) {
       const known = this.#known.get(path);
       const now = identityOf(path);
       if (known === undefined && now !== null) this.#known.set(path, now);
       if (known !== undefined && now === null) return `its file ${path} was deleted`;
       if (known !== undefined && now !== known) return `its file ${path} was replaced by another`;
     }
+    const { size } = statSync(this.#path);
+    this.#isEmptied = this.#isBegun && size === 0;
+    this.#isBegun ||= size > 0;
+    if (this.#isEmptied) return `its file ${this.#path} was emptied by another program`;
     if (!this.#isLogCut && (await this.#findsLogCut())) {
       this.#isLogCut = true;
       await this.#onCut().catch(() => undefined);

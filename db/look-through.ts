@@ -1,9 +1,15 @@
 import { LibsqlError } from '@libsql/client';
+import type { DatabaseFile } from './database-file';
 import type { LocalConnection } from './local-connection';
 import type { Reader } from './reader';
 
-/** Whether all of a database file can be read and hangs together, found out on a connection that knows nothing of it yet. */
-export async function isWhole(open: () => LocalConnection): Promise<boolean> {
+/**
+ * Whether all of a database file can be read and hangs together, found out on a connection that knows nothing of it yet.
+ * That drops the log of a file that was emptied, and finds nothing wrong with what is left: what others have changed is
+ * not opened.
+ */
+export async function isWhole(open: () => LocalConnection, file: Pick<DatabaseFile, 'changed'>): Promise<boolean> {
+  if ((await file.changed()) !== null) return false;
   const connection = open();
   try {
     const { rows } = await connection.execute('PRAGMA quick_check(1)', 'thread');

@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { type RowChoice, RowSweep } from '@/db/row-sweep';
+import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import { ClockWatch } from '@/lib/access/clock-watch';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError, inShort } from '@/lib/protocol/errors';
@@ -9,7 +10,7 @@ import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
 import { cutTerms } from './cut-terms';
 import { expiredLevels, expireLevels, renewLevel } from './desire-level';
-import { expireCommands, expiredCommands } from './expire-commands';
+import { expireCommands, expiredCommands, type Hour } from './expire-commands';
 import { missedRunners, sessionsUnderWay, tellAbsence } from './runner-absence';
 import {
   connectRunner,
@@ -37,6 +38,7 @@ export class CommandHub {
   readonly #now: () => number;
   readonly #rows = new RowSweep();
   readonly #clock: ClockWatch;
+  readonly #trust: ClockTrust;
   /** How far the clock was moved since terms were last cut to it; null before they were the first time. */
   #step: number | null = null;
   #cutting: Promise<void> = Promise.resolve();
@@ -53,6 +55,7 @@ export class CommandHub {
     this.#database = database;
     this.#now = now;
     this.#clock = new ClockWatch(now, steady);
+    this.#trust = new ClockTrust(now, steady);
   }
 
   /** Keeps watch over expiry and over runners that went silent, also while no runner is here. */
@@ -143,7 +146,8 @@ export class CommandHub {
   async sweep(): Promise<void> {
     const { reader, writes } = this.#database;
     await this.#minded();
-    const now = this.#now();
+    const hour = await this.#hour();
+    const { now } = hour;
     await this.#rows.run({
       kind: 'the log level of',
       due: (except) => expiredLevels(reader, now, except),
@@ -151,8 +155,8 @@ export class CommandHub {
     });
     await this.#rows.run({
       kind: 'the command',
-      due: (except) => expiredCommands(reader, now, except),
-      work: (choice) => writes.run((transaction) => expireCommands(transaction, now, choice)),
+      due: (except) => expiredCommands(reader, hour, except),
+      work: (choice) => writes.run((transaction) => expireCommands(transaction, hour, choice)),
     });
     await this.#rows.run({
       kind: 'the silent runner of',
@@ -179,6 +183,12 @@ export class CommandHub {
       work: (sessions) => writes.run((transaction) => tellAbsence(transaction, now, runner, sessions)),
     });
     return 0;
+  }
+
+  /** The time is read first: moved before the look or behind it, it is not believed. */
+  async #hour(): Promise<Hour> {
+    const now = this.#now();
+    return { now, isSure: this.#trust.look(await newestReceived(this.#database.reader)) };
   }
 
   /** Before anything is judged by the clock: at the start and when it was moved, what is due is cut to it. */
@@ -218,14 +228,15 @@ export class CommandHub {
     this.#isPolling = true;
     try {
       await this.#minded();
-      const now = this.#now();
+      const { now, isSure } = await this.#hour();
       const [overdue, due, current] = await this.#database.reader.batch(
         [
           {
-            sql: `SELECT EXISTS (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') AND expires_at <= ?1)
+            sql: `SELECT EXISTS (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') AND expires_at <= ?1
+                    AND (?2 OR type <> 'message'))
                   OR EXISTS (SELECT 1 FROM log_levels WHERE expires_at <= ?1)
                   OR EXISTS (SELECT 1 FROM runners WHERE alive_until <= ?1 OR tell_at <= ?1) AS is_overdue`,
-            args: [now],
+            args: [now, Number(isSure)],
           },
           {
             sql: `SELECT wanted.value AS agent_id FROM json_each(?1) AS wanted WHERE EXISTS (

@@ -2,10 +2,10 @@ import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { pause } from '@/db/next-turn';
 import { type RowChoice, RowSweep } from '@/db/row-sweep';
+import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { chunkBacklogs, chunkNextLines } from './chunk-lines';
-import { ClockTrust, newestReceived } from './clock-trust';
 import { logRetention } from './log-retention';
 import { overdueLogs, type Retention, removeOldLines } from './remove-lines';
 

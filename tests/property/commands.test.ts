@@ -215,6 +215,8 @@ describe('commands', () => {
 
   it('that nobody took in time expire, are said to have, and are sent to nobody any more', async () => {
     world = await World.open();
+    // by a clock that has gone on for a while
+    await world.pass(1);
     await world.ask('c1');
     await world.pass(MESSAGE_EXPIRY_MS + 1);
     expect(await world.shown()).toEqual([

@@ -10,9 +10,9 @@ import { type Arrival, arrivalsOf, type DayKind, mirrored, type Turn, turnsOf } 
  * after it was made, and the agent says the same in every turn.
  *
  * Left out, for no fact tells them apart:
- * - What a transcript brings of a turn that was held for it long enough: 5 s behind its stop hook, 3 s behind the next
- *   prompt, 5 s behind a line that ends the agent's talk, 1.5 s behind both where the hook says nothing. By then the turn
- *   was told to be over, which is told once: the rest is told outside of any turn.
+ * - What a transcript brings of a turn that was held for it long enough: 5 s behind its stop hook (12 s, where that says
+ *   nothing), 3 s behind the next prompt, 5 s behind a line that ends the agent's talk, 1.5 s behind both where the hook
+ *   says nothing. By then the turn was told to be over, which is told once: the rest is told outside of any turn.
  * - Two blocks at the end of a turn of which one begins with the other, where the hook says the last block only and that
  *   is not written yet: the same hook says as much of a turn that says it in both.
  * - Hooks of a CLI without prompt ids that are heard in another order than they ran in, while the transcript is behind: a

@@ -100,9 +100,13 @@ export async function useEverything(target: InProcessTarget): Promise<string[]> 
     await reader.until((all) => all.some(({ event }) => event === 'up-to-date'));
     await reader.cancel();
   }
-  for (const laterMs of [0, 20_000, 40_000, 3_600_000, 30 * 86_400_000]) {
-    const server = { database: target.database, now: () => target.context.now() + laterMs };
-    await sweep('the sweep of commands', () => new CommandHub(server).sweep());
+  let laterMs = 0;
+  const now = () => target.context.now() + laterMs;
+  const server = { database: target.database, now, steady: now };
+  // one hub: messages expire only by a clock that has gone on undisturbed
+  const hub = new CommandHub(server);
+  for (laterMs of [0, 20_000, 40_000, 3_600_000, 30 * 86_400_000]) {
+    await sweep('the sweep of commands', () => hub.sweep());
     const keeper = new LogKeeper(server, { maxAgeMs: 86_400_000, maxBytes: 1e9 });
     await sweep('indexing', () => keeper.indexAll());
     await sweep('retention', () => keeper.removeOld());

@@ -196,6 +196,56 @@ describe.each([
   });
 });
 
+describe('a message that nobody has taken', () => {
+  const MINUTE = 60_000;
+  /** A server that runs for so long, looking now and then. */
+  async function runs(forMs: number): Promise<void> {
+    for (let passed = 0; passed < forMs; passed += MINUTE) await passes(MINUTE);
+  }
+
+  it.each([
+    ['seconds', 5_000],
+    ['an hour', 60 * MINUTE],
+  ])(
+    'is not given up by a server that is started with its clock days ahead, set right %s later',
+    async (_how, forMs) => {
+      await asks('message');
+      await connect();
+      clocks.isMoved(8 * DAY);
+      starts();
+      for (let passed = 0; passed < forMs; passed += MINUTE) await passes(Math.min(MINUTE, forMs));
+      expect(await stateOf('message')).toBe('queued');
+      clocks.isMoved(-8 * DAY);
+      await runs(20 * MINUTE);
+      expect(await stateOf('message')).toBe('queued');
+      await connect();
+      expect(await claimed()).toEqual(['message']);
+    },
+  );
+
+  it('is given up by a server that was down for a week, once its clock has gone on for a day', async () => {
+    await asks('message');
+    clocks.goesBy(MESSAGE_EXPIRY_MS);
+    starts();
+    await runs(20 * MINUTE);
+    expect(await stateOf('message')).toBe('queued');
+    await hub.sweep();
+    await passes(DAY);
+    expect(await stateOf('message')).toBe('expired');
+  });
+
+  it('is given up within minutes by one that hears from others', async () => {
+    await asks('message');
+    clocks.goesBy(MESSAGE_EXPIRY_MS);
+    await says({ type: 'CUSTOM', name: 'x', value: 1 });
+    starts();
+    await runs(9 * MINUTE);
+    expect(await stateOf('message')).toBe('queued');
+    await runs(2 * MINUTE);
+    expect(await stateOf('message')).toBe('expired');
+  });
+});
+
 test('sessions are listed as the server heard of them, whatever their agents’ clocks say', async () => {
   clocks.goesBy(1_000);
   await says({ type: 'CUSTOM', name: 'x', value: 1 }, { sessionId: 'future', occurredAt: 8_640_000_000_000_000 });

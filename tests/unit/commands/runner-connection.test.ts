@@ -109,8 +109,8 @@ describe('a command', () => {
   it('that expired may turn out to have been acted on', async () => {
     await stop('c1');
     const late = T0 + COMMAND_EXPIRY_MS;
-    expect(await write((transaction) => expireCommands(transaction, late - 1))).toBe(0);
-    expect(await write((transaction) => expireCommands(transaction, late))).toBe(1);
+    expect(await write((transaction) => expireCommands(transaction, { now: late - 1, isSure: false }))).toBe(0);
+    expect(await write((transaction) => expireCommands(transaction, { now: late, isSure: false }))).toBe(1);
     const ack = (state: 'done' | 'failed') =>
       write((transaction) => acknowledge(transaction, 'a1', 'c1', { state }, null, late));
     expect((await ack('failed')).state).toBe('expired');
@@ -131,8 +131,8 @@ describe('a command', () => {
     await connect(NEW, 'one');
     const late = T0 + INTERRUPT_EXPIRY_MS;
     expect(idsOf(await claim('one', late, 0))).toEqual([]);
-    expect(await write((transaction) => expireCommands(transaction, late - 1))).toBe(0);
-    expect(await write((transaction) => expireCommands(transaction, late))).toBe(1);
+    expect(await write((transaction) => expireCommands(transaction, { now: late - 1, isSure: false }))).toBe(0);
+    expect(await write((transaction) => expireCommands(transaction, { now: late, isSure: false }))).toBe(1);
     const { rows } = await target.database.reader.execute(`SELECT reason FROM commands WHERE state = 'expired'`);
     expect(rows.map(({ reason }) => reason)).toEqual(['no runner took it within 15 seconds']);
   });

@@ -73,6 +73,33 @@ describe('a turn that the agent’s own words open', () => {
   });
 });
 
+describe('a turn whose stop hook does not say the agent’s last words, as those of old CLIs', () => {
+  async function stopped(): Promise<number> {
+    terminal.asks();
+    await terminal.pass(500);
+    const stoppedAt = terminal.now;
+    terminal.mirror.stopped(null, null, terminal.claim());
+    return stoppedAt;
+  }
+
+  test('has them in it, though the transcript is 11 seconds behind', async () => {
+    const stoppedAt = await stopped();
+    for (let passed = 0; passed < 11; passed += 1) await terminal.pass(1_000);
+    terminal.says('Done.', stoppedAt - 20);
+    await terminal.pass(10);
+    await terminal.pass(1_600);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', 'RUN_FINISHED']);
+  });
+
+  test('is over after 12 seconds, where it has said none', async () => {
+    await stopped();
+    await terminal.pass(11_900);
+    expect(terminal.told).toEqual(['RUN_STARTED']);
+    await terminal.pass(200);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
+  });
+});
+
 describe('lines that come after the hook’s word was taken', () => {
   /** Another hook held the agent. Nothing of it was in the transcript in time, and the first stop hook was not heard. */
   async function closedWith(word: string): Promise<{ heldAt: number; stoppedAt: number }> {

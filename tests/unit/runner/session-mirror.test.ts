@@ -537,7 +537,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
 
   test('is over in the end where neither its hook nor its transcript brings any', async () => {
     const { mirror, events } = await stopped(null);
-    await pass(mirror, 5_100);
+    await pass(mirror, 12_100);
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'RUN_FINISHED u1']);
   });
 

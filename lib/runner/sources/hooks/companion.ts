@@ -23,6 +23,7 @@ import { claimOf, routeHook } from './hook-router';
 import { MessageInbox } from './message-inbox';
 import { type MirrorState, parseMirrorState } from './mirror-state';
 import { SessionMirror } from './session-mirror';
+import { type SessionReport, SessionReports } from './session-reports';
 import { isGone } from './terminal-process';
 
 /**
@@ -59,6 +60,7 @@ export class Companion {
   readonly #owed: Snapshot<OwedReply>;
   readonly #inbox = new MessageInbox();
   readonly #mirrors = new Map<string, SessionMirror>();
+  readonly #reports = new SessionReports();
   #stored = new Map<string, string>();
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
@@ -122,7 +124,9 @@ export class Companion {
       onFenced: (message) => this.#isOver(message),
       onLink: (link) => {
         log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
-        if (link.state === 'connected') outbox.kick();
+        if (link.state !== 'connected') return;
+        this.#reports.forget();
+        outbox.kick();
       },
       onError: (message) => log.warn(message),
     });
@@ -289,14 +293,15 @@ export class Companion {
       logSwitch: this.#level?.report,
       sessions: followed.length,
     };
-    const records = followed.map((mirror): OutgoingRecord => {
+    const records = followed.map((mirror): SessionReport => {
       const { sessionId, selfReport, openRunId, tasks, requests } = mirror;
       const agent = { state: 'running', pid: mirror.process?.pid ?? null, exitCode: null };
       const status = { ...common, process: agent, state: selfReport, openTurnId: openRunId, tasks, requests };
       return { kind: 'status', agentId, sessionId, occurredAt: Date.now(), status };
     });
     const alone: OutgoingRecord = { kind: 'status', agentId, occurredAt: Date.now(), status: common };
-    await this.#sink.accept(records.length > 0 ? records : [alone]);
+    const picked = this.#reports.pick(records, performance.now());
+    await this.#sink.accept(picked.length > 0 ? picked : [alone]);
   }
 
   #isOver(reason: string): void {

@@ -4,9 +4,9 @@ import type { HeardStop } from '@/lib/adapters/claude/heard-stops';
 const STILL_MS = 1_500;
 /**
  * How long a turn is held for the text that its stop hook brought and the transcript has not: past it the hook's word is
- * taken. Shorter, once the next prompt was heard of.
+ * taken. Shorter, once the next prompt was heard of. Longer, where the hook brought none: only the transcript has it.
  */
-const LAST_LINE_MS = { most: 5_000, prompted: 3_000 };
+const LAST_LINE_MS = { most: 5_000, prompted: 3_000, wordless: 12_000 };
 /**
  * How long a turn is held whose lines are behind those of a hook of a later one: the transcript has them, and brings them
  * before that. And how long such a hook waits for its turn.
@@ -54,13 +54,14 @@ function isStillHeld({ now, heldSince, leftAt }: Stillness): boolean {
 }
 
 /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
-export function isTurnOver({ heardAt, promptedAt }: HeardStop, still: Stillness): boolean {
+export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, still: Stillness): boolean {
   const { now, lastLineAt, leftAt, lacksLastWords, handedAt } = still;
   if (isStillHeld(still)) return false;
   if (!lacksLastWords) return isLeftForGood(still) || now - Math.max(lastLineAt, heardAt) >= STILL_MS;
   const since = Math.max(heardAt, handedAt);
   if (promptedAt !== null && now - Math.max(promptedAt, since) >= LAST_LINE_MS.prompted) return true;
-  return (leftAt !== null && now - leftAt >= LAST_WORDS_MS.most) || now - since >= LAST_LINE_MS.most;
+  const most = text === null && failure === null ? LAST_LINE_MS.wordless : LAST_LINE_MS.most;
+  return (leftAt !== null && now - leftAt >= LAST_WORDS_MS.most) || now - since >= most;
 }
 
 /** Whether the transcript would have come to the hook's turn by now. What the hook itself does not say is not sure. */

@@ -1,5 +1,5 @@
 import type { Database } from '@/db/client';
-import { ClockWatch } from '@/lib/access/clock-watch';
+import { ClockWatch } from './clock-watch';
 
 /** How long a clock must have gone on undisturbed before anything is removed by it. */
 const SETTLED_MS = 10 * 60_000;

@@ -1,0 +1,94 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type SessionReport, SessionReports } from '@/lib/runner/sources/hooks/session-reports';
+import { ingest, inProcessTarget } from '../../support/ingest-target';
+
+/** Which sessions of a machine its companion tells of: what is at rest must not be news for ever. */
+const EVERY_MS = 10_000;
+const T0 = 1_795_170_000_000;
+
+const atRest = { state: 'idle', openTurnId: null, tasks: [], requests: 0 };
+const of = (sessionId: string, said: object = {}): SessionReport => {
+  const status = { kind: 'hooks', everyMs: EVERY_MS, ...atRest, ...said };
+  return { kind: 'status', agentId: 'terminals', sessionId, occurredAt: T0, status };
+};
+const three = (said: object = {}) => [of('a'), of('b', said), of('c')];
+
+describe('a report', () => {
+  let now = 0;
+  const picks = (reports: SessionReports, ms: number, sessions: SessionReport[]) => {
+    now += ms;
+    return reports.pick(sessions, now).map(({ sessionId }) => sessionId);
+  };
+  const told = () => {
+    const reports = new SessionReports();
+    picks(reports, EVERY_MS, three());
+    return reports;
+  };
+
+  it('of sessions at rest tells of the last one only, and of all of them once a minute', () => {
+    const reports = new SessionReports();
+    expect(picks(reports, EVERY_MS, three())).toEqual(['a', 'b', 'c']);
+    for (let minute = 0; minute < 3; minute++) {
+      for (let round = 0; round < 5; round++) expect(picks(reports, EVERY_MS, three())).toEqual(['c']);
+      expect(picks(reports, EVERY_MS, three())).toEqual(['a', 'b', 'c']);
+    }
+  });
+
+  it('tells of one that has changed, and goes on with that one: the server has its status', () => {
+    const reports = told();
+    expect(picks(reports, 100, three({ state: 'compacting' }))).toEqual(['b']);
+    expect(picks(reports, EVERY_MS, three({ state: 'compacting' }))).toEqual(['b']);
+    expect(picks(reports, 100, three())).toEqual(['b']);
+    expect(picks(reports, EVERY_MS, three())).toEqual(['b']);
+  });
+
+  it.each([
+    ['an open turn', { openTurnId: 't' }],
+    ['a task', { tasks: [{ id: 't', description: '' }] }],
+    ['a request', { requests: 1 }],
+  ])('tells each time of one with %s', (_what, said) => {
+    const reports = told();
+    const sessions = [of('a', said), of('b', said), of('c')];
+    for (let round = 0; round < 4; round++) expect(picks(reports, EVERY_MS, sessions)).toEqual(['a', 'b']);
+    expect(picks(reports, EVERY_MS, three())).toEqual(['a', 'b']);
+    expect(picks(reports, EVERY_MS, three())).toEqual(['a', 'b', 'c']);
+    expect(picks(reports, EVERY_MS, three())).toEqual(['c']);
+  });
+
+  it('tells of all again when the server may not know them, or a report was left out', () => {
+    const reports = told();
+    reports.forget();
+    expect(picks(reports, 100, three())).toEqual(['a', 'b', 'c']);
+    expect(picks(reports, EVERY_MS, three())).toEqual(['c']);
+    expect(picks(reports, 15_001, three())).toEqual(['a', 'b', 'c']);
+  });
+
+  it('has a sign of life when the session told of last is gone, and none to tell of when all are', () => {
+    const reports = told();
+    const left = [of('a'), of('b')];
+    for (let round = 0; round < 3; round++) expect(picks(reports, EVERY_MS, left)).toEqual(['b']);
+    expect(picks(reports, EVERY_MS, [])).toEqual([]);
+    expect(picks(reports, EVERY_MS, left)).toEqual(['a', 'b']);
+  });
+});
+
+it.each([1, 2, 5])('%i sessions at rest are written about once a minute', async (count) => {
+  let now = T0;
+  const target = await inProcessTarget(() => now);
+  onTestFinished(() => target.close());
+  const reports = new SessionReports();
+  const sessions = Array.from({ length: count }, (_, index) => of(`s${index}`, { pid: index }));
+  let seq = 0;
+  let before = '';
+  let moved = 0;
+  for (let round = 0; round < 6 * 10; round++) {
+    now += EVERY_MS;
+    const picked = reports.pick(sessions, now);
+    const records = picked.map((record) => ({ ...record, seq: ++seq, occurredAt: now }));
+    const { position } = await ingest(target, records);
+    if (position !== before) moved += 1;
+    before = position;
+  }
+  expect(moved).toBeGreaterThan(0);
+  expect(moved).toBeLessThanOrEqual(12);
+});
