@@ -117,7 +117,7 @@ function Card({ item, input, size, pinned = false, onDismiss }: RequestCardProps
         !pinned && 'my-3',
       )}
     >
-      <RequestHead item={item} isOpen={open} />
+      <RequestHead item={item} isOpen={open} isAll={input === null} />
       {open && !isQuestion && input === null && (
         <p className="mt-1.5 pl-5 text-ink-2 text-xs">It came without any input.</p>
       )}

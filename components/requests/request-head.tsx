@@ -9,8 +9,10 @@ import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
 /**
  * Who asks for what: the tool by the name it has, whole and in no other words, since several could share those; and in
  * quotes what the agent says of it, which is never what runs.
+ *
+ * @param isAll whether there is nothing else to go by: it came without an input
  */
-export function RequestHead({ item, isOpen }: { item: RequestItem; isOpen: boolean }) {
+export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen: boolean; isAll: boolean }) {
   const { stopped } = useLiveness();
   const { toolName: tool } = item;
   return (
@@ -23,7 +25,7 @@ export function RequestHead({ item, isOpen }: { item: RequestItem; isOpen: boole
           </span>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
-          “<Name text={item.title} most={TITLE_CHARACTERS} />”
+          “<Name text={item.title} most={TITLE_CHARACTERS} {...(isAll && { signs: Number.POSITIVE_INFINITY })} />”
         </span>
       </span>
       {isOpen && (

@@ -10,7 +10,7 @@ export const MORE_WEIGHT = 1_000;
 const FIRST_CHARACTERS = 5_000;
 const FIRST_PARSED = 4_000;
 const CHARACTERS_PER_ELEMENT = 8;
-const CARD = 40;
+const CARD = 120;
 const LINE = 14;
 
 /** About how many elements an item is when it comes into the page. */

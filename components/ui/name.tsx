@@ -7,14 +7,14 @@ import { needsBreaks, withBreaks } from './with-breaks';
 /** Longer names are cut: a name is to know something by, and must not push away what it names. */
 export const NAME_CHARACTERS = 400;
 
-/** And those of more signs: each is an element, and a list may have hundreds of names. */
-const NAME_SIGNS = 100;
+/** And those of more signs: each is an element, and a list may have hundreds of names. Two words from right to left are one. */
+const NAME_SIGNS = 12;
 
 /**
  * What an agent calls something, on one line, as it is: what can't be seen or would turn its surroundings around is a
  * sign. For attributes and titles of pages, where no element can stand, `nameText` spells the same out.
  *
- * @param signs how many of them may be shown, and words that run from right to left
+ * @param signs how many of them may be shown
  */
 export function Name(props: { text: string; most?: number; signs?: number }): ReactNode {
   const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS } = props;
@@ -31,7 +31,10 @@ export function Name(props: { text: string; most?: number; signs?: number }): Re
 
 function firstSigns(pieces: readonly VerbatimPiece[], most: number): readonly VerbatimPiece[] {
   let signs = 0;
-  const beyond = pieces.findIndex(({ kind }) => kind !== 'text' && ++signs > most);
+  const beyond = pieces.findIndex(({ kind }) => {
+    signs += kind === 'text' ? 0 : kind === 'rtl' ? 0.5 : 1;
+    return signs > most;
+  });
   return beyond < 0 ? pieces : pieces.slice(0, beyond);
 }
 

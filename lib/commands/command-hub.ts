@@ -27,6 +27,9 @@ const POLL_MS = 1000;
 /** How often to vouch for the runners that listen here; thrice within their term. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
 
+/** How often it is looked when the newest record came. */
+const NEWEST_EVERY_MS = 10_000;
+
 /**
  * The process's streams of commands, one to an agent.
  *
@@ -38,7 +41,10 @@ export class CommandHub {
   readonly #now: () => number;
   readonly #rows = new RowSweep();
   readonly #clock: ClockWatch;
+  readonly #steady: () => number;
   readonly #trust: ClockTrust;
+  /** When the newest record came, as of then: it is looked for among all outboxes there ever were. */
+  #newest: { at: number | null; readAt: number } = { at: null, readAt: Number.NEGATIVE_INFINITY };
   /** How far the clock was moved since terms were last cut to it; null before they were the first time. */
   #step: number | null = null;
   #cutting: Promise<void> = Promise.resolve();
@@ -55,6 +61,7 @@ export class CommandHub {
     this.#database = database;
     this.#now = now;
     this.#clock = new ClockWatch(now, steady);
+    this.#steady = steady ?? (() => performance.now());
     this.#trust = new ClockTrust(now, steady);
   }
 
@@ -188,7 +195,11 @@ export class CommandHub {
   /** The time is read first: moved before the look or behind it, it is not believed. */
   async #hour(): Promise<Hour> {
     const now = this.#now();
-    return { now, isSure: this.#trust.look(await newestReceived(this.#database.reader)) };
+    const steady = this.#steady();
+    if (steady - this.#newest.readAt >= NEWEST_EVERY_MS) {
+      this.#newest = { at: await newestReceived(this.#database.reader), readAt: steady };
+    }
+    return { now, isSure: this.#trust.look(this.#newest.at) };
   }
 
   /** Before anything is judged by the clock: at the start and when it was moved, what is due is cut to it. */

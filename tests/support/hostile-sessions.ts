@@ -58,6 +58,26 @@ export function* hostileSessions(): Generator<HostileSession> {
     const id = `input-${name.replaceAll(' ', '-')}`;
     yield { id, events: [...atWork(id), asked('q', input, kind)] };
   }
+  const signs = (length: number) => '\u200b\u200e'.repeat(length / 2);
+  yield {
+    id: 'names-of-signs',
+    events: [
+      ...atWork('names-of-signs'),
+      ...many.slice(0, 150).map((at) => taskStarted(`${at}${signs(200)}`, `${at}${signs(2_000)}`)),
+    ],
+  };
+  yield {
+    id: 'titles-of-signs',
+    events: [
+      ...atWork('titles-of-signs'),
+      ...many.slice(0, 200).map((at) => asked(`q${at}`, { command: 'ls' }, 'permission', `${at}${signs(3_000)}`)),
+    ],
+  };
+  const fields = Object.fromEntries(many.slice(0, 28).map((at) => [`k${at}`, `v${at}`]));
+  yield {
+    id: 'many-fields',
+    events: [...atWork('many-fields'), ...many.slice(0, 100).map((at) => asked(`q${at}`, fields))],
+  };
   yield {
     id: 'requests',
     events: [...atWork('requests'), ...many.map((at) => asked(`q${at}`, { command: 'ls' }))],
@@ -69,11 +89,11 @@ function atWork(sessionId: string): AgUiEvent[] {
   return [...message('q', 'Go', 'user'), { type: 'RUN_STARTED', threadId: sessionId, runId: 'r' }];
 }
 
-function asked(requestId: string, input: unknown, kind = 'permission'): AgUiEvent {
+function asked(requestId: string, input: unknown, kind = 'permission', title = `Ask ${requestId}`): AgUiEvent {
   return {
     type: 'CUSTOM',
     name: 'request:opened',
-    value: { requestId, kind, title: `Ask ${requestId}`, tool: 'Bash', input },
+    value: { requestId, kind, title, tool: 'Bash', input },
   };
 }
 

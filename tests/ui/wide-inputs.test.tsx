@@ -137,6 +137,6 @@ describe('a name of very many signs', () => {
     const markup = renderToStaticMarkup(<Name text={`a${signs(390)}b`} />);
     expect(elements(markup)).toBeLessThanOrEqual(100);
     expect(markup).toMatch(/…$/);
-    expect(renderToStaticMarkup(<Name text={`a${signs(50)}b`} />)).toMatch(/b$/);
+    expect(renderToStaticMarkup(<Name text={`a${signs(10)}b`} />)).toMatch(/b$/);
   });
 });
