@@ -1,9 +1,20 @@
 import type { Locator } from 'playwright-core';
 import { expect } from 'vitest';
 
+/** The page looks ten times a second whether a control has moved: what moved since is not told yet. */
+const LOOKED_MS = 150;
+
 /** A control that acts takes no press until it has stood still for a moment. */
 export async function takesPresses(button: Locator): Promise<void> {
-  await expect.poll(() => button.isEnabled().catch(() => false)).toBe(true);
+  let enabledAt: number | null = null;
+  await expect
+    .poll(async () => {
+      const isEnabled = await button.isEnabled().catch(() => false);
+      if (!isEnabled) enabledAt = null;
+      else enabledAt ??= performance.now();
+      return enabledAt !== null && performance.now() - enabledAt >= LOOKED_MS;
+    })
+    .toBe(true);
 }
 
 /**
