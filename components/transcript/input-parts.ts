@@ -9,7 +9,8 @@ import type { ToolCallItem } from '@/lib/protocol/read-models';
  * hides what stands beside it.
  *
  * `command`, `removed`, `added` and `long` are texts that are shown as blocks; `field` is a line with its name; `whole`
- * is an input that is no object or has very many keys, or long ones, or its own words where they say more than what was read of them.
+ * is an input that is no object or has very many keys, or long ones, or its own words where they say more than what was
+ * read of them.
  */
 export interface InputPart {
   kind: 'command' | 'removed' | 'added' | 'long' | 'field' | 'whole';

@@ -7,7 +7,10 @@ import { needsBreaks, withBreaks } from './with-breaks';
 /** Longer names are cut: a name is to know something by, and must not push away what it names. */
 export const NAME_CHARACTERS = 400;
 
-/** And those of more signs: each is an element, and a list may have hundreds of names. Two words from right to left are one. */
+/**
+ * And those of more signs: each is an element, and a list may have hundreds of names. Two words from right to left count
+ * as one.
+ */
 const NAME_SIGNS = 12;
 
 /**

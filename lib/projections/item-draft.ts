@@ -4,9 +4,7 @@ import type { Item, ItemKind } from '@/lib/protocol/read-models';
 /** Of what a turn may say, as much as this is for the requests that stand before its newest items. */
 const MOST_HELD_TEXT = MAX_TURN_TEXT / 2;
 
-/**
- * Items of a turn in order: the newest, before them the requests that are older, and how many others are not shown.
- */
+/** Items of a turn in order: the newest, before them the requests that are older, and how many others are not shown. */
 export interface ShownItems {
   items: Item[];
   /** Left out where it is 0. */
