@@ -58,7 +58,7 @@ const STAGES = {
   },
   faults: () => vitest('faults', PROCESSES),
   agents: async () => {
-    const sdk = ensureAgentSdk();
+    const sdk = await ensureAgentSdk();
     if ('missing' in sdk) return failed(sdk.missing);
     process.env.INTERLUDE_CLAUDE_SDK_DIR = sdk.folder;
     return vitest('agents', PROCESSES);
@@ -105,7 +105,7 @@ async function run() {
   const rows = [];
   for (const lanes of asked.length > 0 ? [[asked]] : LANES) {
     // What is installed is not waited for in mid-run; whether it could be, each stage says for itself.
-    if (lanes.length > 1) for (const install of [ensureChromium, ensureAgentSdk]) install();
+    if (lanes.length > 1) for (const install of [ensureChromium, ensureAgentSdk]) await install();
     const ended = await Promise.all(lanes.map((names) => runInOrder(names, lanes.length > 1)));
     rows.push(...ended.flat());
   }

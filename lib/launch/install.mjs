@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { npmProgram } from '../runner/install/npm-program.mjs';
 import { root } from './root.mjs';
 import { runProgram } from './run-program.mjs';
 import { LaunchError, say } from './say.mjs';
@@ -10,11 +11,9 @@ export async function installWhatIsMissing() {
   say('Installing packages (npm ci) …');
   // Building needs the development packages too, whatever NODE_ENV says.
   const args = ['ci', '--include=dev'];
-  const npm = process.env.npm_execpath;
+  const npm = npmProgram();
   const { NODE_ENV: _, ...env } = process.env;
-  const installed = npm?.endsWith('.js')
-    ? await runProgram(process.execPath, [npm, ...args], env)
-    : await runProgram('npm', args, env);
+  const installed = await runProgram(npm.program, [...npm.args, ...args], env);
   if (!installed) throw new LaunchError('npm ci failed (its output is above); mend that and start again', 3);
 }
 

@@ -56,8 +56,8 @@ describe('of a repository that somebody else made', () => {
     const end = await runCli(['runner', 'claude', '--cwd', repo], home, cwd());
     expect(end.exitCode).toBe(3);
     const agents = join(home.INTERLUDE_DATA_DIR, 'agents').replace(/^(.*)'(.*)$/, `'$1'\\''$2'`);
-    const install = `npm install --prefix ${agents} --ignore-scripts @anthropic-ai/claude-agent-sdk`;
-    expect(end.stderr).toBe(`interlude: the Agent SDK is not installed; run: ${install}\n`);
+    expect(end.stderr).toContain(`interlude: the Agent SDK is not installed; run: npm install --prefix ${agents} `);
+    expect(end.stderr.split('\n')).toHaveLength(2);
     expect(await marks()).toBe('');
   });
 

@@ -204,11 +204,7 @@ describe('interlude runner claude', () => {
 
   test.each([
     [['claude'], 3, 'npm install --prefix /'],
-    [
-      ['claude', '--sdk', 'nowhere'],
-      3,
-      `${join(process.cwd(), 'nowhere')} --ignore-scripts @anthropic-ai/claude-agent-sdk`,
-    ],
+    [['claude', '--sdk', 'nowhere'], 3, `${join(process.cwd(), 'nowhere')} --ignore-scripts `],
     [['claude', '--permission-mode', 'yolo'], 2, '--permission-mode is one of default,'],
     [['claude', '--answer-within', 'soon'], 2, '--answer-within is a number of seconds'],
     [['claude', '--session', '..'], 2, '--session is an id of 1 to 256 characters'],

@@ -7,17 +7,18 @@ import { cutText } from '@/lib/protocol/cut-text';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { claimOutbox, type RunnerOutbox } from '@/lib/runner/host/claim-outbox';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
+import { ensurePackage } from '@/lib/runner/install/ensure-package';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { type ClaudeMemory, readInHand, readMemories, recall } from '@/lib/runner/sources/claude/claude-memory';
 import {
-  agentsFolder,
   CLAUDE_SDK,
   loadClaudeSdk,
   PERMISSION_MODES,
   type PermissionMode,
+  wantedClaudeSdk,
 } from '@/lib/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
 import { findConversation } from '@/lib/runner/sources/claude/conversation-file';
@@ -26,8 +27,8 @@ import { withDeadline } from '@/lib/runner/with-deadline';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
+import { interruptSignal } from './interrupt';
 import { fromInterlude, openDataDir, serverEndpoint, serverKey } from './local-server';
-import { shellWord } from './shell-word';
 
 export const RUNNER_CLAUDE_HELP = `Usage: interlude runner claude [options]
 
@@ -44,11 +45,13 @@ does, in a turn and between turns, reaches the dashboard. Prints the address of 
   --end-within S          seconds the agent may go on after Ctrl-C; default 30
   --sdk DIR               the folder whose node_modules has the Agent SDK; default: INTERLUDE_CLAUDE_SDK_DIR, else
                           agents in Interlude's data folder
+  --yes                   install the Agent SDK without asking, where it is missing
   --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
 
-Needs the package ${CLAUDE_SDK}; without it, it says how to install it. The runner itself runs
-nothing from the folder it works in, but Claude Code does: it heeds the settings and hooks of the project it is in.
+Needs the package ${CLAUDE_SDK}: where that is missing it asks, and installs it into the folder
+of --sdk. The runner itself runs nothing from the folder it works in, but Claude Code does: it heeds the settings and hooks
+of the project it is in.
 Ctrl-C lets the agent finish what it is at; a second one ends it now. What the dashboard has not got by then is kept and
 sent by the next run.
 
@@ -64,12 +67,7 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
   const options = readOptions(argv, env);
   const cwd = await folderOf(options.cwd);
   const home = openDataDir(env);
-  const installed = await loadClaudeSdk(home, options.sdk);
-  if (installed === null) {
-    const folder = options.sdk ?? agentsFolder(home);
-    const command = `npm install --prefix ${shellWord(folder)} --ignore-scripts ${CLAUDE_SDK}`;
-    throw new CliError(EXIT.notInstalled, `the Agent SDK is not installed; run: ${command}`);
-  }
+  const installed = await ensureClaudeSdk(home, options);
   const redactor = new Redactor();
   const endpoint = serverEndpoint(options, env, (token) => redactor.learn(token));
   let host: RunnerHost | null = null;
@@ -152,6 +150,18 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
     release();
     await outbox.stop();
     logger.close();
+  }
+}
+
+async function ensureClaudeSdk(home: string, { sdk, yes }: { sdk: string | undefined; yes: boolean }) {
+  const { signal, release } = interruptSignal();
+  try {
+    const ensured = await ensurePackage(wantedClaudeSdk(home, sdk), () => loadClaudeSdk(home, sdk), yes, signal);
+    if (ensured.state === 'ready') return ensured.loaded;
+    if (ensured.state === 'missing') throw new CliError(EXIT.notInstalled, ensured.why);
+    throw new CliError(EXIT.interrupted, 'stopped; nothing was installed');
+  } finally {
+    release();
   }
 }
 
@@ -252,6 +262,7 @@ function readOptions(argv: string[], env: Environment) {
     endWithinMs: seconds('end-within', values['end-within'] ?? '30', 3_600),
     url: values.url,
     token: values.token,
+    yes: values.yes === true,
   };
 
   /** Said with the command, it is meant from here; in the environment, which holds everywhere, from nowhere else. */
@@ -274,8 +285,8 @@ function readOptions(argv: string[], env: Environment) {
     const more = ['answer-within', 'end-within', 'url', 'token'] as const;
     const options = Object.fromEntries([...names, ...more].map((name) => [name, text]));
     try {
-      const { values } = parseArgs({ args: argv, options });
-      return values as Partial<Record<(typeof names)[number] | (typeof more)[number], string>>;
+      const { values } = parseArgs({ args: argv, options: { ...options, yes: { type: 'boolean' } } });
+      return values as Partial<Record<(typeof names)[number] | (typeof more)[number], string> & { yes: boolean }>;
     } catch (error) {
       throw usageError((error as Error).message.split('. ')[0] ?? '', 'runner claude');
     }

@@ -1,57 +1,16 @@
-import { type Client, createClient, LibsqlError, type Transaction } from '@libsql/client';
-import { makePrivate } from '@/lib/runner/data-folder.mjs';
+import { ProcessLock, ProcessLockedError } from '@/lib/runner/process-lock';
 
 /**
- * One process per outbox: two would hand out the same `seq`.
+ * One process per outbox: two would hand out the same `seq`. The lock stands on a file beside the outbox, which itself
+ * stays readable for others.
  *
- * The lock is an open write transaction on a file beside the outbox. The kernel drops it with the process, however
- * that dies, so there is no stale lock to clear and no pid to guess about; and the outbox itself stays readable for
- * others. It costs nothing after it was taken.
- *
- * Failure: a second process learns at once who holds the lock.
+ * @throws OutboxLockedError when another outbox, of this process or another, has the file open.
  */
-export class OutboxLock {
-  readonly #client: Client;
-  readonly #held: Transaction;
-
-  private constructor(client: Client, held: Transaction) {
-    this.#client = client;
-    this.#held = held;
-  }
-
-  /** @throws OutboxLockedError when another outbox, of this process or another, has the file open. */
-  static async take(outboxFile: string): Promise<OutboxLock> {
-    makePrivate(`${outboxFile}.lock`);
-    const client = createClient({ url: `file:${outboxFile}.lock`, concurrency: 1 });
-    try {
-      const holder = await client
-        .execute('SELECT pid FROM holder')
-        .then((result) => Number(result.rows[0]?.pid ?? 0))
-        .catch(() => 0);
-      try {
-        // Written before the transaction that stays open: what is not committed could not be read by the second.
-        await client.batch(
-          [
-            'CREATE TABLE IF NOT EXISTS holder (one INTEGER PRIMARY KEY, pid INTEGER NOT NULL)',
-            { sql: 'INSERT OR REPLACE INTO holder (one, pid) VALUES (1, ?)', args: [process.pid] },
-          ],
-          'write',
-        );
-        return new OutboxLock(client, await client.transaction('write'));
-      } catch (error) {
-        if (error instanceof LibsqlError && error.code === 'SQLITE_BUSY')
-          throw new OutboxLockedError(outboxFile, holder);
-        throw error;
-      }
-    } catch (error) {
-      client.close();
-      throw error;
-    }
-  }
-
-  async release(): Promise<void> {
-    await this.#held.rollback();
-    this.#client.close();
+export async function lockOutbox(outboxFile: string): Promise<ProcessLock> {
+  try {
+    return await ProcessLock.take(`${outboxFile}.lock`);
+  } catch (error) {
+    throw error instanceof ProcessLockedError ? new OutboxLockedError(outboxFile, error.pid) : error;
   }
 }
 

@@ -2,11 +2,12 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { IngestRecord } from '@/lib/protocol/envelope';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
+import type { ProcessLock } from '@/lib/runner/process-lock';
 import type { Bound, Candidate } from './admission';
 import { type OutboxClock, systemClock } from './clock';
 import { Deliverer, type OutboxNotice } from './delivery';
 import { Drain, type DrainState, type Trouble } from './drain';
-import { OutboxLock } from './lock';
+import { lockOutbox } from './lock';
 import { isCorrupt, openStore, replaceCorrupt, type StorePlace } from './open-store';
 import { askExpectedSeq, type Endpoint } from './send';
 import type { Cursor } from './statements';
@@ -67,7 +68,7 @@ export class Outbox {
   readonly #file: string;
   readonly #options: OutboxOptions;
   readonly #clock: OutboxClock;
-  readonly #lock: OutboxLock;
+  readonly #lock: ProcessLock;
   #store: OutboxStore;
   #deliverer: Deliverer;
   readonly #drain: Drain;
@@ -77,7 +78,7 @@ export class Outbox {
   readonly #redriving: NodeJS.Timeout;
   readonly #watchers = new Set<() => void>();
 
-  private constructor(file: string, options: OutboxOptions, clock: OutboxClock, lock: OutboxLock, store: OutboxStore) {
+  private constructor(file: string, options: OutboxOptions, clock: OutboxClock, lock: ProcessLock, store: OutboxStore) {
     this.#file = file;
     this.#options = options;
     this.#clock = clock;
@@ -102,7 +103,7 @@ export class Outbox {
   static async open(file: string, options: OutboxOptions): Promise<Outbox> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     const clock = options.clock ?? systemClock;
-    const lock = await OutboxLock.take(file);
+    const lock = await lockOutbox(file);
     try {
       const store = await openStore(storePlace(file, options, clock));
       await store.takeRedrives(clock.now());

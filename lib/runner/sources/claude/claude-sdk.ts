@@ -1,7 +1,8 @@
-import { existsSync, realpathSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { realpathSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { WantedPackage } from '@/lib/runner/install/ensure-package';
+import { installedPackage, isWithin } from '@/lib/runner/install/installed-package';
 import type { SpawnedProcess, SpawnRequest } from './cli-process';
 
 /**
@@ -11,6 +12,8 @@ import type { SpawnedProcess, SpawnRequest } from './cli-process';
  * @see `@anthropic-ai/claude-agent-sdk` 0.3.329
  */
 export const CLAUDE_SDK = '@anthropic-ai/claude-agent-sdk';
+/** The recordings were made with it, and the adapter was measured against it. */
+const CLAUDE_SDK_VERSION = '0.3.329';
 
 export interface ClaudeSdk {
   query(request: { prompt: AsyncIterable<UserMessage>; options: QueryOptions }): ClaudeQuery;
@@ -68,9 +71,10 @@ export interface QueryOptions {
 
 const packageRoot = fileURLToPath(new URL('../../../..', import.meta.url));
 
-/** Where the SDK is looked for beside Interlude's own packages. */
-export function agentsFolder(dataDir: string): string {
-  return join(dataDir, 'agents');
+/** @param named the folder to have it in instead of Interlude's own */
+export function wantedClaudeSdk(dataDir: string, named?: string): WantedPackage {
+  const folder = named ?? join(dataDir, 'agents');
+  return { name: CLAUDE_SDK, version: CLAUDE_SDK_VERSION, folder, isOwn: named === undefined, called: 'the Agent SDK' };
 }
 
 export interface InstalledSdk {
@@ -85,39 +89,27 @@ export interface InstalledSdk {
  * go on looking.
  *
  * @param named the one folder to look in
- * @returns null where it is not installed
+ * @returns null where it is not installed, or so that it can't be loaded
  */
 export async function loadClaudeSdk(dataDir: string, named?: string): Promise<InstalledSdk | null> {
-  for (const folder of named === undefined ? [agentsFolder(dataDir), packageRoot] : [named]) {
-    const packages = join(folder, 'node_modules');
-    const file = resolveIn(packages);
-    if (file === null) continue;
+  for (const folder of named === undefined ? [wantedClaudeSdk(dataDir).folder, packageRoot] : [named]) {
+    const file = installedPackage(folder, CLAUDE_SDK);
+    const sdk = file === null ? null : await load(file);
+    if (file === null || sdk === null) continue;
     // where its files lie, which a link may have put elsewhere
     const beside = file.slice(0, file.lastIndexOf(`${sep}node_modules${sep}`));
-    const own = [realpathSync(packages), join(beside, 'node_modules')];
-    return {
-      sdk: (await import(pathToFileURL(file).href)) as ClaudeSdk,
-      owns: (program) => own.some((place) => isWithin(place, program)),
-    };
+    const own = [realpathSync(join(folder, 'node_modules')), join(beside, 'node_modules')];
+    return { sdk, owns: (program) => own.some((place) => isWithin(place, program)) };
   }
   return null;
 }
 
-function resolveIn(packages: string): string | null {
-  const home = join(packages, ...CLAUDE_SDK.split('/'));
-  if (!existsSync(join(home, 'package.json'))) return null;
-  try {
-    const file = createRequire(join(packages, 'package.json')).resolve(CLAUDE_SDK);
-    return isWithin(realpathSync(home), file) ? file : null;
-  } catch {
-    return null;
-  }
-}
+let loads = 0;
 
-function isWithin(folder: string, path: string): boolean {
-  try {
-    return realpathSync(path).startsWith(folder + sep);
-  } catch {
-    return false;
-  }
+/** A module that failed once fails for ever under its address: another one may have come into its place. */
+async function load(file: string): Promise<ClaudeSdk | null> {
+  const address = pathToFileURL(file);
+  if (loads++ > 0) address.search = `?load=${loads}`;
+  const { query } = await import(address.href).catch(() => ({}));
+  return typeof query === 'function' ? { query } : null;
 }

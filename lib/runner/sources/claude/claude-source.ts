@@ -46,8 +46,12 @@ export interface ClaudeSourceOptions {
   now?: () => number;
 }
 
-/** What belongs to the dashboard and not to what the agent runs, or would make the CLI think it runs inside itself. */
-const WITHHELD = /^(INTERLUDE_|CLAUDECODE$|CLAUDE_CODE_ENTRYPOINT$|CLAUDE_CODE_SSE_PORT$)/;
+/**
+ * What belongs to the dashboard and not to what the agent runs, npm's idea of where packages go among it (`npm --prefix`),
+ * or would make the CLI think it runs inside itself.
+ */
+const WITHHELD =
+  /^(INTERLUDE_|npm_config_(local_|global_)?prefix$|CLAUDECODE$|CLAUDE_CODE_ENTRYPOINT$|CLAUDE_CODE_SSE_PORT$)/;
 /** `close` gives the CLI about two seconds; what is there then is killed. */
 const CLOSE_WITHIN_MS = 5_000;
 
