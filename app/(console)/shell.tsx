@@ -8,6 +8,7 @@ import { SignedOutNotice } from '@/components/live/signed-out-notice';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { useSessions } from '@/components/sessions/use-sessions';
 import { isTyping } from '@/components/ui/is-typing';
+import type { CommandPlace } from '@/lib/access/command-place';
 import type { SessionList } from '@/lib/protocol/read-models';
 import { TopBar } from './top-bar';
 import { Welcome } from './welcome';
@@ -16,7 +17,8 @@ import { Welcome } from './welcome';
  * The frame around every page. The list of sessions is one element for the browser's whole visit: on the start page it
  * is the page, beside a session it is the sidebar, and on a phone it steps aside.
  */
-export function Shell({ sessions, children }: { sessions: SessionList; children: ReactNode }) {
+export function Shell(props: { sessions: SessionList; place: CommandPlace; children: ReactNode }) {
+  const { sessions, place, children } = props;
   const path = usePathname();
   const { sessionId } = useParams<{ sessionId?: string }>();
   const home = path === '/';
@@ -48,7 +50,7 @@ export function Shell({ sessions, children }: { sessions: SessionList; children:
             more={list.more}
             currentId={sessionId === undefined ? null : decodeURIComponent(sessionId)}
             keysEverywhere={home}
-            empty={<Welcome compact={!home} />}
+            empty={<Welcome compact={!home} place={place} />}
           />
         </div>
         <div id="content" tabIndex={-1} className={clsx('min-h-0 min-w-0 flex-1 outline-none', home && 'hidden')}>

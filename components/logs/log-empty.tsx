@@ -28,9 +28,9 @@ export function LogEmpty(props: { store: LogStore | null; query: LogQuery; onQue
   }
   return (
     <Over>
-      This agent has not written a log line yet. Agents that run under an Interlude runner (
-      <code>interlude runner …</code> or <code>interlude hooks</code>) write one as they go; others send them to{' '}
-      <code>POST /api/v1/events</code>. With the runner’s log level at debug there is more to see.
+      This agent has not written a log line yet. Agents that Interlude runs, or follows through their hooks, write one
+      as they go; others send them to <code>POST /api/v1/events</code>. With the runner’s log level at debug there is
+      more to see.
     </Over>
   );
 }

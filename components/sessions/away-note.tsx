@@ -6,6 +6,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionAway, SessionSummary } from '@/lib/protocol/read-models';
+import { shellWord } from '@/lib/protocol/shell-word.mjs';
 
 /** What it means that a session's runner has gone, on what evidence, and what to do about it. */
 export function AwayNote({ session, agent }: { session: SessionSummary; agent: AgentSummary | null }) {
@@ -31,7 +32,7 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
         </p>
         {command !== null && (
           <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2 pl-5 text-ink-2">
-            {away.agentGoesOn ? 'To watch it again, on its machine:' : 'To go on, on its machine:'}
+            {away.agentGoesOn ? 'To watch it again' : 'To go on'}, on its machine, in Interlude’s folder:
             <code className="min-w-0 break-all font-mono text-2xs text-ink">
               <Name text={command} most={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
             </code>
@@ -58,14 +59,10 @@ function commandOf(session: SessionSummary, away: SessionAway, agent: AgentSumma
   const program = 'npm run -s interlude --';
   if (away.agentGoesOn) return `${program} runner hooks`;
   if (agent?.kind !== 'claude' || !canBeWritten(session.id)) return null;
-  return `${program} runner claude --resume ${quoted(session.id)}`;
+  return `${program} runner claude --resume ${shellWord(session.id)}`;
 }
 
 /** The id comes from an agent, and the command is for a shell: it may be a word there, but no option and no key press. */
 function canBeWritten(id: string): boolean {
   return !id.startsWith('-') && nameText(id) === id;
-}
-
-function quoted(id: string): string {
-  return /^[\w.:@/-]+$/.test(id) ? id : `'${id.replaceAll("'", "'\\''")}'`;
 }

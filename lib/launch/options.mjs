@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { npmCommand } from '../runner/shown-command.mjs';
 import { root } from './root.mjs';
 import { LaunchError } from './say.mjs';
 
@@ -41,6 +42,6 @@ function parse(argv) {
     return parseArgs({ args: argv, options: { port: text, host: text, demo: flag, help: { ...flag, short: 'h' } } })
       .values;
   } catch (error) {
-    throw new LaunchError(`${error.message.split('. ')[0]}; see "npm start -- --help"`, 2);
+    throw new LaunchError(`${error.message.split('. ')[0]}; see "${npmCommand(['start', '--', '--help'])}"`, 2);
   }
 }

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { npmCommand } from '../runner/shown-command.mjs';
 import { LaunchError } from './say.mjs';
 
 /**
@@ -28,7 +29,7 @@ export function holdPort(host, port) {
  */
 export function listenError(code, host, port) {
   if (code === 'EADDRINUSE') {
-    return `port ${port} is in use on ${host}; stop what uses it, or choose another with PORT or "npm start -- --port N"`;
+    return `port ${port} is in use on ${host}; stop what uses it, or choose another with PORT or "${npmCommand(['start', '--', '--port'])} N"`;
   }
   if (code === 'EACCES') return `this user may not listen on port ${port}; choose one above 1023 with PORT`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is no address of this machine; set HOST to one`;

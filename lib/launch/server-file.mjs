@@ -39,6 +39,20 @@ export function announce(dataDir, url) {
 }
 
 /**
+ * @param {string} dataDir
+ * @param {number} port
+ * @returns {string | null} the address of the server of this data directory that runs on the port
+ */
+export function runningAt(dataDir, port) {
+  try {
+    const { url, pid } = JSON.parse(readFileSync(join(dataDir, NAME), 'utf8'));
+    return new URL(url).port === String(port) && isAlive(pid) ? url : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
  * Also removes what servers that were killed have left behind.
  *
  * @param {string} dataDir

@@ -5,7 +5,9 @@
  * Ordering: what can be refused at once (options, Node, data folder, token, port) is looked at before what takes minutes.
  */
 
+import { join } from 'node:path';
 import { checkDataFolder } from '../runner/data-folder.mjs';
+import { interludeCommand, shownPath } from '../runner/shown-command.mjs';
 import { buildWhatIsOld } from './build.mjs';
 import { startDemoFleet } from './demo-fleet.mjs';
 import { installWhatIsMissing } from './install.mjs';
@@ -14,7 +16,7 @@ import { whenOrphaned } from './orphan.mjs';
 import { holdPort } from './port.mjs';
 import { root } from './root.mjs';
 import { giveUp, LaunchError, say } from './say.mjs';
-import { announce } from './server-file.mjs';
+import { announce, runningAt } from './server-file.mjs';
 import { readOrMakeToken } from './token.mjs';
 
 /** Streams get this long to say goodbye. Nothing else needs it: what was answered is on disk. */
@@ -33,8 +35,15 @@ async function start() {
   let leave = () => process.exit(1);
   whenOrphaned(() => leave());
   const { host, dataDir } = options;
-  const held = await holdPort(host, options.port);
+  const held = await holdPort(host, options.port).catch((error) => {
+    const url = runningAt(dataDir, options.port);
+    if (url === null) throw error;
+    const next = options.demo ? `; for the demo beside it run: ${interludeCommand(['demo'], process.env)}` : '';
+    throw new LaunchError(`port ${options.port} is in use on ${host}; Interlude runs already, at ${url}${next}`);
+  });
   checkDataFolder(dataDir);
+  const tokenFile = process.env.INTERLUDE_TOKEN ? '' : join(dataDir, 'token');
+  const commands = hint({ ...process.env });
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
   await installWhatIsMissing();
@@ -45,6 +54,8 @@ async function start() {
     PORT: String(held.port),
     INTERLUDE_DATA_DIR: dataDir,
     INTERLUDE_TOKEN: token,
+    // where those who have to say it to a shell find it, if anywhere
+    INTERLUDE_TOKEN_FILE: tokenFile,
   });
   const { prepareDatabase } = await import('./database.mjs');
   await prepareDatabase(process.env);
@@ -54,7 +65,7 @@ async function start() {
   process.once('exit', takeBack);
   say(`\n  Interlude is at ${url}\n  Sign in:  ${url}/sign-in?token=${encodeURIComponent(token)}\n`);
   const endDemo = options.demo ? startDemoFleet({ ...process.env, INTERLUDE_URL: url }) : null;
-  say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : hint());
+  say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : commands);
   for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => end(name, endDemo));
   leave = () => end('SIGTERM', endDemo);
 }
@@ -90,17 +101,24 @@ function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-function hint() {
+/**
+ * Each runs as it is pasted where `npm start` was called.
+ *
+ * @param {NodeJS.ProcessEnv} env
+ */
+function hint(env) {
+  const ours = (...args) => `    ${interludeCommand(args, env)}`;
+  const recording = shownPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
   return [
-    '  Run Claude Code (it says how to install the Agent SDK, where that is missing):',
-    '    npm run -s interlude -- runner claude --cwd ~/my-project',
+    `  In another terminal${env.INTERLUDE_TOKEN ? ', with the same INTERLUDE_TOKEN' : ''}, run Claude Code, in a project of yours or an empty one:`,
+    `    mkdir -p ~/my-project && ${interludeCommand(['runner', 'claude', '--cwd'], env)} ~/my-project`,
     '  Or follow the Claude Code of your terminals:',
-    '    npm run -s interlude -- hooks install',
-    '    npm run -s interlude -- runner hooks',
+    ours('hooks', 'install'),
+    ours('runner', 'hooks'),
     '  Or replay a recorded run:',
-    '    npm run -s interlude -- replay tests/fixtures/recordings/demo/test-run.jsonl',
+    ours('replay', recording),
     '  See a whole fleet:',
-    '    npm start -- --demo',
+    ours('demo'),
     '  Ctrl-C ends it.\n',
   ].join('\n');
 }

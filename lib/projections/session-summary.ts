@@ -283,7 +283,7 @@ function decide(fold: SessionFold, open: OpenRequests): [SessionState, string | 
   return ['idle', null];
 }
 
-const UNSEEN = 'nobody watches its terminal: start “interlude runner hooks” there again';
+const UNSEEN = 'nobody watches its terminal: start the companion of its hooks there again';
 
 function gone({ summary }: SessionFold): string {
   if (summary.pendingRequestCount > 0) return 'its runner has gone while it waited for an answer';

@@ -34,7 +34,7 @@ test('the sign-in link leads to a start page that says what to do, and the token
   const page = await it.open(`/sign-in?token=${it.server.token}`);
   await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
   expect(page.url()).toBe(`${it.server.url}/`);
-  await page.getByText('npm start -- --demo').waitFor();
+  await page.getByText('interlude -- demo').waitFor();
   await page.getByText('interlude -- replay').waitFor();
   await page.getByText('interlude -- runner claude').waitFor();
   await page.getByText('interlude -- hooks install').waitFor();

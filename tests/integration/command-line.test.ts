@@ -1,6 +1,8 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import manifest from '../../package.json';
-import { runCli } from '../support/cli';
+import { runCli, runShell } from '../support/cli';
 import { tempDir } from '../support/temp-dir';
 
 test.each(['--version', '-V'])('%s tells the version, wherever it is called', async (flag) => {
@@ -11,4 +13,30 @@ test.each(['--version', '-V'])('%s tells the version, wherever it is called', as
 test('--help names every command and --version', async () => {
   const { stdout } = await runCli(['--help']);
   for (const name of ['replay', 'demo', 'runner', 'hooks', 'outbox', '--version']) expect(stdout).toContain(name);
+});
+
+test('called through npm from another folder, paths are meant from there, as is what it says to do next', async () => {
+  const folder = await tempDir();
+  await writeFile(join(folder, 'my run.jsonl'), 'no recording');
+  const env = { INTERLUDE_DATA_DIR: join(folder, 'data'), INTERLUDE_URL: 'http://127.0.0.1:9', INTERLUDE_TOKEN: 'x' };
+  const npm = (args: string) => runShell(`npm --prefix ${process.cwd()} run -s interlude -- ${args}`, env, folder);
+  expect((await npm("replay './my run.jsonl'")).stderr).toMatch(/my run.jsonl.*line 1/);
+  expect((await npm('runner claude --cwd project')).stderr).toContain(`${join(folder, 'project')} is no folder`);
+  const installed = await npm('hooks install --settings settings.json');
+  expect(installed.stdout).toContain(`the hooks are in ${join(folder, 'settings.json')}`);
+  const next = /^ {2}(.+ runner hooks)$/m.exec(installed.stdout)?.[1] ?? '';
+  expect(next).toBe(`INTERLUDE_DATA_DIR=${folder}/data npm --prefix ${process.cwd()} run -s interlude -- runner hooks`);
+  const { exitCode, stdout } = await runShell(`${next} --help`, {}, folder);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain(`npm --prefix ${process.cwd()} run -s interlude -- hooks install`);
+});
+
+test('a usage error says the command that helps, and that one works', async () => {
+  const folder = await tempDir();
+  const end = await runCli(['replay'], {}, folder);
+  const command = /see "(.+)"\n$/.exec(end.stderr)?.[1] ?? '';
+  expect(await runShell(command, {}, folder)).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining('Usage: '),
+  });
 });

@@ -1,3 +1,5 @@
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+
 /** How a command ends. Scripts and `npm` read the code, people the one line. */
 export const EXIT = { done: 0, failed: 1, usage: 2, notInstalled: 3, interrupted: 130 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -14,5 +16,5 @@ export class CliError extends Error {
 }
 
 export function usageError(message: string, command: string): CliError {
-  return new CliError(EXIT.usage, `${message}; see "interlude ${command} --help"`);
+  return new CliError(EXIT.usage, `${message}; see "${interludeCommand([...command.split(' '), '--help'])}"`);
 }

@@ -4,14 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { hookCommand, SettingsError } from '@/lib/runner/hooks/hook-entries';
 import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { openDataDir } from './local-server';
 
 export const HOOKS_HELP = `Usage: interlude hooks install|uninstall [--settings FILE]
 
-Connects the Claude Code of your terminals: its hooks tell the companion ("interlude runner hooks") what happens. Only
-Interlude's own entries are added and removed; everything else in the file stays as it is, and what was there before is
-kept beside it until "uninstall". Without a running companion the hooks do nothing.
+Connects the Claude Code of your terminals: its hooks tell their companion what happens. Only Interlude's own entries are
+added and removed; everything else in the file stays as it is, and what was there before is kept beside it until
+"uninstall". The companion, without which the hooks do nothing: ${interludeCommand(['runner', 'hooks'])}
 
   --settings FILE   default: settings.json in CLAUDE_CONFIG_DIR, else in ~/.claude
 
@@ -33,8 +34,12 @@ export async function hooks(argv: string[], env: Environment): Promise<ExitCode>
     const done = action === 'install' ? 'the hooks are in' : 'the hooks are out of';
     const same = action === 'install' ? 'the hooks were in already:' : 'there were no hooks of ours in';
     process.stdout.write(`${outcome === 'changed' ? done : same} ${settings}\n`);
-    if (action === 'install')
-      process.stdout.write('start "interlude runner hooks", then Claude Code in any terminal\n');
+    if (action === 'install') {
+      const companion = interludeCommand(['runner', 'hooks'], env);
+      process.stdout.write(
+        `start their companion and leave it running, then Claude Code in any terminal:\n  ${companion}\n`,
+      );
+    }
     return EXIT.done;
   } catch (error) {
     if (error instanceof SettingsError) throw new CliError(EXIT.failed, error.message);

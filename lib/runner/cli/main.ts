@@ -1,3 +1,4 @@
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { RUNNER_VERSION } from '@/lib/runner/version';
 import { DEMO_HELP, demo } from './demo';
 import { CliError, EXIT, type ExitCode } from './exit';
@@ -17,7 +18,8 @@ const HELP = `Usage: interlude <command> [options]
 
   --version   the version of this command line and its runners
 
-"interlude <command> --help" tells more. On the dashboard's own machine no address and no token is needed;
+Here it is called as: ${interludeCommand([])} <command>
+With --help each command tells more. On the dashboard's own machine no address and no token is needed;
 elsewhere: --url / INTERLUDE_URL and --token / INTERLUDE_TOKEN.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
@@ -48,7 +50,8 @@ export async function main(argv: string[]): Promise<ExitCode> {
       return EXIT.done;
     }
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (!command) throw new CliError(EXIT.usage, `there is no command "${name}"; see "interlude --help"`);
+    if (!command)
+      throw new CliError(EXIT.usage, `there is no command "${name}"; see "${interludeCommand(['--help'])}"`);
     if (rest.includes('--help') || rest.includes('-h')) {
       process.stdout.write(`${command.help}\n`);
       return EXIT.done;

@@ -2,6 +2,7 @@ import { basename, join, resolve } from 'node:path';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { decide, type OutboxReport, outboxFiles, poisonedIn, readOutbox } from '@/lib/runner/outbox/operations';
 import type { PoisonedRow } from '@/lib/runner/outbox/store';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { openDataDir } from './local-server';
 
@@ -26,7 +27,7 @@ type Action = 'status' | 'list' | 'redrive' | 'discard';
 
 export async function outbox(argv: string[], env: Environment): Promise<ExitCode> {
   const { action, only, ids, all, json } = readOptions(argv);
-  const files = await chosen(join(openDataDir(env), 'outboxes'), only);
+  const files = await chosen(env, only);
   if (action === 'status') return await status(files, json);
   if (action === 'list') return await list(files, all, json);
   if (ids.length === 0 && !all) throw usageError('say which: --id N, or --all', 'outbox');
@@ -119,12 +120,15 @@ async function settle(
   return changed === 0 || refused > 0 ? EXIT.failed : EXIT.done;
 }
 
-async function chosen(folder: string, only: string | undefined): Promise<string[]> {
-  const files = await outboxFiles(folder);
+async function chosen(env: Environment, only: string | undefined): Promise<string[]> {
+  const files = await outboxFiles(join(openDataDir(env), 'outboxes'));
   if (only === undefined) return files;
   const found = files.filter((file) => nameOf(file) === only || file === resolve(only));
   if (found.length === 0)
-    throw new CliError(EXIT.failed, `there is no outbox "${only}"; see "interlude outbox status"`);
+    throw new CliError(
+      EXIT.failed,
+      `there is no outbox "${only}"; see "${interludeCommand(['outbox', 'status'], env)}"`,
+    );
   return found;
 }
 

@@ -10,6 +10,7 @@ import { Redactor } from '@/lib/runner/logger/redactor';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { Companion } from '@/lib/runner/sources/hooks/companion';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
@@ -19,7 +20,8 @@ import { openDataDir, serverEndpoint, serverKey } from './local-server';
 export const RUNNER_HOOKS_HELP = `Usage: interlude runner hooks [options]
 
 Stands beside the Claude Code sessions in the terminals of this machine and mirrors them to the dashboard. Their hooks
-find it; "interlude hooks install" puts those in place once. Without this process the hooks do nothing.
+find it; this puts those in place, once: ${interludeCommand(['hooks', 'install'])}
+Without this process the hooks do nothing.
 
   --session ID   follow only this session of Claude Code; default: all of them
   --agent ID     the agent to appear as; default: made of the machine's name

@@ -1,3 +1,4 @@
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode } from './exit';
 import { RUNNER_CLAUDE_HELP, runnerClaude } from './runner-claude';
 import { RUNNER_HOOKS_HELP, runnerHooks } from './runner-hooks';
@@ -24,7 +25,7 @@ export async function runner(argv: string[], env: Record<string, string | undefi
     const kinds = Object.keys(KINDS).join(', ');
     const problem =
       name === undefined || name.startsWith('-') ? 'name the kind of agent' : `there is no runner for "${name}"`;
-    throw new CliError(EXIT.usage, `${problem} (${kinds}); see "interlude runner --help"`);
+    throw new CliError(EXIT.usage, `${problem} (${kinds}); see "${interludeCommand(['runner', '--help'])}"`);
   }
   return await kind.run(rest, env);
 }

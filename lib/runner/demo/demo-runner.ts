@@ -108,7 +108,7 @@ export class DemoRunner {
 }
 
 const RECORDED: Record<Exclude<Command['type'], 'log-level.set'>, string> = {
-  message: 'nobody reads what it is sent; start “interlude runner claude” for an agent that answers',
+  message: 'nobody reads what it is sent; for an agent that answers, connect one of yours',
   interrupt: 'its turns end where they ended when it was recorded',
   'task.stop': 'its tasks ran when it was recorded, and end as they ended then',
   'permission.decision': 'it was answered when it was recorded, and goes on as it was told then',
