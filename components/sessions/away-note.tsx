@@ -58,11 +58,15 @@ export function Evidence({ away }: { away: SessionAway }) {
 function commandOf(session: SessionSummary, away: SessionAway, agent: AgentSummary | null): string | null {
   const program = 'npm run -s interlude --';
   if (away.agentGoesOn) return `${program} runner hooks`;
-  if (agent?.kind !== 'claude' || !canBeWritten(session.id)) return null;
-  return `${program} runner claude --resume ${shellWord(session.id)}`;
+  if (agent?.kind !== 'claude') return null;
+  // By its name, as which it has the session, and in its own folder, not in the one where the command is pasted.
+  const folder = agent.status?.cwd;
+  const words = ['--agent', agent.id, ...(typeof folder === 'string' ? ['--cwd', folder] : []), '--resume', session.id];
+  if (!words.every((word, at) => at % 2 === 0 || canBeWritten(word))) return null;
+  return `${program} runner claude ${words.map(shellWord).join(' ')}`;
 }
 
-/** The id comes from an agent, and the command is for a shell: it may be a word there, but no option and no key press. */
-function canBeWritten(id: string): boolean {
-  return !id.startsWith('-') && nameText(id) === id;
+/** What comes from elsewhere, in a command for a shell: it may be a word there, but no option and no key press. */
+function canBeWritten(word: string): boolean {
+  return !word.startsWith('-') && nameText(word) === word;
 }

@@ -1,0 +1,44 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { expect, test } from 'vitest';
+import { AwayNote } from '@/components/sessions/away-note';
+import { LivenessProvider } from '@/components/ui/liveness';
+import { NowProvider } from '@/components/ui/now';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+import { aSession } from './rows';
+
+const away = { since: 1_000, lastHeardAt: 1_000, agentGoesOn: false };
+
+/** What is said to run, as it is shown. */
+function commandFor(agent: Partial<AgentSummary>, id = 'session-1', agentGoesOn = false): string | undefined {
+  const session = aSession({ id, away: { ...away, agentGoesOn } });
+  const markup = renderToStaticMarkup(
+    <NowProvider renderedAt={63_000}>
+      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+        <AwayNote session={session} agent={{ id: 'shop@vm', kind: 'claude', status: null, ...agent } as AgentSummary} />
+      </LivenessProvider>
+    </NowProvider>,
+  );
+  expect(markup.includes('in Interlude’s folder:')).toBe(markup.includes('<code'));
+  return /<code[^>]*>(.*?)<\/code>/.exec(markup)?.[1]?.replaceAll('&#x27;', "'");
+}
+
+test('a session is gone on with by its own agent, in its own folder, wherever the command is pasted', () => {
+  expect(commandFor({ status: { cwd: "/home/me/it's mine" } })).toBe(
+    `npm run -s interlude -- runner claude --agent shop@vm --cwd '/home/me/it'\\''s mine' --resume session-1`,
+  );
+  expect(commandFor({})).toBe('npm run -s interlude -- runner claude --agent shop@vm --resume session-1');
+});
+
+test('terminals are watched again by the companion of their hooks', () => {
+  expect(commandFor({}, 'session-1', true)).toBe('npm run -s interlude -- runner hooks');
+});
+
+test.each([
+  ['an agent of another kind', { kind: 'acp' }, 'session-1'],
+  ['a session that is an option', {}, '--help'],
+  ['an agent that is an option', { id: '-x' }, 'session-1'],
+  ['a folder that moves the cursor', { status: { cwd: '/tmp/\u001b[2K' } }, 'session-1'],
+  ['a folder that breaks the line', { status: { cwd: '/tmp/\nrm' } }, 'session-1'],
+])('of %s no command is shown', (_what, agent, id) => {
+  expect(commandFor(agent, id)).toBeUndefined();
+});
