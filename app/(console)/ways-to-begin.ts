@@ -13,12 +13,12 @@ export function waysToBegin(origin: string, { setting, token }: CommandPlace): W
     {
       what: 'Run Claude Code',
       why: 'What you write here reaches the agent; what it does, in a turn and between turns, appears here. Name a project of yours, or begin with an empty one.',
-      command: `mkdir -p ~/my-project && ${ours('runner claude --cwd ~/my-project')}`,
+      command: `mkdir -p ~/my-project &&\n${ours('runner claude --cwd ~/my-project')}`,
     },
     {
       what: 'Follow your terminals',
       why: 'Hooks let Claude Code, run as you always run it, appear here too.',
-      command: `${ours('hooks install')} && ${ours('runner hooks')}`,
+      command: `${ours('hooks install')} &&\n${ours('runner hooks')}`,
     },
     {
       what: 'Watch a demo fleet',
@@ -40,20 +40,21 @@ export function waysToBegin(origin: string, { setting, token }: CommandPlace): W
 
 /** Each time it is pasted it is an outbox that was begun anew, so that none of its records is a double. */
 function curl(origin: string, token: string): string {
-  const now = `'"$now"'`;
-  const about = `"kind":"event","agentId":"my-agent","sessionId":"my-session","occurredAt":${now}`;
-  const run = `"threadId":"my-session","runId":"run-${now}"`;
+  const run = `"threadId":"s1","runId":"'$now'"`;
   const events = [
     `{"type":"RUN_STARTED",${run}}`,
-    `{"type":"TEXT_MESSAGE_CHUNK","messageId":"message-${now}","role":"assistant","delta":"Hello."}`,
+    `{"type":"TEXT_MESSAGE_CHUNK","role":"assistant",\n      "messageId":"'$now'","delta":"Hello."}`,
     `{"type":"RUN_FINISHED",${run}}`,
   ];
-  const records = events.map((event, at) => `  {"seq":${at + 1},${about},\n   "event":${event}}`);
+  const records = events.map(
+    (event, at) =>
+      `    {"seq":${at + 1},"kind":"event","occurredAt":'$now',\n     "agentId":"my-agent","sessionId":"s1","event":\n     ${event}}`,
+  );
   return [
     'now=$(date +%s)000',
-    `curl -s ${origin}/api/v1/events -H "authorization: Bearer ${token}" -d '`,
-    `{"producer":{"id":"my-agent","epoch":${now}},`,
-    ` "records":[`,
-    `${records.join(',\n')}]}'`,
+    `curl -s ${origin}/api/v1/events \\`,
+    `  -H "authorization: Bearer ${token}" -d '{`,
+    `  "producer":{"id":"my-agent","epoch":'$now'},`,
+    `  "records":[\n${records.join(',\n')}]}'`,
   ].join('\n');
 }

@@ -115,8 +115,8 @@ describe('the start page', () => {
     for (const turnCount of [1, 2]) {
       const before = Date.now();
       expect(JSON.parse((await (await paste(named('curl'))).ended).stdout)).toMatchObject({ ackedSeq: 3, accepted: 3 });
-      const mine = (await sessions()).find(({ id }) => id === 'my-session');
-      expect(mine).toMatchObject({ agentId: 'my-agent', state: 'idle', turnCount });
+      const mine = (await sessions()).find(({ id }) => id === 's1');
+      expect(mine).toMatchObject({ agentId: 'my-agent', state: 'idle', turnCount, lastText: 'Hello.' });
       expect(mine?.lastHeardAt).toBeGreaterThan(before - 2_000);
       // it counts in seconds
       await expect
