@@ -102,6 +102,8 @@ describe('the Agent SDK', () => {
       INTERLUDE_TOKEN: TOKEN,
       INTERLUDE_DATABASE_AUTH_TOKEN: `${TOKEN}-of-the-database`,
       ANTHROPIC_API_KEY: 'the-agents-own',
+      // as `npm --prefix` sets it for what it runs
+      npm_config_prefix: '/where/interlude/is',
       TOLD_TO: join(base, 'told-'),
     };
     const end = await runCli(['runner', 'claude', '--cwd', repo, ...flags(sdk)], env, repo);
@@ -110,6 +112,7 @@ describe('the Agent SDK', () => {
       const seen = JSON.parse(await readFile(join(base, `told-${name}`), 'utf8')) as [string, string][];
       expect(seen).toContainEqual(['ANTHROPIC_API_KEY', 'the-agents-own']);
       expect(JSON.stringify(seen)).not.toContain(TOKEN);
+      if (name === 'agent') expect(JSON.stringify(seen)).not.toContain('/where/interlude/is');
     }
     expect(await marks()).toBe('');
   });

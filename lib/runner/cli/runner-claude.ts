@@ -7,27 +7,20 @@ import { cutText } from '@/lib/protocol/cut-text';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { claimOutbox, type RunnerOutbox } from '@/lib/runner/host/claim-outbox';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
-import { ensurePackage } from '@/lib/runner/install/ensure-package';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { type ClaudeMemory, readInHand, readMemories, recall } from '@/lib/runner/sources/claude/claude-memory';
-import {
-  CLAUDE_SDK,
-  loadClaudeSdk,
-  PERMISSION_MODES,
-  type PermissionMode,
-  wantedClaudeSdk,
-} from '@/lib/runner/sources/claude/claude-sdk';
+import { CLAUDE_SDK, PERMISSION_MODES, type PermissionMode } from '@/lib/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
 import { findConversation } from '@/lib/runner/sources/claude/conversation-file';
 import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
 import { withDeadline } from '@/lib/runner/with-deadline';
 import { endSignals } from './end-signals';
+import { ensureClaudeSdk } from './ensure-claude-sdk';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
-import { interruptSignal } from './interrupt';
 import { fromInterlude, openDataDir, serverEndpoint, serverKey } from './local-server';
 
 export const RUNNER_CLAUDE_HELP = `Usage: interlude runner claude [options]
@@ -150,18 +143,6 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
     release();
     await outbox.stop();
     logger.close();
-  }
-}
-
-async function ensureClaudeSdk(home: string, { sdk, yes }: { sdk: string | undefined; yes: boolean }) {
-  const { signal, release } = interruptSignal();
-  try {
-    const ensured = await ensurePackage(wantedClaudeSdk(home, sdk), () => loadClaudeSdk(home, sdk), yes, signal);
-    if (ensured.state === 'ready') return ensured.loaded;
-    if (ensured.state === 'missing') throw new CliError(EXIT.notInstalled, ensured.why);
-    throw new CliError(EXIT.interrupted, 'stopped; nothing was installed');
-  } finally {
-    release();
   }
 }
 
