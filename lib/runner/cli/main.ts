@@ -1,3 +1,4 @@
+import { RUNNER_VERSION } from '@/lib/runner/version';
 import { DEMO_HELP, demo } from './demo';
 import { CliError, EXIT, type ExitCode } from './exit';
 import { HOOKS_HELP, hooks } from './hooks';
@@ -13,6 +14,8 @@ const HELP = `Usage: interlude <command> [options]
   runner   run an agent, or stand beside one, and connect it to the dashboard
   hooks    connect the Claude Code of your terminals, or take that back
   outbox   what this machine's outboxes hold, and what to do with records the server refused
+
+  --version   the version of this command line and its runners
 
 "interlude <command> --help" tells more. On the dashboard's own machine no address and no token is needed;
 elsewhere: --url / INTERLUDE_URL and --token / INTERLUDE_TOKEN.
@@ -39,6 +42,10 @@ export async function main(argv: string[]): Promise<ExitCode> {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
       process.stdout.write(`${(name === 'help' && COMMANDS[rest[0] ?? '']?.help) || HELP}\n`);
       return name === undefined ? EXIT.usage : EXIT.done;
+    }
+    if (name === '--version' || name === '-V') {
+      process.stdout.write(`interlude ${RUNNER_VERSION}\n`);
+      return EXIT.done;
     }
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!command) throw new CliError(EXIT.usage, `there is no command "${name}"; see "interlude --help"`);
