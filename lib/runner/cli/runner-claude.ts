@@ -134,7 +134,6 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
         over.abort();
       },
     });
-    outbox.kick();
     await host.start();
     for (const notice of early) host.outboxNotice(notice);
     // Whoever follows the address finds the session, unless there is nobody to show it.

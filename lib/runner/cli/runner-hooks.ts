@@ -60,6 +60,7 @@ export async function runnerHooks(argv: string[], env: Environment): Promise<Exi
     producerId: `${cutText(agentId, 200)}/${randomBytes(6).toString('hex')}`,
     agentId,
     endpoint,
+    sendAtOpen: false,
     onStatus,
     onNotice: (notice) => (companion === null ? early.push(notice) : companion.outboxNotice(notice)),
   }).catch((error) => {

@@ -51,6 +51,7 @@ export async function runDemoAgent(stage: DemoStage): Promise<string | null> {
     producerId: `demo-${agentId}/${randomBytes(6).toString('hex')}`,
     agentId,
     endpoint,
+    sendAtOpen: false,
     onStatus,
     onNotice: ({ level, message }) => logger?.child('outbox').log(level, message),
   });

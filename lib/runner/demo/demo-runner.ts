@@ -45,7 +45,6 @@ export class DemoRunner {
         logger.child('demo').debug(`status: ${at}, ${outbox.status.waiting} record(s) wait to be sent`);
         await outbox.enqueue(await this.report(Date.now()));
       },
-      isHeldUp: () => outbox.status.trouble !== null && outbox.status.waiting > 0,
     });
   }
 
@@ -54,6 +53,8 @@ export class DemoRunner {
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
+    // Not before: what the demo before this one said of itself is not told any more.
+    outbox.kick();
     this.#commands = new CommandClient({
       endpoint,
       agentId,

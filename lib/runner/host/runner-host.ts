@@ -66,10 +66,7 @@ export class RunnerHost {
       enqueue: (records, cursors) => outbox.enqueue(records, cursors),
       onTrouble: (message) => process.stderr.write(`interlude: ${message}\n`),
     });
-    this.#status = new StatusReporter({
-      report: () => this.#report(),
-      isHeldUp: () => outbox.status.trouble !== null && outbox.status.waiting > 0,
-    });
+    this.#status = new StatusReporter({ report: () => this.#report() });
     this.#owed = new Snapshot({
       fetch: (signal) => readObligations(endpoint, agentId, signal),
       parse: parseObligation,
@@ -118,6 +115,8 @@ export class RunnerHost {
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
+    // Not before: what the runner before this one said of itself is not told any more.
+    outbox.kick();
     const log = logger.child('commands');
     this.#commands = new CommandClient({
       endpoint,

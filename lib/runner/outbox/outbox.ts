@@ -8,9 +8,10 @@ import { Deliverer, type OutboxNotice } from './delivery';
 import { Drain, type DrainState, type Trouble } from './drain';
 import { OutboxLock } from './lock';
 import { isCorrupt, openStore, replaceCorrupt, type StorePlace } from './open-store';
+import type { PoisonedRow } from './poisoned-row';
 import { askExpectedSeq, type Endpoint } from './send';
 import type { Cursor } from './statements';
-import type { Append, OutboxStore, PoisonedRow } from './store';
+import type { Append, OutboxStore } from './store';
 
 /**
  * A durable, ordered queue between an agent and the server. What `enqueue` has accepted reaches the server exactly

@@ -77,10 +77,7 @@ export class Companion {
       enqueue: (records, cursors) => outbox.enqueue(records, cursors),
       onTrouble: (message) => process.stderr.write(`interlude: ${message}\n`),
     });
-    this.#status = new StatusReporter({
-      report: () => this.#report(),
-      isHeldUp: () => outbox.status.trouble !== null && outbox.status.waiting > 0,
-    });
+    this.#status = new StatusReporter({ report: () => this.#report() });
     this.#owed = new Snapshot({
       fetch: (signal) => readObligations(endpoint, agentId, signal),
       parse: parseObligation,
@@ -99,6 +96,8 @@ export class Companion {
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
+    // Not before: what the companion before this one said of itself is not told any more.
+    outbox.kick();
     this.#control = await ControlPort.open({
       file: controlFile,
       handlers: {
