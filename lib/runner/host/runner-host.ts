@@ -3,7 +3,7 @@ import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
-import { hookFailure } from '@/lib/runner/control-port/hook-failure';
+import { logHookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
@@ -215,7 +215,7 @@ export class RunnerHost {
       userPrompt: nothing,
       sessionEnd: nothing,
       obligations: () => this.#owed.get(),
-      hookFatal: (hook, error) => hookFailure(logger, hook, error, sessionId),
+      hookFatal: (failure) => logHookFailure(logger, failure, sessionId),
       logLevel: log.level,
     };
   }

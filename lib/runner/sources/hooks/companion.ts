@@ -6,7 +6,7 @@ import type { Command } from '@/lib/protocol/commands';
 import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
-import { hookFailure } from '@/lib/runner/control-port/hook-failure';
+import { type HookFailure, logHookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { HookCall } from '@/lib/runner/control-port/routes';
 import { type OwedReply, parseObligation, readObligations } from '@/lib/runner/host/read-obligations';
 import { RecordSink } from '@/lib/runner/host/record-sink';
@@ -107,7 +107,7 @@ export class Companion {
         sessionTurn: (about) => this.#selfReport('busy', about),
         userPrompt: (about) => this.#selfReport('busy', about),
         sessionEnd: (about) => this.#of(about)?.end('the terminal session was left'),
-        hookFatal: (hook, error, about) => this.#hookFatal(hook, error, about),
+        hookFatal: (failure, about) => this.#hookFatal(failure, about),
         logLevel: logger.level,
       },
       onError: (message) => logger.child('control-port').warn(message),
@@ -225,11 +225,12 @@ export class Companion {
     this.#status.changed();
   }
 
-  #hookFatal(hook: string, error: string, about: Fields): void {
+  #hookFatal(failure: HookFailure, about: Fields): void {
     const { agentId, logger } = this.#options;
     const mirror = this.#of(about);
-    hookFailure(logger, hook, error, mirror?.sessionId ?? null);
+    logHookFailure(logger, failure, mirror?.sessionId ?? null);
     if (mirror === null) return;
+    const { hook, error } = failure;
     const { text } = logger.redactor.redact('hooks', `The ${hook} hook failed (${error}). The agent goes on.`);
     const value = { text, tone: 'error', kind: 'hook_fatal' };
     const event = { type: 'CUSTOM', name: CUSTOM.notice, value };
