@@ -27,6 +27,7 @@ import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
 import { fromInterlude, openDataDir, serverEndpoint, serverKey } from './local-server';
+import { logLevelOf } from './log-level';
 import { shellWord } from './shell-word';
 
 export const RUNNER_CLAUDE_HELP = `Usage: interlude runner claude [options]
@@ -96,7 +97,7 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
   const logger = createLogger({
     agentId,
     dir: join(home, 'logs'),
-    level: env.INTERLUDE_LOG_LEVEL,
+    level: logLevelOf(env),
     redactor,
     onRecord: (entry) => host?.logged(entry),
   });

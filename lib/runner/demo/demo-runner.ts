@@ -3,10 +3,12 @@ import type { Command } from '@/lib/protocol/commands';
 import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { REPORT_EVERY_MS, StatusReporter } from '@/lib/runner/host/status-reporter';
+import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { Logger } from '@/lib/runner/logger/logger';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { outboxFacts } from '@/lib/runner/outbox/facts';
-import type { Outbox, OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import type { Outbox, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
 
 /**
@@ -31,6 +33,7 @@ export class DemoRunner {
   readonly #startedAt = Date.now();
   readonly #status: StatusReporter;
   readonly #log: Logger;
+  readonly #delivery: DeliveryJournal;
   #level: KeptLevel | null = null;
   #commands: CommandClient | null = null;
   #sessionId: string | null = null;
@@ -39,6 +42,7 @@ export class DemoRunner {
     this.#options = options;
     const { outbox, logger } = options;
     this.#log = logger.child('commands');
+    this.#delivery = new DeliveryJournal({ logger, meanwhile: 'the recording goes on' });
     this.#status = new StatusReporter({
       report: async () => {
         const at = this.#sessionId === null ? 'between two sessions' : `in session ${this.#sessionId}`;
@@ -64,12 +68,20 @@ export class DemoRunner {
       act: (command) => this.#act(command),
       onFenced: onOver,
       onLink: (link) => {
-        this.#log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
+        this.#delivery.linkChanged(link);
         if (link.state === 'connected') outbox.kick();
       },
       onError: (message) => this.#log.warn(message),
     });
     this.#commands.start();
+  }
+
+  outboxChanged(status: OutboxStatus): void {
+    this.#delivery.outboxChanged(status);
+  }
+
+  outboxNotice(notice: OutboxNotice): void {
+    this.#delivery.notice(notice);
   }
 
   /** The session that is played from here on; null: none is. */

@@ -5,6 +5,7 @@ import { controlPath } from '@/lib/runner/control-port/control-file';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
 import { logHookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
+import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
@@ -47,6 +48,7 @@ export interface RunnerHostOptions {
 export class RunnerHost {
   readonly #options: RunnerHostOptions;
   readonly #log: Logger;
+  readonly #delivery: DeliveryJournal;
   readonly #sink: RecordSink;
   readonly #source: Source;
   readonly #status: StatusReporter;
@@ -62,6 +64,7 @@ export class RunnerHost {
     this.#options = options;
     const { agentId, sessionId, outbox, endpoint, logger } = options;
     this.#log = logger.child('host');
+    this.#delivery = new DeliveryJournal({ logger, meanwhile: 'the agent goes on' });
     this.#sink = new RecordSink({
       enqueue: (records, cursors) => outbox.enqueue(records, cursors),
       onTrouble: (message) => process.stderr.write(`interlude: ${message}\n`),
@@ -100,13 +103,14 @@ export class RunnerHost {
     void this.#sink.accept([{ kind: 'log', agentId: this.#options.agentId, occurredAt: at, log }]);
   }
 
-  outboxChanged({ trouble }: OutboxStatus): void {
-    if (trouble?.kind === 'fenced') this.#fenced(trouble.message);
+  outboxChanged(status: OutboxStatus): void {
+    this.#delivery.outboxChanged(status);
+    if (status.trouble?.kind === 'fenced') this.#fenced(status.trouble.message);
   }
 
   outboxNotice(notice: OutboxNotice): void {
     if ('count' in notice) this.#lost += notice.count;
-    this.#log.log(notice.level, notice.message);
+    this.#delivery.notice(notice);
     this.#status.changed();
   }
 
@@ -127,7 +131,7 @@ export class RunnerHost {
       act: (command, again) => this.#act(command, again),
       onFenced: (message) => this.#fenced(message),
       onLink: (link) => {
-        log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
+        this.#delivery.linkChanged(link);
         if (link.state === 'connected') outbox.kick();
       },
       onError: (message) => log.warn(message),

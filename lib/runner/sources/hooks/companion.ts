@@ -11,13 +11,14 @@ import type { HookCall } from '@/lib/runner/control-port/routes';
 import { type OwedReply, parseObligation, readObligations } from '@/lib/runner/host/read-obligations';
 import { RecordSink } from '@/lib/runner/host/record-sink';
 import { REPORT_EVERY_MS, StatusReporter } from '@/lib/runner/host/status-reporter';
+import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import type { Logger } from '@/lib/runner/logger/logger';
 import { Snapshot } from '@/lib/runner/obligations/snapshot';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { type OutboxFacts, outboxFacts } from '@/lib/runner/outbox/facts';
-import type { Outbox, OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import type { Outbox, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
 import { claimOf, routeHook } from './hook-router';
 import { MessageInbox } from './message-inbox';
@@ -55,6 +56,7 @@ const IN_TERMINAL = 'this session runs in a terminal';
 export class Companion {
   readonly #options: CompanionOptions;
   readonly #log: Logger;
+  readonly #delivery: DeliveryJournal;
   readonly #sink: RecordSink;
   readonly #status: StatusReporter;
   readonly #owed: Snapshot<OwedReply>;
@@ -73,6 +75,7 @@ export class Companion {
     this.#options = options;
     const { agentId, outbox, endpoint, logger } = options;
     this.#log = logger.child('hooks');
+    this.#delivery = new DeliveryJournal({ logger, meanwhile: 'the agent goes on' });
     this.#sink = new RecordSink({
       enqueue: (records, cursors) => outbox.enqueue(records, cursors),
       onTrouble: (message) => process.stderr.write(`interlude: ${message}\n`),
@@ -122,7 +125,7 @@ export class Companion {
       act: (command, again) => this.#act(command, again),
       onFenced: (message) => this.#isOver(message),
       onLink: (link) => {
-        log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
+        this.#delivery.linkChanged(link);
         if (link.state !== 'connected') return;
         this.#reports.forget();
         outbox.kick();
@@ -142,9 +145,13 @@ export class Companion {
     void this.#sink.accept([{ kind: 'log', agentId: this.#options.agentId, occurredAt: at, log }]);
   }
 
+  outboxChanged(status: OutboxStatus): void {
+    this.#delivery.outboxChanged(status);
+  }
+
   outboxNotice(notice: OutboxNotice): void {
     if ('count' in notice) this.#lost += notice.count;
-    this.#log.log(notice.level, notice.message);
+    this.#delivery.notice(notice);
     this.#status.changed();
   }
 
