@@ -97,6 +97,17 @@ test('a failure of any name is marked as one, and what is none is shown beside i
   await Promise.all([page.close(), list.close()]);
 });
 
+test('an agent’s page says which programs it is made of', async () => {
+  const agent = new EventWriter(it.server, 'agent-versions');
+  const versions = { runner: '0.1.0', protocol: '1', provider: 'Claude \u202ECode 2.1.329' };
+  await agent.status('versions', { kind: 'claude', versions });
+  const page = await it.open('/agents/agent-versions');
+  const facts = page.locator('section', { has: page.getByRole('heading', { name: 'Runner', exact: true }) });
+  await facts.getByText('runner 0.1.0 · protocol 1 · Claude').waitFor();
+  expect(await facts.textContent()).not.toMatch(/\u202E/);
+  await page.close();
+});
+
 test('a failure that was seen as a line of the log is seen', async () => {
   const agent = new EventWriter(it.server, 'agent-log');
   await agent.write('log-one', userTurn('r1', 'Hello', 'Here I am'));

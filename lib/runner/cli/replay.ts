@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { versionsWith } from '@/lib/runner/host/versions';
 import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
 import { createOutboxLogger } from '@/lib/runner/logger/outbox-logger';
@@ -160,7 +161,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
 }
 
 function arrival(agentId: string, sessionId: string) {
-  const status = { kind: 'claude', source: 'recording' };
+  const status = { kind: 'claude', source: 'recording', versions: versionsWith(null) };
   return { kind: 'status' as const, agentId, sessionId, occurredAt: Date.now(), status };
 }
 

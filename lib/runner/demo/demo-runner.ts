@@ -3,6 +3,7 @@ import type { Command } from '@/lib/protocol/commands';
 import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { REPORT_EVERY_MS, StatusReporter } from '@/lib/runner/host/status-reporter';
+import { versionsWith } from '@/lib/runner/host/versions';
 import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { Logger } from '@/lib/runner/logger/logger';
@@ -96,6 +97,7 @@ export class DemoRunner {
       kind: 'claude',
       source: 'demo',
       runner: { id: this.#id, pid: process.pid, startedAt: this.#startedAt },
+      versions: versionsWith(null),
       everyMs: REPORT_EVERY_MS,
       outbox: await outboxFacts(outbox),
       logLevel: logger.level.get(),

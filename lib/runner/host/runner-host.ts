@@ -18,6 +18,7 @@ import { latestOwed, type OwedReply, parseObligation, readObligations } from './
 import { RecordSink } from './record-sink';
 import type { Source, SourceSurroundings } from './source';
 import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
+import { versionsWith } from './versions';
 
 /**
  * The runner of one agent: everything that stands around a source, started and ended in order.
@@ -184,13 +185,14 @@ export class RunnerHost {
 
   async #report(): Promise<void> {
     const { agentId, sessionId, kind, outbox, logger, about, runnerId, startedAt } = this.#options;
-    const { process: agent, ...observation } = this.#source.observation;
+    const { process: agent, provider, ...observation } = this.#source.observation;
     const figures = await outbox.figures().catch(() => ({ oldestAt: null, poisoned: 0 }));
     const now = Date.now();
     const status = {
       kind,
       ...about,
       runner: { id: runnerId, pid: process.pid, startedAt },
+      versions: versionsWith(provider),
       everyMs: REPORT_EVERY_MS,
       process: agent,
       ...observation,

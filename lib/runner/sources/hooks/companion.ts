@@ -11,6 +11,7 @@ import type { HookCall } from '@/lib/runner/control-port/routes';
 import { type OwedReply, parseObligation, readObligations } from '@/lib/runner/host/read-obligations';
 import { RecordSink } from '@/lib/runner/host/record-sink';
 import { REPORT_EVERY_MS, StatusReporter } from '@/lib/runner/host/status-reporter';
+import { versionsWith } from '@/lib/runner/host/versions';
 import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
@@ -293,6 +294,7 @@ export class Companion {
       source: 'claude-terminal',
       host: hostname(),
       runner: { id: runnerId, pid: process.pid, startedAt },
+      versions: versionsWith(null),
       everyMs: REPORT_EVERY_MS,
       agentGoesOn: true,
       outbox: facts,
@@ -301,9 +303,10 @@ export class Companion {
       sessions: followed.length,
     };
     const records = followed.map((mirror): SessionReport => {
-      const { sessionId, selfReport, openRunId, tasks, requests } = mirror;
+      const { sessionId, selfReport, openRunId, tasks, requests, provider } = mirror;
       const agent = { state: 'running', pid: mirror.process?.pid ?? null, exitCode: null };
-      const status = { ...common, process: agent, state: selfReport, openTurnId: openRunId, tasks, requests };
+      const versions = versionsWith(provider);
+      const status = { ...common, versions, process: agent, state: selfReport, openTurnId: openRunId, tasks, requests };
       return { kind: 'status', agentId, sessionId, occurredAt: Date.now(), status };
     });
     const alone: OutgoingRecord = { kind: 'status', agentId, occurredAt: Date.now(), status: common };
