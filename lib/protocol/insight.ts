@@ -1,6 +1,8 @@
 import { cutText } from './cut-text';
 import { idSchema } from './envelope';
 import { MAX_ID_LENGTH, MAX_INSIGHT_DETAIL } from './limits';
+import type { LogLevel } from './log-levels';
+import { isFailure } from './signals';
 
 /** What a log line tells beside its words: an observation by name, or a failure. @see PROTOCOL.md, What `log` may say */
 export interface SentInsight {
@@ -46,6 +48,12 @@ export function readInsight(sent: unknown): ReadInsight | null {
     session: id === null ? null : { id: idSchema.safeParse(id).data ?? null },
     detail: textIn(fields.detail, MAX_INSIGHT_DETAIL),
   };
+}
+
+/** Whether a log line tells of a failure, by what it carries. */
+export function tellsFailure({ level, insight }: { level: LogLevel; insight?: unknown }): boolean {
+  const read = readInsight(insight);
+  return read !== null && isFailure(read, level);
 }
 
 function valueIn(value: unknown): ReadInsight['value'] {

@@ -460,6 +460,25 @@ describe('a full outbox', () => {
     ]);
   });
 
+  test('has room for the failures that its log tells, and not for its other signals', async () => {
+    await server.close();
+    const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
+    await outbox.enqueue(numbered(1, 9).map((text) => said('s1', text)));
+    const telling = (message: string, insight: object): OutgoingRecord => ({
+      kind: 'log',
+      agentId: 'agent-1',
+      occurredAt: 1_795_000_000_000,
+      log: { level: 'info', component: 'test', message, insight },
+    });
+    await outbox.enqueue(telling('failed', { signal: 'disk', outcome: 'failed', source: 'disk' }));
+    await outbox.enqueue(telling('as it is', { signal: 'context_ratio', value: 0.4, source: 'context' }));
+    await server.listen();
+    outbox.kick();
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(['failed']);
+    expect(server.ledger.lost).toBe(1);
+  });
+
   test('a loss that was declared to the server is not changed afterwards', async () => {
     const clock = new StoppedClock();
     const outbox = await open({ clock, bound: { maxRows: 2, maxBytes: 1_000_000 } });

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { IngestRecord } from '@/lib/protocol/envelope';
+import { tellsFailure } from '@/lib/protocol/insight';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import type { Bound, Candidate } from './admission';
 import { type OutboxClock, systemClock } from './clock';
@@ -310,7 +311,7 @@ function candidate(record: OutgoingRecord): Candidate {
     occurredAt: record.occurredAt,
     body,
     bytes: Buffer.byteLength(body),
-    isInsight: record.kind === 'log' && record.log.insight !== undefined,
+    isFailure: record.kind === 'log' && tellsFailure(record.log),
   };
 }
 

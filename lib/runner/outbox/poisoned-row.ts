@@ -1,3 +1,4 @@
+import { tellsFailure } from '@/lib/protocol/insight';
 import type { Candidate } from './admission';
 
 /** A record that the server will never take, as it is kept. */
@@ -32,7 +33,9 @@ export function poisonedRow(row: Record<string, unknown>): PoisonedRow {
 
 /** The record of a poisoned row, on its way into the queue again. */
 export function candidateOf(body: string): Candidate {
-  const { kind, agentId, sessionId, occurredAt, log } = JSON.parse(body) as Candidate & { log?: { insight?: unknown } };
+  const { kind, agentId, sessionId, occurredAt, log } = JSON.parse(body) as Candidate & {
+    log?: Parameters<typeof tellsFailure>[0];
+  };
   const bytes = Buffer.byteLength(body);
-  return { kind, agentId, sessionId, occurredAt, body, bytes, isInsight: log?.insight !== undefined };
+  return { kind, agentId, sessionId, occurredAt, body, bytes, isFailure: log !== undefined && tellsFailure(log) };
 }
