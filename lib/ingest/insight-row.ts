@@ -2,7 +2,7 @@ import type { InsightRow } from '@/lib/event-log/batch-rows';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { LogRecord } from '@/lib/protocol/envelope';
 import type { ReadInsight } from '@/lib/protocol/insight';
-import { MAX_INSIGHT_DETAIL } from '@/lib/protocol/limits';
+import { MAX_INSIGHT_DETAIL, MAX_SIGNALS_KEPT } from '@/lib/protocol/limits';
 import { isFailure } from '@/lib/protocol/signals';
 
 /**
@@ -28,4 +28,16 @@ export function insightRow(
     isFailure: isFailure({ signal, outcome }, log.level),
     occurredAt,
   };
+}
+
+/** A batch brings no more signals of an agent than are kept, so that no more of them ever have to go at once. */
+export function keptInsights(rows: readonly InsightRow[]): InsightRow[] {
+  const signals = new Map<string, number>();
+  const kept = rows.toReversed().filter(({ agentId, isFailure: wantsLook }) => {
+    if (wantsLook) return true;
+    const count = (signals.get(agentId) ?? 0) + 1;
+    signals.set(agentId, count);
+    return count <= MAX_SIGNALS_KEPT;
+  });
+  return kept.reverse();
 }

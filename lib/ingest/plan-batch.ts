@@ -24,7 +24,7 @@ import { isOfHook } from '@/lib/protocol/signals';
 import { AgentLedger } from './agent-ledger';
 import { BatchSessions } from './batch-sessions';
 import { FailuresAround, withFailure } from './failure-tally';
-import { insightRow } from './insight-row';
+import { insightRow, keptInsights } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
@@ -253,7 +253,7 @@ class BatchDraft {
       folds: projections.flatMap((projection) => projection.folds),
       logLines: this.#logs.lines,
       agentLogs: this.#logs.changed(),
-      insights: this.#insights,
+      insights: keptInsights(this.#insights),
       logComponents: this.#logs.components(),
       quarantine: this.#quarantine,
       turns: tag((projection) => projection.turns).map(({ sessionId, value }) => ({ sessionId, header: value })),

@@ -156,14 +156,14 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         ...{ kind: 'log', agentId: id, sessionId: undefined },
         log: { level: 'info', component: 'c', message: `${value}`, insight: { signal: 'tick', value } },
       });
-      for (const from of [0, 600]) {
-        const records = Array.from({ length: 600 }, (_, at) => record(++seq, signal(from + at)));
+      for (const from of [0, 1_200]) {
+        const records = Array.from({ length: 1_200 }, (_, at) => record(++seq, signal(from + at)));
         await ingest(target, records, 1, id);
       }
       const { insights } = await agent();
       expect(insights.filter(({ isFailure }) => isFailure)).toHaveLength(1);
       expect(insights.filter(({ isFailure }) => !isFailure).map(({ value }) => value)).toEqual(
-        Array.from({ length: 50 }, (_, at) => 1_199 - at),
+        Array.from({ length: 50 }, (_, at) => 2_399 - at),
       );
     });
 
