@@ -11,12 +11,13 @@ const AGENT_BEFORE = {
   owedCount: 0,
   parkedCount: 0,
   insightCount: 0,
+  otherFailureCount: 0,
   logLevel: { level: null, since: null, by: null, until: null, base: null, desired: null },
   connection: 'away',
   connectedSince: null,
   runnerId: null,
 };
-const SESSION_BEFORE = { owedCount: 0, insightCount: 0, away: null };
+const SESSION_BEFORE = { owedCount: 0, insightCount: 0, otherFailureCount: 0, away: null };
 
 export function agentFromRow(row: Row): AgentSummary {
   return {

@@ -223,20 +223,24 @@ export const logLevels = sqliteTable('log_levels', {
   commandId: text('command_id'),
 });
 
-/** Failures around agents that want a person's look; `position` is that of the log line. */
+/** What log lines tell beside their words: failures that want a person's look, and other signals; `position` is that of the line. */
 export const insights = sqliteTable(
   'insights',
   {
     position: integer('position').primaryKey(),
     agentId: text('agent_id').notNull(),
     sessionId: text('session_id'),
-    kind: text('kind').notNull(),
-    subject: text('subject').notNull(),
+    signal: text('signal').notNull(),
+    source: text('source').notNull(),
     detail: text('detail').notNull(),
     occurredAt: integer('occurred_at').notNull(),
     seenAt: integer('seen_at'),
+    /** JSON. */
+    value: text('value'),
+    outcome: text('outcome'),
+    isFailure: integer('is_failure').notNull().default(1),
   },
-  (table) => [index('insights_by_agent').on(table.agentId, table.position)],
+  (table) => [index('insights_by_agent').on(table.agentId, table.isFailure, table.position)],
 );
 
 /** Records that could not be taken as they were, whole. */

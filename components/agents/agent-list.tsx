@@ -63,7 +63,7 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
               <span className="text-ink-2 text-xs max-sm:col-span-2 max-sm:empty:hidden">{renderState(agent)}</span>
               <span className="text-waiting text-xs max-sm:col-span-2 max-sm:empty:hidden">
                 {[
-                  agent.insightCount > 0 && failuresInWords(agent.insightCount),
+                  agent.insightCount > 0 && failuresInWords(agent),
                   agent.lostCount > 0 && `${plural(agent.lostCount, 'record')} lost`,
                   agent.parkedCount > 0 && `${agent.parkedCount} parked`,
                   agent.quarantinedCount > 0 && `${agent.quarantinedCount} in quarantine`,

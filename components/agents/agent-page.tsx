@@ -14,6 +14,7 @@ import { FailureList } from './failure-list';
 import { ParkedList } from './parked-list';
 import { QuarantineList } from './quarantine-list';
 import { RunnerFacts } from './runner-facts';
+import { SignalList } from './signal-list';
 import { useAgent, useAgentSessions } from './use-agents';
 
 /** The ledger is read again at most this often while its agent is at work. */
@@ -25,6 +26,8 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
   const query = useAgent(initial.agent.id, initial);
   const detail = query.data ?? initial;
   const { agent, producers, quarantine, parked, insights } = detail;
+  const failures = insights.filter(({ isFailure }) => isFailure);
+  const signals = insights.filter(({ isFailure }) => !isFailure);
   const { sessions, hasMore, more } = useAgentSessions(detail);
   const lastEventAt = sessions.reduce((latest, session) => Math.max(latest, session.lastEventAt), agent.lastSeenAt);
   useRereadLedger(lastEventAt, query.refetch);
@@ -48,9 +51,9 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
           Log
         </Link>
       </p>
-      {insights.length > 0 && (
+      {failures.length > 0 && (
         <Section title="Failures" id="failures" count={agent.insightCount > 0 ? agent.insightCount : undefined}>
-          <FailureList detail={detail} />
+          <FailureList agent={agent} insights={failures} sessions={detail.sessions} />
         </Section>
       )}
       {parked.length > 0 && (
@@ -75,6 +78,11 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
       <Section title="Delivery">
         <DeliveryLedger producers={producers} />
       </Section>
+      {signals.length > 0 && (
+        <Section title="Signals">
+          <SignalList insights={signals} sessions={detail.sessions} />
+        </Section>
+      )}
       {agent.status !== null && (
         <Section title="Last status">
           <VerbatimText text={JSON.stringify(agent.status, null, 2)} label="status" className="text-ink-2" />

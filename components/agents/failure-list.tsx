@@ -1,25 +1,20 @@
 'use client';
 
-import { clsx } from 'clsx';
-import Link from 'next/link';
 import { useState } from 'react';
-import { sessionTitle } from '@/components/sessions/session-words';
-import { Ago } from '@/components/ui/clock';
-import { Name } from '@/components/ui/name';
-import type { AgentDetail, Insight, SessionSummary } from '@/lib/protocol/read-models';
+import type { AgentDetail, Insight } from '@/lib/protocol/read-models';
+import { InsightItem } from './insight-item';
 import { seeFailures } from './see-failures';
 import { unseenOf, useSeenWhileShown } from './use-seen-while-shown';
 
-/** What failed around an agent: hooks that died, the newest first. What is shown here counts as seen. */
-export function FailureList({ detail }: { detail: Pick<AgentDetail, 'agent' | 'insights' | 'sessions'> }) {
-  const { agent, insights, sessions } = detail;
+/** What failed around an agent, hooks that died above all, the newest first. What is shown here counts as seen. */
+export function FailureList({ agent, insights, sessions }: Pick<AgentDetail, 'agent' | 'insights' | 'sessions'>) {
   const newest = unseenOf(insights).at(-1);
-  useSeenWhileShown(detail);
+  useSeenWhileShown({ agent, insights });
   return (
     <>
       <ul>
         {insights.map((insight) => (
-          <Failure
+          <InsightItem
             key={insight.position}
             insight={insight}
             session={sessions.find(({ id }) => id === insight.sessionId) ?? null}
@@ -28,50 +23,6 @@ export function FailureList({ detail }: { detail: Pick<AgentDetail, 'agent' | 'i
       </ul>
       {newest !== undefined && <MarkAsSeen agentId={agent.id} newest={newest} />}
     </>
-  );
-}
-
-/** What a hook said as it failed. */
-const MOST_CHARACTERS = 4_000;
-
-function Failure({ insight, session }: { insight: Insight; session: SessionSummary | null }) {
-  const { position, agentId, subject, detail, occurredAt, seenAt } = insight;
-  return (
-    <li data-insight={position} className="border-line border-b py-2">
-      <p className="flex flex-wrap items-baseline gap-x-3">
-        <span className={clsx('font-mono text-xs', seenAt === null ? 'text-failed' : 'text-ink-2')}>
-          <Name text={subject} /> hook
-        </span>
-        <span className="wrap-anywhere min-w-0 flex-1 text-ink-2 text-xs">
-          <Name text={detail.trim()} most={MOST_CHARACTERS} />
-        </span>
-        <span className="tabular text-2xs text-ink-3">
-          {seenAt === null && <span className="text-failed">new · </span>}
-          <Ago at={occurredAt} />
-        </span>
-      </p>
-      <p className="flex flex-wrap gap-x-3 text-ink-3 text-xs">
-        <Link
-          href={`/agents/${encodeURIComponent(agentId)}/logs#${position}`}
-          className="underline underline-offset-2 hover:text-ink"
-        >
-          In the log
-          <span className="sr-only">
-            : <Name text={subject} /> hook
-          </span>
-        </Link>
-        {session === null ? (
-          <span>No session is named</span>
-        ) : (
-          <Link
-            href={`/sessions/${encodeURIComponent(session.id)}`}
-            className="truncate underline underline-offset-2 hover:text-ink"
-          >
-            <Name text={sessionTitle(session)} />
-          </Link>
-        )}
-      </p>
-    </li>
   );
 }
 

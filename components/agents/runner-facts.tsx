@@ -1,17 +1,21 @@
 'use client';
 
 import { clsx } from 'clsx';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { formatDuration, plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { outboxFacts } from './outbox-facts';
+import { versionsOf } from './versions';
+
+const MOST_OF_VERSION = 80;
 
 /** Whether the agent's runner listens, and what its outbox holds that has not come here, by its own word. */
 export function RunnerFacts({ agent }: { agent: AgentSummary }) {
   const outbox = outboxFacts(agent.status);
+  const versions = versionsOf(agent.status);
   return (
     <dl className="tabular grid grid-cols-[minmax(96px,auto)_minmax(0,1fr)] gap-x-6 gap-y-1 text-xs">
       <Fact name="Connection" alarming={agent.connection === 'away' && agent.connectedSince !== null}>
@@ -21,6 +25,18 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
         <Fact name="Runner">
           <span className="block truncate font-mono" title={nameText(agent.runnerId)}>
             <Name text={agent.runnerId} />
+          </span>
+        </Fact>
+      )}
+      {versions.length > 0 && (
+        <Fact name="Versions">
+          <span className="wrap-anywhere">
+            {versions.map(({ of, text }, at) => (
+              <Fragment key={of}>
+                {at > 0 && ' · '}
+                <Name text={text} most={MOST_OF_VERSION} />
+              </Fragment>
+            ))}
           </span>
         </Fact>
       )}

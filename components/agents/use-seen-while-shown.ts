@@ -46,7 +46,9 @@ export function useSeenWhileShown({ agent, insights }: Pick<AgentDetail, 'agent'
 
 /** Oldest first. */
 export function unseenOf(insights: readonly Insight[]): Insight[] {
-  return insights.filter(({ seenAt }) => seenAt === null).sort((a, b) => comparePositions(a.position, b.position));
+  return insights
+    .filter(({ isFailure, seenAt }) => isFailure && seenAt === null)
+    .sort((a, b) => comparePositions(a.position, b.position));
 }
 
 function isShown(position: Position): boolean {

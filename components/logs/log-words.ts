@@ -36,7 +36,9 @@ export function markerWords(marker: LogMarker): string {
 
 /** The hook whose failure a line tells, or null. */
 export function failedHook({ level, component }: LogLine): string | null {
-  return level === 'fatal' && component.startsWith('hook:') ? component.slice('hook:'.length) : null;
+  return level === 'fatal' && component.startsWith('hook:')
+    ? component.slice('hook:'.length).trim() || 'unknown'
+    : null;
 }
 
 /** The line as it stands in the runner's own log file. */

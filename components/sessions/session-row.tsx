@@ -97,9 +97,7 @@ function Marks({ session }: { session: SessionSummary }) {
           owes {session.owedCount}
         </span>
       )}
-      {session.insightCount > 0 && (
-        <span className="shrink-0 text-failed">{failuresInWords(session.insightCount)}</span>
-      )}
+      {session.insightCount > 0 && <span className="shrink-0 text-failed">{failuresInWords(session)}</span>}
       {session.lostCount > 0 && <span className="shrink-0 text-waiting">{session.lostCount} lost</span>}
       {session.quarantinedCount > 0 && (
         <span className="shrink-0 text-waiting">{session.quarantinedCount} quarantined</span>

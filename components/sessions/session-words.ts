@@ -47,7 +47,9 @@ export function describeState(session: Pick<SessionSummary, 'state' | 'away' | '
   return tasks > 0 ? `${word}, ${plural(tasks, 'task')} running` : word;
 }
 
-/** What failed around a session and nobody has looked at: so far, hooks. */
-export function failuresInWords(count: number): string {
+/** What failed around a session or agent and nobody has looked at. */
+export function failuresInWords(of: Pick<SessionSummary, 'insightCount' | 'otherFailureCount'>): string {
+  const { insightCount: count, otherFailureCount: others } = of;
+  if (others > 0) return plural(count, 'failure');
   return count === 1 ? 'hook failed' : `${count} hooks failed`;
 }

@@ -7,8 +7,14 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { isPosition, type Position, positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import type { InsightsSeen } from '@/lib/protocol/read-models';
+import { isOfHook } from '@/lib/protocol/signals';
 import { readInput } from './read-input';
 import { takePosition } from './take-position';
+
+interface UnseenFailure {
+  sessionId: string | null;
+  isOther: boolean;
+}
 
 const seenSchema = z.object({ upTo: z.string().refine(isPosition, 'upTo is the position of an insight') }).strict();
 
@@ -41,7 +47,8 @@ async function seeInsights(
   const [agents, marked] = await transaction.batch([
     { sql: 'SELECT id, last_seen_at, body, updated_position FROM agents WHERE id = ?', args: [agentId] },
     {
-      sql: `UPDATE insights SET seen_at = ? WHERE agent_id = ? AND position <= ? AND seen_at IS NULL RETURNING position`,
+      sql: `UPDATE insights SET seen_at = ?
+            WHERE agent_id = ? AND is_failure = 1 AND position <= ? AND seen_at IS NULL RETURNING position`,
       args: [now, agentId, positionToNumber(upTo)],
     },
   ]);
@@ -51,19 +58,24 @@ async function seeInsights(
     throw new AppError('not_found', message);
   }
   const { rows: unseen } = await transaction.execute({
-    sql: 'SELECT session_id FROM insights WHERE agent_id = ? AND seen_at IS NULL',
+    sql: 'SELECT session_id, signal FROM insights WHERE agent_id = ? AND is_failure = 1 AND seen_at IS NULL',
     args: [agentId],
   });
+  const left = unseen.map(({ session_id, signal }) => ({
+    sessionId: session_id === null ? null : String(session_id),
+    isOther: !isOfHook({ signal: String(signal) }),
+  }));
   const agent = agentFromRow(row);
   if ((marked?.rows.length ?? 0) === 0) return { seen: 0, unseen: agent.insightCount, position: agent.updatedPosition };
-  await recountSessions(
-    transaction,
-    agentId,
-    unseen.map(({ session_id }) => (session_id === null ? null : String(session_id))),
-  );
+  await recountSessions(transaction, agentId, left);
   const position = await takePosition(transaction);
   const updatedPosition = positionFromNumber(position);
-  const { body } = agentToRow({ ...agent, insightCount: unseen.length, updatedPosition });
+  const { body } = agentToRow({
+    ...agent,
+    insightCount: left.length,
+    otherFailureCount: othersOf(left),
+    updatedPosition,
+  });
   await transaction.execute({
     sql: 'UPDATE agents SET body = ?, updated_position = ? WHERE id = ?',
     args: [JSON.stringify(body), position, agentId],
@@ -78,7 +90,7 @@ async function seeInsights(
 async function recountSessions(
   transaction: WriteTransaction,
   agentId: string,
-  unseen: readonly (string | null)[],
+  unseen: readonly UnseenFailure[],
 ): Promise<void> {
   const { rows } = await transaction.execute({
     sql: `SELECT id, state, body->>'$.insightCount' AS marks FROM sessions
@@ -86,12 +98,17 @@ async function recountSessions(
     args: [agentId],
   });
   for (const { id, state, marks } of rows) {
-    const left = unseen.filter((sessionId) => sessionId === id || (sessionId === null && state !== 'done')).length;
-    if (left >= Number(marks)) continue;
+    const left = unseen.filter(({ sessionId }) => sessionId === id || (sessionId === null && state !== 'done'));
+    if (left.length >= Number(marks)) continue;
     const position = await takePosition(transaction);
     await transaction.execute({
-      sql: `UPDATE sessions SET body = json_set(body, '$.insightCount', ?), updated_position = ? WHERE id = ?`,
-      args: [left, position, id as string],
+      sql: `UPDATE sessions SET body = json_set(body, '$.insightCount', ?, '$.otherFailureCount', ?), updated_position = ?
+            WHERE id = ?`,
+      args: [left.length, othersOf(left), position, id as string],
     });
   }
+}
+
+function othersOf(failures: readonly UnseenFailure[]): number {
+  return failures.filter(({ isOther }) => isOther).length;
 }

@@ -3,7 +3,7 @@ import { columnText } from '@/db/column-text';
 import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/fleet-rows';
 import { inPieces, runInTurns } from '@/db/json-pieces';
 import type { WriteTransaction } from '@/db/write-queue';
-import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { MAX_SIGNALS_KEPT, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows } from './batch-rows';
 import { foldStoredDeltas } from './fold-deltas';
 import { quarantineStatements } from './quarantine-statements';
@@ -139,17 +139,40 @@ function* logStatements({ logLines, agentLogs, logComponents, receivedAt }: Batc
   );
 }
 
-function insightStatements({ insights }: BatchRows): Iterable<InStatement> {
-  return inPieces(
+function* insightStatements({ insights }: BatchRows): Generator<InStatement> {
+  yield* inPieces(
     insights,
     (json) => ({
-      sql: `INSERT INTO insights (position, agent_id, session_id, kind, subject, detail, occurred_at)
-          SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6 FROM json_each(?1)`,
+      sql: `INSERT INTO insights
+              (position, agent_id, session_id, signal, source, detail, occurred_at, value, outcome, is_failure)
+            SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9
+            FROM json_each(?1)`,
       args: [json],
     }),
-    (row) => storable([row.position, row.agentId, row.sessionId, row.kind, row.subject, row.detail, row.occurredAt]),
+    (row) =>
+      storable([
+        row.position,
+        row.agentId,
+        row.sessionId,
+        row.signal,
+        row.source,
+        row.detail,
+        row.occurredAt,
+        row.value === null ? null : JSON.stringify(row.value),
+        row.outcome,
+        Number(row.isFailure),
+      ]),
   );
+  const signalling = new Set(insights.filter(({ isFailure }) => !isFailure).map(({ agentId }) => agentId));
+  yield* inPieces([...signalling], (json) => ({ sql: DELETE_OLD_SIGNALS, args: [json] }));
 }
+
+/** What nobody has to look at comes as often as an agent likes: the newest are kept, and the log has the others. */
+const DELETE_OLD_SIGNALS = `DELETE FROM insights WHERE position IN (
+    SELECT old.position FROM json_each(?1) AS agent JOIN insights AS old
+      ON old.agent_id = agent.value AND old.is_failure = 0 AND old.position <= (
+        SELECT kept.position FROM insights AS kept WHERE kept.agent_id = agent.value AND kept.is_failure = 0
+        ORDER BY kept.position DESC LIMIT 1 OFFSET ${MAX_SIGNALS_KEPT}))`;
 
 /** A turn keeps the place and time of its first header: later ones say how it went on. */
 const UPSERT_TURNS = `INSERT INTO turns (session_id, id, position, kind, state, trigger, user_message_ids,

@@ -84,16 +84,20 @@ export interface AgentLog {
   bytes: number;
 }
 
-/** A failure around an agent that wants a person's look. */
+/** What a log line tells of an agent beside its words. */
 export interface InsightRow {
   /** That of the log line that tells it. */
   position: number;
   agentId: string;
   /** Null where no session of the agent is known to be meant. */
   sessionId: string | null;
-  kind: string;
-  subject: string;
+  signal: string;
+  value: number | string | boolean | null;
+  outcome: string | null;
+  source: string;
   detail: string;
+  /** It wants a person's look. */
+  isFailure: boolean;
   occurredAt: number;
 }
 

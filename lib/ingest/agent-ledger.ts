@@ -93,6 +93,7 @@ export function newAgent(id: string, at: number): AgentSummary {
     parkedCount: 0,
     owedCount: 0,
     insightCount: 0,
+    otherFailureCount: 0,
     logLevel: { level: null, since: null, by: null, until: null, base: null, desired: null },
     connection: 'away',
     connectedSince: null,

@@ -1,4 +1,5 @@
 import type { BatchState } from '@/lib/event-log/read-batch-state';
+import { type FailureTally, NO_FAILURES } from './failure-tally';
 import type { SessionBatch } from './project-session';
 
 /** The sessions a batch writes to or speaks of: those that are stored, and those that begin with it. */
@@ -28,16 +29,16 @@ export class BatchSessions {
     const before = this.#state.sessions.get(id);
     if (before === undefined) return null;
     const { agentId, startedAt } = before.summary;
-    return this.#remember({ id, agentId, before, startedAt, entries: [], insights: 0, isHeard: false });
+    return this.#remember({ id, agentId, before, startedAt, entries: [], failures: NO_FAILURES, isHeard: false });
   }
 
   /**
    * The session, which belongs to `agentId` from now on if it belonged to nobody.
    * @param at when it began, if it begins now
-   * @param insights what it counts from, if it begins now
+   * @param failures what it counts from, if it begins now
    */
-  claim(id: string, agentId: string, at: number, insights: number): SessionBatch {
-    const fresh = { id, agentId, before: null, startedAt: at, entries: [], insights, isHeard: false };
+  claim(id: string, agentId: string, at: number, failures: FailureTally): SessionBatch {
+    const fresh = { id, agentId, before: null, startedAt: at, entries: [], failures, isHeard: false };
     return this.find(id) ?? this.#remember(fresh);
   }
 

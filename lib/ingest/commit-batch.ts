@@ -6,8 +6,10 @@ import { type BatchScope, type BatchState, readBatchState } from '@/lib/event-lo
 import { obligationsTouchedBy } from '@/lib/projections/obligations';
 import { endsEveryTask, wakesUnsaid } from '@/lib/projections/tasks';
 import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
+import { readInsight } from '@/lib/protocol/insight';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
+import { isFailure } from '@/lib/protocol/signals';
 import { type JudgedRecord, planBatch } from './plan-batch';
 import type { Opening } from './stamp-requests';
 import { tasksSpokenOf } from './task-owners';
@@ -75,10 +77,10 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
       openSessionsOf.add(record.agentId);
     }
     if (record.kind === 'log') {
-      const { insight } = record.log;
+      const insight = readInsight(record.log.insight);
       logAgentIds.add(record.agentId);
-      if (insight?.sessionId !== undefined) sessionIds.add(insight.sessionId);
-      else if (insight !== undefined) openSessionsOf.add(record.agentId);
+      if (insight?.session?.id) sessionIds.add(insight.session.id);
+      else if (insight?.session === null && isFailure(insight, record.log.level)) openSessionsOf.add(record.agentId);
     }
     if (record.kind !== 'event') return;
     const entry = { position: '0', occurredAt: 0, receivedAt: 0, event: record.event };

@@ -1,16 +1,43 @@
 import type { InsightRow } from '@/lib/event-log/batch-rows';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { LogRecord } from '@/lib/protocol/envelope';
-import { MAX_INSIGHT_DETAIL } from '@/lib/protocol/limits';
+import type { ReadInsight } from '@/lib/protocol/insight';
+import { MAX_INSIGHT_DETAIL, MAX_SIGNALS_KEPT } from '@/lib/protocol/limits';
+import { isFailure } from '@/lib/protocol/signals';
 
 /**
- * What a log line tells of a failure, as it is kept.
+ * What a log line tells beside its words, as it is kept.
  * @param sessionId the session that is meant, where it is the agent's own
  */
-export function insightRow(position: number, record: LogRecord, sessionId: string | null): InsightRow | null {
-  const { agentId, occurredAt, log } = record;
-  if (log.insight === undefined) return null;
-  const { kind, subject } = log.insight;
-  const detail = cutText(log.message, MAX_INSIGHT_DETAIL);
-  return { position, agentId, sessionId, kind, subject, detail, occurredAt };
+export function insightRow(
+  position: number,
+  { agentId, occurredAt, log }: LogRecord,
+  { signal, value, outcome, source, detail }: ReadInsight,
+  sessionId: string | null,
+): InsightRow {
+  const said = detail ?? cutText(log.message, MAX_INSIGHT_DETAIL);
+  return {
+    position,
+    agentId,
+    sessionId,
+    signal,
+    value,
+    outcome,
+    source: source ?? log.component,
+    detail: said.trim() === '' ? '(no detail)' : said,
+    isFailure: isFailure({ signal, outcome }, log.level),
+    occurredAt,
+  };
+}
+
+/** A batch brings no more signals of an agent than are kept, so that no more of them ever have to go at once. */
+export function keptInsights(rows: readonly InsightRow[]): InsightRow[] {
+  const signals = new Map<string, number>();
+  const kept = rows.toReversed().filter(({ agentId, isFailure: wantsLook }) => {
+    if (wantsLook) return true;
+    const count = (signals.get(agentId) ?? 0) + 1;
+    signals.set(agentId, count);
+    return count <= MAX_SIGNALS_KEPT;
+  });
+  return kept.reverse();
 }

@@ -61,14 +61,14 @@ function withComponent(record: IngestRecord): IngestRecord {
   return { ...record, log: { ...record.log, component: '' } };
 }
 
-const FAILED_HOOK = /^hook:(.+)$/s;
+const FAILED_HOOK = /^hook:(.*)$/s;
 
 /** A hook's FATAL line wants a person's look also where its runner knows nothing of insights. */
 function withInsight(record: IngestRecord): IngestRecord {
   if (record.kind !== 'log' || record.log.level !== 'fatal' || record.log.insight !== undefined) return record;
-  const subject = FAILED_HOOK.exec(record.log.component)?.[1];
-  if (subject === undefined) return record;
-  return { ...record, log: { ...record.log, insight: { kind: 'hook_fatal', subject } } };
+  const hook = FAILED_HOOK.exec(record.log.component)?.[1];
+  if (hook === undefined) return record;
+  return { ...record, log: { ...record.log, insight: { signal: 'hook_fatal', source: hook.trim() || 'unknown' } } };
 }
 
 export function rejection(raw: RawRecord, code: RejectionCode, message: string): Judgement & { taken: false } {

@@ -16,12 +16,15 @@ import {
   type StatusRecord,
   timeSchema,
 } from '@/lib/protocol/envelope';
+import { readInsight } from '@/lib/protocol/insight';
 import { CLOCK_SKEW_MS, MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
+import { isOfHook } from '@/lib/protocol/signals';
 import { AgentLedger } from './agent-ledger';
 import { BatchSessions } from './batch-sessions';
-import { insightRow } from './insight-row';
+import { FailuresAround, withFailure } from './failure-tally';
+import { insightRow, keptInsights } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
@@ -87,8 +90,7 @@ class BatchDraft {
   readonly #sessions: BatchSessions;
   readonly #agents: AgentLedger;
   readonly #isServer: boolean;
-  /** By agent: failures that name no session. */
-  readonly #failedAround = new Map<string, number>();
+  readonly #failedAround = new FailuresAround();
   /** What was last declared lost in no session by name, where it is said, and of how many sessions anybody knew. */
   #loss: { agentId: string; knownSessions: number; said: { count: number; reason: string }[] } | null = null;
   #lossesSaid = 0;
@@ -204,11 +206,11 @@ class BatchDraft {
   }
 
   async finish(pace: Pace): Promise<Omit<BatchRows, 'source' | 'receivedAt'>> {
-    this.#countInsights();
+    this.#failedAround.markIn((agentId) => this.#sessions.openOf(agentId));
     const projections: (SessionProjection & { session: SessionBatch })[] = [];
     for (const session of this.#sessions.values()) {
-      const { before, entries, insights } = session;
-      if (before !== null && entries.length === 0 && insights === 0 && !this.#isNews(session)) continue;
+      const { before, entries, failures } = session;
+      if (before !== null && entries.length === 0 && failures.all === 0 && !this.#isNews(session)) continue;
       const tasks = this.#state.tasks.get(session.id) ?? [];
       const owed = this.#state.obligations.get(session.id) ?? [];
       const stored = { tasks, obligations: owed, position: this.#state.position };
@@ -251,7 +253,7 @@ class BatchDraft {
       folds: projections.flatMap((projection) => projection.folds),
       logLines: this.#logs.lines,
       agentLogs: this.#logs.changed(),
-      insights: this.#insights,
+      insights: keptInsights(this.#insights),
       logComponents: this.#logs.components(),
       quarantine: this.#quarantine,
       turns: tag((projection) => projection.turns).map(({ sessionId, value }) => ({ sessionId, header: value })),
@@ -310,8 +312,7 @@ class BatchDraft {
   }
 
   #claim(id: string, { agentId, occurredAt }: IngestRecord): SessionBatch {
-    // what failed before it began did not fail around it
-    return this.#sessions.claim(id, agentId, occurredAt, -(this.#failedAround.get(agentId) ?? 0));
+    return this.#sessions.claim(id, agentId, occurredAt, this.#failedAround.before(agentId));
   }
 
   /**
@@ -319,25 +320,20 @@ class BatchDraft {
    * sessions that is not done.
    */
   #mark(record: LogRecord): void {
-    const { agentId, log } = record;
-    const { insight } = log;
-    const named = insight?.sessionId === undefined ? null : this.#sessions.find(insight.sessionId);
+    const insight = readInsight(record.log.insight);
+    if (insight === null) return;
+    const { agentId } = record;
+    const { session } = insight;
+    const named = session === null || session.id === null ? null : this.#sessions.find(session.id);
     const own = named?.agentId === agentId ? named : null;
-    const row = insightRow(this.#position, record, own?.id ?? null);
-    if (row === null) return;
+    const row = insightRow(this.#position, record, insight, own?.id ?? null);
     this.#insights.push(row);
-    this.#agents.see(agentId).insightCount += 1;
-    if (own !== null) own.insights += 1;
-    else if (insight?.sessionId === undefined) {
-      this.#failedAround.set(agentId, (this.#failedAround.get(agentId) ?? 0) + 1);
-    }
-  }
-
-  /** What failed around an agent, in no session that is named: counted once, in each of its sessions at the end. */
-  #countInsights(): void {
-    for (const [agentId, count] of this.#failedAround) {
-      for (const session of this.#sessions.openOf(agentId)) session.insights += count;
-    }
+    if (!row.isFailure) return;
+    const agent = this.#agents.see(agentId);
+    agent.insightCount += 1;
+    if (!isOfHook(row)) agent.otherFailureCount += 1;
+    if (own !== null) own.failures = withFailure(own.failures, row);
+    else if (session === null) this.#failedAround.note(row);
   }
 
   #observe({ agentId, occurredAt, status }: StatusRecord): void {

@@ -19,6 +19,7 @@ import { TaskLedger } from '@/lib/projections/tasks';
 import { type Placement, placeEvents } from '@/lib/projections/turns';
 import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnHeader } from '@/lib/protocol/turn-places';
+import type { FailureTally } from './failure-tally';
 import { type Opening, stampRequests } from './stamp-requests';
 
 /** A session's row is told to the fleet at most this often while nothing but text grows. */
@@ -33,7 +34,7 @@ export interface SessionBatch {
   /** Its events of this batch in position order, each with the row it becomes. */
   entries: { entry: EventEntry; row: EventRow }[];
   /** Failures around it that this batch tells of. */
-  insights: number;
+  failures: FailureTally;
   /** The agent itself said something of it in this batch, also that it is still there. */
   isHeard: boolean;
 }
@@ -128,7 +129,8 @@ export async function projectSession(
   const after = summaryLedger.result(owedChanges);
   await pace.rest();
   if (session.isHeard) after.seenPosition = basePosition;
-  after.summary.insightCount += session.insights;
+  after.summary.insightCount += session.failures.all;
+  after.summary.otherFailureCount += session.failures.other;
   const announcedAt = session.before?.memory.announcedAt;
   const isDue =
     announcedAt === undefined || (Math.abs(receivedAt - announcedAt) >= QUIET_ANNOUNCE_MS && placements.length > 0);

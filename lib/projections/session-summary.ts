@@ -62,6 +62,7 @@ export function newSession(id: string, agentId: string, at: number): SessionFold
       quarantinedCount: 0,
       owedCount: 0,
       insightCount: 0,
+      otherFailureCount: 0,
       lastText: null,
       away: null,
       startedAt: at,

@@ -76,5 +76,7 @@ export const MAX_FANNED_OUT = 1_000;
 export const MAX_PENDING_REQUESTS = 200;
 /** How much of a title, a reason or an error is kept where it stands beside what it is about, in UTF-16 code units. */
 export const MAX_CAPTION = 4_000;
+/** Most insights of an agent that are kept of those nobody has to look at: the newest. */
+export const MAX_SIGNALS_KEPT = 1_000;
 /** How much of its line an insight quotes, in UTF-16 code units. */
 export const MAX_INSIGHT_DETAIL = 2000;

@@ -220,8 +220,10 @@ export interface SessionSummary {
   quarantinedCount: number;
   /** How many messages still wait for a reply. */
   owedCount: number;
-  /** Failures around it (hooks that died) that nobody has looked at yet. */
+  /** Failures around it that nobody has looked at yet. */
   insightCount: number;
+  /** How many of them are not hooks that died. */
+  otherFailureCount: number;
   /** The beginning of the newest assistant message. */
   lastText: string | null;
   /** Null while its runner is there, and where nothing was going on when it went. */
@@ -248,8 +250,10 @@ export interface AgentSummary {
   parkedCount: number;
   /** How many replies the agent owes, over all its sessions. */
   owedCount: number;
-  /** Failures around it (hooks that died) that nobody has looked at yet. */
+  /** Failures around it that nobody has looked at yet. */
   insightCount: number;
+  /** How many of them are not hooks that died. */
+  otherFailureCount: number;
   logLevel: AgentLogLevel;
   /** Whether a runner listens for commands. While it is away, what is asked of it waits. */
   connection: 'connected' | 'away';
@@ -293,17 +297,21 @@ export interface DesiredLogLevel {
   reason: string | null;
 }
 
-/** A failure around an agent that wants a person's look. */
+/** What a log line told of an agent beside its words: a failure that wants a person's look, or another signal. */
 export interface Insight {
   /** Where the log line that told it stands. */
   position: Position;
   agentId: string;
   sessionId: string | null;
-  kind: 'hook_fatal';
-  /** What failed: the hook's name. */
-  subject: string;
-  /** What it said at its end. */
+  /** `hook_fatal`, `outbox_poisoned`, or whatever else the runner calls it. */
+  signal: string;
+  value: number | string | boolean | null;
+  outcome: string | null;
+  /** What it is of: the hook that died. */
+  source: string;
   detail: string;
+  /** It counts in `insightCount` until somebody has seen it. */
+  isFailure: boolean;
   occurredAt: number;
   seenAt: number | null;
 }
@@ -467,7 +475,7 @@ export interface AgentDetail {
   quarantine: QuarantinedRecord[];
   /** What is parked, the oldest 50; `agent.parkedCount` tells how much there is. */
   parked: QuarantinedRecord[];
-  /** The newest 50. */
+  /** The newest 50 failures and the newest 50 others. */
   insights: Insight[];
 }
 /** One line of an agent's log. */

@@ -94,7 +94,7 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
         args,
       },
       {
-        sql: `SELECT * FROM insights WHERE agent_id = ? ORDER BY position DESC LIMIT ${INSIGHTS_SHOWN}`,
+        sql: `SELECT * FROM (${newestInsights(1)}) UNION ALL SELECT * FROM (${newestInsights(0)}) ORDER BY position DESC`,
         args,
       },
       selectParked(agentId, 'parked', 0, PARKED_SHOWN),
@@ -146,14 +146,23 @@ function selectParked(agentId: string, state: ParkedState['state'], after: numbe
   };
 }
 
+/** Apart: however many other signals there are, the failures are not among what is left out. */
+function newestInsights(isFailure: 0 | 1): string {
+  return `SELECT * FROM insights WHERE agent_id = ?1 AND is_failure = ${isFailure}
+    ORDER BY position DESC LIMIT ${INSIGHTS_SHOWN}`;
+}
+
 function insightFromRow(row: Row): Insight {
   return {
     position: positionFromNumber(Number(row.position)),
     agentId: String(row.agent_id),
     sessionId: row.session_id === null ? null : String(row.session_id),
-    kind: String(row.kind) as Insight['kind'],
-    subject: String(row.subject),
+    signal: String(row.signal),
+    value: row.value === null ? null : JSON.parse(String(row.value)),
+    outcome: row.outcome === null ? null : String(row.outcome),
+    source: String(row.source),
     detail: String(row.detail),
+    isFailure: Number(row.is_failure) === 1,
     occurredAt: Number(row.occurred_at),
     seenAt: row.seen_at === null ? null : Number(row.seen_at),
   };

@@ -33,7 +33,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         level: 'fatal',
         component: 'hook:Stop',
         message: 'exit 3: read the input',
-        insight: { kind: 'hook_fatal', subject: 'Stop', ...insight },
+        insight: { signal: 'hook_fatal', source: 'Stop', ...insight },
         ...more,
       };
       return ingest(target, [record(++seq, { kind: 'log', agentId: id, sessionId: undefined, log })], 1, id);
@@ -54,7 +54,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       await fails({}, { insight: undefined });
       await fails({}, { insight: undefined, level: 'error' });
       const { insights } = await agent();
-      expect(insights.map(({ subject, detail }) => [subject, detail])).toEqual([['Stop', 'exit 3: read the input']]);
+      expect(insights.map(({ source, detail }) => [source, detail])).toEqual([['Stop', 'exit 3: read the input']]);
       expect(await marks(`${id}/1`)).toBe(1);
     });
 
@@ -69,9 +69,12 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
           position: expect.any(String),
           agentId: id,
           sessionId: `${id}/1`,
-          kind: 'hook_fatal',
-          subject: 'Stop',
+          signal: 'hook_fatal',
+          value: null,
+          outcome: null,
+          source: 'Stop',
           detail: 'exit 3: read the input',
+          isFailure: true,
           occurredAt: expect.any(Number),
           seenAt: null,
         },
@@ -106,6 +109,116 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect([await marks(`${id}/1`), await marks(`${other}/1`)]).toEqual([0, 0]);
     });
 
+    /** What becomes of an insight on a line of its own. */
+    const tells = async (insight: unknown, more: Record<string, unknown> = {}) => {
+      await fails({}, { level: 'info', component: 'context', message: 'as it is', insight, ...more });
+      const { agent: row, insights, quarantine } = await agent();
+      return { row, insight: insights[0], quarantined: quarantine.length };
+    };
+
+    test('are told by any signal of an outcome that failed, or of a line that is an error', async () => {
+      await says(`${id}/1`);
+      const failed = await tells({
+        signal: 'delivery',
+        outcome: 'failed',
+        source: 'outbox',
+        value: 3,
+        detail: 'No room',
+      });
+      expect(failed.insight).toMatchObject({
+        ...{ signal: 'delivery', outcome: 'failed', source: 'outbox', value: 3, detail: 'No room', isFailure: true },
+      });
+      const grave = await tells({ signal: 'disk', source: 'disk' }, { level: 'error' });
+      expect(grave.insight).toMatchObject({ signal: 'disk', value: null, outcome: null, isFailure: true });
+      await fails({ sessionId: `${id}/1` });
+      const { session } = (await (await target.get(`/api/v1/sessions/${id}%2F1`)).json()) as SessionDetail;
+      expect(session).toMatchObject({ insightCount: 3, otherFailureCount: 2 });
+      expect((await agent()).agent).toMatchObject({ insightCount: 3, otherFailureCount: 2 });
+      await see({ upTo: failed.insight?.position });
+      expect((await agent()).agent).toMatchObject({ insightCount: 2, otherFailureCount: 1 });
+      await see({ upTo: (await agent()).insights[0]?.position });
+      expect((await agent()).agent).toMatchObject({ insightCount: 0, otherFailureCount: 0 });
+      expect(await marks(`${id}/1`)).toBe(0);
+    });
+
+    test('are not other signals, which are kept and mark nothing', async () => {
+      await says(`${id}/1`);
+      const { row, insight } = await tells({ signal: 'context_ratio', value: 0.4, source: 'context' });
+      expect(insight).toMatchObject({ signal: 'context_ratio', value: 0.4, detail: 'as it is', isFailure: false });
+      expect(row.insightCount).toBe(0);
+      expect(await marks(`${id}/1`)).toBe(0);
+      expect(await (await see({ upTo: insight?.position })).json()).toMatchObject({ seen: 0, unseen: 0 });
+    });
+
+    test('are not crowded out by other signals, of which the newest are kept', async () => {
+      await fails();
+      const signal = (value: number) => ({
+        ...{ kind: 'log', agentId: id, sessionId: undefined },
+        log: { level: 'info', component: 'c', message: `${value}`, insight: { signal: 'tick', value } },
+      });
+      for (const from of [0, 1_200]) {
+        const records = Array.from({ length: 1_200 }, (_, at) => record(++seq, signal(from + at)));
+        await ingest(target, records, 1, id);
+      }
+      const { insights } = await agent();
+      expect(insights.filter(({ isFailure }) => isFailure)).toHaveLength(1);
+      expect(insights.filter(({ isFailure }) => !isFailure).map(({ value }) => value)).toEqual(
+        Array.from({ length: 50 }, (_, at) => 2_399 - at),
+      );
+    });
+
+    test('are read from whatever is sent as one, and never have their line quarantined', async () => {
+      await says(`${id}/1`);
+      const some = { signal: 'x', source: 'context', value: null, outcome: null, detail: 'as it is' };
+      const cases: [unknown, object][] = [
+        [
+          { kind: 'hook_fatal', subject: 'Stop' },
+          { ...some, signal: 'hook_fatal', source: 'Stop', isFailure: true },
+        ],
+        [
+          { signal: 'x', value: 'high', outcome: 7 },
+          { ...some, value: 'high', outcome: '7' },
+        ],
+        [
+          { signal: 'x', value: { a: [1] }, source: ['s'] },
+          { ...some, value: '{"a":[1]}', source: '["s"]' },
+        ],
+        [
+          { signal: 'x', value: false, detail: 5 },
+          { ...some, value: false, detail: '5' },
+        ],
+        [{ value: 1 }, { ...some, signal: 'unknown', value: 1 }],
+        [
+          { signal: ' ', source: '', detail: '' },
+          { ...some, signal: 'unknown' },
+        ],
+        ['failed', { ...some, signal: 'unknown', value: 'failed' }],
+        [[1, 2], { ...some, signal: 'unknown', value: '[1,2]' }],
+        [{ signal: 'a\0b' }, { ...some, signal: 'a\uFFFDb' }],
+        [{ signal: 's'.repeat(300) }, { ...some, signal: 's'.repeat(256) }],
+        [
+          { signal: 'x', value: 'v'.repeat(3_000) },
+          { ...some, value: 'v'.repeat(2_000) },
+        ],
+      ];
+      for (const [sent, kept] of cases) {
+        const { insight, quarantined } = await tells(sent);
+        expect([sent, insight, quarantined]).toMatchObject([sent, kept, 0]);
+      }
+      const before = (await agent()).insights.length;
+      await tells(null);
+      expect((await agent()).insights).toHaveLength(before);
+      // it names a session that can be nobody's
+      await fails({ sessionId: 7 });
+      expect((await agent()).insights[0]).toMatchObject({ sessionId: null });
+      expect(await marks(`${id}/1`)).toBe(1);
+    });
+
+    test('of a hook that has neither name nor words say so', async () => {
+      await fails({}, { insight: undefined, component: 'hook:', message: ' ' });
+      expect((await agent()).insights).toMatchObject([{ source: 'unknown', detail: '(no detail)' }]);
+    });
+
     test('are counted once, however often their record comes', async () => {
       await says(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
@@ -137,7 +250,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       await says(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
       await fails();
-      await fails({ subject: 'SessionEnd' });
+      await fails({ source: 'SessionEnd' });
       const { insights } = await agent();
       const upTo = insights[1]?.position;
       const answer = await see({ upTo });
@@ -145,7 +258,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(answer.headers.get('cache-control')).toBe('no-store');
       expect(await answer.json()).toEqual({ seen: 2, unseen: 1, position: expect.any(String) });
       expect(await (await see({ upTo })).json()).toMatchObject({ seen: 0, unseen: 1 });
-      expect((await agent()).insights.map(({ subject, seenAt }) => [subject, seenAt !== null])).toEqual([
+      expect((await agent()).insights.map(({ source, seenAt }) => [source, seenAt !== null])).toEqual([
         ['SessionEnd', false],
         ['Stop', true],
         ['Stop', true],

@@ -57,6 +57,57 @@ test('a failure appears on the agent’s page that is open, and leads to its lin
   await page.close();
 });
 
+test('a failure of any name is marked as one, and what is none is shown beside it and marks nothing', async () => {
+  const agent = new EventWriter(it.server, 'agent-signals');
+  await agent.write('signals', userTurn('r1', 'Hello', 'Here I am'));
+  const list = await it.open('/');
+  await live(list);
+  const line = { level: 'info', component: 'context', message: 'two fifths are taken' };
+  await agent.log({
+    ...line,
+    insight: { signal: 'context_ratio', value: 0.4, source: 'context', sessionId: 'signals' },
+  });
+  await agent.log({
+    ...line,
+    insight: { signal: '\u202Eevil\n', value: { a: '\u0000' }, outcome: 3, detail: '\u202Etxet' },
+  });
+  const page = await it.open('/agents/agent-signals');
+  const signals = page.locator('section', { has: page.getByRole('heading', { name: 'Signals', exact: true }) });
+  await signals.getByText('context_ratio').first().waitFor();
+  expect(await signals.getByRole('listitem').count()).toBe(2);
+  expect(await signals.textContent()).toContain('0.4');
+  expect(await signals.textContent()).not.toMatch(/\u202E/);
+  expect(await page.getByRole('heading', { name: /^Failures/ }).count()).toBe(0);
+  expect(
+    await row(list, 'signals')
+      .getByText(/failed|failure/)
+      .count(),
+  ).toBe(0);
+
+  const message = 'record refused for good and set aside: seq 7, kind event, attempts 1, reason: too large';
+  const insight = { signal: 'outbox_poisoned', value: 7, outcome: 'failed', source: 'outbox', sessionId: 'signals' };
+  await agent.log({ level: 'fatal', component: 'outbox', message, insight });
+  await row(list, 'signals').getByText('1 failure').waitFor();
+  const failures = page.locator('section', { has: page.getByRole('heading', { name: /^Failures/ }) });
+  await failures.getByText(message).waitFor();
+  expect(await failures.textContent()).toContain('outbox_poisoned');
+  expect(await barriers(page)).toEqual([]);
+  await expect.poll(() => unseen('agent-signals'), { timeout: 10_000 }).toBe(0);
+  await row(list, 'signals').getByText('1 failure').waitFor({ state: 'detached' });
+  await Promise.all([page.close(), list.close()]);
+});
+
+test('an agent’s page says which programs it is made of', async () => {
+  const agent = new EventWriter(it.server, 'agent-versions');
+  const versions = { runner: '0.1.0', protocol: '1', provider: 'Claude \u202ECode 2.1.329' };
+  await agent.status('versions', { kind: 'claude', versions });
+  const page = await it.open('/agents/agent-versions');
+  const facts = page.locator('section', { has: page.getByRole('heading', { name: 'Runner', exact: true }) });
+  await facts.getByText('runner 0.1.0 · protocol 1 · Claude').waitFor();
+  expect(await facts.textContent()).not.toMatch(/\u202E/);
+  await page.close();
+});
+
 test('a failure that was seen as a line of the log is seen', async () => {
   const agent = new EventWriter(it.server, 'agent-log');
   await agent.write('log-one', userTurn('r1', 'Hello', 'Here I am'));

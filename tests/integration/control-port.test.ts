@@ -146,10 +146,10 @@ describe('the control port', () => {
       ok: true,
     });
     expect((await call('/hook-fatal', { method: 'POST', body: 'nonsense' })).body).toEqual({ ok: true });
-    expect(told.map(([, hook, error]) => [hook, error])).toEqual([
-      ['Stop', 'exit 1: x'],
-      ['Stop', 'exit 2: ask'],
-      ['unknown', 'unknown'],
+    expect(told.map(([, failure]) => failure)).toEqual([
+      { hook: 'Stop', error: 'exit 1: x' },
+      { hook: 'Stop', error: 'exit 2: ask' },
+      { hook: 'unknown', error: '(no detail)' },
     ]);
   });
 

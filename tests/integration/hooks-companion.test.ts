@@ -455,8 +455,10 @@ test('a hook that died wants a look: of the session it says, and of the agent', 
     return insights.length > 0 && insights;
   });
   expect(insight).toMatchObject({
-    kind: 'hook_fatal',
-    subject: 'Stop',
+    signal: 'hook_fatal',
+    outcome: 'failed',
+    source: 'Stop',
+    isFailure: true,
     sessionId,
     detail: 'exit 3: API_KEY=[redacted: api-key]',
     seenAt: null,
@@ -480,7 +482,7 @@ test('the real hook, dying before it knows its session, marks all that its agent
   const session = async () => ((await read(`/sessions/${sessionId}`)) as { session: SessionSummary }).session;
   await eventually(async () => (await session()).insightCount === 1);
   const { insights } = (await read(`/agents/${agentId}`)) as AgentDetail;
-  expect(insights).toMatchObject([{ subject: 'Stop', sessionId: null, detail: 'exit 3: read the input' }]);
+  expect(insights).toMatchObject([{ source: 'Stop', sessionId: null, detail: 'exit 3: read the input' }]);
 });
 
 test('a session whose terminal died is told to have ended', { timeout: 30_000 }, async () => {

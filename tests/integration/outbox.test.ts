@@ -295,6 +295,13 @@ describe('records that can not be taken', () => {
     expect(server.ledger.messages).toEqual(numbered(1, 100).filter((text) => text !== '37'));
     expect(server.ledger.records[36]).toMatchObject({ kind: 'lost', lost: { count: 1, reason: 'refused-by-server' } });
     expect(notices).toMatchObject([{ level: 'fatal', kind: 'poisoned', seq: 37 }]);
+    expect(notices[0]?.message).toMatch(
+      /^record refused for good and set aside: seq 37, kind log, attempts \d+, reason: refused: malformed$/,
+    );
+    const attempts = Number(/attempts (\d+)/.exec(notices[0]?.message ?? '')?.[1]);
+    const refused = server.requests.filter(({ seqs }) => seqs.includes(37)).length;
+    // but for the request that brought the declaration in its place
+    expect(attempts).toBe(refused - 1);
     const [kept] = await outbox.poisoned();
     expect(JSON.parse(kept?.body ?? '')).toEqual(log('37'));
   });
@@ -332,6 +339,106 @@ describe('records that can not be taken', () => {
   });
 });
 
+describe('status records that wait', () => {
+  const status = (sessionId: string, at: number): OutgoingRecord => ({
+    kind: 'status',
+    agentId: 'agent-1',
+    sessionId,
+    occurredAt: at,
+    status: { at },
+  });
+  const told = () =>
+    server.ledger.records.map((record) =>
+      record.kind === 'status' ? `${record.sessionId} ${record.occurredAt}` : record.kind,
+    );
+
+  test('are one of each session, the newest, and the newest of all comes last', async () => {
+    await server.close();
+    const outbox = await open({ clock: new StoppedClock() });
+    for (const at of [1, 2, 3]) {
+      await outbox.enqueue([status('s1', at * 10), log(`${at}`), status('s2', at * 10 + 1)]);
+    }
+    await outbox.enqueue(status('s1', 40));
+    await reaches(outbox, () => outbox.status.state === 'waiting');
+    expect(outbox.status.waiting).toBe(5);
+    await server.listen();
+    outbox.kick();
+    await outbox.settled();
+    expect(told()).toEqual(['s2 31', 'log', 's1 40', 'log', 'log']);
+  });
+
+  test('are outdated also by those of the next process', async () => {
+    await server.close();
+    const first = await open({ clock: new StoppedClock() });
+    await first.enqueue([status('s1', 1), log('a'), status('s2', 2)]);
+    await first.stop();
+    const second = await open({ clock: new StoppedClock(), sendAtOpen: false });
+    await second.enqueue(status('s1', 3));
+    await server.listen();
+    second.kick();
+    await second.settled();
+    expect(told()).toEqual(['s2 2', 'log', 's1 3']);
+  });
+
+  test('are outdated by what comes while a request carries them only if it fails', async () => {
+    server.script({ kind: 'slow', ms: 200 });
+    const outbox = await open();
+    await outbox.enqueue(status('s1', 1));
+    await server.until(() => server.requests.length === 1);
+    for (const at of [2, 3, 4]) await outbox.enqueue(status('s1', at));
+    expect(outbox.status.waiting).toBe(2);
+    await outbox.settled();
+    expect(told()).toEqual(['s1 1', 's1 4']);
+
+    server.behaviour = () => ({ kind: 'answer', status: 503 });
+    await outbox.enqueue(status('s1', 5));
+    await outbox.enqueue([log('x'), status('s1', 6)]);
+    await reaches(outbox, () => (outbox.status.trouble?.tries ?? 0) > 2);
+    await outbox.enqueue(status('s1', 7));
+    server.behaviour = () => ({ kind: 'none' });
+    await outbox.settled();
+    expect(told().slice(2)).toEqual(['s1 7', 'log']);
+  });
+
+  test('replace what a request carried whose answer was lost, and are told again where the server has it', async () => {
+    server.script({ kind: 'taken-then-reset' }, { kind: 'answer', status: 503 });
+    const clock = new StoppedClock();
+    const outbox = await open({ clock });
+    await outbox.enqueue(status('s1', 1));
+    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await outbox.enqueue(status('s1', 2));
+    outbox.kick();
+    await reaches(outbox, () => outbox.status.trouble?.tries === 2);
+    outbox.kick();
+    await outbox.settled();
+    expect(told()).toEqual(['s1 1', 's1 2']);
+    expect(server.ledger.records.map(({ seq }) => seq)).toEqual([1, 2]);
+  });
+
+  test('are not those by which it is told how long the outbox waits', async () => {
+    await server.close();
+    const outbox = await open({ clock: new StoppedClock() });
+    await outbox.enqueue([status('s1', 5), log('a'), status('s1', 6)]);
+    expect((await outbox.figures()).oldestAt).toBe(1_795_000_000_000);
+  });
+
+  test('keep their numbers dense through a new epoch', async () => {
+    const outbox = await open();
+    await outbox.enqueue([log('a'), status('s1', 1)]);
+    await outbox.settled();
+    server.ledger.forget();
+    await server.close();
+    await outbox.enqueue([log('b'), status('s1', 2), log('c')]);
+    await reaches(outbox, () => (outbox.status.trouble?.tries ?? 0) > 0);
+    await outbox.enqueue(status('s1', 3));
+    await server.listen();
+    await outbox.settled();
+    await outbox.enqueue(status('s1', 4));
+    await outbox.settled();
+    expect(told()).toEqual(['log', 's1 1', 'lost', 'log', 's1 3', 'log', 's1 4']);
+  });
+});
+
 describe('a full outbox', () => {
   test('log lines go first, then the newest of everything; each drop is declared at its place', async () => {
     await server.close();
@@ -351,6 +458,25 @@ describe('a full outbox', () => {
       { kind: 'lost', sessionId: 's0', lost: { count: 3 } },
       { event: { delta: 'room again' } },
     ]);
+  });
+
+  test('has room for the failures that its log tells, and not for its other signals', async () => {
+    await server.close();
+    const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
+    await outbox.enqueue(numbered(1, 9).map((text) => said('s1', text)));
+    const telling = (message: string, insight: object): OutgoingRecord => ({
+      kind: 'log',
+      agentId: 'agent-1',
+      occurredAt: 1_795_000_000_000,
+      log: { level: 'info', component: 'test', message, insight },
+    });
+    await outbox.enqueue(telling('failed', { signal: 'disk', outcome: 'failed', source: 'disk' }));
+    await outbox.enqueue(telling('as it is', { signal: 'context_ratio', value: 0.4, source: 'context' }));
+    await server.listen();
+    outbox.kick();
+    await outbox.settled();
+    expect(server.ledger.messages).toEqual(['failed']);
+    expect(server.ledger.lost).toBe(1);
   });
 
   test('a loss that was declared to the server is not changed afterwards', async () => {

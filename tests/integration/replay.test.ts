@@ -60,6 +60,14 @@ describe('replay', () => {
     expect(new Set(server.ledger.records.map((record) => record.agentId))).toEqual(new Set(['a1']));
   });
 
+  test('a log level that is none is said, once here and once in the log, and the default is used', async () => {
+    env.INTERLUDE_LOG_LEVEL = 'verbose';
+    const words = 'INTERLUDE_LOG_LEVEL is "verbose", which is none of debug, info, warn, error, fatal; info is used';
+    const end = await replay('--session', 's1', '--agent', 'a1');
+    expect([end.exitCode, end.stderr]).toEqual([0, `interlude: ${words}\n`]);
+    expect(linesOf('a1').filter((line) => line === words)).toHaveLength(1);
+  });
+
   test('a session that was named has the recording once, however often it is replayed', async () => {
     await replay('--session', 's1');
     const before = server.ledger.records.length;

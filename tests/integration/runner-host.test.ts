@@ -6,6 +6,7 @@ import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Outbox } from '@/lib/runner/outbox/outbox';
+import { RUNNER_VERSION } from '@/lib/runner/version';
 import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
 import { messages } from '../support/operator';
@@ -36,6 +37,7 @@ async function repeater(sessionId?: string) {
       openTurnId: null,
       tasks: [{ id: 't1', description: 'Poll' }],
       requests: [],
+      provider: 'Repeater 2.0',
       pendingMessages: 0,
     },
     start: async () => {},
@@ -133,6 +135,7 @@ describe('a runner', () => {
     expect((await summary(agentId)).status).toMatchObject({
       kind: 'repeater',
       cwd: '/project',
+      versions: { runner: RUNNER_VERSION, protocol: '1', provider: 'Repeater 2.0' },
       process: { state: 'running', pid: 4711, exitCode: null },
       tasks: [{ id: 't1', description: 'Poll' }],
       outbox: { poisoned: 0, lost: 0 },

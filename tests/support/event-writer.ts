@@ -59,9 +59,19 @@ export class EventWriter {
 
   /** A hook of the agent died, as its runner tells it. */
   async failHook(hook: string, error: string, sessionId?: string): Promise<void> {
-    const insight = { kind: 'hook_fatal', subject: hook, ...(sessionId === undefined ? {} : { sessionId }) };
+    const insight = { signal: 'hook_fatal', source: hook, ...(sessionId === undefined ? {} : { sessionId }) };
     const log = { level: 'fatal', component: `hook:${hook}`, message: error, insight };
     await this.#send([{ kind: 'log', occurredAt: Date.now(), log }]);
+  }
+
+  /** A line of the agent's log, with what it tells beside its words. */
+  async log(log: { level: string; component: string; message: string; insight?: object }): Promise<void> {
+    await this.#send([{ kind: 'log', occurredAt: Date.now(), log }]);
+  }
+
+  /** How the agent is, as its runner tells it. */
+  async status(sessionId: string, status: object): Promise<void> {
+    await this.#send([{ kind: 'status', sessionId, occurredAt: Date.now(), status }]);
   }
 
   /** Events about tasks that no session started: all of them are parked. */

@@ -23,6 +23,7 @@ const NOTHING: Source = {
     openTurnId: null,
     tasks: [],
     requests: [],
+    provider: null,
     pendingMessages: 0,
   },
   start: async () => {},

@@ -9,21 +9,27 @@ const insight = (position: string, seenAt: number | null = null): Insight => ({
   position,
   agentId: 'agent-1',
   sessionId: null,
-  kind: 'hook_fatal',
-  subject: 'Stop',
+  signal: 'hook_fatal',
+  value: null,
+  outcome: null,
+  source: 'Stop',
   detail: 'exit 3: read the input',
+  isFailure: true,
   occurredAt: 1_000,
   seenAt,
 });
 
 describe('a session in the list', () => {
   test.each([
-    [0, null],
-    [1, 'hook failed'],
-    [12, '12 hooks failed'],
-  ])('around which %i hooks failed unseen says %j', (insightCount, words) => {
-    const html = renderToStaticMarkup(<SessionRow session={aSession({ insightCount })} current={false} />);
-    if (words === null) expect(html).not.toContain('failed');
+    [0, 0, null],
+    [1, 0, 'hook failed'],
+    [12, 0, '12 hooks failed'],
+    [1, 1, '1 failure'],
+    [3, 1, '3 failures'],
+  ])('around which %i failures, %i not of hooks, are unseen says %j', (insightCount, otherFailureCount, words) => {
+    const session = aSession({ insightCount, otherFailureCount });
+    const html = renderToStaticMarkup(<SessionRow session={session} current={false} />);
+    if (words === null) expect(html).not.toMatch(/fail(ed|ure)/);
     else expect(html).toContain(`>${words}<`);
   });
 });

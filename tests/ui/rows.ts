@@ -28,6 +28,7 @@ export function aSession(fields: Partial<SessionSummary> = {}): SessionSummary {
     quarantinedCount: 0,
     owedCount: 0,
     insightCount: 0,
+    otherFailureCount: 0,
     lastText: null,
     away: null,
     startedAt: 1_000,

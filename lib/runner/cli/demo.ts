@@ -11,6 +11,7 @@ import { readRecording } from '@/lib/runner/replay/recording';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { interruptSignal } from './interrupt';
 import { openDataDir, serverEndpoint } from './local-server';
+import { logLevelOf } from './log-level';
 
 export const DEMO_HELP = `Usage: interlude demo [options]
 
@@ -48,6 +49,7 @@ export async function demo(argv: string[], env: Record<string, string | undefine
         ),
       })),
     );
+    const logLevel = logLevelOf(env);
     const outboxDir = join(home, 'outboxes');
     const logDir = join(home, 'logs');
     const rota = new Rota(agents.length, LEAST_AT_WORK);
@@ -58,7 +60,7 @@ export async function demo(argv: string[], env: Record<string, string | undefine
           rota,
           outboxDir,
           logDir,
-          logLevel: env.INTERLUDE_LOG_LEVEL,
+          logLevel,
           redactor,
           endpoint,
           speed,

@@ -1,7 +1,7 @@
 import { basename, join, resolve } from 'node:path';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { decide, type OutboxReport, outboxFiles, poisonedIn, readOutbox } from '@/lib/runner/outbox/operations';
-import type { PoisonedRow } from '@/lib/runner/outbox/store';
+import type { PoisonedRow } from '@/lib/runner/outbox/poisoned-row';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { openDataDir } from './local-server';

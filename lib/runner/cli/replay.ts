@@ -3,8 +3,9 @@ import { parseArgs } from 'node:util';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { versionsWith } from '@/lib/runner/host/versions';
+import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
-import type { Logger } from '@/lib/runner/logger/logger';
 import { createOutboxLogger } from '@/lib/runner/logger/outbox-logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
@@ -16,6 +17,7 @@ import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
 import { interruptSignal } from './interrupt';
 import { openDataDir, serverEndpoint, serverKey } from './local-server';
+import { logLevelOf } from './log-level';
 import { replayFailure } from './replay-end';
 import { ReplayProgress } from './replay-progress';
 
@@ -62,12 +64,13 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
   };
   const rejected: IngestAnswer['rejected'] = [];
   let opened: ReplayOutbox;
-  let logger: Logger | null = null;
+  let journal: DeliveryJournal | null = null;
   try {
     opened = await openReplayOutbox(place, {
       endpoint,
       onStatus: (status) => {
         progress.status(status);
+        journal?.outboxChanged(status);
         const trouble = status.trouble?.kind;
         if (trouble === 'unauthorized' || trouble === 'fenced') giveUp.abort();
       },
@@ -76,7 +79,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
         if (notice.kind === 'quarantined') rejected.push(...notice.rejected);
         else {
           progress.notice(notice);
-          logger?.child('outbox').log(notice.level, notice.message);
+          journal?.notice(notice);
         }
       },
     });
@@ -95,8 +98,10 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
       return outbox.enqueue(records);
     },
   };
-  logger = createOutboxLogger({ agentId, dir, level: env.INTERLUDE_LOG_LEVEL, redactor }, counting);
+  const logger = createOutboxLogger({ agentId, dir, level: logLevelOf(env), redactor }, counting);
+  journal = new DeliveryJournal({ logger, meanwhile: 'the recording goes on' });
   const log = logger.child('replay');
+  if (logger.level.misread !== null) log.warn(logger.level.misread);
   const acknowledgedBefore = outbox.status.lastSeq - outbox.status.waiting;
   const ends = AbortSignal.any([signal, giveUp.signal]);
   try {
@@ -156,7 +161,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
 }
 
 function arrival(agentId: string, sessionId: string) {
-  const status = { kind: 'claude', source: 'recording' };
+  const status = { kind: 'claude', source: 'recording', versions: versionsWith(null) };
   return { kind: 'status' as const, agentId, sessionId, occurredAt: Date.now(), status };
 }
 

@@ -22,6 +22,7 @@ import { ensureClaudeSdk } from './ensure-claude-sdk';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
 import { fromInterlude, openDataDir, serverEndpoint, serverKey } from './local-server';
+import { logLevelOf } from './log-level';
 
 export const RUNNER_CLAUDE_HELP = `Usage: interlude runner claude [options]
 
@@ -87,7 +88,7 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
   const logger = createLogger({
     agentId,
     dir: join(home, 'logs'),
-    level: env.INTERLUDE_LOG_LEVEL,
+    level: logLevelOf(env),
     redactor,
     onRecord: (entry) => host?.logged(entry),
   });
@@ -125,7 +126,6 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
         over.abort();
       },
     });
-    outbox.kick();
     await host.start();
     for (const notice of early) host.outboxNotice(notice);
     // Whoever follows the address finds the session, unless there is nobody to show it.

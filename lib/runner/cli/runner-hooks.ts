@@ -16,6 +16,7 @@ import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
 import { interruptSignal } from './interrupt';
 import { openDataDir, serverEndpoint, serverKey } from './local-server';
+import { logLevelOf } from './log-level';
 
 export const RUNNER_HOOKS_HELP = `Usage: interlude runner hooks [options]
 
@@ -50,7 +51,9 @@ export async function runnerHooks(argv: string[], env: Environment): Promise<Exi
   // An outbox that is found damaged says so before there is a log to write it to.
   const early: OutboxNotice[] = [];
   let troubled = false;
-  const onStatus = ({ trouble, state }: OutboxStatus) => {
+  const onStatus = (status: OutboxStatus) => {
+    companion?.outboxChanged(status);
+    const { trouble, state } = status;
     if (state === 'stopped' || (trouble !== null) === troubled) return;
     troubled = trouble !== null;
     say(trouble === null ? 'the dashboard is back' : `${trouble.message}; what the agents do is kept`);
@@ -62,6 +65,7 @@ export async function runnerHooks(argv: string[], env: Environment): Promise<Exi
     producerId: `${cutText(agentId, 200)}/${randomBytes(6).toString('hex')}`,
     agentId,
     endpoint,
+    sendAtOpen: false,
     onStatus,
     onNotice: (notice) => (companion === null ? early.push(notice) : companion.outboxNotice(notice)),
   }).catch((error) => {
@@ -71,7 +75,7 @@ export async function runnerHooks(argv: string[], env: Environment): Promise<Exi
   const logger = createLogger({
     agentId,
     dir: join(home, 'logs'),
-    level: env.INTERLUDE_LOG_LEVEL,
+    level: logLevelOf(env),
     redactor,
     onRecord: (entry) => companion?.logged(entry),
   });

@@ -1,11 +1,24 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { HOOK_FATAL } from '@/lib/protocol/signals';
 import type { Logger } from '@/lib/runner/logger/logger';
 
-/** A hook died: the line that says so is FATAL, so that every level lets it through, and wants a person's look. */
-export function hookFailure(logger: Logger, hook: string, error: string, sessionId: string | null): void {
-  const name = hook.toWellFormed().replaceAll('\0', '\uFFFD');
-  const subject = cutText(name, MAX_ID_LENGTH - 'hook:'.length) || 'unknown';
-  const insight = { kind: 'hook_fatal', subject, ...(sessionId === null ? {} : { sessionId }) } as const;
-  logger.child(`hook:${subject}`).log('fatal', error, { insight });
+/** A hook that died, as it is told: one that names nothing or says nothing is told as such. */
+export interface HookFailure {
+  hook: string;
+  error: string;
+}
+
+export function hookFailure(hook: string, error: string): HookFailure {
+  const name = hook.toWellFormed().replaceAll('\0', '\uFFFD').trim();
+  return {
+    hook: cutText(name, MAX_ID_LENGTH - 'hook:'.length) || 'unknown',
+    error: error.trim() === '' ? '(no detail)' : error,
+  };
+}
+
+/** The line that says so is FATAL, so that every level lets it through, and wants a person's look. */
+export function logHookFailure(logger: Logger, { hook, error }: HookFailure, sessionId: string | null): void {
+  const insight = { signal: HOOK_FATAL, outcome: 'failed', source: hook, ...(sessionId === null ? {} : { sessionId }) };
+  logger.child(`hook:${hook}`).log('fatal', error, { insight });
 }

@@ -2,6 +2,7 @@ import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/adapters/claude/f
 import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import { parseWellFormed } from '@/lib/protocol/well-formed';
 import { type LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
+import { type HookFailure, hookFailure } from './hook-failure';
 
 /**
  * The control port's routes, without HTTP. A hook sends what it got on stdin as it came: it needs no JSON of its own,
@@ -17,7 +18,7 @@ export interface ControlHandlers {
   userPrompt(about: Fields): void;
   sessionEnd(about: Fields): void;
   /** A hook died; `error` is `exit N: <step>`. */
-  hookFatal(hook: string, error: string, about: Fields): void;
+  hookFatal(failure: HookFailure, about: Fields): void;
   logLevel: LevelSwitch;
 }
 
@@ -82,9 +83,9 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   [
     'POST /hook-fatal',
     ({ query }, about, handlers) => {
-      const hook = query.get('hook') ?? textOf(about.hook) ?? 'unknown';
-      const error = query.get('error') ?? textOf(about.error) ?? 'unknown';
-      return told(() => handlers.hookFatal(hook, error, about));
+      const hook = query.get('hook') ?? textOf(about.hook) ?? '';
+      const error = query.get('error') ?? textOf(about.error) ?? '';
+      return told(() => handlers.hookFatal(hookFailure(hook, error), about));
     },
   ],
 ]);

@@ -4,6 +4,7 @@ import { EventJournal } from '@/lib/runner/logger/event-journal';
 import type { Logger } from '@/lib/runner/logger/logger';
 import { createOutboxLogger } from '@/lib/runner/logger/outbox-logger';
 import type { Redactor } from '@/lib/runner/logger/redactor';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { Outbox } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
@@ -46,29 +47,36 @@ const GOODBYE_MS = 3_000;
 export async function runDemoAgent(stage: DemoStage): Promise<string | null> {
   const { agent, endpoint, redactor, onStatus } = stage;
   const { agentId } = agent;
-  let logger: Logger | null = null;
+  let runner: DemoRunner | null = null;
+  // An outbox that is found damaged says so before there is a log to write it to.
+  const early: OutboxNotice[] = [];
   const outbox = await Outbox.open(join(stage.outboxDir, `demo-${agentId}.db`), {
     producerId: `demo-${agentId}/${randomBytes(6).toString('hex')}`,
     agentId,
     endpoint,
-    onStatus,
-    onNotice: ({ level, message }) => logger?.child('outbox').log(level, message),
+    sendAtOpen: false,
+    onStatus: (status) => {
+      onStatus(status);
+      runner?.outboxChanged(status);
+    },
+    onNotice: (notice) => (runner === null ? early.push(notice) : runner.outboxNotice(notice)),
   });
-  logger = createOutboxLogger({ agentId, dir: stage.logDir, level: stage.logLevel, redactor }, outbox);
+  const logger = createOutboxLogger({ agentId, dir: stage.logDir, level: stage.logLevel, redactor }, outbox);
   const over = new AbortController();
   let overFor: string | null = null;
-  const runner = new DemoRunner({
+  runner = new DemoRunner({
     agentId,
     outbox,
     endpoint,
     logger,
     onOver: (reason) => {
       overFor = reason;
-      logger?.child('demo').error(reason);
+      logger.child('demo').error(reason);
       over.abort();
     },
   });
   try {
+    for (const notice of early) runner.outboxNotice(notice);
     await leave(outbox, agentId, logger);
     await runner.start();
     await playOn({ ...stage, signal: AbortSignal.any([stage.signal, over.signal]) }, outbox, runner, logger);

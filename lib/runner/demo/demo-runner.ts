@@ -3,10 +3,13 @@ import type { Command } from '@/lib/protocol/commands';
 import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { REPORT_EVERY_MS, StatusReporter } from '@/lib/runner/host/status-reporter';
+import { versionsWith } from '@/lib/runner/host/versions';
+import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { Logger } from '@/lib/runner/logger/logger';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { outboxFacts } from '@/lib/runner/outbox/facts';
-import type { Outbox, OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import type { Outbox, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
 
 /**
@@ -31,6 +34,7 @@ export class DemoRunner {
   readonly #startedAt = Date.now();
   readonly #status: StatusReporter;
   readonly #log: Logger;
+  readonly #delivery: DeliveryJournal;
   #level: KeptLevel | null = null;
   #commands: CommandClient | null = null;
   #sessionId: string | null = null;
@@ -39,13 +43,13 @@ export class DemoRunner {
     this.#options = options;
     const { outbox, logger } = options;
     this.#log = logger.child('commands');
+    this.#delivery = new DeliveryJournal({ logger, meanwhile: 'the recording goes on' });
     this.#status = new StatusReporter({
       report: async () => {
         const at = this.#sessionId === null ? 'between two sessions' : `in session ${this.#sessionId}`;
         logger.child('demo').debug(`status: ${at}, ${outbox.status.waiting} record(s) wait to be sent`);
         await outbox.enqueue(await this.report(Date.now()));
       },
-      isHeldUp: () => outbox.status.trouble !== null && outbox.status.waiting > 0,
     });
   }
 
@@ -54,6 +58,8 @@ export class DemoRunner {
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
+    // Not before: what the demo before this one said of itself is not told any more.
+    outbox.kick();
     this.#commands = new CommandClient({
       endpoint,
       agentId,
@@ -63,12 +69,20 @@ export class DemoRunner {
       act: (command) => this.#act(command),
       onFenced: onOver,
       onLink: (link) => {
-        this.#log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
+        this.#delivery.linkChanged(link);
         if (link.state === 'connected') outbox.kick();
       },
       onError: (message) => this.#log.warn(message),
     });
     this.#commands.start();
+  }
+
+  outboxChanged(status: OutboxStatus): void {
+    this.#delivery.outboxChanged(status);
+  }
+
+  outboxNotice(notice: OutboxNotice): void {
+    this.#delivery.notice(notice);
   }
 
   /** The session that is played from here on; null: none is. */
@@ -83,6 +97,7 @@ export class DemoRunner {
       kind: 'claude',
       source: 'demo',
       runner: { id: this.#id, pid: process.pid, startedAt: this.#startedAt },
+      versions: versionsWith(null),
       everyMs: REPORT_EVERY_MS,
       outbox: await outboxFacts(outbox),
       logLevel: logger.level.get(),

@@ -3,8 +3,9 @@ import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
-import { hookFailure } from '@/lib/runner/control-port/hook-failure';
+import { logHookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
+import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
@@ -17,6 +18,7 @@ import { latestOwed, type OwedReply, parseObligation, readObligations } from './
 import { RecordSink } from './record-sink';
 import type { Source, SourceSurroundings } from './source';
 import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
+import { versionsWith } from './versions';
 
 /**
  * The runner of one agent: everything that stands around a source, started and ended in order.
@@ -47,6 +49,7 @@ export interface RunnerHostOptions {
 export class RunnerHost {
   readonly #options: RunnerHostOptions;
   readonly #log: Logger;
+  readonly #delivery: DeliveryJournal;
   readonly #sink: RecordSink;
   readonly #source: Source;
   readonly #status: StatusReporter;
@@ -62,14 +65,12 @@ export class RunnerHost {
     this.#options = options;
     const { agentId, sessionId, outbox, endpoint, logger } = options;
     this.#log = logger.child('host');
+    this.#delivery = new DeliveryJournal({ logger, meanwhile: 'the agent goes on' });
     this.#sink = new RecordSink({
       enqueue: (records, cursors) => outbox.enqueue(records, cursors),
       onTrouble: (message) => process.stderr.write(`interlude: ${message}\n`),
     });
-    this.#status = new StatusReporter({
-      report: () => this.#report(),
-      isHeldUp: () => outbox.status.trouble !== null && outbox.status.waiting > 0,
-    });
+    this.#status = new StatusReporter({ report: () => this.#report() });
     this.#owed = new Snapshot({
       fetch: (signal) => readObligations(endpoint, agentId, signal),
       parse: parseObligation,
@@ -103,13 +104,14 @@ export class RunnerHost {
     void this.#sink.accept([{ kind: 'log', agentId: this.#options.agentId, occurredAt: at, log }]);
   }
 
-  outboxChanged({ trouble }: OutboxStatus): void {
-    if (trouble?.kind === 'fenced') this.#fenced(trouble.message);
+  outboxChanged(status: OutboxStatus): void {
+    this.#delivery.outboxChanged(status);
+    if (status.trouble?.kind === 'fenced') this.#fenced(status.trouble.message);
   }
 
   outboxNotice(notice: OutboxNotice): void {
     if ('count' in notice) this.#lost += notice.count;
-    this.#log.log(notice.level, notice.message);
+    this.#delivery.notice(notice);
     this.#status.changed();
   }
 
@@ -118,6 +120,8 @@ export class RunnerHost {
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
+    // Not before: what the runner before this one said of itself is not told any more.
+    outbox.kick();
     const log = logger.child('commands');
     this.#commands = new CommandClient({
       endpoint,
@@ -128,7 +132,7 @@ export class RunnerHost {
       act: (command, again) => this.#act(command, again),
       onFenced: (message) => this.#fenced(message),
       onLink: (link) => {
-        log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
+        this.#delivery.linkChanged(link);
         if (link.state === 'connected') outbox.kick();
       },
       onError: (message) => log.warn(message),
@@ -181,13 +185,14 @@ export class RunnerHost {
 
   async #report(): Promise<void> {
     const { agentId, sessionId, kind, outbox, logger, about, runnerId, startedAt } = this.#options;
-    const { process: agent, ...observation } = this.#source.observation;
+    const { process: agent, provider, ...observation } = this.#source.observation;
     const figures = await outbox.figures().catch(() => ({ oldestAt: null, poisoned: 0 }));
     const now = Date.now();
     const status = {
       kind,
       ...about,
       runner: { id: runnerId, pid: process.pid, startedAt },
+      versions: versionsWith(provider),
       everyMs: REPORT_EVERY_MS,
       process: agent,
       ...observation,
@@ -216,7 +221,7 @@ export class RunnerHost {
       userPrompt: nothing,
       sessionEnd: nothing,
       obligations: () => this.#owed.get(),
-      hookFatal: (hook, error) => hookFailure(logger, hook, error, sessionId),
+      hookFatal: (failure) => logHookFailure(logger, failure, sessionId),
       logLevel: log.level,
     };
   }

@@ -28,6 +28,8 @@ export interface SourceObservation {
   openTurnId: string | null;
   tasks: { id: string; description: string }[];
   requests: string[];
+  /** The program that is the agent, with its version, once it has said so. */
+  provider: string | null;
   /** Messages in the agent's hands that no turn has answered. */
   pendingMessages: number;
 }

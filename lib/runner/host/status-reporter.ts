@@ -2,24 +2,19 @@
  * When the runner says how it is: every ten seconds, and soon after something changed.
  *
  * Ordering: one report at a time; what changes during one is in the next.
- * Failure: while the server is away nothing is stored: a day's outage must not leave a day of reports, each of them
- * outdated by the next. What has changed is told once it gets through again, and at the end in any case.
+ * Failure: while the server is away it goes on; in the outbox each report takes the place of the one before it, so that
+ * what gets through then is as new as it can be.
  */
 export interface StatusReporterOptions {
   report: () => Promise<void>;
-  /** Whether the last report is on its way still, because nothing gets through. */
-  isHeldUp: () => boolean;
   everyMs?: number;
   soonMs?: number;
-  heldMs?: number;
 }
 
 /** Said in each report, so that the server knows by when to miss the next. */
 export const REPORT_EVERY_MS = 10_000;
 /** Changes come in groups. */
 const SOON_MS = 100;
-/** How often it is looked whether anything gets through again. */
-const HELD_MS = 500;
 
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
@@ -36,21 +31,15 @@ export class StatusReporter {
   /** Resolves when the first report is stored. */
   async start(): Promise<void> {
     await this.now();
-    this.#every = setInterval(() => {
-      if (!this.#options.isHeldUp()) void this.now();
-    }, this.#options.everyMs ?? REPORT_EVERY_MS);
+    this.#every = setInterval(() => void this.now(), this.#options.everyMs ?? REPORT_EVERY_MS);
   }
 
   changed(): void {
-    if (this.#soon === null && !this.#stopped) this.#tellIn(this.#options.soonMs ?? SOON_MS);
-  }
-
-  #tellIn(ms: number): void {
+    if (this.#soon !== null || this.#stopped) return;
     this.#soon = setTimeout(() => {
-      if (this.#options.isHeldUp()) return this.#tellIn(this.#options.heldMs ?? HELD_MS);
       this.#soon = null;
       void this.now();
-    }, ms);
+    }, this.#options.soonMs ?? SOON_MS);
   }
 
   /** Joins the report that waits for the one under way, if one does. */

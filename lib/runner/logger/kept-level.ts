@@ -26,7 +26,7 @@ export class KeptLevel {
     this.#onTrouble = onTrouble;
   }
 
-  /** Goes on where the process before this one was. */
+  /** Goes on where the process before this one was. What the environment says of it and nobody understands is told. */
   static async restore(
     level: LevelSwitch,
     outbox: Pick<Outbox, 'cursor' | 'enqueue'>,
@@ -36,6 +36,7 @@ export class KeptLevel {
     const memory = parseMemory(await outbox.cursor(CURSOR));
     level.onSet((set) => kept.#store(set));
     if (memory !== null) level.restore(memory);
+    if (level.misread !== null) onTrouble(level.misread);
     return kept;
   }
 

@@ -1,3 +1,4 @@
+import { cutText } from '@/lib/protocol/cut-text';
 import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
 
 export interface LevelChange {
@@ -46,6 +47,8 @@ const wallClock: LevelClock = {
   },
 };
 
+const DEFAULT_LEVEL: LogLevel = 'info';
+
 /** The clock is looked at so often: timers stand still while a machine sleeps, and no timer runs for months. */
 const LOOK_MS = 30_000;
 
@@ -55,6 +58,8 @@ const LOOK_MS = 30_000;
  */
 export class LevelSwitch {
   readonly base: LogLevel;
+  /** What to tell of an INTERLUDE_LOG_LEVEL that is no level; else null. */
+  readonly misread: string | null;
   readonly #clock: LevelClock;
   readonly #changed = new Set<(change: LevelChange) => void>();
   readonly #kept = new Set<(memory: LevelMemory) => void>();
@@ -62,7 +67,8 @@ export class LevelSwitch {
   #callOff = () => {};
 
   constructor(env: string | undefined, clock: LevelClock = wallClock) {
-    this.base = parseLevel(env) ?? 'info';
+    this.base = parseLevel(env) ?? DEFAULT_LEVEL;
+    this.misread = misreadLevel(env);
     this.#clock = clock;
   }
 
@@ -127,6 +133,13 @@ export class LevelSwitch {
   #tell(change: LevelChange): void {
     for (const tell of this.#changed) tell(change);
   }
+}
+
+/** @returns null for a level, and for nothing */
+export function misreadLevel(env: string | undefined): string | null {
+  if (env === undefined || env.trim() === '' || parseLevel(env) !== null) return null;
+  const value = JSON.stringify(cutText(env, 100));
+  return `INTERLUDE_LOG_LEVEL is ${value}, which is none of ${LOG_LEVELS.join(', ')}; ${DEFAULT_LEVEL} is used`;
 }
 
 export function parseLevel(text: unknown): LogLevel | null {

@@ -1,9 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { LogRecord } from '@/lib/protocol/envelope';
+import type { SentInsight } from '@/lib/protocol/insight';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 
 /** What a line may carry besides its text. */
-export interface LogAbout extends Pick<LogRecord['log'], 'insight' | 'marker'> {
+export interface LogAbout extends Pick<LogRecord['log'], 'marker'> {
+  insight?: SentInsight;
   /** When it was (epoch milliseconds), where that is not now. */
   at?: number;
 }

@@ -24,7 +24,7 @@ export interface Candidate {
   body: string;
   bytes: number;
   /** It tells of a failure that wants a person's look: a log line, but no mere one. */
-  isInsight?: boolean;
+  isFailure?: boolean;
 }
 
 export interface Fill {
@@ -37,9 +37,9 @@ export type Verdict = 'take' | 'drop';
 /** Log lines are dropped from this share of the bound on. */
 const LOG_SHARE = 0.9;
 
-export function admit(candidate: Pick<Candidate, 'kind' | 'bytes' | 'isInsight'>, fill: Fill, bound: Bound): Verdict {
+export function admit(candidate: Pick<Candidate, 'kind' | 'bytes' | 'isFailure'>, fill: Fill, bound: Bound): Verdict {
   if (candidate.kind === 'lost') return 'take';
-  const share = candidate.kind === 'log' && candidate.isInsight !== true ? LOG_SHARE : 1;
+  const share = candidate.kind === 'log' && candidate.isFailure !== true ? LOG_SHARE : 1;
   const fits = fill.rows + 1 <= bound.maxRows * share && fill.bytes + candidate.bytes <= bound.maxBytes * share;
   return fits ? 'take' : 'drop';
 }

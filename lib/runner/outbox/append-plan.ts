@@ -32,7 +32,7 @@ export interface AppendPlan {
 }
 
 /** Room for the rest of a request around the one record in it. */
-const LARGEST_RECORD_BYTES = MAX_REQUEST_BYTES - 2_048;
+export const LARGEST_RECORD_BYTES = MAX_REQUEST_BYTES - 2_048;
 
 export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bound): AppendPlan {
   const after = { ...before, openLosts: new Map(before.openLosts) };

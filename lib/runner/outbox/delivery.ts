@@ -21,12 +21,15 @@ export type HeldCause = 'unavailable' | 'unauthorized' | 'refused' | 'storage';
 
 /** What a person should know of. */
 export type OutboxNotice =
-  | { level: 'fatal'; kind: 'poisoned'; seq: number; message: string }
+  | { level: 'fatal'; kind: 'poisoned'; seq: number; sessionId: string | undefined; message: string }
   | { level: 'error'; kind: 'corrupt'; file: string; count: number; message: string }
   | { level: 'error'; kind: 'lost-by-server'; count: number; message: string }
   | { level: 'error'; kind: 'rewound'; message: string }
   | { level: 'error'; kind: 'dropped'; count: number; message: string }
   | { level: 'warn'; kind: 'quarantined'; rejected: IngestAnswer['rejected']; message: string };
+
+/** Who tells of all this in an agent's log. */
+export const OUTBOX_COMPONENT = 'outbox';
 
 export interface DelivererOptions {
   store: OutboxStore;
@@ -45,6 +48,8 @@ export class Deliverer {
   readonly #store: OutboxStore;
   /** Shrinks while a request is refused as a whole, to find the record it is refused for. */
   #batchRows: number;
+  /** Up to which record the requests went that were refused, while it is looked for. */
+  #refusedUpTo: number[] = [];
 
   constructor(options: DelivererOptions) {
     this.#options = options;
@@ -53,6 +58,14 @@ export class Deliverer {
   }
 
   async deliver(signal: AbortSignal): Promise<Delivery> {
+    try {
+      return await this.#sendHead(signal);
+    } finally {
+      await this.#store.landed(this.#options.clock.now());
+    }
+  }
+
+  async #sendHead(signal: AbortSignal): Promise<Delivery> {
     const { endpoint, maxBatchBytes, requestTimeoutMs } = this.#options;
     const rows = await this.#store.head(this.#batchRows, maxBatchBytes);
     const [first, last] = [rows[0], rows.at(-1)];
@@ -75,16 +88,21 @@ export class Deliverer {
     }
   }
 
-  async #acked({ ackedSeq, rejected }: Answer<'acked'>, first: QueuedRow, last: QueuedRow): Promise<Delivery> {
+  async #acked(
+    { ackedSeq, hadDuplicates, rejected }: Answer<'acked'>,
+    first: QueuedRow,
+    last: QueuedRow,
+  ): Promise<Delivery> {
     if (ackedSeq < first.seq) {
       const message = `the server acknowledged ${ackedSeq} when ${first.seq} was sent`;
       return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
     }
     if (ackedSeq > this.#store.lastSeq) return this.#rewound(ackedSeq);
-    await this.#store.acknowledge(Math.min(ackedSeq, last.seq));
+    await this.#store.acknowledge(Math.min(ackedSeq, last.seq), hadDuplicates);
     this.#batchRows = Math.min(this.#batchRows * 2, this.#options.maxBatchRows);
     if (rejected.length > 0) {
-      const message = `the server put ${rejected.length} record(s) into quarantine: ${rejected[0]?.message}`;
+      const [one] = rejected;
+      const message = `the server put ${rejected.length} record(s) into quarantine, the first: seq ${one?.seq}, ${one?.message}`;
       this.#options.onNotice({ level: 'warn', kind: 'quarantined', rejected, message });
     }
     return { kind: 'delivered' };
@@ -93,7 +111,7 @@ export class Deliverer {
   async #gap({ expectedSeq }: Answer<'gap'>, first: QueuedRow): Promise<Delivery> {
     if (expectedSeq > this.#store.lastSeq + 1) return this.#rewound(expectedSeq - 1);
     if (expectedSeq > first.seq) {
-      await this.#store.acknowledge(expectedSeq - 1);
+      await this.#store.acknowledge(expectedSeq - 1, true);
       return { kind: 'delivered' };
     }
     if (expectedSeq === first.seq) {
@@ -122,18 +140,31 @@ export class Deliverer {
   }
 
   async #refused({ message }: Answer<'refused'>, rows: QueuedRow[], first: QueuedRow): Promise<Delivery> {
+    const upTo = rows.at(-1)?.seq ?? first.seq;
+    this.#refusedUpTo = [...this.#refusedUpTo.filter((earlier) => earlier >= first.seq), upTo];
     if (rows.length > 1) {
       this.#batchRows = Math.ceil(rows.length / 2);
       return { kind: 'delivered' };
     }
     // A server that refuses even the declaration of a loss refuses everything; the records are not to blame.
     if (first.kind === 'lost') return { kind: 'held', cause: 'refused', message, retryAfterMs: null };
+    const attempts = this.#refusedUpTo.length;
     await this.#store.poison(first, message, this.#options.clock.now());
-    this.#options.onNotice({ level: 'fatal', kind: 'poisoned', seq: first.seq, message });
+    this.#tellOfPoison(first, attempts, message);
     return { kind: 'delivered' };
   }
 
+  #tellOfPoison({ seq, kind, body }: QueuedRow, attempts: number, reason: string): void {
+    const { sessionId, log } = JSON.parse(body) as { sessionId?: string; log?: { component?: unknown } };
+    // Of a line that tells of such a record none is told: each would be the next one's reason.
+    if (log?.component === OUTBOX_COMPONENT) return;
+    const of = sessionId === undefined ? '' : `, session ${sessionId}`;
+    const message = `record refused for good and set aside: seq ${seq}, kind ${kind}${of}, attempts ${attempts}, reason: ${reason}`;
+    this.#options.onNotice({ level: 'fatal', kind: 'poisoned', seq, sessionId, message });
+  }
+
   #nextEpoch(): number {
+    this.#refusedUpTo = [];
     return Math.max(this.#options.clock.now(), this.#store.producer.epoch + 1);
   }
 }

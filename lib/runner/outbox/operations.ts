@@ -2,8 +2,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, createClient } from '@libsql/client';
 import { makePrivate } from '@/lib/runner/data-folder.mjs';
+import { type PoisonedRow, poisonedRow } from './poisoned-row';
 import { OUTBOX_FROM_1, OUTBOX_VERSION } from './schema';
-import { type PoisonedRow, poisonedRow } from './store';
+import { OLDEST } from './store';
 
 /**
  * What people do with the outboxes of a machine, from a process of their own, while a runner has them open or not.
@@ -45,13 +46,13 @@ export async function readOutbox(file: string): Promise<OutboxReport> {
       [
         'SELECT producer_id, epoch, last_seq FROM outbox',
         'SELECT count(*) AS depth, coalesce(sum(bytes), 0) AS bytes, coalesce(max(seq), 0) AS seq FROM queue',
-        'SELECT body FROM queue ORDER BY seq LIMIT 1',
+        OLDEST,
         "SELECT body FROM queue WHERE kind = 'lost'",
         'SELECT state, count(*) AS rows FROM poisoned GROUP BY state',
       ],
       'read',
     );
-    const first = oldest?.rows[0]?.body;
+    const first = oldest?.rows[0]?.body ?? null;
     const states = new Map(poisoned?.rows.map((row) => [String(row.state), Number(row.rows)]));
     return {
       file,
@@ -60,7 +61,7 @@ export async function readOutbox(file: string): Promise<OutboxReport> {
       lastSeq: Math.max(Number(identity?.rows[0]?.last_seq), Number(queue?.rows[0]?.seq)),
       depth: Number(queue?.rows[0]?.depth),
       bytes: Number(queue?.rows[0]?.bytes),
-      oldestAt: first === undefined ? null : ((JSON.parse(String(first)) as { occurredAt: number }).occurredAt ?? null),
+      oldestAt: first === null ? null : ((JSON.parse(String(first)) as { occurredAt: number }).occurredAt ?? null),
       poisoned: states.get('kept') ?? 0,
       redriving: states.get('redrive') ?? 0,
       discarded: states.get('discarded') ?? 0,

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { IngestRecord } from '@/lib/protocol/envelope';
+import { tellsFailure } from '@/lib/protocol/insight';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import type { ProcessLock } from '@/lib/runner/process-lock';
 import type { Bound, Candidate } from './admission';
@@ -9,9 +10,10 @@ import { Deliverer, type OutboxNotice } from './delivery';
 import { Drain, type DrainState, type Trouble } from './drain';
 import { lockOutbox } from './lock';
 import { isCorrupt, openStore, replaceCorrupt, type StorePlace } from './open-store';
+import type { PoisonedRow } from './poisoned-row';
 import { askExpectedSeq, type Endpoint } from './send';
 import type { Cursor } from './statements';
-import type { Append, OutboxStore, PoisonedRow } from './store';
+import type { Append, OutboxStore } from './store';
 
 /**
  * A durable, ordered queue between an agent and the server. What `enqueue` has accepted reaches the server exactly
@@ -310,7 +312,7 @@ function candidate(record: OutgoingRecord): Candidate {
     occurredAt: record.occurredAt,
     body,
     bytes: Buffer.byteLength(body),
-    isInsight: record.kind === 'log' && record.log.insight !== undefined,
+    isFailure: record.kind === 'log' && tellsFailure(record.log),
   };
 }
 

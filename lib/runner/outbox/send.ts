@@ -17,7 +17,7 @@ import type { QueuedRow } from './store';
 export type Endpoint = () => Promise<{ url: string; token: string | undefined }>;
 
 export type SendOutcome =
-  | { kind: 'acked'; ackedSeq: number; rejected: IngestAnswer['rejected'] }
+  | { kind: 'acked'; ackedSeq: number; hadDuplicates: boolean; rejected: IngestAnswer['rejected'] }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; message: string }
   | { kind: 'unauthorized'; message: string }
@@ -80,9 +80,9 @@ export async function askExpectedSeq(options: {
 function meaning(response: Response, text: string, target: string): SendOutcome {
   const answer = parseJson(text);
   if (response.status === 200) {
-    const { ackedSeq, rejected } = (answer ?? {}) as Partial<IngestAnswer>;
+    const { ackedSeq, duplicates, rejected = [] } = (answer ?? {}) as Partial<IngestAnswer>;
     if (Number.isSafeInteger(ackedSeq))
-      return { kind: 'acked', ackedSeq: ackedSeq as number, rejected: rejected ?? [] };
+      return { kind: 'acked', ackedSeq: ackedSeq as number, hadDuplicates: duplicates !== 0, rejected };
     return {
       kind: 'unavailable',
       message: `${target} is not Interlude's: it answered 200 without ackedSeq`,

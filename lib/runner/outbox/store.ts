@@ -3,8 +3,10 @@ import { makePrivate } from '@/lib/runner/data-folder.mjs';
 import type { Bound, Candidate, LostReason } from './admission';
 import { lostBody } from './admission';
 import { type OpenLost, planAppend } from './append-plan';
+import { candidateOf, type PoisonedRow, poisonedRow } from './poisoned-row';
 import { OUTBOX_FROM_1, OUTBOX_PRAGMAS, OUTBOX_SCHEMA, OUTBOX_VERSION } from './schema';
 import { type Cursor, cursorStatement, insertStatements, poisonStatement } from './statements';
+import { READ_STATUSES, statusStatements, WaitingStatuses } from './waiting-statuses';
 
 /**
  * The outbox's file and everything that changes it. Nothing else writes SQL.
@@ -13,7 +15,7 @@ import { type Cursor, cursorStatement, insertStatements, poisonStatement } from 
  * runs at a time, so what an operation read of the counters is still true when it commits.
  * Failure: every operation is one transaction. A kill between any two statements leaves the file as it was before or
  * after it. A record leaves the queue only when the server has acknowledged it, or into `poisoned` with a `lost` record
- * in its place.
+ * in its place; a status record also for a newer one of its session, which takes its number.
  */
 
 export interface QueuedRow {
@@ -22,21 +24,6 @@ export interface QueuedRow {
   /** The record's JSON without `seq`. */
   body: string;
 }
-
-export interface PoisonedRow {
-  id: number;
-  epoch: number;
-  seq: number;
-  reason: string;
-  poisonedAt: number;
-  body: string;
-  /** `redrive`: to be sent again by whoever has the outbox open; `redriven`: that has been done. */
-  state: PoisonState;
-  /** When a person decided so, epoch milliseconds. */
-  decidedAt: number | null;
-}
-
-export type PoisonState = 'kept' | 'redrive' | 'redriven' | 'discarded';
 
 export interface Append {
   candidates: Candidate[];
@@ -48,6 +35,10 @@ export interface Birth {
   /** Epoch milliseconds: the epoch of the file, should it be made now. */
   epoch: number;
 }
+
+/** A status record does not tell how long the queue waits: it is of now, wherever it stands. */
+export const OLDEST = `SELECT coalesce((SELECT body FROM queue WHERE kind <> 'status' ORDER BY seq LIMIT 1),
+  (SELECT body FROM queue ORDER BY seq LIMIT 1)) AS body`;
 
 export class OutboxStore {
   readonly #client: Client;
@@ -61,6 +52,7 @@ export class OutboxStore {
   #handedOutSeq = 0;
   /** `lost` records at the very end of the queue, by agent and session, that may still count further drops. */
   #openLosts = new Map<string, OpenLost>();
+  #statuses = new WaitingStatuses();
   #tail: Promise<unknown> = Promise.resolve();
 
   private constructor(client: Client, bound: Bound) {
@@ -95,7 +87,7 @@ export class OutboxStore {
 
   /** How many records wait. */
   get waiting(): number {
-    return this.#rows;
+    return this.#rows + this.#statuses.heldBack;
   }
 
   async #load(birth: Birth): Promise<void> {
@@ -119,10 +111,11 @@ export class OutboxStore {
       if (check !== 'ok') throw new LibsqlError(`the outbox is damaged: ${check}`, 'SQLITE_CORRUPT');
       if (version === 1) await this.#client.batch(OUTBOX_FROM_1, 'write');
     }
-    const [identity, fill] = await this.#client.batch(
+    const [identity, fill, statuses] = await this.#client.batch(
       [
         'SELECT producer_id, epoch, last_seq FROM outbox',
         'SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes, coalesce(max(seq), 0) AS seq FROM queue',
+        READ_STATUSES,
       ],
       'read',
     );
@@ -133,36 +126,48 @@ export class OutboxStore {
     this.#lastSeq = Math.max(Number(row.last_seq), Number(fill?.rows[0]?.seq));
     this.#rows = Number(fill?.rows[0]?.rows);
     this.#bytes = Number(fill?.rows[0]?.bytes);
+    this.#statuses = new WaitingStatuses(statuses?.rows, this.#lastSeq);
     // What an earlier process handed out is not known, so nothing that is in the file may change its content.
     this.#handedOutSeq = this.#lastSeq;
   }
 
   /**
-   * Stores all of it in one transaction; durable when it returns.
+   * Stores all of it in one transaction; durable when it returns, but for a status record that outdates one which a
+   * request carries just now.
    *
    * @returns what had to be left out, for the log
    */
   append(appends: Append[], now: number): Promise<{ dropped: number; tooLarge: number }> {
+    return this.#alone(() => this.#append(appends, now));
+  }
+
+  async #append(appends: Append[], now: number): Promise<{ dropped: number; tooLarge: number }> {
+    const openLosts = new Map([...this.#openLosts].filter(([, lost]) => lost.seq > this.#handedOutSeq));
+    const before = { seq: this.#lastSeq, rows: this.#rows, bytes: this.#bytes, openLosts };
+    const statuses = this.#statuses.plan(appends.flatMap((append) => append.candidates));
+    const { rows, changes, poisoned, after, dropped } = planAppend(before, statuses.added, this.#bound);
+    const cursors = appends.flatMap((append) => (append.cursors ?? []).map(cursorStatement));
+    const statements = [
+      ...insertStatements(rows),
+      ...[...changes].map(([seq, body]) => ({ sql: 'UPDATE queue SET body = ? WHERE seq = ?', args: [body, seq] })),
+      ...statusStatements(statuses),
+      ...poisoned.map(({ seq, body }) => poisonStatement(this.#epoch, seq, 'record-too-large', now, body)),
+      ...cursors,
+    ];
+    if (statements.length > 0) await this.#client.batch(statements, 'write');
+    this.#lastSeq = after.seq;
+    this.#rows = after.rows;
+    this.#bytes = after.bytes + statuses.bytes;
+    this.#openLosts = after.openLosts;
+    this.#statuses.settle(statuses, rows);
+    return { dropped, tooLarge: poisoned.length };
+  }
+
+  /** It is known what became of the request under way: what was held back for it is stored. */
+  landed(now: number): Promise<void> {
     return this.#alone(async () => {
-      const openLosts = new Map([...this.#openLosts].filter(([, lost]) => lost.seq > this.#handedOutSeq));
-      const before = { seq: this.#lastSeq, rows: this.#rows, bytes: this.#bytes, openLosts };
-      const candidates = appends.flatMap((append) => append.candidates);
-      const { rows, changes, poisoned, after, dropped } = planAppend(before, candidates, this.#bound);
-      const cursors = appends.flatMap((append) => (append.cursors ?? []).map(cursorStatement));
-      await this.#client.batch(
-        [
-          ...insertStatements(rows),
-          ...[...changes].map(([seq, body]) => ({ sql: 'UPDATE queue SET body = ? WHERE seq = ?', args: [body, seq] })),
-          ...poisoned.map(({ seq, body }) => poisonStatement(this.#epoch, seq, 'record-too-large', now, body)),
-          ...cursors,
-        ],
-        'write',
-      );
-      this.#lastSeq = after.seq;
-      this.#rows = after.rows;
-      this.#bytes = after.bytes;
-      this.#openLosts = after.openLosts;
-      return { dropped, tooLarge: poisoned.length };
+      const candidates = this.#statuses.landed();
+      if (candidates.length > 0) await this.#append([{ candidates }], now);
     });
   }
 
@@ -185,12 +190,16 @@ export class OutboxStore {
         args: [upTo],
       });
       this.#handedOutSeq = Math.max(this.#handedOutSeq, upTo);
+      this.#statuses.underWay(upTo);
       return found.rows.map((row) => ({ seq: Number(row.seq), kind: String(row.kind), body: String(row.body) }));
     });
   }
 
-  /** The server has everything up to `seq`. */
-  acknowledge(seq: number): Promise<void> {
+  /**
+   * The server has everything up to `seq`.
+   * @param hadDuplicates whether it may have had some of it before
+   */
+  acknowledge(seq: number, hadDuplicates: boolean): Promise<void> {
     return this.#alone(async () => {
       const [gone] = await this.#client.batch(
         [
@@ -202,6 +211,7 @@ export class OutboxStore {
       );
       this.#rows -= Number(gone?.rows[0]?.rows);
       this.#bytes -= Number(gone?.rows[0]?.bytes);
+      this.#statuses.acknowledged(seq, hadDuplicates);
     });
   }
 
@@ -221,6 +231,7 @@ export class OutboxStore {
         'write',
       );
       this.#bytes += body.length - Buffer.byteLength(row.body);
+      this.#statuses.drop(row.seq);
     });
   }
 
@@ -254,6 +265,7 @@ export class OutboxStore {
       this.#bytes += body.length;
       this.#handedOutSeq = lastSeq;
       this.#openLosts.clear();
+      this.#statuses.renumber(shift);
     });
   }
 
@@ -280,11 +292,11 @@ export class OutboxStore {
   figures(): Promise<{ oldestAt: number | null; poisoned: number }> {
     return this.#alone(async () => {
       const [oldest, poisoned] = await this.#client.batch(
-        ['SELECT body FROM queue ORDER BY seq LIMIT 1', "SELECT count(*) AS rows FROM poisoned WHERE state = 'kept'"],
+        [OLDEST, "SELECT count(*) AS rows FROM poisoned WHERE state = 'kept'"],
         'read',
       );
-      const body = oldest?.rows[0]?.body;
-      const { occurredAt } = (body === undefined ? {} : JSON.parse(String(body))) as { occurredAt?: number };
+      const body = oldest?.rows[0]?.body ?? null;
+      const { occurredAt } = (body === null ? {} : JSON.parse(String(body))) as { occurredAt?: number };
       return { oldestAt: occurredAt ?? null, poisoned: Number(poisoned?.rows[0]?.rows) };
     });
   }
@@ -341,24 +353,4 @@ export class OutboxStore {
     this.#tail = result.catch(() => undefined);
     return result;
   }
-}
-
-function candidateOf(body: string): Candidate {
-  const { kind, agentId, sessionId, occurredAt, log } = JSON.parse(body) as Candidate & { log?: { insight?: unknown } };
-  const bytes = Buffer.byteLength(body);
-  return { kind, agentId, sessionId, occurredAt, body, bytes, isInsight: log?.insight !== undefined };
-}
-
-/** A row of `poisoned`, with its state. */
-export function poisonedRow(row: Record<string, unknown>): PoisonedRow {
-  return {
-    id: Number(row.id),
-    epoch: Number(row.epoch),
-    seq: Number(row.seq),
-    reason: String(row.reason),
-    poisonedAt: Number(row.poisoned_at),
-    body: String(row.body),
-    state: String(row.state) as PoisonState,
-    decidedAt: row.decided_at === null ? null : Number(row.decided_at),
-  };
 }

@@ -48,6 +48,7 @@ describe('PROTOCOL.md', () => {
     expect(named('MAX_OBLIGATION_TEXT')).toContain(` ${limits.MAX_OBLIGATION_TEXT.toLocaleString('en')} `);
     expect(named('MAX_LOG_MESSAGE_BYTES')).toContain(`${limits.MAX_LOG_MESSAGE_BYTES / 1024} KiB`);
     expect(named('MAX_INSIGHT_DETAIL')).toContain(` ${limits.MAX_INSIGHT_DETAIL.toLocaleString('en')} `);
+    expect(named('MAX_SIGNALS_KEPT')).toContain(` ${limits.MAX_SIGNALS_KEPT.toLocaleString('en')} `);
     expect(named('MAX_LOG_SEARCH_LENGTH')).toContain(` ${limits.MAX_LOG_SEARCH_LENGTH.toLocaleString('en')} `);
     expect(named('MAX_REGEX_PROGRAM')).toContain(` ${limits.MAX_REGEX_PROGRAM} `);
     expect(named('MAX_REGEX_STEPS')).toContain(` ${limits.MAX_REGEX_STEPS.toLocaleString('en')} `);

@@ -27,7 +27,7 @@ describe('what an outbox takes', () => {
     const bound = { maxRows: 10, maxBytes: 1_000_000 };
     const full = { ...empty, seq: 9, rows: 9 };
     expect(planAppend(full, [candidate('log')], bound).dropped).toBe(1);
-    expect(planAppend(full, [{ ...candidate('log'), isInsight: true }], bound).dropped).toBe(0);
+    expect(planAppend(full, [{ ...candidate('log'), isFailure: true }], bound).dropped).toBe(0);
   });
 
   test('given nine tenths full, log lines are dropped and events are not', () => {

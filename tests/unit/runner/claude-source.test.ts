@@ -93,6 +93,16 @@ const about = (requestId: string, tool: string, input: unknown) => ({
   openedPosition: '7',
 });
 
+test('which Claude Code it runs is told as soon as that has said so', async () => {
+  const { init, assistant } = sdkMessages();
+  const agent = await running();
+  expect(agent.source.observation.provider).toBeNull();
+  await agent.say(init(['u1'], { claude_code_version: '2.1.329' }));
+  expect(agent.source.observation.provider).toBe('Claude Code 2.1.329');
+  await agent.say(assistant('m1', [text('One')]), init(['u2'], { claude_code_version: ' ' }));
+  expect(agent.source.observation.provider).toBe('Claude Code 2.1.329');
+});
+
 describe('an interrupt', () => {
   const { init, assistant, result } = sdkMessages();
 

@@ -21,6 +21,21 @@ function runOff(clock: StoppedClock): void {
   while (clock.armed.length > 0) clock.fire();
 }
 
+test.each([
+  [undefined, 'info', null],
+  ['', 'info', null],
+  [' ', 'info', null],
+  [' Debug ', 'debug', null],
+  [
+    'verbose',
+    'info',
+    'INTERLUDE_LOG_LEVEL is "verbose", which is none of debug, info, warn, error, fatal; info is used',
+  ],
+])('INTERLUDE_LOG_LEVEL %j means %s, and says %j', (env, level, words) => {
+  const levels = new LevelSwitch(env);
+  expect([levels.get(), levels.misread]).toEqual([level, words]);
+});
+
 describe('a level with a time limit', () => {
   test('goes back to the default by itself, and says by whom', () => {
     const clock = new StoppedClock();

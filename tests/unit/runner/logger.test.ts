@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
 import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
-import { hookFailure } from '@/lib/runner/control-port/hook-failure';
+import { hookFailure, logHookFailure } from '@/lib/runner/control-port/hook-failure';
 import { LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
 import { LogFile } from '@/lib/runner/logger/log-file';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
@@ -142,17 +142,21 @@ describe('a logger', () => {
     const dir = await tempDir();
     const records: LogEntry[] = [];
     const logger = createLogger({ agentId: 'a', dir, level: 'fatal', onRecord: (entry) => records.push(entry) });
-    hookFailure(logger, 'Stop', 'exit 3: TOKEN=abcdef123456', 's1');
-    hookFailure(logger, '', 'exit 1: start', null);
+    logHookFailure(logger, hookFailure('Stop', 'exit 3: TOKEN=abcdef123456'), 's1');
+    logHookFailure(logger, hookFailure(' ', ''), null);
     expect(records).toMatchObject([
       {
         level: 'fatal',
         component: 'hook:Stop',
         message: 'exit 3: TOKEN=[redacted: token]',
         redacted: 1,
-        insight: { kind: 'hook_fatal', subject: 'Stop', sessionId: 's1' },
+        insight: { signal: 'hook_fatal', outcome: 'failed', source: 'Stop', sessionId: 's1' },
       },
-      { component: 'hook:unknown', insight: { kind: 'hook_fatal', subject: 'unknown' } },
+      {
+        component: 'hook:unknown',
+        message: '(no detail)',
+        insight: { signal: 'hook_fatal', outcome: 'failed', source: 'unknown' },
+      },
     ]);
     expect(records[1]?.insight).not.toHaveProperty('sessionId');
   });

@@ -6,6 +6,7 @@ import { type MirrorState, newMirrorState, parseMirrorState } from '@/lib/runner
 import { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
 import { readOn } from '@/lib/runner/sources/hooks/tail-file';
 import { birthOf } from '@/lib/runner/sources/hooks/terminal-process';
+import { PlayedTerminal } from '../../support/played-terminal';
 import { tempDir } from '../../support/temp-dir';
 import { readTerminalRecording, type TerminalStep, writeLine } from '../../support/terminal-recording';
 
@@ -993,3 +994,13 @@ test.each(['', 'null', '[]', '{"file":1}', '{"file":"f","main":{"ino":"x"},"asks
     expect([null, newMirrorState('f')]).toContainEqual(parseMirrorState(text));
   },
 );
+
+test('which Claude Code a terminal runs is known from its transcript, the newest line that says it', async () => {
+  const terminal = await PlayedTerminal.begin();
+  expect(terminal.mirror.provider).toBeNull();
+  terminal.line('user', { role: 'user', content: 'Go' }, { version: '2.1.328', origin: { kind: 'human' } });
+  terminal.line('assistant', { role: 'assistant', content: [] }, { version: '2.1.329' });
+  terminal.line('user', { role: 'user', content: 'On' }, { version: 7, origin: { kind: 'human' } });
+  await terminal.mirror.step();
+  expect(terminal.mirror.provider).toBe('Claude Code 2.1.329');
+});

@@ -66,7 +66,7 @@ export function SessionHeader(props: {
               href={`/agents/${encodeURIComponent(session.agentId)}#failures`}
               className="text-failed underline underline-offset-2"
             >
-              {failuresInWords(session.insightCount)}
+              {failuresInWords(session)}
             </Link>
           )}
           {session.lostCount > 0 && <span className="text-waiting">{plural(session.lostCount, 'record')} lost</span>}

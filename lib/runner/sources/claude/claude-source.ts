@@ -1,3 +1,4 @@
+import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import type { Command } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { Source, SourceObservation, SourceSurroundings } from '@/lib/runner/host/source';
@@ -76,6 +77,7 @@ export class ClaudeSource implements Source {
   #life: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
   #over: string | null = null;
+  #provider: string | null = null;
   #endsFor = '';
   #quiet = () => {};
 
@@ -95,6 +97,7 @@ export class ClaudeSource implements Source {
       openTurnId: open.turn?.runId ?? null,
       tasks: open.tasks.map(({ id, description }) => ({ id, description })),
       requests: open.requests,
+      provider: this.#provider,
       pendingMessages: inHand.length,
     };
   }
@@ -282,15 +285,14 @@ export class ClaudeSource implements Source {
   }
 
   #heard(message: unknown): void {
-    const { type, subtype, command_uuid: uuid, state, session_id: id } = message as Record<string, unknown>;
-    // `/clear` gives the conversation another name.
-    if (
-      type === 'system' &&
-      subtype === 'init' &&
-      typeof id === 'string' &&
-      id !== this.#conversation.memory.conversationId
-    ) {
-      this.#conversation.remember({ conversationId: id });
+    const { type, subtype, command_uuid: uuid, state, session_id: id, ...said } = message as Record<string, unknown>;
+    if (type === 'system' && subtype === 'init') {
+      // `/clear` gives the conversation another name.
+      if (typeof id === 'string' && id !== this.#conversation.memory.conversationId) {
+        this.#conversation.remember({ conversationId: id });
+      }
+      this.#provider = claudeVersion(said.claude_code_version) ?? this.#provider;
+      this.#around.changed();
     }
     this.#conversation.heard(message);
     if (type === 'command_lifecycle' && typeof uuid === 'string') this.#followed(uuid, state);

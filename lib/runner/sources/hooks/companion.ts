@@ -6,18 +6,20 @@ import type { Command } from '@/lib/protocol/commands';
 import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
-import { hookFailure } from '@/lib/runner/control-port/hook-failure';
+import { type HookFailure, logHookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { HookCall } from '@/lib/runner/control-port/routes';
 import { type OwedReply, parseObligation, readObligations } from '@/lib/runner/host/read-obligations';
 import { RecordSink } from '@/lib/runner/host/record-sink';
 import { REPORT_EVERY_MS, StatusReporter } from '@/lib/runner/host/status-reporter';
+import { versionsWith } from '@/lib/runner/host/versions';
+import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import type { Logger } from '@/lib/runner/logger/logger';
 import { Snapshot } from '@/lib/runner/obligations/snapshot';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { type OutboxFacts, outboxFacts } from '@/lib/runner/outbox/facts';
-import type { Outbox, OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import type { Outbox, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
 import { claimOf, routeHook } from './hook-router';
 import { MessageInbox } from './message-inbox';
@@ -55,6 +57,7 @@ const IN_TERMINAL = 'this session runs in a terminal';
 export class Companion {
   readonly #options: CompanionOptions;
   readonly #log: Logger;
+  readonly #delivery: DeliveryJournal;
   readonly #sink: RecordSink;
   readonly #status: StatusReporter;
   readonly #owed: Snapshot<OwedReply>;
@@ -73,14 +76,12 @@ export class Companion {
     this.#options = options;
     const { agentId, outbox, endpoint, logger } = options;
     this.#log = logger.child('hooks');
+    this.#delivery = new DeliveryJournal({ logger, meanwhile: 'the agent goes on' });
     this.#sink = new RecordSink({
       enqueue: (records, cursors) => outbox.enqueue(records, cursors),
       onTrouble: (message) => process.stderr.write(`interlude: ${message}\n`),
     });
-    this.#status = new StatusReporter({
-      report: () => this.#report(),
-      isHeldUp: () => outbox.status.trouble !== null && outbox.status.waiting > 0,
-    });
+    this.#status = new StatusReporter({ report: () => this.#report() });
     this.#owed = new Snapshot({
       fetch: (signal) => readObligations(endpoint, agentId, signal),
       parse: parseObligation,
@@ -99,6 +100,8 @@ export class Companion {
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
+    // Not before: what the companion before this one said of itself is not told any more.
+    outbox.kick();
     this.#control = await ControlPort.open({
       file: controlFile,
       handlers: {
@@ -108,7 +111,7 @@ export class Companion {
         sessionTurn: (about) => this.#selfReport('busy', about),
         userPrompt: (about) => this.#selfReport('busy', about),
         sessionEnd: (about) => this.#of(about)?.end('the terminal session was left'),
-        hookFatal: (hook, error, about) => this.#hookFatal(hook, error, about),
+        hookFatal: (failure, about) => this.#hookFatal(failure, about),
         logLevel: logger.level,
       },
       onError: (message) => logger.child('control-port').warn(message),
@@ -123,7 +126,7 @@ export class Companion {
       act: (command, again) => this.#act(command, again),
       onFenced: (message) => this.#isOver(message),
       onLink: (link) => {
-        log.info(link.state === 'waiting' ? `waiting: ${link.message}` : link.state);
+        this.#delivery.linkChanged(link);
         if (link.state !== 'connected') return;
         this.#reports.forget();
         outbox.kick();
@@ -143,9 +146,13 @@ export class Companion {
     void this.#sink.accept([{ kind: 'log', agentId: this.#options.agentId, occurredAt: at, log }]);
   }
 
+  outboxChanged(status: OutboxStatus): void {
+    this.#delivery.outboxChanged(status);
+  }
+
   outboxNotice(notice: OutboxNotice): void {
     if ('count' in notice) this.#lost += notice.count;
-    this.#log.log(notice.level, notice.message);
+    this.#delivery.notice(notice);
     this.#status.changed();
   }
 
@@ -226,11 +233,12 @@ export class Companion {
     this.#status.changed();
   }
 
-  #hookFatal(hook: string, error: string, about: Fields): void {
+  #hookFatal(failure: HookFailure, about: Fields): void {
     const { agentId, logger } = this.#options;
     const mirror = this.#of(about);
-    hookFailure(logger, hook, error, mirror?.sessionId ?? null);
+    logHookFailure(logger, failure, mirror?.sessionId ?? null);
     if (mirror === null) return;
+    const { hook, error } = failure;
     const { text } = logger.redactor.redact('hooks', `The ${hook} hook failed (${error}). The agent goes on.`);
     const value = { text, tone: 'error', kind: 'hook_fatal' };
     const event = { type: 'CUSTOM', name: CUSTOM.notice, value };
@@ -286,6 +294,7 @@ export class Companion {
       source: 'claude-terminal',
       host: hostname(),
       runner: { id: runnerId, pid: process.pid, startedAt },
+      versions: versionsWith(null),
       everyMs: REPORT_EVERY_MS,
       agentGoesOn: true,
       outbox: facts,
@@ -294,9 +303,10 @@ export class Companion {
       sessions: followed.length,
     };
     const records = followed.map((mirror): SessionReport => {
-      const { sessionId, selfReport, openRunId, tasks, requests } = mirror;
+      const { sessionId, selfReport, openRunId, tasks, requests, provider } = mirror;
       const agent = { state: 'running', pid: mirror.process?.pid ?? null, exitCode: null };
-      const status = { ...common, process: agent, state: selfReport, openTurnId: openRunId, tasks, requests };
+      const versions = versionsWith(provider);
+      const status = { ...common, versions, process: agent, state: selfReport, openTurnId: openRunId, tasks, requests };
       return { kind: 'status', agentId, sessionId, occurredAt: Date.now(), status };
     });
     const alone: OutgoingRecord = { kind: 'status', agentId, occurredAt: Date.now(), status: common };

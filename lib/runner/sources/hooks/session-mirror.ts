@@ -1,4 +1,5 @@
 import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
+import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
 import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
 import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
@@ -45,6 +46,7 @@ export class SessionMirror {
   /** What is read was told by the mirror before this one. */
   #isRecalling = false;
   #lastLineAt = 0;
+  #provider: string | null = null;
   #ending: { reason: string; at: number; ranAt: number } | null = null;
   #began: number;
   #ended: { reason: string; at: number } | null = null;
@@ -108,6 +110,11 @@ export class SessionMirror {
 
   get tasks(): { id: string; description: string }[] {
     return this.#adapter.runningTasks;
+  }
+
+  /** Of the agent, as its transcript told last. */
+  get provider(): string | null {
+    return this.#provider;
   }
 
   get requests(): number {
@@ -300,6 +307,7 @@ export class SessionMirror {
 
   #lines(lines: readonly TranscriptLine[]): void {
     const outputs = lines.flatMap(({ fields, key }) => {
+      this.#provider = claudeVersion(fields.version) ?? this.#provider;
       if (!this.#isRecalling && isStopFeedback(fields)) this.#handOver(textIn(fields));
       return this.#adapter.read(fields, key, this.#now());
     });
