@@ -84,6 +84,8 @@ export async function projectSession(
   for (const [index, placement] of placements.entries()) {
     const row = session.entries[index]?.row;
     if (row === undefined) continue;
+    // a chunk that leaves out what it goes on with has its name from here on
+    row.event = placement.entry.event;
     row.turnId = placement.turnId;
     row.entityId = placement.entityId;
     rows.add(row);

@@ -29,6 +29,7 @@ import {
 import { interludeOf } from './interlude-metadata';
 import { ItemDraft, type ShownItems } from './item-draft';
 import { parsedArgs } from './parsed-args';
+import { spanOf } from './span-of';
 import { normaliseTaskEnd, taskEndTold } from './task-status';
 
 /**
@@ -72,7 +73,16 @@ export class ShownFold {
     const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
     const fold = Object.hasOwn(folds, name) ? folds[name] : undefined;
     fold?.(this.#draft, entry);
+    if (event.type.endsWith('_MESSAGE_CHUNK')) this.#endChunk(event);
     if (ADDS_ARGS.has(event.type)) this.#callIds.add(String(event.toolCallId));
+  }
+
+  /** Nobody tells the end of a chunk: a person's is there with it, outside of any turn every one is. */
+  #endChunk(event: AgUiEvent): void {
+    const kind = event.type === 'TEXT_MESSAGE_CHUNK' ? 'message' : 'reasoning';
+    const item: TextItem | undefined = this.#draft.find(kind, textField(event, 'messageId'));
+    const isWhole = this.#outside || (item?.kind === 'message' && item.role === 'user');
+    if (item !== undefined && isWhole) this.#draft.put({ ...item, streaming: false });
   }
 
   /** Reads the arguments of calls, once all of their pieces are there and not at each: those of one call a step. */
@@ -184,6 +194,8 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
   draft.put(change(call));
 }
 
+const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry));
+
 const OPENS_CALL: ReadonlySet<string> = new Set(['TOOL_CALL_START', 'TOOL_CALL_CHUNK']);
 const ADDS_ARGS: ReadonlySet<string> = new Set(['TOOL_CALL_ARGS', 'TOOL_CALL_CHUNK']);
 
@@ -206,8 +218,8 @@ const FOLD: Record<string, Fold | undefined> = {
       status: 'running',
       endedAt: null,
     })),
-  TOOL_CALL_ARGS: (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry)),
-  TOOL_CALL_CHUNK: (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry)),
+  TOOL_CALL_ARGS: addArgs,
+  TOOL_CALL_CHUNK: addArgs,
   TOOL_CALL_END: (draft, entry) =>
     tool(draft, entry, (call) => {
       const result = pick(entry.event, 'result');
@@ -383,10 +395,4 @@ function settled(draft: ItemDraft, entry: EventEntry, code: 'parked-assigned' | 
     say(`What the session ${from} told of the task “${task}” was assigned to this session by ${by}.`, from);
   else if (home === from) say(`${here} assigned to this session by ${by}.`);
   else say(`${here} assigned by ${by} to the`, home);
-}
-
-function spanOf(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1_000));
-  if (seconds < 120) return `${seconds} s`;
-  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
 }

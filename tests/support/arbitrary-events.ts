@@ -9,6 +9,23 @@ const arbitraryEvent: fc.Arbitrary<AgUiEvent> = fc.oneof(
   fc.record({ type: fc.constant('TEXT_MESSAGE_START'), messageId: id('m', 4), role: fc.constant('assistant') }),
   fc.record({ type: fc.constant('TEXT_MESSAGE_CONTENT'), messageId: id('m', 4), delta: words }),
   fc.record({ type: fc.constant('TEXT_MESSAGE_END'), messageId: id('m', 4) }),
+  fc.record({
+    type: fc.constant('TEXT_MESSAGE_CHUNK'),
+    messageId: fc.option(fc.oneof(id('m', 4), id('u', 4)), { nil: undefined }),
+    role: fc.constantFrom('user', 'assistant', undefined),
+    delta: words,
+  }),
+  fc.record({
+    type: fc.constant('REASONING_MESSAGE_CHUNK'),
+    messageId: fc.option(id('m', 4), { nil: undefined }),
+    delta: words,
+  }),
+  fc.record({
+    type: fc.constant('TOOL_CALL_CHUNK'),
+    toolCallId: fc.option(id('t', 3), { nil: undefined }),
+    toolCallName: fc.constantFrom('Bash', undefined),
+    delta: fc.constantFrom('{', '"a":1', '}'),
+  }),
   fc.record({ type: fc.constant('REASONING_MESSAGE_START'), messageId: id('m', 4) }),
   fc.record({ type: fc.constant('REASONING_MESSAGE_CONTENT'), messageId: id('m', 4), delta: words }),
   fc.record({ type: fc.constant('REASONING_MESSAGE_END'), messageId: id('m', 4) }),

@@ -71,7 +71,7 @@ export class MemoryLog {
     const everyone = endsEveryTask(entries) || wakesUnsaid(entries);
     const touched = [...this.tasks.values()].filter((task) => everyone || ids.includes(task.id));
     for (const task of foldTasks(touched, placements, OWNER)) this.tasks.set(task.position, task);
-    return entries;
+    return placements.map(({ entry }) => entry);
   }
 
   /** The newest page, of so many turns; `before` a position an older one, which comes without places. */
