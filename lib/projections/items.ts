@@ -1,6 +1,4 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { cutText } from '@/lib/protocol/cut-text';
-import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
 import type {
   Item,
   MessageItem,
@@ -26,6 +24,7 @@ import {
   taskEventId,
   textField,
 } from './event-fields';
+import { grown, withCut } from './grown';
 import { interludeOf } from './interlude-metadata';
 import { ItemDraft, type ShownItems } from './item-draft';
 import { parsedArgs } from './parsed-args';
@@ -81,7 +80,10 @@ export class ShownFold {
   #endChunk(event: AgUiEvent): void {
     const kind = event.type === 'TEXT_MESSAGE_CHUNK' ? 'message' : 'reasoning';
     const item: TextItem | undefined = this.#draft.find(kind, textField(event, 'messageId'));
-    const isWhole = this.#outside || (item?.kind === 'message' && item.role === 'user');
+    const isWhole =
+      this.#outside ||
+      interludeOf(event).ofSnapshot !== undefined ||
+      (item?.kind === 'message' && item.role === 'user');
     if (item !== undefined && isWhole) this.#draft.put({ ...item, streaming: false });
   }
 
@@ -107,26 +109,6 @@ function base(entry: EventEntry, id: string) {
   return { id, position: entry.position, at: entry.occurredAt };
 }
 
-/** An item with this event's text: appended, or in the place of what it had where the event says it is the whole. */
-function grown<Name extends string, T extends { [name in Name]: string } & { cut?: number }>(
-  item: T,
-  name: Name,
-  { event }: EventEntry,
-): T {
-  const delta = contentText(event.delta);
-  const isWhole = interludeOf(event).whole === true;
-  // Behind a cut nothing more is shown, however little it is.
-  const before = isWhole ? 0 : (item.cut ?? 0);
-  const text = isWhole ? delta : before > 0 ? item[name] : item[name] + delta;
-  const shown = cutText(text, MAX_ITEM_TEXT);
-  const cut = before > 0 ? before + delta.length : text.length - shown.length;
-  return withCut({ ...item, [name]: shown }, cut);
-}
-
-function withCut<T extends { cut?: number }>({ cut: _before, ...item }: T, cut: number): T {
-  return (cut === 0 ? item : { ...item, cut }) as T;
-}
-
 function messageRole(role: string | null): MessageItem['role'] {
   return role === 'user' ? 'user' : role === 'system' || role === 'developer' ? 'system' : 'assistant';
 }
@@ -141,7 +123,7 @@ const text =
     const id = textField(event, 'messageId');
     if (id === null) return;
     const known: TextItem | undefined = draft.find(kind, id);
-    if (known === undefined && draft.isCut && event.type.endsWith('_CONTENT')) return;
+    if (known === undefined && draft.isCut && !mayBegin(event)) return;
     const begun: TextItem = known ?? {
       ...base(entry, id),
       ...(kind === 'message'
@@ -180,7 +162,7 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
   const id = textField(entry.event, 'toolCallId');
   if (id === null) return;
   const known = draft.find('tool-call', id);
-  if (known === undefined && draft.isCut && !OPENS_CALL.has(entry.event.type)) return;
+  if (known === undefined && draft.isCut && !mayBegin(entry.event)) return;
   const call: ToolCallItem = known ?? {
     ...base(entry, id),
     kind: 'tool-call',
@@ -196,7 +178,11 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
 
 const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry));
 
-const OPENS_CALL: ReadonlySet<string> = new Set(['TOOL_CALL_START', 'TOOL_CALL_CHUNK']);
+/** Whether what an event is about may begin with it: else it is one of those that are not shown any more. */
+function mayBegin(event: AgUiEvent): boolean {
+  return /_(START|CHUNK)$/.test(event.type) && typeof interludeOf(event).ofSnapshot?.turnId !== 'string';
+}
+
 const ADDS_ARGS: ReadonlySet<string> = new Set(['TOOL_CALL_ARGS', 'TOOL_CALL_CHUNK']);
 
 const FOLD: Record<string, Fold | undefined> = {

@@ -15,6 +15,7 @@ import {
   textField,
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
+import { snapshotParts } from './snapshot-parts';
 import type { Placement } from './turns';
 
 /**
@@ -66,6 +67,7 @@ export function obligationsTouchedBy(entries: readonly EventEntry[]): { messageI
       if (id === null) settles = true;
       else messageIds.add(id);
     }
+    for (const part of snapshotParts(event)) if (part.fields.role === 'user') messageIds.add(part.id);
     if (event.type === 'RUN_STARTED') for (const message of inputUserMessages(event)) messageIds.add(message.id);
     if (event.type === 'RUN_FINISHED' || event.type === 'TEXT_MESSAGE_END') settles = true;
     const { replyTo, userMessageIds } = interludeOf(event);
@@ -111,6 +113,8 @@ export class ObligationLedger {
 
   apply(placement: Placement): void {
     const { event } = placement.entry;
+    // What a snapshot tells is what was said before.
+    if (interludeOf(event).ofSnapshot !== undefined) return;
     // What is said to a subagent is between it and the agent.
     if (placement.turnId?.startsWith('task:') !== true) {
       if (event.type === 'CUSTOM') this.#applyCustom(placement.entry);

@@ -73,11 +73,26 @@ function placeEvent(placer: TurnPlacer, told: EventEntry): Placement {
   const entry = namedChunk(placer.chunks, told, task);
   const placement = placer.begin(entry);
   if (endsChunks(entry.event)) placer.tellChunks(withoutChunk(placer.chunks, task));
+  const { ofSnapshot } = interludeOf(entry.event);
+  if (ofSnapshot !== undefined) {
+    placeOfSnapshot(placer, placement, ofSnapshot.turnId);
+    return placement;
+  }
   const place = Object.hasOwn(PLACE, entry.event.type) ? PLACE[entry.event.type] : undefined;
   if (place !== undefined) place(placer, placement, task);
   // Everything else is stored and shown nowhere; within a turn it still counts as the turn's own.
   else placement.turnId = task === null ? placer.openTurnId : `task:${task}`;
   return placement;
+}
+
+/** What a snapshot says stands where it is known; what is new in it stands where it came, and is nobody's to answer. */
+function placeOfSnapshot(placer: TurnPlacer, placement: Placement, turnId: string | null): void {
+  const { event } = placement.entry;
+  placement.entityId = idField(event, event.type.startsWith('TOOL_CALL_') ? 'toolCallId' : 'messageId');
+  placement.turnId = turnId;
+  if (turnId !== null) return;
+  placement.role = textField(event, 'role');
+  placer.show(placement);
 }
 
 type Place = (placer: TurnPlacer, placement: Placement, task: string | null) => void;
