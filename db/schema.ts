@@ -49,6 +49,10 @@ export const events = sqliteTable(
   (table) => [
     index('events_by_session').on(table.sessionId, table.position),
     index('events_by_turn').on(table.sessionId, table.turnId, table.position),
+    // What a snapshot speaks of is looked up by its name.
+    index('events_by_entity')
+      .on(table.sessionId, table.entityId, table.position)
+      .where(sql`entity_id IS NOT NULL AND type <> 'CUSTOM'`),
   ],
 );
 

@@ -2,7 +2,8 @@
 
 import { type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { comparePositions, type Position } from '@/lib/protocol/position';
+import type { Position } from '@/lib/protocol/position';
+import { loadSnapshot, takeFrames } from './live-snapshot';
 import type { RowFrame } from './row-frame';
 import { useTopic } from './use-topic';
 
@@ -10,7 +11,8 @@ import { useTopic } from './use-topic';
  * A snapshot that the stream keeps current.
  *
  * Ordering: the topic is read after the snapshot's own position, and frames the snapshot already holds are dropped, so
- * that several readers of one key, or a reload in between, count nothing twice.
+ * that several readers of one key, or a reload in between, count nothing twice. Frames that come while the snapshot is
+ * loaded again are folded into the answer too, which may have been read before them.
  * Failure: after a gap the snapshot is loaded again; what is on screen stays until it is there.
  *
  * @param fold gives the snapshot after some frames, and moves its `position` to the last of them
@@ -30,18 +32,14 @@ export function useLiveQuery<Snapshot extends { position: Position }>(options: {
   const [reloading, setReloading] = useState(false);
   const query = useQuery<Snapshot>({
     queryKey: key,
-    queryFn: ({ signal }) => load(signal),
+    queryFn: ({ signal }) => loadSnapshot(queryClient, key, fold, () => load(signal)),
     initialData: initial,
     enabled,
   });
 
   useTopic(enabled ? topic : null, reloading ? null : (query.data?.position ?? null), {
     frames(frames) {
-      queryClient.setQueryData<Snapshot>(key, (snapshot) => {
-        if (!snapshot) return snapshot;
-        const fresh = frames.filter((frame) => comparePositions(frame.id, snapshot.position) > 0);
-        return fresh.length > 0 ? fold(snapshot, fresh) : snapshot;
-      });
+      takeFrames(queryClient, key, fold, frames);
     },
     reset() {
       setReloading(true);

@@ -4,8 +4,16 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { useLiveQuery } from '@/components/live/use-live-query';
-import { foldTranscript, prependTurns, type TranscriptState, transcriptFromPage } from '@/lib/projections/transcript';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
+import {
+  awaitOlder,
+  foldTranscript,
+  giveUpOlder,
+  prependTurns,
+  type TranscriptState,
+  transcriptFromPage,
+} from '@/lib/projections/transcript';
+import { comparePositions } from '@/lib/protocol/position';
+import type { TranscriptPage, Turn } from '@/lib/protocol/read-models';
 import { FIRST_PAGE } from './first-page';
 
 const OLDER_PAGE = 60;
@@ -17,6 +25,17 @@ function pathOf(sessionId: string, query: Record<string, string | number>): stri
   return `/sessions/${encodeURIComponent(sessionId)}/transcript?${search}`;
 }
 
+/** The newest page, and older ones as far back as turns are loaded already: who reads there stays there. */
+async function loadBackTo(sessionId: string, loaded: Turn | undefined, signal: AbortSignal): Promise<TranscriptState> {
+  const read = (query: Record<string, string | number>) => fetchJson<TranscriptPage>(pathOf(sessionId, query), signal);
+  let state = transcriptFromPage(await read({ limit: FIRST_PAGE }));
+  for (let [oldest] = state.turns; loaded && oldest && state.hasMore; [oldest] = state.turns) {
+    if (comparePositions(oldest.position, loaded.position) <= 0) break;
+    state = prependTurns(awaitOlder(state), await read({ before: oldest.position, limit: SEEK_PAGE }));
+  }
+  return state;
+}
+
 /** A session's transcript, kept current, and the way to what is older. */
 export function useTranscript(sessionId: string, initial?: TranscriptPage) {
   const queryClient = useQueryClient();
@@ -26,8 +45,7 @@ export function useTranscript(sessionId: string, initial?: TranscriptPage) {
     key,
     topic: `session:${sessionId}`,
     initial: firstState,
-    load: async (signal) =>
-      transcriptFromPage(await fetchJson<TranscriptPage>(pathOf(sessionId, { limit: FIRST_PAGE }), signal)),
+    load: (signal) => loadBackTo(sessionId, queryClient.getQueryData<TranscriptState>(key)?.turns[0], signal),
     fold: (state, frames) =>
       foldTranscript(
         state,
@@ -52,16 +70,20 @@ export function useTranscript(sessionId: string, initial?: TranscriptPage) {
   const loadOlder = useCallback(
     (limit: number = OLDER_PAGE): Promise<boolean> => {
       const read = async () => {
+        const update = (change: (state: TranscriptState) => TranscriptState) =>
+          queryClient.setQueryData<TranscriptState>(['transcript', sessionId], (now) => now && change(now));
         const state = queryClient.getQueryData<TranscriptState>(['transcript', sessionId]);
         const oldest = state?.turns[0];
         if (!state?.hasMore || !oldest) return false;
+        update(awaitOlder);
         setLoadingOlder(true);
         setOlderError(null);
         try {
           const page = await fetchJson<TranscriptPage>(pathOf(sessionId, { before: oldest.position, limit }));
-          queryClient.setQueryData<TranscriptState>(['transcript', sessionId], (now) => now && prependTurns(now, page));
+          update((now) => prependTurns(now, page));
           return true;
         } catch (error) {
+          update(giveUpOlder);
           setOlderError(error as Error);
           return false;
         } finally {

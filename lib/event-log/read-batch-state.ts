@@ -7,6 +7,7 @@ import type { WriteTransaction } from '@/db/write-queue';
 import { MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@/lib/protocol/read-models';
 import type { AgentLog, SessionChange } from './batch-rows';
+import { type SaidScope, saidKey, selectSaid } from './said-rows';
 
 /** What a batch may touch, as it stands before it. */
 export interface BatchState {
@@ -21,6 +22,10 @@ export interface BatchState {
   taskHomes: TaskHomeRow[];
   /** By session. */
   obligations: Map<string, Obligation[]>;
+  /** By session: the newest rows of what its snapshots speak of, in order. */
+  said: Map<string, SaidRow[]>;
+  /** What was looked for among them, by `saidKey`. */
+  lookedUp: ReadonlySet<string>;
   /** Where this producer has written; only read when asked for. */
   producerSessionIds: string[];
   /** By agent, of those whose log the batch writes to. */
@@ -32,6 +37,16 @@ export interface TaskHomeRow {
   taskId: string;
   runId: string | null;
   sessionId: string;
+}
+
+export interface SaidRow {
+  sessionId: string;
+  position: number;
+  entityId: string;
+  type: string;
+  turnId: string | null;
+  /** Null where it is too long to be what the snapshot says. */
+  payload: string | null;
 }
 
 export interface BatchScope {
@@ -46,6 +61,8 @@ export interface BatchScope {
   taskIds: { agentId: string; sessionId: string; taskId: string; runId: string | null }[];
   /** `settles`: whether a session's owed replies may be given, besides what is named. */
   obligations: { sessionId: string; messageIds: string[]; settles: boolean }[];
+  /** Messages and calls that snapshots speak of. */
+  said: SaidScope[];
   /** Sessions whose running tasks all end. */
   endedSessionIds: string[];
   /** Sessions in which a turn may answer any task that ended lately. */
@@ -93,6 +110,11 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
       sessionId: String(row.session_id),
     })),
     obligations: await bySession(await pace.map(rowsOf('obligation'), obligationFromRow), pace),
+    lookedUp: new Set(await pace.map(scope.said, ({ sessionId, id }) => saidKey(sessionId, id))),
+    said: await bySession(
+      (await pace.map(rowsOf('said'), saidFromRow)).sort((a, b) => a.position - b.position),
+      pace,
+    ),
     producerSessionIds: siblings,
     logs: new Map(
       rowsOf('log').map((row) => [String(row.agent_id), { lastLine: Number(row.last_line), bytes: Number(row.bytes) }]),
@@ -102,7 +124,18 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   return state;
 }
 
-type Kind = 'counter' | 'producer' | 'agent' | 'session' | 'task' | 'home' | 'obligation' | 'sibling' | 'open' | 'log';
+type Kind =
+  | 'said'
+  | 'counter'
+  | 'producer'
+  | 'agent'
+  | 'session'
+  | 'task'
+  | 'home'
+  | 'obligation'
+  | 'sibling'
+  | 'open'
+  | 'log';
 
 /** Each is made when its turn has come. CROSS JOIN keeps SQLite from turning the lookups by key into a scan. */
 function* statementsFor(scope: BatchScope): Generator<[Kind, InStatement]> {
@@ -118,10 +151,22 @@ function* statementsFor(scope: BatchScope): Generator<[Kind, InStatement]> {
   }
   for (const keys of piecesOf(messagesOf(scope))) yield ['obligation', selectObligations(keys)];
   for (const { sessionId, settles } of scope.obligations) if (settles) yield ['obligation', selectOwed(sessionId)];
+  for (const statement of selectSaid(scope.said)) yield ['said', statement];
   for (const ids of piecesOf(scope.wokenSessionIds, SESSIONS_AT_ONCE)) yield ['task', selectLatestTasks(ids)];
   if (scope.allProducerSessions) yield ['sibling', selectProducerSessions(scope.producerId)];
   if (scope.openSessionsOf.length > 0) yield ['open', selectOpenSessions(scope.openSessionsOf)];
   for (const ids of piecesOf(scope.logAgentIds)) yield ['log', selectLogs(ids)];
+}
+
+function saidFromRow(row: Row): SaidRow {
+  return {
+    sessionId: String(row.session_id),
+    position: Number(row.position),
+    entityId: String(row.entity_id),
+    type: String(row.type),
+    turnId: row.turn_id === null ? null : String(row.turn_id),
+    payload: row.payload === null ? null : String(row.payload),
+  };
 }
 
 async function readSessions(transaction: WriteTransaction, ids: readonly string[]): Promise<Row[]> {

@@ -11,6 +11,7 @@ import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 import { isFailure } from '@/lib/protocol/signals';
 import { type JudgedRecord, planBatch } from './plan-batch';
+import { SnapshotRoom } from './snapshot-room';
 import type { Opening } from './stamp-requests';
 import { tasksSpokenOf } from './task-owners';
 
@@ -63,6 +64,8 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
   const taskIds: BatchScope['taskIds'] = [];
   const seenTasks = new Map<string, Set<string>>();
   const obligations = new Map<string, { messageIds: Set<string>; settles: boolean }>();
+  const said: BatchScope['said'] = [];
+  const snapshots = new SnapshotRoom(null);
   const endedSessionIds = new Set<string>();
   const wokenSessionIds = new Set<string>();
   let allProducerSessions = false;
@@ -84,6 +87,9 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
     }
     if (record.kind !== 'event') return;
     const entry = { position: '0', occurredAt: 0, receivedAt: 0, event: record.event };
+    for (const { id, text } of snapshots.partsOf(record.sessionId, record.event)) {
+      said.push({ sessionId: record.sessionId, id, length: text.length });
+    }
     const touched = obligationsTouchedBy([entry]);
     if (touched.settles || touched.messageIds.length > 0) {
       const known = obligations.get(record.sessionId) ?? { messageIds: new Set(), settles: false };
@@ -116,6 +122,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
     logAgentIds: [...logAgentIds],
     openSessionsOf: [...openSessionsOf],
     taskIds,
+    said,
     endedSessionIds: [...endedSessionIds],
     wokenSessionIds: [...wokenSessionIds],
     allProducerSessions,

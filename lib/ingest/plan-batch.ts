@@ -3,7 +3,7 @@ import type { BatchRows, EventRow, InsightRow, QuarantineRow, SessionChange } fr
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, customValue, pickNumber } from '@/lib/projections/event-fields';
 import { heardLevel } from '@/lib/projections/log-level';
-import { isUnderWay, owedDifference, type SessionFold } from '@/lib/projections/session-summary';
+import { owedDifference, type SessionFold } from '@/lib/projections/session-summary';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import {
   type EventRecord,
@@ -28,7 +28,8 @@ import { insightRow, keptInsights } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
-import { foldOf, projectSession, type SessionBatch, type SessionProjection } from './project-session';
+import { isAtRest, projectSession, type SessionBatch, type SessionProjection } from './project-session';
+import { SnapshotRoom, unmarked, withDerived } from './snapshot-room';
 import type { Opening } from './stamp-requests';
 import { OWN, type TaskMention, taskMention } from './task-owners';
 import { TaskRouter, whyParked } from './task-router';
@@ -95,6 +96,7 @@ class BatchDraft {
   #loss: { agentId: string; knownSessions: number; said: { count: number; reason: string }[] } | null = null;
   #lossesSaid = 0;
   readonly #events: EventRow[] = [];
+  readonly #snapshots: SnapshotRoom;
   readonly #logs: LogTally;
   readonly #insights: InsightRow[] = [];
   readonly #quarantine: QuarantineRow[] = [];
@@ -108,6 +110,7 @@ class BatchDraft {
     this.#agents = new AgentLedger(state.agents, receivedAt, !this.#isServer);
     this.#logs = new LogTally(state.logs);
     this.#position = state.position;
+    this.#snapshots = new SnapshotRoom(state.lookedUp);
     this.#sessions = new BatchSessions(state);
     this.tasks = new TaskRouter(this.#sessions, this.#isServer);
   }
@@ -137,7 +140,7 @@ class BatchDraft {
         if (session === null) return;
         if (owner.kind === 'own') this.#settleParked(record);
         for (const { to, event } of this.tasks.route(record, session, mention, owner)) {
-          this.#append(to, record.seq, record.occurredAt, event);
+          this.#append(to, record.seq, record.occurredAt, unmarked(event));
         }
         return;
       case 'log':
@@ -213,7 +216,8 @@ class BatchDraft {
       if (before !== null && entries.length === 0 && failures.all === 0 && !this.#isNews(session)) continue;
       const tasks = this.#state.tasks.get(session.id) ?? [];
       const owed = this.#state.obligations.get(session.id) ?? [];
-      const stored = { tasks, obligations: owed, position: this.#state.position };
+      const said = this.#state.said.get(session.id) ?? [];
+      const stored = { tasks, obligations: owed, said, position: this.#state.position };
       projections.push({ session, ...(await projectSession(session, stored, this.#receivedAt, pace)) });
     }
     const foldedAway = new Set(projections.flatMap((projection) => [...projection.foldedAway]));
@@ -249,7 +253,7 @@ class BatchDraft {
     return {
       position: this.#position,
       producer: this.#producer,
-      events: this.#events.filter((row) => !foldedAway.has(row)),
+      events: withDerived(this.#events, projections).filter((row) => !foldedAway.has(row)),
       folds: projections.flatMap((projection) => projection.folds),
       logLines: this.#logs.lines,
       agentLogs: this.#logs.changed(),
@@ -308,7 +312,9 @@ class BatchDraft {
     };
     this.#events.push(row);
     const entry = { position: positionFromNumber(position), occurredAt, receivedAt: this.#receivedAt, event };
-    session.entries.push({ entry, row });
+    const parts = this.#snapshots.partsOf(session.id, event);
+    session.entries.push({ entry, row, parts });
+    this.#position += parts.length;
   }
 
   #claim(id: string, { agentId, occurredAt }: IngestRecord): SessionBatch {
@@ -376,16 +382,6 @@ class BatchDraft {
     const skewMs = occurredAt - this.#receivedAt;
     if (Math.abs(skewMs) > CLOCK_SKEW_MS) this.#producer.clockSkewMs = skewMs;
   }
-}
-
-/**
- * Whether nothing goes on in a session that its runner could be missed for: that the runner is still there makes no
- * difference to it.
- */
-function isAtRest(session: SessionBatch): boolean {
-  if (session.before === null) return false;
-  const fold = foldOf(session);
-  return fold.away === null && !isUnderWay(fold);
 }
 
 function sum(a: number, b: number): number {

@@ -1,6 +1,7 @@
 import type { Pace } from '@/db/next-turn';
 import type { EventRow, SessionChange, StoredFold, TurnMove } from '@/lib/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/event-log/fold-deltas';
+import type { SaidRow } from '@/lib/event-log/read-batch-state';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import {
   NO_OBLIGATIONS,
@@ -15,15 +16,24 @@ import {
   type SessionFold,
   SessionLedger,
 } from '@/lib/projections/session-summary';
+import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import { TaskLedger } from '@/lib/projections/tasks';
-import { type Placement, placeEvents } from '@/lib/projections/turns';
+import type { Placement } from '@/lib/projections/turns';
 import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
-import { NO_PLACES, type TurnHeader } from '@/lib/protocol/turn-places';
+import type { TurnHeader } from '@/lib/protocol/turn-places';
 import type { FailureTally } from './failure-tally';
+import { placeSession } from './place-session';
 import { type Opening, stampRequests } from './stamp-requests';
 
 /** A session's row is told to the fleet at most this often while nothing but text grows. */
 const QUIET_ANNOUNCE_MS = 5_000;
+
+export interface SessionEntry {
+  entry: EventEntry;
+  row: EventRow;
+  /** What it says, if it is a snapshot. So many positions after its own are free for what of it is news. */
+  parts: readonly SnapshotPart[];
+}
 
 export interface SessionBatch {
   id: string;
@@ -32,7 +42,7 @@ export interface SessionBatch {
   before: SessionChange | null;
   startedAt: number;
   /** Its events of this batch in position order, each with the row it becomes. */
-  entries: { entry: EventEntry; row: EventRow }[];
+  entries: SessionEntry[];
   /** Failures around it that this batch tells of. */
   failures: FailureTally;
   /** The agent itself said something of it in this batch, also that it is still there. */
@@ -55,36 +65,39 @@ export interface SessionProjection {
   removedTurnIds: string[];
   moves: TurnMove[];
   folds: StoredFold[];
+  /** What snapshots of this batch say that is news, each behind its snapshot. */
+  derived: EventRow[];
   /** Rows of this batch that folded into a later one. */
   foldedAway: Set<EventRow>;
 }
 
 /** What is stored of a session that its new events may touch. */
-interface Stored {
+export interface Stored {
   tasks: readonly Task[];
   obligations: readonly Obligation[];
+  said: readonly SaidRow[];
   /** The counter before the batch: rows up to it are in the database. */
   position: number;
 }
 
-/** Most events that are placed before others get a turn. */
-const PLACED_AT_ONCE = 500;
-
 /** What a session's new events make of it. Sets each row's `turnId` and `entityId`. */
 export async function projectSession(
   session: SessionBatch,
-  { tasks, obligations, position: basePosition }: Stored,
+  stored: Stored,
   receivedAt: number,
   pace: Pace,
 ): Promise<SessionProjection> {
   const owner = { sessionId: session.id, agentId: session.agentId };
-  const { places, placements } = await placeAll(session, pace);
+  const { tasks, obligations, position: basePosition } = stored;
+  const { places, placements, entries, derived } = await placeSession(session, stored, pace);
   const rows = new RowFolder(session.id, basePosition);
   const turns = new TurnChanges();
   const moves: TurnMove[] = [];
   for (const [index, placement] of placements.entries()) {
-    const row = session.entries[index]?.row;
+    const row = entries[index]?.row;
     if (row === undefined) continue;
+    // a chunk that leaves out what it goes on with has its name from here on
+    row.event = placement.entry.event;
     row.turnId = placement.turnId;
     row.entityId = placement.entityId;
     rows.add(row);
@@ -152,22 +165,9 @@ export async function projectSession(
     removedTurnIds: turns.removed(),
     moves,
     folds: rows.stored,
+    derived,
     foldedAway: rows.away,
   };
-}
-
-/** As `placeEvents` would place all of them: it goes on from where it stood. */
-async function placeAll(session: SessionBatch, pace: Pace): Promise<ReturnType<typeof placeEvents>> {
-  let places = session.before?.places ?? NO_PLACES;
-  const placements: Placement[] = [];
-  for (let at = 0; at < session.entries.length; at += PLACED_AT_ONCE) {
-    const entries = session.entries.slice(at, at + PLACED_AT_ONCE).map(({ entry }) => entry);
-    const placed = placeEvents(places, entries);
-    places = placed.places;
-    for (const placement of placed.placements) placements.push(placement);
-    await pace.rest();
-  }
-  return { places, placements };
 }
 
 /** The projection's state as it was stored: the summary in its columns, the rest beside it. */
@@ -179,6 +179,16 @@ export function foldOf({ id, agentId, before, startedAt }: SessionBatch): Sessio
     ...(before.memory.fold as Partial<SessionFold>),
     summary: before.summary satisfies SessionSummary,
   };
+}
+
+/**
+ * Whether nothing goes on in a session that its runner could be missed for: that the runner is still there makes no
+ * difference to it.
+ */
+export function isAtRest(session: SessionBatch): boolean {
+  if (session.before === null) return false;
+  const fold = foldOf(session);
+  return fold.away === null && !isUnderWay(fold);
 }
 
 /** The last header of every turn the batch opened or changed, less those that a move left empty. */

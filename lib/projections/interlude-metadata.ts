@@ -24,6 +24,7 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
     ...text('clientId', said),
     ...text('reportedBy', said),
     ...text('assignedBy', said),
+    ...snapshotOf(said.ofSnapshot),
     ...(said.delivery === 'queued' ? { delivery: 'queued' } : {}),
     ...senderOf(said.from),
   };
@@ -48,6 +49,10 @@ function byIndex<Key extends 'taskRunIds' | 'ofSessionIds'>(key: Key, said: Reco
 function senderOf(said: unknown): Pick<InterludeMetadata, 'from'> {
   if (!isObject(said) || typeof said.id !== 'string') return {};
   return said.kind === 'person' || said.kind === 'agent' ? { from: { kind: said.kind, id: said.id } } : {};
+}
+
+function snapshotOf(said: unknown): Pick<InterludeMetadata, 'ofSnapshot'> {
+  return isObject(said) ? { ofSnapshot: { turnId: typeof said.turnId === 'string' ? said.turnId : null } } : {};
 }
 
 function list<Key extends 'userMessageIds' | 'foldedTaskIds' | 'replyTo'>(key: Key, said: Record<string, unknown>) {

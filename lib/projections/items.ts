@@ -1,6 +1,4 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { cutText } from '@/lib/protocol/cut-text';
-import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
 import type {
   Item,
   MessageItem,
@@ -26,9 +24,11 @@ import {
   taskEventId,
   textField,
 } from './event-fields';
+import { grown, withCut } from './grown';
 import { interludeOf } from './interlude-metadata';
 import { ItemDraft, type ShownItems } from './item-draft';
 import { parsedArgs } from './parsed-args';
+import { spanOf } from './span-of';
 import { normaliseTaskEnd, taskEndTold } from './task-status';
 
 /**
@@ -72,7 +72,19 @@ export class ShownFold {
     const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
     const fold = Object.hasOwn(folds, name) ? folds[name] : undefined;
     fold?.(this.#draft, entry);
+    if (event.type.endsWith('_MESSAGE_CHUNK')) this.#endChunk(event);
     if (ADDS_ARGS.has(event.type)) this.#callIds.add(String(event.toolCallId));
+  }
+
+  /** Nobody tells the end of a chunk: a person's is there with it, outside of any turn every one is. */
+  #endChunk(event: AgUiEvent): void {
+    const kind = event.type === 'TEXT_MESSAGE_CHUNK' ? 'message' : 'reasoning';
+    const item: TextItem | undefined = this.#draft.find(kind, textField(event, 'messageId'));
+    const isWhole =
+      this.#outside ||
+      interludeOf(event).ofSnapshot !== undefined ||
+      (item?.kind === 'message' && item.role === 'user');
+    if (item !== undefined && isWhole) this.#draft.put({ ...item, streaming: false });
   }
 
   /** Reads the arguments of calls, once all of their pieces are there and not at each: those of one call a step. */
@@ -97,26 +109,6 @@ function base(entry: EventEntry, id: string) {
   return { id, position: entry.position, at: entry.occurredAt };
 }
 
-/** An item with this event's text: appended, or in the place of what it had where the event says it is the whole. */
-function grown<Name extends string, T extends { [name in Name]: string } & { cut?: number }>(
-  item: T,
-  name: Name,
-  { event }: EventEntry,
-): T {
-  const delta = contentText(event.delta);
-  const isWhole = interludeOf(event).whole === true;
-  // Behind a cut nothing more is shown, however little it is.
-  const before = isWhole ? 0 : (item.cut ?? 0);
-  const text = isWhole ? delta : before > 0 ? item[name] : item[name] + delta;
-  const shown = cutText(text, MAX_ITEM_TEXT);
-  const cut = before > 0 ? before + delta.length : text.length - shown.length;
-  return withCut({ ...item, [name]: shown }, cut);
-}
-
-function withCut<T extends { cut?: number }>({ cut: _before, ...item }: T, cut: number): T {
-  return (cut === 0 ? item : { ...item, cut }) as T;
-}
-
 function messageRole(role: string | null): MessageItem['role'] {
   return role === 'user' ? 'user' : role === 'system' || role === 'developer' ? 'system' : 'assistant';
 }
@@ -131,7 +123,7 @@ const text =
     const id = textField(event, 'messageId');
     if (id === null) return;
     const known: TextItem | undefined = draft.find(kind, id);
-    if (known === undefined && draft.isCut && event.type.endsWith('_CONTENT')) return;
+    if (known === undefined && draft.isCut && !mayBegin(event)) return;
     const begun: TextItem = known ?? {
       ...base(entry, id),
       ...(kind === 'message'
@@ -170,7 +162,7 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
   const id = textField(entry.event, 'toolCallId');
   if (id === null) return;
   const known = draft.find('tool-call', id);
-  if (known === undefined && draft.isCut && !OPENS_CALL.has(entry.event.type)) return;
+  if (known === undefined && draft.isCut && !mayBegin(entry.event)) return;
   const call: ToolCallItem = known ?? {
     ...base(entry, id),
     kind: 'tool-call',
@@ -184,7 +176,13 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
   draft.put(change(call));
 }
 
-const OPENS_CALL: ReadonlySet<string> = new Set(['TOOL_CALL_START', 'TOOL_CALL_CHUNK']);
+const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry));
+
+/** Whether what an event is about may begin with it: else it is one of those that are not shown any more. */
+function mayBegin(event: AgUiEvent): boolean {
+  return /_(START|CHUNK)$/.test(event.type) && typeof interludeOf(event).ofSnapshot?.turnId !== 'string';
+}
+
 const ADDS_ARGS: ReadonlySet<string> = new Set(['TOOL_CALL_ARGS', 'TOOL_CALL_CHUNK']);
 
 const FOLD: Record<string, Fold | undefined> = {
@@ -206,8 +204,8 @@ const FOLD: Record<string, Fold | undefined> = {
       status: 'running',
       endedAt: null,
     })),
-  TOOL_CALL_ARGS: (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry)),
-  TOOL_CALL_CHUNK: (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry)),
+  TOOL_CALL_ARGS: addArgs,
+  TOOL_CALL_CHUNK: addArgs,
   TOOL_CALL_END: (draft, entry) =>
     tool(draft, entry, (call) => {
       const result = pick(entry.event, 'result');
@@ -383,10 +381,4 @@ function settled(draft: ItemDraft, entry: EventEntry, code: 'parked-assigned' | 
     say(`What the session ${from} told of the task “${task}” was assigned to this session by ${by}.`, from);
   else if (home === from) say(`${here} assigned to this session by ${by}.`);
   else say(`${here} assigned by ${by} to the`, home);
-}
-
-function spanOf(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1_000));
-  if (seconds < 120) return `${seconds} s`;
-  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
 }

@@ -15,6 +15,7 @@ import {
   textField,
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
+import { snapshotParts } from './snapshot-parts';
 import type { Placement } from './turns';
 
 /**
@@ -61,6 +62,12 @@ export function obligationsTouchedBy(entries: readonly EventEntry[]): { messageI
   for (const { event } of entries) {
     const id = textField(event, 'messageId');
     if (event.type === 'TEXT_MESSAGE_START' && event.role === 'user' && id !== null) messageIds.add(id);
+    if (event.type === 'TEXT_MESSAGE_CHUNK') {
+      // Only the first need say whose it is, and which.
+      if (id === null) settles = true;
+      else messageIds.add(id);
+    }
+    for (const part of snapshotParts(event)) if (part.fields.role === 'user') messageIds.add(part.id);
     if (event.type === 'RUN_STARTED') for (const message of inputUserMessages(event)) messageIds.add(message.id);
     if (event.type === 'RUN_FINISHED' || event.type === 'TEXT_MESSAGE_END') settles = true;
     const { replyTo, userMessageIds } = interludeOf(event);
@@ -106,6 +113,8 @@ export class ObligationLedger {
 
   apply(placement: Placement): void {
     const { event } = placement.entry;
+    // What a snapshot tells is what was said before.
+    if (interludeOf(event).ofSnapshot !== undefined) return;
     // What is said to a subagent is between it and the agent.
     if (placement.turnId?.startsWith('task:') !== true) {
       if (event.type === 'CUSTOM') this.#applyCustom(placement.entry);
@@ -129,7 +138,7 @@ export class ObligationLedger {
     }
   }
 
-  #applyMessage({ entry, entityId }: Placement): void {
+  #applyMessage({ entry, entityId, begunAt }: Placement): void {
     const { event } = entry;
     const id = entityId;
     if (id === null) return;
@@ -142,7 +151,9 @@ export class ObligationLedger {
       if (isQueued) this.#send({ messageId: id, arrivedAt: null }, entry.position);
       const begun = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
       this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), begun] };
-    } else if (event.type === 'TEXT_MESSAGE_CONTENT' && draft !== undefined) {
+    } else if (event.type === 'TEXT_MESSAGE_CHUNK' && draft === undefined) {
+      this.#applyChunk(id, entry, begunAt === entry.position);
+    } else if (/^TEXT_MESSAGE_(CONTENT|CHUNK)$/.test(event.type) && draft !== undefined) {
       if (draft.text.length >= MAX_OBLIGATION_TEXT && interludeOf(event).whole !== true) return;
       const text = (interludeOf(event).whole === true ? '' : draft.text) + contentText(event.delta);
       this.fold = { ...this.fold, drafts: [...others, { ...draft, text: cutText(text, MAX_OBLIGATION_TEXT) }] };
@@ -152,9 +163,25 @@ export class ObligationLedger {
     }
   }
 
+  /** A chunk may be all of a message: it is owed from the first, and what follows is more of its text. */
+  #applyChunk(id: string, entry: EventEntry, isFirst: boolean): void {
+    const delta = contentText(entry.event.delta);
+    const known = this.#find(id);
+    if (isFirst) {
+      this.#arrive(id, entry.position);
+      this.#owe(id, senderOf(entry), delta, entry);
+    } else if (known?.state === 'owed' && known.text.length < MAX_OBLIGATION_TEXT) {
+      this.#after.set(id, { ...known, text: cutText(known.text + delta, MAX_OBLIGATION_TEXT) });
+    }
+  }
+
   #applyReply({ entry, entityId, turnId, begunAt }: Placement): void {
     const id = entityId as string;
     const said = interludeOf(entry.event).replyTo;
+    if (entry.event.type === 'TEXT_MESSAGE_CHUNK') {
+      if (said !== undefined) this.#reply(said, { entry, turnId, begunAt });
+      return;
+    }
     const before = Object.hasOwn(this.fold.answering, id) ? this.fold.answering[id] : undefined;
     const replyTo = said === undefined ? before : stringList(said);
     if (replyTo === undefined) return;
@@ -166,13 +193,18 @@ export class ObligationLedger {
     }
     const { [id]: _ended, ...answering } = this.fold.answering;
     this.fold = { ...this.fold, answering };
+    this.#reply(replyTo, { entry, turnId, begunAt });
+  }
+
+  #reply(replyTo: string[], { entry, turnId, begunAt }: Pick<Placement, 'entry' | 'turnId' | 'begunAt'>): void {
     if (begunAt === null || turnId === null) return;
     if (turnId.startsWith('none:')) {
       // There is no turn whose end could tell more.
       for (const named of replyTo) if (this.#wasHeldAt(begunAt, named)) this.#answer(named, entry, turnId);
       return;
     }
-    this.fold = { ...this.fold, answered: [...this.fold.answered, ...replyTo].slice(-MAX_REMEMBERED) };
+    const others = this.fold.answered.filter((id) => !replyTo.includes(id));
+    this.fold = { ...this.fold, answered: [...others, ...replyTo].slice(-MAX_REMEMBERED) };
   }
 
   #applyCustom(entry: EventEntry): void {

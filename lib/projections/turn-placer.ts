@@ -1,9 +1,13 @@
 import type { InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
 import { MAX_NAMED } from '@/lib/protocol/limits';
+import type { Position } from '@/lib/protocol/position';
 import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import { stringList } from './event-fields';
+import { atRest, isFoldable } from './home';
 import { interludeOf } from './interlude-metadata';
+import { likelyTrigger } from './likely-trigger';
+import { noTurn } from './no-turn';
 import type { Placement } from './turns';
 
 /** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */
@@ -43,6 +47,17 @@ export class TurnPlacer {
 
   get openTurnId(): string | null {
     return this.#places.openTurn?.id ?? null;
+  }
+
+  get chunks(): TurnPlaces['chunks'] {
+    return this.#places.chunks;
+  }
+
+  tellChunks(chunks: TurnPlaces['chunks']): void {
+    if (chunks === this.chunks) return;
+    const places = this.#change();
+    if (chunks === undefined) delete places.chunks;
+    else places.chunks = chunks;
   }
 
   begin(entry: EventEntry): Placement {
@@ -85,14 +100,9 @@ export class TurnPlacer {
     this.#claimMessages(placement, header.userMessageIds);
   }
 
-  /** What woke an agent that does not say: the task ends nobody has answered, where its run says it began by itself. */
+  /** What woke an agent that does not say. */
   likelyTrigger(byItself: boolean): TurnTrigger {
-    const ended = byItself ? this.#places.endedTasks.filter((task) => task.isToldElsewhere !== true) : [];
-    if (ended.length === 0) return { kind: 'unknown', taskIds: [] };
-    const taskIds = ended.map((task) => task.id);
-    const taskRunIds = ended.map((task) => task.runId);
-    if (ended.every((task) => task.ofSessionId === undefined)) return { kind: 'task', taskIds, taskRunIds };
-    return { kind: 'task', taskIds, taskRunIds, ofSessionIds: ended.map((task) => task.ofSessionId ?? null) };
+    return likelyTrigger(byItself ? this.#places.endedTasks : []);
   }
 
   /** Moves what the event says this turn answers into it: task ends, and user messages named later. */
@@ -141,11 +151,16 @@ export class TurnPlacer {
 
   /** A person's message stands by itself until a turn answers it. */
   openUserMessage(placement: Placement, id: string): void {
-    const announced = this.#places.openTurn?.userMessageIds.includes(id) ?? false;
-    if (announced || this.#home('text', id) !== undefined) {
-      this.startEntity(placement, 'text', id, null);
-      return;
-    }
+    if (this.#hasPlace(id)) this.startEntity(placement, 'text', id, null);
+    else this.#standOrTakeIn(placement, id);
+  }
+
+  /** Whether a person's message was announced, or is known. */
+  #hasPlace(id: string): boolean {
+    return this.#places.openTurn?.userMessageIds.includes(id) === true || this.#home('text', id) !== undefined;
+  }
+
+  #standOrTakeIn(placement: Placement, id: string): void {
     const { entry } = placement;
     const waiting = this.#places.userMessages.find((message) => message.id === id);
     const isQueued = interludeOf(entry.event).delivery === 'queued';
@@ -159,14 +174,8 @@ export class TurnPlacer {
     placement.turnId = turnId;
     const places = this.#change();
     const queued = isQueued ? { queued: true as const } : {};
-    if (waiting === undefined)
-      places.userMessages = remember(places.userMessages, {
-        id,
-        runId: null,
-        turnId,
-        position: entry.position,
-        ...queued,
-      });
+    const told = { id, runId: null, turnId, position: entry.position, ...queued };
+    if (waiting === undefined) places.userMessages = remember(places.userMessages, told);
     else if (waiting.queued && !isQueued) this.#arrived(waiting);
     this.#setHome('text', id, { turnId, position: entry.position, role: 'user', streaming: null });
   }
@@ -239,6 +248,16 @@ export class TurnPlacer {
     }
   }
 
+  /** It opens what it is about, or goes on with it; it may be the last of it, too. */
+  openChunk(placement: Placement, kind: string, id: string, task: string | null): void {
+    if (placement.role === 'user' && task === null && !this.#hasPlace(id)) this.#standOrTakeIn(placement, id);
+    else this.openEntity(placement, kind, id, task);
+    const home = this.#home(kind, id);
+    if (home === undefined) return;
+    placement.begunAt = this.#begunNow(home);
+    if (isFoldable(home)) this.#setHome(kind, id, { ...home, streaming: 'chunks' });
+  }
+
   continueEntity(placement: Placement, kind: string, id: string, task: string | null, streaming: FoldedType): void {
     const known = this.#home(kind, id);
     if (known === undefined && kind === 'text') placement.role = 'assistant';
@@ -257,12 +276,16 @@ export class TurnPlacer {
     }
     placement.turnId = home.turnId;
     placement.role = home.role;
-    // Without a START it may be the rest of what began in a turn before.
-    const isOfNow = home.turnId === this.openTurnId || home.turnId.startsWith('none:');
-    if (isOfNow && home.streaming !== 'never') placement.begunAt = home.position;
+    placement.begunAt = this.#begunNow(home);
     this.#fold(placement, id, home);
     if (keep) this.#setHome(kind, id, atRest(home));
     else this.#dropHome(`${kind}:${id}`);
+  }
+
+  /** Where it began, if it is of the open turn or of none. Without a START it may be the rest of what began before. */
+  #begunNow(home: Home): Position | null {
+    if (home.streaming === 'never') return null;
+    return home.turnId === this.openTurnId || home.turnId.startsWith('none:') ? home.position : null;
   }
 
   #close(placement: Placement, state: TurnHeader['state'], error: TurnHeader['error']): void {
@@ -308,8 +331,8 @@ export class TurnPlacer {
   }
 
   #fold(placement: Placement, entityId: string, home: Home): void {
-    if (home.streaming === null || home.streaming === 'never') return;
-    placement.folds.push({ entityId, fromPosition: home.position, type: home.streaming });
+    if (home.streaming === null || !isFoldable(home)) return;
+    placement.folds.push({ entityId, fromPosition: home.position, type: home.streaming as FoldedType });
   }
 
   #current(placement: Placement): string {
@@ -325,19 +348,7 @@ export class TurnPlacer {
 
   /** Opens a `none` turn for this event alone, so that moving the event away leaves nothing behind. */
   #standAlone(placement: Placement): string {
-    const { position, occurredAt } = placement.entry;
-    const header: TurnHeader = {
-      id: `none:${position}`,
-      kind: 'none',
-      state: 'finished',
-      position,
-      trigger: null,
-      userMessageIds: [],
-      parentTurnId: null,
-      startedAt: occurredAt,
-      endedAt: occurredAt,
-      error: null,
-    };
+    const header = noTurn(placement.entry);
     placement.turns.push(header);
     placement.turnId = header.id;
     // What comes after stands after: it may not join an older `none` turn.
@@ -377,11 +388,6 @@ export class TurnPlacer {
     }
     return this.#places;
   }
-}
-
-/** Its deltas so far are folded; a home that may not fold stays so. */
-function atRest(home: Home): Home {
-  return { ...home, streaming: home.streaming === 'never' ? 'never' : null };
 }
 
 function remember(list: readonly Unanswered[], entry: Unanswered): Unanswered[] {

@@ -1,6 +1,7 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Position } from '@/lib/protocol/position';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
+import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
 import type { EventEntry } from './event-entry';
 import {
   caption,
@@ -30,6 +31,7 @@ import { TurnPlacer } from './turn-placer';
  */
 
 export interface Placement {
+  /** As it was told; a chunk has the name of what it goes on with. */
   entry: EventEntry;
   /** The turn that shows the event; `task:<id>` under a task; null where nothing shows it. */
   turnId: string | null;
@@ -38,7 +40,7 @@ export interface Placement {
   /** The role of the text message the event is about. */
   role: string | null;
   /**
-   * At the end of what began in the turn that is open, or outside any: where it began. Null elsewhere: what ends too late is
+   * At the end (and at each chunk) of what began in the turn that is open, or outside any: where it began. Null elsewhere: what ends too late is
    * no word of the turn it ends in.
    */
   begunAt: Position | null;
@@ -66,14 +68,31 @@ export function placeEvents(
   return { places: placer.places(), placements };
 }
 
-function placeEvent(placer: TurnPlacer, entry: EventEntry): Placement {
+function placeEvent(placer: TurnPlacer, told: EventEntry): Placement {
+  const task = subagentTaskId(told.event);
+  const entry = namedChunk(placer.chunks, told, task);
   const placement = placer.begin(entry);
-  const task = subagentTaskId(entry.event);
+  if (endsChunks(entry.event)) placer.tellChunks(withoutChunk(placer.chunks, task));
+  const { ofSnapshot } = interludeOf(entry.event);
+  if (ofSnapshot !== undefined) {
+    placeOfSnapshot(placer, placement, ofSnapshot.turnId);
+    return placement;
+  }
   const place = Object.hasOwn(PLACE, entry.event.type) ? PLACE[entry.event.type] : undefined;
   if (place !== undefined) place(placer, placement, task);
   // Everything else is stored and shown nowhere; within a turn it still counts as the turn's own.
   else placement.turnId = task === null ? placer.openTurnId : `task:${task}`;
   return placement;
+}
+
+/** What a snapshot says stands where it is known; what is new in it stands where it came, and is nobody's to answer. */
+function placeOfSnapshot(placer: TurnPlacer, placement: Placement, turnId: string | null): void {
+  const { event } = placement.entry;
+  placement.entityId = idField(event, event.type.startsWith('TOOL_CALL_') ? 'toolCallId' : 'messageId');
+  placement.turnId = turnId;
+  if (turnId !== null) return;
+  placement.role = textField(event, 'role');
+  placer.show(placement);
 }
 
 type Place = (placer: TurnPlacer, placement: Placement, task: string | null) => void;
@@ -116,7 +135,8 @@ const chunks =
     if (id === null) return;
     placement.entityId = id;
     placement.role = kind === 'text' ? (textField(placement.entry.event, 'role') ?? 'assistant') : null;
-    placer.openEntity(placement, kind, id, task);
+    placer.openChunk(placement, kind, id, task);
+    placer.tellChunks(withChunk(placer.chunks, { task, kind, id }));
   };
 
 const PLACE: Record<string, Place | undefined> = {

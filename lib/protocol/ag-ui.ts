@@ -45,6 +45,11 @@ export interface InterludeMetadata {
   reportedBy?: string;
   /** Beside `reportedBy`: who said that it belongs here, where nothing proved it. */
   assignedBy?: string;
+  /**
+   * On what a MESSAGES_SNAPSHOT says that was not known, or otherwise: `turnId` is where it stands already, null where it
+   * is new. Written by ingest.
+   */
+  ofSnapshot?: { turnId: string | null };
   /** With `delivery`: the name its sender's browser gave it, by which that knows it again. */
   clientId?: string;
 }

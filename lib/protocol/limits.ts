@@ -1,3 +1,5 @@
+/** Most messages and calls of snapshots that one request tells: the newest of each that there is room for. */
+export const MAX_SNAPSHOT_PARTS = 10_000;
 /** Sizes and times both ends of the wire agree on. PROTOCOL.md quotes them. */
 
 /** Largest request body, after decompression. Beyond it: 413 `too_large`. */

@@ -11,8 +11,11 @@ export interface Home {
   turnId: string;
   position: Position;
   role: string | null;
-  /** Set while deltas arrive: they fold into one row when it ends. `never`: it began without a START event. */
-  streaming: FoldedType | 'never' | null;
+  /**
+   * Set while deltas arrive: they fold into one row when it ends. `never`: it began without a START event. `chunks`: some
+   * of it came in chunks, without which its deltas are not the whole.
+   */
+  streaming: FoldedType | 'never' | 'chunks' | null;
 }
 
 /** A user message or task end that no turn has answered yet. */
@@ -29,6 +32,12 @@ export interface Unanswered {
   isToldElsewhere?: true;
 }
 
+export interface Chunked {
+  task: string | null;
+  kind: string;
+  id: string;
+}
+
 /** What the projection remembers between two events. JSON, and bounded by what is open, not by what has happened. */
 export interface TurnPlaces {
   openTurn: TurnHeader | null;
@@ -37,6 +46,8 @@ export interface TurnPlaces {
   /** The `none` turn that collects what happens outside any turn, until the next turn opens. */
   outside: TurnHeader | null;
   homes: Record<string, Home>;
+  /** What is being told in chunks, of the agent itself (`task` null) and of each subagent: later chunks need not name it. */
+  chunks?: readonly Chunked[];
   userMessages: Unanswered[];
   endedTasks: Unanswered[];
 }

@@ -11,6 +11,7 @@ import { describeIngestContract } from './ingest-contract';
 import { describeInsightsContract } from './insights-contract';
 import { describeLogLevelContract } from './log-level-contract';
 import { describeLogsContract } from './logs-contract';
+import { describeMessagesContract } from './messages-contract';
 import { describeObligationsContract } from './obligations-contract';
 import { describeOwnershipContract } from './ownership-contract';
 import { describeReadModelsContract } from './read-models-contract';
@@ -43,6 +44,7 @@ suites('over a libSQL server', () => {
   describeCommandsContract('libSQL server', shared);
   describeLogLevelContract('libSQL server', shared);
   describeInsightsContract('libSQL server', shared);
+  describeMessagesContract('libSQL server', shared);
   describeObligationsContract('libSQL server', shared);
   describeOwnershipContract('libSQL server', shared);
   describeRequestsContract('libSQL server', shared);

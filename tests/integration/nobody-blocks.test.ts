@@ -23,6 +23,8 @@ const WORST = [
   'fifty thousand tasks that all run when their session ends',
   'answers under way that each reply to a thousand messages',
   'a message of a hundred thousand deltas, then ended',
+  'snapshots of as many messages as there is room for, told again otherwise',
+  'as many snapshots as a request holds, of the same call, which says more each time',
   'log lines of the largest size, of two letters in no order',
   'requests for as many names that are integers, and answers with as many',
 ];

@@ -9,7 +9,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type Frame, parseTopic, type Topic } from '@/lib/protocol/frames';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { readTranscript } from '@/lib/queries/read-transcript';
-import { arbitraryBatches } from '../support/arbitrary-events';
+import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
 import { FrameReader, idsOf } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
@@ -248,7 +248,7 @@ it('live equals reloaded: a page and the frames after it make the page of any la
 }, async () => {
   await fc.assert(
     fc.asyncProperty(
-      arbitraryBatches,
+      arbitraryBatchesWithSnapshots,
       fc.array(fc.nat(11), { minLength: 1, maxLength: 3 }),
       fc.integer({ min: 1, max: 6 }),
       async (batches, loads, rows) => {

@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { foldTranscript, type TranscriptState, transcriptFromPage } from '@/lib/projections/transcript';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import {
+  awaitOlder,
+  foldTranscript,
+  prependTurns,
+  type TranscriptState,
+  transcriptFromPage,
+} from '@/lib/projections/transcript';
 import { placeEvents } from '@/lib/projections/turns';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { arbitraryBatches } from '../support/arbitrary-events';
@@ -42,6 +49,41 @@ describe('the transcript', { timeout: LIMIT_MS }, () => {
         expect(visible(client)).toEqual(visible(transcriptFromPage(log.page())));
       }),
       { numRuns: 1000 },
+    );
+  });
+
+  it('equals the reloaded one, or asks for it, wherever an older page was read and wherever it came', () => {
+    const moments = fc.tuple(fc.nat(8), fc.nat(3), fc.nat(4), fc.nat(4));
+    const limits = fc.tuple(fc.integer({ min: 1, max: 4 }), fc.constantFrom(1, 2, 200));
+    fc.assert(
+      fc.property(arbitraryBatches, moments, limits, (history, moments, [limit, olderLimit]) => {
+        const batches = [...history];
+        const [cameIn, until, untilRead, untilCome] = moments;
+        const log = new MemoryLog();
+        const append = (count: number) => batches.splice(0, count).map((batch) => log.append(batch));
+        append(cameIn);
+        let live = transcriptFromPage(log.page({ limit }));
+        const fold = (frames: EventEntry[][]) => {
+          for (const entries of frames) live = foldTranscript(live, entries);
+        };
+        fold(append(until));
+        const [oldest] = live.turns;
+        if (!live.hasMore || oldest === undefined) return;
+        const wasWhole = !live.incomplete;
+        live = awaitOlder(live);
+        const onTheWay = append(untilRead);
+        const page = log.page({ before: oldest.position, limit: olderLimit });
+        onTheWay.push(...append(untilCome));
+        fold(onTheWay.splice(0, untilCome));
+        live = prependTurns(live, page);
+        fold([...onTheWay, ...append(batches.length)]);
+        // A page that is as old as the request has all that moved out of it, where it goes back to the beginning.
+        if (wasWhole && untilRead === 0 && !page.hasMore) expect(live.incomplete).toBe(false);
+        if (live.incomplete) return;
+        const { turns } = log.page();
+        expect(visible(live)).toEqual(live.hasMore ? turns.slice(turns.length - live.turns.length) : turns);
+      }),
+      { numRuns: 3000 },
     );
   });
 

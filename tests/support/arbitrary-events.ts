@@ -9,6 +9,23 @@ const arbitraryEvent: fc.Arbitrary<AgUiEvent> = fc.oneof(
   fc.record({ type: fc.constant('TEXT_MESSAGE_START'), messageId: id('m', 4), role: fc.constant('assistant') }),
   fc.record({ type: fc.constant('TEXT_MESSAGE_CONTENT'), messageId: id('m', 4), delta: words }),
   fc.record({ type: fc.constant('TEXT_MESSAGE_END'), messageId: id('m', 4) }),
+  fc.record({
+    type: fc.constant('TEXT_MESSAGE_CHUNK'),
+    messageId: fc.option(fc.oneof(id('m', 4), id('u', 4)), { nil: undefined }),
+    role: fc.constantFrom('user', 'assistant', undefined),
+    delta: words,
+  }),
+  fc.record({
+    type: fc.constant('REASONING_MESSAGE_CHUNK'),
+    messageId: fc.option(id('m', 4), { nil: undefined }),
+    delta: words,
+  }),
+  fc.record({
+    type: fc.constant('TOOL_CALL_CHUNK'),
+    toolCallId: fc.option(id('t', 3), { nil: undefined }),
+    toolCallName: fc.constantFrom('Bash', undefined),
+    delta: fc.constantFrom('{', '"a":1', '}'),
+  }),
   fc.record({ type: fc.constant('REASONING_MESSAGE_START'), messageId: id('m', 4) }),
   fc.record({ type: fc.constant('REASONING_MESSAGE_CONTENT'), messageId: id('m', 4), delta: words }),
   fc.record({ type: fc.constant('REASONING_MESSAGE_END'), messageId: id('m', 4) }),
@@ -93,6 +110,23 @@ const arbitraryEvent: fc.Arbitrary<AgUiEvent> = fc.oneof(
   ),
 );
 
+/** What was said so far, as its agent sees it: some of that, and more. */
+const snapshot: fc.Arbitrary<AgUiEvent> = fc
+  .array(
+    fc.oneof(
+      fc.record({ id: id('m', 4), role: fc.constantFrom('assistant', 'reasoning', 'system'), content: words }),
+      fc.record({ id: id('u', 4), role: fc.constant('user'), content: words }),
+      fc.record({ id: id('x', 2), role: fc.constant('tool'), toolCallId: id('t', 3), content: words }),
+      id('t', 3).map((call) => ({
+        id: 'm1',
+        role: 'assistant',
+        toolCalls: [{ id: call, type: 'function', function: { name: 'Bash', arguments: '{"a":1}' } }],
+      })),
+    ),
+    { maxLength: 4 },
+  )
+  .map((messages) => ({ type: 'MESSAGES_SNAPSHOT', messages }));
+
 /** A person's message comes whole: runners send it in one go, maybe twice. */
 const userMessage: fc.Arbitrary<AgUiEvent[]> = fc
   .record({ messageId: id('u', 4), text: words, queued: fc.boolean() })
@@ -107,21 +141,25 @@ const userMessage: fc.Arbitrary<AgUiEvent[]> = fc
     { type: 'TEXT_MESSAGE_END', messageId },
   ]);
 
-const burst = fc.oneof(
-  { weight: 9, arbitrary: arbitraryEvent.map((event) => [event]) },
-  { weight: 1, arbitrary: userMessage },
-);
+const bursts = (event: fc.Arbitrary<AgUiEvent>) =>
+  fc.oneof({ weight: 9, arbitrary: event.map((one) => [one]) }, { weight: 1, arbitrary: userMessage });
 
 /** Any history of one session, cut into batches. An agent never uses a run id twice. */
-export const arbitraryBatches = fc
-  .array(fc.array(burst, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 12 })
-  .map((batches) => {
+const batchesOf = (event: fc.Arbitrary<AgUiEvent>) =>
+  fc.array(fc.array(bursts(event), { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 12 }).map((batches) => {
     let runs = 0;
     return batches.map((batch) =>
-      batch.flat().map((event) => {
-        if (event.type !== 'RUN_STARTED') return event;
+      batch.flat().map((one) => {
+        if (one.type !== 'RUN_STARTED') return one;
         runs += 1;
-        return { ...event, runId: `r${runs}` };
+        return { ...one, runId: `r${runs}` };
       }),
     );
   });
+
+export const arbitraryBatches = batchesOf(arbitraryEvent);
+
+/** The same with snapshots, of which only a server knows what is news. */
+export const arbitraryBatchesWithSnapshots = batchesOf(
+  fc.oneof({ weight: 8, arbitrary: arbitraryEvent }, { weight: 1, arbitrary: snapshot }),
+);

@@ -52,6 +52,7 @@ const opened = (at: number) =>
 const resolved = (at: number) => custom(CUSTOM.requestResolved, { request_id: `q${at}`, outcome: 'allowed' });
 const started = (at: number) => custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: `Task ${at}` });
 const completed = (at: number) => custom(CUSTOM.taskCompleted, { task_id: `t${at}`, status: 'completed' });
+const snapshot = (messages: object[]) => event({ type: 'MESSAGES_SNAPSHOT', messages });
 const said = (type: string, messageId: string, more: object = {}) => event({ type, messageId, ...more });
 const session = (at: number) => event({ type: 'CUSTOM', name: CUSTOM.sessionStarted, value: {} }, `s${at}`);
 const message = (id: string, role: string) => [
@@ -243,6 +244,20 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
       times(MOST, () => custom(CUSTOM.notice, { text: 'look' })),
       times(MOST, (at) => ({ kind: 'event', ...base, sessionId: 's', event: { type: at } })),
       times(MOST, () => ({ kind: 'unheard of', ...base })),
+    ],
+  },
+  {
+    name: 'snapshots of as many messages as there is room for, told again otherwise',
+    requests: () =>
+      ['once', 'again'].map((content) => [
+        run,
+        ...times(3, (at) => snapshot(ids(`m${at}-`, 4_000).map((id) => ({ id, role: 'assistant', content })))),
+      ]),
+  },
+  {
+    name: 'as many snapshots as a request holds, of the same call, which says more each time',
+    requests: () => [
+      times(MOST, (at) => snapshot([{ id: 'x', role: 'tool', toolCallId: 'c', content: 'x'.repeat(at % 500) }])),
     ],
   },
   {

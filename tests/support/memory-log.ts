@@ -15,6 +15,11 @@ interface Row {
   entityId: string | null;
 }
 
+interface PageRange {
+  before?: string | null;
+  limit?: number;
+}
+
 const OWNER = { sessionId: 's1', agentId: 'a1' };
 
 /**
@@ -66,19 +71,23 @@ export class MemoryLog {
     const everyone = endsEveryTask(entries) || wakesUnsaid(entries);
     const touched = [...this.tasks.values()].filter((task) => everyone || ids.includes(task.id));
     for (const task of foldTasks(touched, placements, OWNER)) this.tasks.set(task.position, task);
-    return entries;
+    return placements.map(({ entry }) => entry);
   }
 
-  page(): TranscriptPage {
-    const turns = [...this.headers.values()]
-      .sort((a, b) => comparePositions(a.position, b.position))
-      .map((header) =>
-        turnFromEvents(
-          header,
-          this.rows.filter((row) => row.turnId === header.id).map((row) => row.entry),
-        ),
-      );
-    return { position: String(this.#position), hasMore: false, turns, places: structuredClone(this.places) };
+  /** The newest page, of so many turns; `before` a position an older one, which comes without places. */
+  page({ before = null, limit = Number.POSITIVE_INFINITY }: PageRange = {}): TranscriptPage {
+    const headers = [...this.headers.values()]
+      .filter(({ position }) => before === null || comparePositions(position, before) < 0)
+      .sort((a, b) => comparePositions(a.position, b.position));
+    const first = Math.max(0, headers.length - limit);
+    const turns = headers.slice(first).map((header) =>
+      turnFromEvents(
+        header,
+        this.rows.filter((row) => row.turnId === header.id).map((row) => row.entry),
+      ),
+    );
+    const places = before === null ? { places: structuredClone(this.places) } : {};
+    return { position: String(this.#position), hasMore: first > 0, turns, ...places };
   }
 
   /** The events after a position as a resuming subscriber gets them. */

@@ -1,0 +1,36 @@
+import type { InStatement } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import { inPieces } from '@/db/json-pieces';
+
+/** So many of the newest rows of a message or call tell what it says, where it did not stream much since it began. */
+export const MOST_SAID_ROWS = 8;
+/** What stands around the text of an event, as JSON, about. */
+const ROW_FRAME = 1_024;
+
+export interface SaidScope {
+  sessionId: string;
+  id: string;
+  /** Of the text that is compared with it, in UTF-16 units. */
+  length: number;
+}
+
+export function saidKey(sessionId: string, id: string): string {
+  return JSON.stringify([sessionId, id]);
+}
+
+/** The newest rows of each; of one that is longer than what it is compared with no payload. */
+export function selectSaid(said: readonly SaidScope[]): Iterable<InStatement> {
+  return inPieces(
+    said,
+    (json) => ({
+      sql: `SELECT e.position, e.session_id, e.entity_id, e.type, e.turn_id,
+              iif(octet_length(e.payload) <= wanted.value->>2, e.payload, NULL) AS payload
+            FROM json_each(?) AS wanted CROSS JOIN events AS e
+            WHERE e.position IN (SELECT position FROM events INDEXED BY events_by_entity
+              WHERE session_id = wanted.value->>0 AND entity_id = wanted.value->>1 AND type <> 'CUSTOM'
+              ORDER BY position DESC LIMIT ${MOST_SAID_ROWS})`,
+      args: [json],
+    }),
+    ({ sessionId, id, length }) => [columnText(sessionId), columnText(id), length * 6 + ROW_FRAME],
+  );
+}

@@ -1,0 +1,71 @@
+import type { Pace } from '@/db/next-turn';
+import type { EventRow } from '@/lib/event-log/batch-rows';
+import { snapshotEvent } from '@/lib/projections/snapshot-parts';
+import { type Placement, placeEvents } from '@/lib/projections/turns';
+import { positionFromNumber } from '@/lib/protocol/position';
+import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
+import type { SessionBatch, SessionEntry, Stored } from './project-session';
+import { SaidBefore } from './said-before';
+
+/** Most events that are placed before others get a turn. */
+const PLACED_AT_ONCE = 500;
+
+interface Placed {
+  places: TurnPlaces;
+  placements: Placement[];
+  /** Those of the batch, with what its snapshots say that is news. Each has the placement of its index. */
+  entries: SessionEntry[];
+  derived: EventRow[];
+}
+
+/** As `placeEvents` would place all of them, which goes on from where it stood; what a snapshot says follows it. */
+export async function placeSession(session: SessionBatch, stored: Stored, pace: Pace): Promise<Placed> {
+  const hasSnapshots = session.entries.some(({ parts }) => parts.length > 0);
+  const before = hasSnapshots ? await SaidBefore.of(stored.said, stored.obligations, pace) : null;
+  const placed: Placed = {
+    places: session.before?.places ?? NO_PLACES,
+    placements: [],
+    entries: [],
+    derived: [],
+  };
+  const place = async (entries: readonly SessionEntry[]) => {
+    for (let at = 0; at < entries.length; at += PLACED_AT_ONCE) {
+      const some = entries.slice(at, at + PLACED_AT_ONCE);
+      const next = placeEvents(
+        placed.places,
+        some.map(({ entry }) => entry),
+      );
+      placed.places = next.places;
+      for (const entry of some) placed.entries.push(entry);
+      for (const placement of next.placements) {
+        placed.placements.push(placement);
+        before?.see(placement);
+      }
+      await pace.rest();
+    }
+  };
+  let from = 0;
+  for (const [at, snapshot] of session.entries.entries()) {
+    if (snapshot.parts.length === 0 || before === null) continue;
+    await place(session.entries.slice(from, at + 1));
+    from = at + 1;
+    const news: SessionEntry[] = [];
+    await pace.each(snapshot.parts.entries(), ([index, part]) => {
+      const turnId = before.placeFor(part);
+      if (turnId !== undefined) news.push(derivedFrom(snapshot, index + 1, snapshotEvent(part, turnId)));
+    });
+    await place(news);
+    for (const { row } of news) placed.derived.push(row);
+  }
+  await place(session.entries.slice(from));
+  return placed;
+}
+
+function derivedFrom({ entry, row }: SessionEntry, offset: number, event: EventRow['event']): SessionEntry {
+  const position = row.position + offset;
+  return {
+    entry: { ...entry, position: positionFromNumber(position), event },
+    row: { ...row, position, entityId: null, turnId: null, event },
+    parts: [],
+  };
+}

@@ -1,0 +1,91 @@
+import type { Pace } from '@/db/next-turn';
+import type { SaidRow } from '@/lib/event-log/read-batch-state';
+import { MOST_SAID_ROWS } from '@/lib/event-log/said-rows';
+import { contentText, inputUserMessages } from '@/lib/projections/event-fields';
+import { interludeOf } from '@/lib/projections/interlude-metadata';
+import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
+import type { Placement } from '@/lib/projections/turns';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { Obligation } from '@/lib/protocol/read-models';
+
+interface Said {
+  turnId: string | null;
+  /** Null where the newest rows don't tell all of it. */
+  text: string | null;
+  result: string | null;
+}
+
+type SaidKind = 'text' | 'reasoning' | 'tool';
+
+/** What a session has said of the messages and calls that its snapshots speak of, before them. */
+export class SaidBefore {
+  readonly #said = new Map<string, Said>();
+  readonly #owed: ReadonlySet<string>;
+
+  private constructor(obligations: readonly Obligation[]) {
+    this.#owed = new Set(obligations.map(({ messageId }) => messageId));
+  }
+
+  /** @param rows the newest of each, in the order of the log */
+  static async of(rows: readonly SaidRow[], obligations: readonly Obligation[], pace: Pace): Promise<SaidBefore> {
+    const before = new SaidBefore(obligations);
+    const counts = new Map<string, number>();
+    for (const { entityId } of rows) counts.set(entityId, (counts.get(entityId) ?? 0) + 1);
+    await pace.each(rows, ({ entityId, type, turnId, payload }) => {
+      const isAll = (counts.get(entityId) ?? 0) < MOST_SAID_ROWS;
+      const event: AgUiEvent = payload === null ? { type } : JSON.parse(payload);
+      before.#tell(entityId, event, turnId, isAll ? '' : null);
+      if (payload === null) before.#forgetText(entityId, type);
+    });
+    return before;
+  }
+
+  see({ entry: { event }, entityId, turnId, moves }: Placement): void {
+    for (const move of moves) {
+      const said = move.position === null ? this.#said.get(`text ${move.entityId}`) : undefined;
+      if (said?.turnId === move.fromTurnId) said.turnId = move.toTurnId;
+    }
+    if (entityId !== null) this.#tell(entityId, event, turnId, '');
+    if (event.type !== 'RUN_STARTED') return;
+    for (const { id, text } of inputUserMessages(event)) {
+      if (!this.#said.has(`text ${id}`)) this.#said.set(`text ${id}`, { turnId, text, result: null });
+    }
+  }
+
+  /** @returns where the part is to be told, null being where its snapshot stands; undefined where it is no news */
+  placeFor({ kind, id, text }: SnapshotPart): string | null | undefined {
+    const said = this.#said.get(`${kind === 'call' || kind === 'result' ? 'tool' : kind} ${id}`);
+    // What came with the input of a run is not in the log by its name.
+    if (said === undefined) return kind === 'text' && this.#owed.has(id) ? undefined : null;
+    const isNews = (kind === 'result' ? said.result : said.text) !== text;
+    return isNews ? said.turnId : undefined;
+  }
+
+  #tell(id: string, event: AgUiEvent, turnId: string | null, before: string | null): void {
+    const kind = kindOf(event.type);
+    if (kind === null) return;
+    const key = `${kind} ${id}`;
+    const said = this.#said.get(key) ?? { turnId, text: before, result: null };
+    this.#said.set(key, said);
+    said.turnId = turnId ?? said.turnId;
+    if (event.type.endsWith('_START')) said.text = '';
+    else if (/_(CONTENT|ARGS|CHUNK)$/.test(event.type)) {
+      const delta = contentText(event.delta);
+      if (interludeOf(event).whole === true) said.text = delta;
+      else if (said.text !== null) said.text += delta;
+    }
+    if (event.type === 'TOOL_CALL_RESULT') said.result = contentText(event.content);
+    else if (event.type === 'TOOL_CALL_END' && event.result !== undefined) said.result = contentText(event.result);
+  }
+
+  #forgetText(id: string, type: string): void {
+    const said = this.#said.get(`${kindOf(type)} ${id}`);
+    if (said !== undefined && !type.endsWith('_END')) said.text = null;
+  }
+}
+
+function kindOf(type: string): SaidKind | null {
+  if (type.startsWith('TEXT_MESSAGE_')) return 'text';
+  if (type.startsWith('REASONING_')) return 'reasoning';
+  return type.startsWith('TOOL_CALL_') ? 'tool' : null;
+}

@@ -1,0 +1,40 @@
+import type { EventRow } from '@/lib/event-log/batch-rows';
+import { saidKey } from '@/lib/event-log/said-rows';
+import { interludeOf } from '@/lib/projections/interlude-metadata';
+import { type SnapshotPart, snapshotParts } from '@/lib/projections/snapshot-parts';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { MAX_SNAPSHOT_PARTS } from '@/lib/protocol/limits';
+import { withInterlude } from './task-owners';
+
+/** What the snapshots of a request say, as far as there is room for all of it and it was looked up. */
+export class SnapshotRoom {
+  #room = MAX_SNAPSHOT_PARTS;
+  readonly #lookedUp: ReadonlySet<string> | null;
+
+  /** @param lookedUp what is known to be said before or not, by `saidKey`; null while that is still to be read */
+  constructor(lookedUp: ReadonlySet<string> | null) {
+    this.#lookedUp = lookedUp;
+  }
+
+  /** @returns the newest that there is room for */
+  partsOf(sessionId: string, event: AgUiEvent): readonly SnapshotPart[] {
+    const all = snapshotParts(event).filter(({ id }) => this.#lookedUp?.has(saidKey(sessionId, id)) !== false);
+    const parts = all.slice(Math.max(0, all.length - this.#room));
+    this.#room -= parts.length;
+    return parts;
+  }
+}
+
+/** Only ingest says what is of a snapshot, and where it stands. */
+export function unmarked(event: AgUiEvent): AgUiEvent {
+  return interludeOf(event).ofSnapshot === undefined ? event : withInterlude(event, { ofSnapshot: undefined });
+}
+
+/** A request's rows with those that are of its snapshots, in the order of their positions. */
+export function withDerived(
+  events: readonly EventRow[],
+  projections: readonly { derived: readonly EventRow[] }[],
+): readonly EventRow[] {
+  const derived = projections.flatMap((projection) => projection.derived);
+  return derived.length === 0 ? events : [...events, ...derived].sort((a, b) => a.position - b.position);
+}

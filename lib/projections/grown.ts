@@ -1,0 +1,26 @@
+import { cutText } from '@/lib/protocol/cut-text';
+import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
+import type { EventEntry } from './event-entry';
+import { contentText } from './event-fields';
+import { interludeOf } from './interlude-metadata';
+
+/** An item with this event's text: appended, or in the place of what it had where the event says it is the whole. */
+export function grown<Name extends string, T extends { [name in Name]: string } & { cut?: number }>(
+  item: T,
+  name: Name,
+  { event }: EventEntry,
+): T {
+  const delta = contentText(event.delta);
+  const isWhole = interludeOf(event).whole === true;
+  // Behind a cut nothing more is shown, however little it is.
+  const before = isWhole ? 0 : (item.cut ?? 0);
+  const text = isWhole ? delta : before > 0 ? item[name] : item[name] + delta;
+  const shown = cutText(text, MAX_ITEM_TEXT);
+  const cut = before > 0 ? before + delta.length : text.length - shown.length;
+  return withCut({ ...item, [name]: shown }, cut);
+}
+
+/** The item with so much of its text not shown. */
+export function withCut<T extends { cut?: number }>({ cut: _before, ...item }: T, cut: number): T {
+  return (cut === 0 ? item : { ...item, cut }) as T;
+}

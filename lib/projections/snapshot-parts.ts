@@ -1,0 +1,72 @@
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { contentText, subagentTaskId } from './event-fields';
+
+/** One thing that a MESSAGES_SNAPSHOT says: the text of a message or thought, the arguments of a call, or its result. */
+export interface SnapshotPart {
+  kind: 'text' | 'reasoning' | 'call' | 'result';
+  /** Of the message, thought or call. */
+  id: string;
+  text: string;
+  /** What else its event says. */
+  fields: Record<string, unknown>;
+}
+
+/**
+ * What a snapshot says, in its order. What it says twice is said once, where it stood first and as it stood last. Texts that
+ * are empty say nothing, nor do activities; nor does the snapshot of a subagent, whose own words are told as they come.
+ */
+export function snapshotParts(event: AgUiEvent): SnapshotPart[] {
+  if (event.type !== 'MESSAGES_SNAPSHOT' || !Array.isArray(event.messages) || subagentTaskId(event) !== null) return [];
+  const parts = new Map<string, SnapshotPart>();
+  for (const message of event.messages) for (const part of partsOf(message)) parts.set(`${part.kind} ${part.id}`, part);
+  return [...parts.values()];
+}
+
+/** @param turnId where it stands already; null where it is new */
+export function snapshotEvent({ kind, id, text, fields }: SnapshotPart, turnId: string | null): AgUiEvent {
+  const metadata = { interlude: { whole: true as const, ofSnapshot: { turnId } } };
+  switch (kind) {
+    case 'text':
+      return { type: 'TEXT_MESSAGE_CHUNK', messageId: id, delta: text, ...fields, metadata };
+    case 'reasoning':
+      return { type: 'REASONING_MESSAGE_CHUNK', messageId: id, delta: text, ...fields, metadata };
+    case 'call':
+      return { type: 'TOOL_CALL_CHUNK', toolCallId: id, delta: text, ...fields, metadata };
+    case 'result':
+      return { type: 'TOOL_CALL_RESULT', toolCallId: id, content: text, ...fields, metadata };
+  }
+}
+
+const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'developer']);
+
+function* partsOf(message: unknown): Generator<SnapshotPart> {
+  if (!isObject(message)) return;
+  const { id, role, content, name, toolCallId, toolCalls, error } = message;
+  if (role === 'tool' && isId(toolCallId)) {
+    const failed = error === undefined ? {} : { error };
+    const text = contentText(content);
+    yield { kind: 'result', id: toolCallId, text, fields: { ...(isId(id) ? { messageId: id } : {}), ...failed } };
+  }
+  if (!isId(id)) return;
+  const text = contentText(content);
+  if (role === 'reasoning' && text !== '') yield { kind: 'reasoning', id, text, fields: {} };
+  if (!ROLES.has(role)) return;
+  const named = typeof name === 'string' ? { name } : {};
+  if (text !== '') yield { kind: 'text', id, text, fields: { role, ...named } };
+  if (role !== 'assistant' || !Array.isArray(toolCalls)) return;
+  for (const call of toolCalls) {
+    if (!isObject(call) || !isId(call.id) || !isObject(call.function)) continue;
+    const { name: toolCallName, arguments: args } = call.function;
+    const fields = { parentMessageId: id, ...(typeof toolCallName === 'string' ? { toolCallName } : {}) };
+    yield { kind: 'call', id: call.id, text: contentText(args), fields };
+  }
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

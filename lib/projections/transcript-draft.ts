@@ -1,0 +1,151 @@
+import { comparePositions, type Position } from '@/lib/protocol/position';
+import type { Item, Turn } from '@/lib/protocol/read-models';
+import type { TurnHeader } from '@/lib/protocol/turn-places';
+import type { EventEntry } from './event-entry';
+import { ItemDraft } from './item-draft';
+import { foldShown } from './items';
+import type { TranscriptState } from './transcript';
+import { insertItem, settleTurn } from './turn-page';
+import type { Placement } from './turns';
+
+/** Most placements that wait for an older page. Beyond that it is asked for again. */
+const MAX_WAITING = 10_000;
+
+/** The turns of a transcript while placements are applied to them. What concerns turns that are not loaded is put aside. */
+export class TranscriptDraft {
+  readonly #turns: Turn[];
+  readonly #index = new Map<string, number>();
+  readonly #pending = new Map<string, EventEntry[]>();
+  readonly #ahead: TranscriptState['ahead'];
+  #waiting: Placement[] | null;
+  /** What moved out of a turn that is not loaded, and where to: what is told of it there waits with it. */
+  readonly #moved = new Set<string>();
+  #incomplete: boolean;
+  #removed = false;
+
+  constructor(state: Pick<TranscriptState, 'turns' | 'waiting' | 'ahead' | 'incomplete'>) {
+    this.#turns = [...state.turns];
+    this.#incomplete = state.incomplete;
+    this.#ahead = state.ahead;
+    this.#waiting = state.waiting === null ? null : [...state.waiting];
+    for (const [at, turn] of this.#turns.entries()) this.#index.set(turn.id, at);
+    for (const { moves } of state.waiting ?? []) for (const move of moves) this.#moved.add(keyOf(move));
+  }
+
+  apply(placement: Placement): void {
+    const { entry, entityId, turnId } = placement;
+    const missed: Placement = { ...placement, turnId: null, turns: [], moves: [], removedTurnIds: [] };
+    for (const header of placement.turns) if (!this.#putHeader(header, entry.position)) missed.turns.push(header);
+    for (const move of placement.moves) {
+      if (this.#move(move, entry.position)) continue;
+      missed.moves.push(move);
+      this.#moved.add(keyOf(move));
+    }
+    for (const id of placement.removedTurnIds) if (!this.#remove(id)) missed.removedTurnIds.push(id);
+    if (turnId !== null) {
+      const hasMoved =
+        this.#waiting !== null && entityId !== null && this.#moved.has(keyOf({ entityId, toTurnId: turnId }));
+      if (hasMoved || !this.#index.has(turnId)) missed.turnId = turnId;
+      else if (!this.#isKnown(turnId, entry.position)) this.#fold(turnId, entry);
+    }
+    this.#putAside(missed);
+  }
+
+  result(): Pick<TranscriptState, 'turns' | 'incomplete' | 'waiting'> {
+    for (const turnId of [...this.#pending.keys()]) this.#flush(turnId);
+    const turns = this.#removed ? this.#turns.filter((turn) => this.#index.has(turn.id)) : this.#turns;
+    return { turns, incomplete: this.#incomplete, waiting: this.#waiting };
+  }
+
+  /** The page that is on its way may have what this is about; where none is, a page to come has it as it is then. */
+  #putAside(missed: Placement): void {
+    const isMissing = missed.moves.some(({ toTurnId }) => this.#index.has(toTurnId));
+    if (this.#waiting === null) {
+      this.#incomplete ||= isMissing;
+      return;
+    }
+    const { turnId, turns, moves, removedTurnIds } = missed;
+    if (turnId === null && turns.length + moves.length + removedTurnIds.length === 0) return;
+    this.#waiting.push(missed);
+    if (this.#waiting.length <= MAX_WAITING) return;
+    this.#incomplete ||= this.#moved.size > 0;
+    this.#waiting = null;
+  }
+
+  /** Whether a turn was read so late that it holds what stands at this position. */
+  #isKnown(turnId: string, position: Position): boolean {
+    const readAt = this.#ahead.get(turnId);
+    return readAt !== undefined && comparePositions(position, readAt) <= 0;
+  }
+
+  /** @returns false where it is the header of a turn that began before and is not loaded */
+  #putHeader(header: TurnHeader, position: Position): boolean {
+    const at = this.#index.get(header.id);
+    if (at === undefined) {
+      if (comparePositions(header.position, position) < 0) return false;
+      this.#index.set(header.id, this.#turns.length);
+      this.#turns.push({ ...header, items: [] });
+    } else if (!this.#isKnown(header.id, position)) {
+      this.#flush(header.id);
+      const turn = this.#turns[at] as Turn;
+      this.#turns[at] = settleTurn({ ...turn, ...header, position: turn.position, startedAt: turn.startedAt });
+    }
+    return true;
+  }
+
+  /** @returns false where only a page that is not loaded can tell what moved, or where it went */
+  #move({ entityId, fromTurnId, toTurnId, position }: Placement['moves'][number], movedAt: Position): boolean {
+    this.#flush(fromTurnId);
+    this.#flush(toTurnId);
+    const [from, to] = [this.#index.get(fromTurnId), this.#index.get(toTurnId)];
+    const isThere = this.#isKnown(toTurnId, movedAt);
+    if (to === undefined || from === undefined) return isThere;
+    // Read after it had gone.
+    if (this.#isKnown(fromTurnId, movedAt)) return isThere;
+    const [source, target] = [this.#turns[from] as Turn, this.#turns[to] as Turn];
+    // An older item comes in the place of the one that goes, or that one was not shown itself: only a server has them.
+    this.#incomplete ||= source.omitted !== undefined || target.omitted !== undefined;
+    const moving = source.items.filter((item) => {
+      if (position === null) return item.id === entityId && item.kind === 'message';
+      // what is told of a task of another session is a notice, which has an id of its own
+      return item.position === position && (item.id === entityId || item.kind === 'notice');
+    });
+    if (moving.length === 0) return true;
+    this.#turns[from] = { ...source, items: source.items.filter((item) => !moving.includes(item)) };
+    if (isThere) return true;
+    const known = new Set(target.items.filter((item) => item.kind === 'message').map((item) => item.id));
+    const items = moving
+      .filter((item) => item.kind !== 'message' || !known.has(item.id))
+      .reduce<Item[]>(insertItem, [...target.items]);
+    this.#turns[to] = settleTurn({ ...target, ...new ItemDraft({ items, omitted: target.omitted }).shown() });
+    return true;
+  }
+
+  /** @returns false where it is not loaded */
+  #remove(turnId: string): boolean {
+    this.#pending.delete(turnId);
+    const isLoaded = this.#index.delete(turnId);
+    this.#removed ||= isLoaded;
+    return isLoaded;
+  }
+
+  /** Runs of deltas for one turn are folded in one go. */
+  #fold(turnId: string, entry: EventEntry): void {
+    const waiting = this.#pending.get(turnId);
+    if (waiting === undefined) this.#pending.set(turnId, [entry]);
+    else waiting.push(entry);
+  }
+
+  #flush(turnId: string): void {
+    const entries = this.#pending.get(turnId);
+    const at = this.#index.get(turnId);
+    if (entries === undefined || at === undefined) return;
+    this.#pending.delete(turnId);
+    const turn = this.#turns[at] as Turn;
+    this.#turns[at] = settleTurn({ ...turn, ...foldShown(turn, entries, turn.kind === 'none') });
+  }
+}
+
+function keyOf({ entityId, toTurnId }: Pick<Placement['moves'][number], 'entityId' | 'toTurnId'>): string {
+  return JSON.stringify([entityId, toTurnId]);
+}

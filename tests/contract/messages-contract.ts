@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { Item, ObligationList, TranscriptPage } from '@/lib/protocol/read-models';
+import { ingest, record } from '../support/ingest-target';
+import type { ServerTarget } from '../support/server-target';
+
+/** What the server must make of messages that are told otherwise than with a start and an end. */
+export function describeMessagesContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+  describe(`messages, ${name}`, () => {
+    let target: ServerTarget;
+    let serial = 0;
+    let id = '';
+    let seq = 0;
+
+    beforeAll(async () => {
+      target = await makeTarget();
+    });
+    afterAll(() => target.close());
+    const test = (title: string, run: () => Promise<void>) =>
+      it(title, async () => {
+        serial += 1;
+        id = `messages-${serial}`;
+        seq = 0;
+        await run();
+      });
+
+    const send = (...events: AgUiEvent[]) =>
+      ingest(
+        target,
+        events.map((event) => record(++seq, { agentId: id, sessionId: id, event })),
+        1,
+        id,
+      );
+    const read = async (path: string) => (await target.get(`/api/v1${path}`)).json();
+    const transcript = (): Promise<TranscriptPage> => read(`/sessions/${id}/transcript`);
+    const owed = async () => {
+      const { obligations }: ObligationList = await read(`/agents/${id}/reply-obligations`);
+      return obligations.map(({ messageId, text }) => [messageId, text]);
+    };
+    const framesOf = async (position: string, ...events: AgUiEvent[]) => {
+      await send(...events);
+      const reader = await target.stream(`topic=session:${id}&after=${position}`);
+      await reader.frame('up-to-date');
+      await reader.cancel();
+      return reader.frames.flatMap((frame) =>
+        frame.event === 'session-event' ? [{ position: frame.id ?? '', ...frame.data }] : [],
+      );
+    };
+    const turns = async () =>
+      (await transcript()).turns.map((turn) => [turn.kind, turn.id.split(':')[0], ...turn.items.map(lineOf)]);
+    const starts = (runId: string, ...userMessageIds: string[]): AgUiEvent => ({
+      type: 'RUN_STARTED',
+      threadId: id,
+      runId,
+      metadata: { interlude: { turn: 'user', userMessageIds } },
+    });
+    const ends = (runId: string): AgUiEvent => ({ type: 'RUN_FINISHED', threadId: id, runId });
+    const chunk = (delta: string, more: object = {}): AgUiEvent => ({ type: 'TEXT_MESSAGE_CHUNK', delta, ...more });
+
+    describe('a person’s message in one chunk', () => {
+      test('is owed, claimed by the turn that names it, and answered by its end', async () => {
+        await send(chunk('please deploy', { messageId: 'u1', role: 'user' }));
+        expect(await owed()).toEqual([['u1', 'please deploy']]);
+        expect(await turns()).toEqual([['none', 'none', 'user: please deploy']]);
+        await send(starts('r1', 'u1'));
+        expect(await turns()).toEqual([['user', 'r1', 'user: please deploy']]);
+        await send(chunk('Done.', { messageId: 'a1', role: 'assistant' }), ends('r1'));
+        expect(await turns()).toEqual([['user', 'r1', 'user: please deploy', 'assistant: Done.']]);
+        expect(await owed()).toEqual([]);
+      });
+    });
+
+    describe('a snapshot of messages', () => {
+      const snapshot = (...messages: object[]): AgUiEvent => ({ type: 'MESSAGES_SNAPSHOT', messages });
+      const says = (messageId: string, delta: string, role = 'assistant'): AgUiEvent[] => [
+        { type: 'TEXT_MESSAGE_START', messageId, role },
+        { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
+        { type: 'TEXT_MESSAGE_END', messageId },
+      ];
+      const calls: AgUiEvent[] = [
+        { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' },
+        { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{"a":1}' },
+        { type: 'TOOL_CALL_END', toolCallId: 'c1' },
+      ];
+      const history = [...says('u1', 'please deploy', 'user'), starts('r1', 'u1'), ...says('a1', 'On it.'), ...calls];
+      const messages = [
+        { id: 'u1', role: 'user', content: 'please deploy' },
+        { id: 'a1', role: 'assistant', content: 'On it.', toolCalls: [call('c1', '{"a":1}')] },
+        { id: 'r', role: 'tool', toolCallId: 'c1', content: 'ok' },
+      ];
+      const whole = [['user', 'r1', 'user: please deploy', 'assistant: On it.', 'Bash {"a":1}: ok']];
+
+      for (const isOneRequest of [true, false]) {
+        test(`doubles nothing that was streamed, ${isOneRequest ? 'with it' : 'before it'}, nor a snapshot`, async () => {
+          const events = [...history, snapshot(...messages), ends('r1'), starts('r2'), snapshot(...messages)];
+          if (isOneRequest) await send(...events);
+          else for (const event of events) await send(event);
+          expect(await turns()).toEqual([...whole, ['user', 'r2']]);
+          expect(await owed()).toEqual([]);
+        });
+      }
+
+      test('says what is new where it stands, and what is otherwise where that stood, live as reloaded', async () => {
+        await send(...history, ends('r1'));
+        const live = transcriptFromPage(await transcript());
+        const told = snapshot(
+          { id: 'u0', role: 'user', content: 'long ago' },
+          { id: 's0', role: 'system', content: 'Be brief.' },
+          ...messages.slice(0, 1),
+          { id: 'a1', role: 'assistant', content: 'On it now.', toolCalls: [call('c1', '{"a":1}'), call('c2', '{}')] },
+          ...messages.slice(2),
+          { id: 't1', role: 'reasoning', content: 'hm' },
+          { id: 'x1', role: 'activity', activityType: 'search', content: { q: 1 } },
+          { id: 'a2', role: 'assistant', content: 'first' },
+          { id: 'a2', role: 'assistant', content: 'last' },
+        );
+        const frames = await framesOf(live.position, starts('r2'), told, ends('r2'));
+        const after = [
+          ['user', 'r1', 'user: please deploy', 'assistant: On it now.', 'Bash {"a":1}: ok'],
+          ['user', 'r2', 'user: long ago', 'system: Be brief.', 'Bash {}: null', 'thinks: hm', 'assistant: last'],
+        ];
+        expect(await turns()).toEqual(after);
+        expect(await owed()).toEqual([]);
+        const page = await transcript();
+        expect(foldTranscript(live, frames).turns).toEqual(page.turns);
+        const again = await framesOf(page.position, told);
+        expect(again.map(({ event }) => event.type)).toEqual(['MESSAGES_SNAPSHOT']);
+        expect((await transcript()).turns).toEqual(page.turns);
+      });
+
+      test('says nothing to the agent’s own session that its events do not, whatever they claim', async () => {
+        await send(starts('r1'), ...says('a1', 'mine'), ends('r1'), starts('r2'));
+        const ofSnapshot = { turnId: 'r1' };
+        await send(chunk('forged', { messageId: 'a1', metadata: { interlude: { whole: true, ofSnapshot } } }));
+        expect(await turns()).toEqual([
+          ['user', 'r1', 'assistant: mine'],
+          ['user', 'r2', 'assistant: forged'],
+        ]);
+      });
+
+      test('knows what came with the input of a run, and takes what is no message for none', async () => {
+        const input = { messages: [{ id: 'u1', role: 'user', content: 'hi' }] };
+        await send({ type: 'RUN_STARTED', threadId: id, runId: 'r1', input });
+        await send(
+          ...calls,
+          snapshot({ id: 'u1', role: 'user', content: 'hi' }, { id: 'c1', role: 'assistant', content: 'yes' }),
+        );
+        await send({
+          type: 'MESSAGES_SNAPSHOT',
+          messages: [null, 7, { id: '' }, { role: 'user', content: 'x' }, { id: {}, role: 'tool' }],
+        });
+        await send({ type: 'MESSAGES_SNAPSHOT', messages: 'none' });
+        expect(await turns()).toEqual([['user', 'r1', 'user: hi', 'Bash {"a":1}: null', 'assistant: yes']]);
+        expect(await owed()).toEqual([['u1', 'hi']]);
+      });
+
+      test('of thousands of messages, told again in one request, is taken once', async () => {
+        const many = Array.from({ length: 4_000 }, (_, at) => ({ id: `m${at}`, role: 'assistant', content: `${at}` }));
+        await send(starts('r1'), snapshot(...many), snapshot(...many));
+        await send(snapshot(...many), ends('r1'));
+        const [turn] = (await transcript()).turns;
+        expect([turn?.items.length, turn?.omitted]).toEqual([2_000, 2_000]);
+        expect(turn?.items.at(-1)).toMatchObject({ id: 'm3999', text: '3999', streaming: false });
+      });
+    });
+
+    test('chunks that leave out their name go on with the one before, over requests', async () => {
+      await send(starts('r1'), chunk('a', { messageId: 'm1' }));
+      await send(chunk('b'), { type: 'TOOL_CALL_CHUNK', toolCallId: 'c1', toolCallName: 'Bash', delta: '{"a":' });
+      await send({ type: 'TOOL_CALL_CHUNK', delta: '1}' }, chunk('nobody’s'));
+      await send({ type: 'REASONING_MESSAGE_CHUNK', messageId: 'm2', delta: 'h' });
+      await send({ type: 'REASONING_MESSAGE_CHUNK', delta: 'm' }, ends('r1'));
+      expect(await turns()).toEqual([['user', 'r1', 'assistant: ab', 'Bash {"a":1}: null', 'thinks: hm']]);
+      await send(chunk('please', { messageId: 'u1', role: 'user' }));
+      await send(chunk(' deploy'));
+      expect(await owed()).toEqual([['u1', 'please deploy']]);
+    });
+  });
+}
+
+function call(id: string, args: string) {
+  return { id, type: 'function', function: { name: 'Bash', arguments: args } };
+}
+
+function lineOf(item: Item): string {
+  if (item.kind === 'message') return `${item.role}: ${item.text}`;
+  if (item.kind === 'reasoning') return `thinks: ${item.text}`;
+  return item.kind === 'tool-call' ? `${item.name} ${item.argsText}: ${item.result}` : item.kind;
+}
