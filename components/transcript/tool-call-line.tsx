@@ -6,6 +6,7 @@ import { TerminalText } from '@/components/ui/terminal-text';
 import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { CallStatus } from './call-status';
 import { CutLine } from './cut-line';
+import { EditCount } from './edit-count';
 import { useHoldTail } from './hold-tail';
 import { ToolIcon } from './tool-icon';
 import { ToolInput } from './tool-input';
@@ -41,6 +42,7 @@ export const ToolCallLine = memo(function ToolCallLine(props: {
           <Name text={toolName(call.name)} most={80} />
         </span>
         <Argument text={argument} />
+        <EditCount call={call} />
         <CallStatus call={call} request={request} />
       </button>
       {open && (
