@@ -5,17 +5,17 @@ export type CallStanding = ToolCallItem['status'] | 'waiting' | 'denied' | 'expi
 
 /**
  * @param request what was asked about it last
- * @param isExpired the time to answer that is over, whether or not anybody has said so
+ * @param isOver whether the time to answer that is over
  */
 export function callStanding(
   { status }: Pick<ToolCallItem, 'status'>,
-  request: Pick<RequestItem, 'outcome'> | undefined,
-  isExpired: boolean,
+  request: Pick<RequestItem, 'outcome' | 'answer'> | undefined,
+  isOver: boolean,
 ): CallStanding {
   switch (request?.outcome) {
     case null:
       if (status !== 'running') return status;
-      return isExpired ? 'expired' : 'waiting';
+      return hasLapsed(request, isOver) ? 'expired' : 'waiting';
     case 'denied':
     case 'expired':
       return request.outcome;
@@ -25,6 +25,11 @@ export function callStanding(
     default:
       return status;
   }
+}
+
+/** Whether the time to answer a request is over, and no answer is on its way, though nobody has said so. */
+export function hasLapsed({ outcome, answer }: Pick<RequestItem, 'outcome' | 'answer'>, isOver: boolean): boolean {
+  return isOver && outcome === null && (answer === null || answer.state === 'failed');
 }
 
 /** What was asked about each call, by its id: the last, where it was asked more than once. */

@@ -118,8 +118,11 @@ const Page = memo(
               key={`folded ${row.id}`}
               type="button"
               onClick={() => open(row.id)}
-              className="block w-full px-[22px] text-left text-2xs text-ink-3 hover:bg-raised/60 hover:text-ink"
+              className="flex w-full py-0.5 text-left text-2xs text-ink-3 hover:bg-raised/60 hover:text-ink"
             >
+              <span aria-hidden="true" className="w-[22px] shrink-0 text-center">
+                ⋯
+              </span>
               {plural(row.lines, 'unchanged line')}
             </button>
           );

@@ -88,7 +88,7 @@ function Box({ state }: { state: Todo['state'] }) {
       strokeLinecap="round"
       strokeLinejoin="round"
       aria-hidden="true"
-      className={clsx('mt-[3px] shrink-0', state === 'in_progress' ? 'text-accent' : 'text-ink-3')}
+      className={clsx('mt-[3px] shrink-0', state === 'in_progress' ? 'text-working' : 'text-ink-3')}
     >
       <rect x="1" y="1" width="10" height="10" rx="2.5" />
       {state === 'completed' && <path d="M3.5 6.25l1.75 1.75 3.25-4" />}

@@ -1,4 +1,5 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { answerBy } from '@/lib/protocol/answer-by';
 import { cutText } from '@/lib/protocol/cut-text';
 import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
 import type {
@@ -264,7 +265,11 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const digest = pickText(value, 'digest');
     const known = draft.find('request', id);
     if (known !== undefined) {
-      if (known.digest === digest) return;
+      if (known.digest === digest) {
+        // Told again as it was, it may wait longer.
+        draft.put({ ...known, expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry) });
+        return;
+      }
       draft.replace(known, superseded(known, entry));
     }
     const toolName = pickText(value, 'tool_name', 'toolName');
@@ -279,7 +284,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
       outcome: null,
       message: null,
       resolvedAt: null,
-      expiresAt: pickTime(value, 'expires_at', 'expiresAt'),
+      expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry),
       digest,
       openedPosition: digest === null ? null : pickText(value, 'opened_position'),
       answer: null,
