@@ -2,6 +2,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/sessions/[sessionId]/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
+import { asOfNow } from '@/components/requests/as-of-now';
 import { TurnFooter } from '@/components/transcript/turn-footer';
 import { NowProvider } from '@/components/ui/now';
 import type { RequestItem } from '@/lib/protocol/read-models';
@@ -45,6 +46,13 @@ describe('a request that has expired', () => {
     const answer = { commandId: 'c', behavior: 'allow', state: 'queued', reason: null } as const;
     expect(card({ expiresAt: NOW, answer })).toContain('Allowed, on its way to the agent');
     expect(card({ expiresAt: NOW, answer: { ...answer, state: 'failed', reason: 'gone' } })).toContain('Expired');
+  });
+
+  it('is the same whenever it is looked at: what is pinned by it stays', () => {
+    const item = aRequest();
+    expect(asOfNow(item, true, null)).toMatchObject({ id: item.id, outcome: 'expired' });
+    expect(asOfNow(item, true, null)).toBe(asOfNow(item, true, null));
+    expect(asOfNow(item, false, null)).toBe(item);
   });
 
   it('is not what its turn waits for any more', () => {
