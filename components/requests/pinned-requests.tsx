@@ -1,12 +1,13 @@
 'use client';
 
-import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react';
+import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useActions } from '@/components/live/actions';
 import { afterPress } from '@/components/ui/after-press';
 import { JumpLink } from '@/components/ui/jump';
-import { useHydrated } from '@/components/ui/now';
+import { useHydrated, useServerNow } from '@/components/ui/now';
 import { SETTLE_MS } from '@/components/ui/stillness';
 import type { RequestItem } from '@/lib/protocol/read-models';
+import { asOfNow } from './as-of-now';
 import { nextPinned } from './next-pinned';
 import { goneWords } from './request-answer';
 import { useVisibleRequests } from './request-board';
@@ -30,8 +31,13 @@ export function PinnedRequests(props: {
   const { hasFocus, leave, handlers } = useFocusWithin();
   const group = useRef<HTMLDivElement>(null);
   const [held, setHeld] = useState<RequestItem | null>(null);
-  const hidden = requests.filter((item) => !visible.has(requestKey(item)));
-  const current = held === null ? null : find(held);
+  const found = held === null ? null : find(held);
+  const over = useServerNow((now) => keysOver(found === null ? requests : [...requests, found], now));
+  const overKeys = useMemo(() => new Set(JSON.parse(over) as string[]), [over]);
+  const now = (item: RequestItem) =>
+    asOfNow(item, overKeys.has(requestKey(item)), actions?.get(requestKey(item)) ?? null);
+  const hidden = requests.filter((item) => now(item).outcome === null && !visible.has(requestKey(item)));
+  const current = found === null ? null : now(found);
   const stays = current !== null && goneWords(current, actions?.get(requestKey(current)) ?? null) !== null;
   const [settledKey, setSettledKey] = useState<string | null>(null);
   const isSettled = current !== null && settledKey === requestKey(current);
@@ -78,4 +84,10 @@ export function PinnedRequests(props: {
       </div>
     </div>
   );
+}
+
+/** The keys of those whose time is over, in one text: only a change of it renders. */
+function keysOver(items: readonly RequestItem[], now: number): string {
+  const over = items.filter(({ expiresAt }) => expiresAt !== null && now >= expiresAt);
+  return JSON.stringify(over.map(requestKey));
 }

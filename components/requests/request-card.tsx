@@ -1,15 +1,17 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { type KeyboardEvent, memo, type ReactNode, useLayoutEffect, useRef, useState } from 'react';
-import { useActionState, useActions } from '@/components/live/actions';
+import { type KeyboardEvent, memo, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { type ActionState, useActionState, useActions } from '@/components/live/actions';
 import { isTyping } from '@/components/ui/is-typing';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
+import { useHasPassed } from '@/components/ui/now';
 import { SettledButton } from '@/components/ui/settled-button';
 import { useSettled } from '@/components/ui/use-settled';
 import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
+import { asOfNow } from './as-of-now';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
 import { answerWords, goneWords, isUnderWay } from './request-answer';
@@ -39,13 +41,18 @@ interface RequestCardProps {
  */
 export const RequestCard = memo(function RequestCard(props: RequestCardProps) {
   // What was read, typed and focused belongs to this request, and to no other one in its place.
-  return <Card key={requestKey(props.item)} {...props} />;
+  const { item } = props;
+  const isOver = useHasPassed(item.expiresAt);
+  const asked = useActionState(requestKey(item));
+  const current = useMemo(() => asOfNow(item, isOver, asked), [item, isOver, asked]);
+  return <Card key={requestKey(item)} {...props} item={current} asked={asked} />;
 });
 
-function Card({ item, input, size, pinned = false, onDismiss }: RequestCardProps) {
+/** @param asked what became of an answer that was given here */
+function Card(props: RequestCardProps & { asked: ActionState | null }) {
+  const { item, asked, input, size, pinned = false, onDismiss } = props;
   const key = requestKey(item);
   const actions = useActions();
-  const asked = useActionState(key);
   const box = useRef<HTMLElement>(null);
   const row = useRef<HTMLDivElement>(null);
   const head = useRef<HTMLDivElement>(null);

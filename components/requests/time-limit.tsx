@@ -1,10 +1,10 @@
 'use client';
 
 import { formatClock } from '@/components/ui/duration';
-import { useNow } from '@/components/ui/now';
+import { useServerNow } from '@/components/ui/now';
 
-/** How long there is still to answer. */
+/** How long there is still to answer, on the server's clock. */
 export function TimeLimit({ at }: { at: number }) {
-  const text = useNow((now) => (now < at ? `${formatClock(at - now + 999)} left` : 'time is up'));
+  const text = useServerNow((now) => (now < at ? `${formatClock(at - now + 999)} left` : 'time is up'));
   return <span>{text}</span>;
 }

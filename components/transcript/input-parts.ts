@@ -33,15 +33,19 @@ const ORDER: readonly InputPart['kind'][] = ['command', 'field', 'removed', 'add
 
 /** @returns none for an input that is empty */
 export function inputParts({ args, argsText }: Pick<ToolCallItem, 'args' | 'argsText'>): InputPart[] {
-  const asWritten: InputPart = { kind: 'whole', name: '', text: argsText, isJson: false };
-  if (args === null || args === undefined) return argsText === '' || argsText === 'null' ? [] : [asWritten];
-  if (typeof args === 'string') return [{ ...asWritten, text: args }];
-  if (typeof args !== 'object' || Array.isArray(args)) {
-    return [{ ...asWritten, text: asJson(args, 2), isJson: true }];
-  }
+  const whole: InputPart = { kind: 'whole', name: '', text: argsText, isJson: false };
+  if (args === null || args === undefined) return argsText === '' || argsText === 'null' ? [] : [whole];
+  if (typeof args === 'string') return [{ ...whole, text: args }];
+  if (typeof args !== 'object' || Array.isArray(args)) return [{ ...whole, text: asJson(args, 2), isJson: true }];
   const parts = isWide(args) ? wideParts(args) : Object.entries(args).map(([name, value]) => partOf(name, value));
   parts.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind));
-  return argsText === '' || saysTheSame(argsText, args) ? parts : [...parts, asWritten];
+  return [...parts, ...asWritten(args, argsText)];
+}
+
+/** An input as it came, where that says more than what was read of it. */
+export function asWritten(args: object, argsText: string): InputPart[] {
+  if (argsText === '' || saysTheSame(argsText, args)) return [];
+  return [{ kind: 'whole', name: '', text: argsText, isJson: false }];
 }
 
 /** More keys than tools have: each is a row of its own, which costs a browser more to lay out than what stands in it. */

@@ -3,6 +3,7 @@
 import { Fragment, type ReactNode, useContext, useEffect, useMemo, useReducer, useRef, useState } from 'react';
 import { inTurn } from '@/components/ui/in-turn';
 import type { Item, RequestItem, TaskItem, ToolCallItem } from '@/lib/protocol/read-models';
+import { requestsByCall } from './call-standing';
 import { CutLine } from './cut-line';
 import { FirstPaint } from './first-paint';
 import { useHoldTail } from './hold-tail';
@@ -40,6 +41,7 @@ export function ItemList(props: ItemListProps) {
   const { items, endedAt, queued = false, renderTask, renderRequest, startedBy } = props;
   const calls = useMemo(() => callsOfTasks(items, startedBy), [items, startedBy]);
   const rows = useMemo(() => rowsOf(items, calls), [items, calls]);
+  const requests = useMemo(() => requestsByCall(items), [items]);
   const [opened, setOpened] = useState<readonly (readonly [number, number])[]>([]);
   const wanted = useContext(WantedAnchor);
   const wantedRow = useMemo(() => rowOf(rows, items, wanted), [rows, items, wanted]);
@@ -49,7 +51,7 @@ export function ItemList(props: ItemListProps) {
 
   const renderRow = ({ at, run }: Row) => {
     const item = items[at] as Item;
-    if (run !== null) return <ToolRun key={item.position} calls={run} />;
+    if (run !== null) return <ToolRun key={item.position} calls={run} requests={requests} />;
     const call = item.kind === 'task' ? calls.get(item) : undefined;
     return (
       <Fragment key={`${item.kind}:${item.position}`}>
@@ -60,7 +62,11 @@ export function ItemList(props: ItemListProps) {
         {item.kind === 'reasoning' && <ReasoningLine item={item} until={items[at + 1]?.at ?? endedAt} />}
         {item.kind === 'request' && renderRequest(item)}
         {item.kind === 'notice' && <NoticeLine item={item} />}
-        {item.kind === 'task' && renderTask(item, call === undefined ? null : <ToolCallLine call={call} inCard />)}
+        {item.kind === 'task' &&
+          renderTask(
+            item,
+            call === undefined ? null : <ToolCallLine call={call} request={requests.get(call.id)} inCard />,
+          )}
       </Fragment>
     );
   };

@@ -1,25 +1,25 @@
 'use client';
 
 import { memo, useId, useState } from 'react';
-import { RunningClock } from '@/components/ui/clock';
-import { formatDuration } from '@/components/ui/duration';
-import { Glyph } from '@/components/ui/glyph';
-import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { TerminalText } from '@/components/ui/terminal-text';
-import type { ToolCallItem } from '@/lib/protocol/read-models';
+import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
+import { CallStatus } from './call-status';
 import { CutLine } from './cut-line';
+import { EditCount } from './edit-count';
 import { useHoldTail } from './hold-tail';
 import { ToolIcon } from './tool-icon';
 import { ToolInput } from './tool-input';
 import { tellingArgument, toolName } from './tool-words';
 
-/** Shorter calls don't show how long they took: on a calm page only what is worth reading is written. */
-const NOTABLE_MS = 1_000;
-
 /** A tool call on one line, which unfolds to what it was given and what it gave. */
-export const ToolCallLine = memo(function ToolCallLine(props: { call: ToolCallItem; inCard?: boolean }) {
-  const { call, inCard = false } = props;
+export const ToolCallLine = memo(function ToolCallLine(props: {
+  call: ToolCallItem;
+  /** What was asked about it. */
+  request: RequestItem | undefined;
+  inCard?: boolean;
+}) {
+  const { call, request, inCard = false } = props;
   const [open, setOpen] = useState(false);
   const id = useId();
   const hold = useHoldTail();
@@ -42,7 +42,8 @@ export const ToolCallLine = memo(function ToolCallLine(props: { call: ToolCallIt
           <Name text={toolName(call.name)} most={80} />
         </span>
         <Argument text={argument} />
-        <CallStatus call={call} />
+        <EditCount call={call} />
+        <CallStatus call={call} request={request} />
       </button>
       {open && (
         <div id={id} className="mt-1 mb-3 ml-[6px] space-y-2 border-l pl-[15px]">
@@ -75,30 +76,6 @@ function Argument({ text }: { text: string }) {
       <span className="max-w-[70%] shrink-0 truncate text-ink-2">
         <Name text={file} />
       </span>
-    </span>
-  );
-}
-
-function CallStatus({ call }: { call: ToolCallItem }) {
-  const { stopped } = useLiveness();
-  const took = call.endedAt === null ? null : call.endedAt - call.at;
-  return (
-    <span className="tabular flex shrink-0 items-center gap-1.5 text-2xs text-ink-3">
-      {call.status === 'running' && (
-        <>
-          <RunningClock since={call.at} />
-          <Glyph name="running" />
-          <span className="sr-only">{stopped === null ? 'running' : stopped.why}</span>
-        </>
-      )}
-      {call.status !== 'running' && took !== null && took >= NOTABLE_MS && <span>{formatDuration(took)}</span>}
-      {call.status === 'failed' && (
-        <span className="flex items-center gap-1 text-failed">
-          failed
-          <Glyph name="failed" />
-        </span>
-      )}
-      {call.status === 'completed' && <span className="sr-only">completed</span>}
     </span>
   );
 }

@@ -5,13 +5,29 @@ import { Name } from '@/components/ui/name';
 import type { VerbatimPage } from '@/components/ui/verbatim-page';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
-import { type InputPart, inputParts } from './input-parts';
+import { diffOf, editsOf } from './edits';
+import { asWritten, type InputPart, inputParts } from './input-parts';
+import { todosOf } from './todos';
+import { ToolDiff } from './tool-diff';
+import { ToolTodos } from './tool-todos';
 
-/** What a call was given, as `InputParts` shows it. */
-export function ToolInput({ call }: { call: Pick<ToolCallItem, 'args' | 'argsText'> }): ReactNode {
-  const { args, argsText } = call;
-  const parts = useMemo(() => inputParts({ args, argsText }), [args, argsText]);
-  return <InputParts parts={parts} />;
+/** What a call was given: an edit as what it changes, things to do as a list, anything else as `InputParts` shows it. */
+export function ToolInput({ call }: { call: Pick<ToolCallItem, 'name' | 'args' | 'argsText'> }): ReactNode {
+  const { name, args, argsText } = call;
+  const edits = useMemo(() => editsOf({ name, args }), [name, args]);
+  const todos = useMemo(() => todosOf({ name, args }), [name, args]);
+  const parts = useMemo(() => {
+    const rest = (edits ?? todos)?.rest;
+    if (rest === undefined) return inputParts({ args, argsText });
+    return [...inputParts({ args: rest, argsText: '' }), ...asWritten(args as object, argsText)];
+  }, [edits, todos, args, argsText]);
+  return (
+    <>
+      <InputParts parts={parts} />
+      {edits !== null && <ToolDiff edits={edits} diff={diffOf(edits, args as object)} />}
+      {todos !== null && <ToolTodos todos={todos.todos} />}
+    </>
+  );
 }
 
 /**

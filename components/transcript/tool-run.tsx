@@ -2,7 +2,7 @@
 
 import { useState } from 'react';
 import { plural } from '@/components/ui/duration';
-import type { ToolCallItem } from '@/lib/protocol/read-models';
+import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { useHoldTail } from './hold-tail';
 import { ToolCallLine } from './tool-call-line';
 
@@ -13,8 +13,9 @@ export const LONGEST_RUN = 14;
 const HEAD = 4;
 const TAIL = 6;
 
-/** Tool calls in a row, as a tight list. */
-export function ToolRun({ calls }: { calls: readonly ToolCallItem[] }) {
+/** Tool calls in a row, as a tight list, with what was asked about each. */
+export function ToolRun(props: { calls: readonly ToolCallItem[]; requests: ReadonlyMap<string, RequestItem> }) {
+  const { calls, requests } = props;
   const [asked, setAsked] = useState(0);
   const hold = useHoldTail();
   const headCount = HEAD + asked * MORE;
@@ -25,7 +26,7 @@ export function ToolRun({ calls }: { calls: readonly ToolCallItem[] }) {
   return (
     <div className="my-1.5">
       {head.map((call) => (
-        <ToolCallLine key={call.id} call={call} />
+        <ToolCallLine key={call.id} call={call} request={requests.get(call.id)} />
       ))}
       {hidden > 0 && (
         <button
@@ -42,7 +43,7 @@ export function ToolRun({ calls }: { calls: readonly ToolCallItem[] }) {
         </button>
       )}
       {tail.map((call) => (
-        <ToolCallLine key={call.id} call={call} />
+        <ToolCallLine key={call.id} call={call} request={requests.get(call.id)} />
       ))}
     </div>
   );

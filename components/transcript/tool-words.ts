@@ -1,5 +1,6 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
+import { todosInWords, todosOf } from './todos';
 
 /** One line is made of this much; nobody sees what is beyond. */
 const LOOKED_AT = 2_000;
@@ -31,7 +32,9 @@ const TELLING = [
  * @param except an argument that is told elsewhere already
  * @returns '' when nothing tells
  */
-export function tellingArgument(call: Pick<ToolCallItem, 'args' | 'argsText'>, except?: string): string {
+export function tellingArgument(call: Pick<ToolCallItem, 'name' | 'args' | 'argsText'>, except?: string): string {
+  const todos = todosOf(call);
+  if (todos !== null) return oneLine(todosInWords(todos));
   if (typeof call.args === 'string') return oneLine(call.args);
   if (typeof call.args !== 'object' || call.args === null) return tellingPart(call.argsText.slice(0, LOOKED_AT));
   const args = call.args as Record<string, unknown>;
@@ -39,8 +42,7 @@ export function tellingArgument(call: Pick<ToolCallItem, 'args' | 'argsText'>, e
     const value = args[name];
     if (name !== except && typeof value === 'string' && value !== '') return oneLine(value);
   }
-  const todos = args.todos;
-  if (Array.isArray(todos)) return `${todos.length} items`;
+  if (Array.isArray(args.todos)) return `${args.todos.length} items`;
   const first = Object.values(args).find((value) => typeof value === 'string' && value !== '');
   return typeof first === 'string' ? oneLine(first) : '';
 }

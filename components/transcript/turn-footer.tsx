@@ -8,9 +8,11 @@ import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
 import { useHeardAt, useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
+import { useHasPassed } from '@/components/ui/now';
 import { ShowInLog } from '@/components/ui/time-lock';
 import { VerbatimLines } from '@/components/ui/verbatim-lines';
-import type { Turn } from '@/lib/protocol/read-models';
+import type { RequestItem, Turn } from '@/lib/protocol/read-models';
+import { hasLapsed } from './call-standing';
 import { useTranscriptSlots } from './transcript-slots';
 import { turnTitle } from './turn-title';
 
@@ -60,13 +62,23 @@ export function TurnFooter({ turn }: { turn: Turn }) {
 function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   const { stopped } = useLiveness();
   const heardAt = useHeardAt();
-  const asked = turn.items.find((item) => item.kind === 'request' && item.outcome === null);
+  const asked = turn.items.find((item): item is RequestItem => item.kind === 'request' && item.outcome === null);
   const since = asked?.at ?? turn.startedAt;
+  const isOver = useHasPassed(asked?.expiresAt ?? null);
   if (stopped !== null) {
     return (
       <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-waiting">
         <Glyph name="lost" />
         {stopped.why}, {asked === undefined ? 'worked' : 'waited'} <RunningClock since={since} /> until last heard
+        {inLog}
+      </p>
+    );
+  }
+  if (asked !== undefined && hasLapsed(asked, isOver)) {
+    return (
+      <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
+        <Glyph name="lost" />
+        Nobody answered in time
         {inLog}
       </p>
     );

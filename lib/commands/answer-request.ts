@@ -35,7 +35,7 @@ export async function postRequestAnswer(
       clientId,
       ask: { type: 'question.answer', requestId, ...said },
       prepare: async (transaction, session) => {
-        const asked = await requireOpen(transaction, session, requestId, 'question', digest);
+        const asked = await requireOpen(transaction, session, { requestId, kind: 'question', digest }, server.now());
         return { body: { ...asked, answers } };
       },
     });
@@ -47,28 +47,33 @@ export async function postRequestAnswer(
     clientId,
     ask: { type: 'permission.decision', requestId, ...said },
     prepare: async (transaction, session) => {
-      const asked = await requireOpen(transaction, session, requestId, 'permission', digest);
+      const asked = await requireOpen(transaction, session, { requestId, kind: 'permission', digest }, server.now());
       return { body: { ...asked, ...decision } };
     },
   });
 }
 
 /**
- * @param digest of what was answered, where the sender says so
+ * @param answered which request; `digest`: of what was answered, where the sender says so
  * @returns the request as it is open now: an answer is meant for this and nothing else
  */
 async function requireOpen(
   transaction: WriteTransaction,
   session: WritableSession,
-  requestId: string,
-  kind: 'permission' | 'question',
-  digest: string | null | undefined,
+  answered: { requestId: string; kind: 'permission' | 'question'; digest: string | null | undefined },
+  now: number,
 ): Promise<AnsweredRequest> {
+  const { requestId, kind, digest } = answered;
   const open = await openRequest(transaction, session, requestId);
   if (open === null) throw missing('request', requestId, 'The transcript shows what the agent asks.');
   if (open === 'resolved') {
     throw new AppError('conflict', 'The request is resolved: the agent waits for no answer any more.', {
       details: { reason: 'request_resolved' },
+    });
+  }
+  if (open.answerBy !== undefined && now >= open.answerBy) {
+    throw new AppError('conflict', 'The time to answer the request is over: the agent waits for it no more.', {
+      details: { reason: 'request_expired' },
     });
   }
   if (digest !== undefined && digest !== (open.digest ?? null)) {

@@ -11,6 +11,7 @@ import { CommandStream } from './command-stream';
 import { cutTerms } from './cut-terms';
 import { expiredLevels, expireLevels, renewLevel } from './desire-level';
 import { expireCommands, expiredCommands, type Hour } from './expire-commands';
+import { expireRequests, IS_OVERDUE, overdueSessions } from './expire-requests';
 import { missedRunners, sessionsUnderWay, tellAbsence } from './runner-absence';
 import {
   connectRunner,
@@ -165,6 +166,14 @@ export class CommandHub {
       due: (except) => expiredCommands(reader, hour, except),
       work: (choice) => writes.run((transaction) => expireCommands(transaction, hour, choice)),
     });
+    // What is said so of an agent is said for good: by a clock that may be wrong it is not.
+    if (hour.isSure) {
+      await this.#rows.run({
+        kind: 'what expired in the session',
+        due: (except) => overdueSessions(reader, now, except),
+        work: (choice) => writes.run((transaction) => expireRequests(transaction, now, choice)),
+      });
+    }
     await this.#rows.run({
       kind: 'the silent runner of',
       due: (except) => silentRunners(reader, now, except),
@@ -246,6 +255,7 @@ export class CommandHub {
             sql: `SELECT EXISTS (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') AND expires_at <= ?1
                     AND (?2 OR type <> 'message'))
                   OR EXISTS (SELECT 1 FROM log_levels WHERE expires_at <= ?1)
+                  OR (?2 AND EXISTS (SELECT 1 FROM sessions WHERE ${IS_OVERDUE}))
                   OR EXISTS (SELECT 1 FROM runners WHERE alive_until <= ?1 OR tell_at <= ?1) AS is_overdue`,
             args: [now, Number(isSure)],
           },

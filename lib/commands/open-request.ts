@@ -1,6 +1,7 @@
 import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
+import { answerBy } from '@/lib/protocol/answer-by';
 import type { PendingRequest, WritableSession } from './writable-session';
 
 /**
@@ -17,7 +18,7 @@ export async function openRequest(
   const remembered = session.pendingRequests.find((request) => request.id === requestId);
   if (remembered !== undefined) return remembered;
   const { rows } = await transaction.execute({
-    sql: `SELECT position, payload->>'$.name' = 'request:opened' AS is_open, payload FROM events
+    sql: `SELECT position, payload->>'$.name' = 'request:opened' AS is_open, payload, occurred_at, received_at FROM events
           WHERE session_id = ? AND type = 'CUSTOM' AND entity_id = ?
             AND payload->>'$.name' IN ('request:opened', 'request:resolved')
           ORDER BY position DESC LIMIT 1`,
@@ -29,16 +30,19 @@ export async function openRequest(
   return (await isCancelled(transaction, session, Number(last.position))) ? 'resolved' : toldIn(requestId, last);
 }
 
-function toldIn(id: string, { payload }: Row): PendingRequest {
-  // the server itself wrote both of these into it
-  const { value } = JSON.parse(String(payload)) as {
-    value: { kind?: unknown; digest: string; opened_position: string };
+function toldIn(id: string, row: Row): PendingRequest {
+  // the server itself wrote digest and position into it
+  const { value } = JSON.parse(String(row.payload)) as {
+    value: { kind?: unknown; expires_at?: unknown; expiresAt?: unknown; digest: string; opened_position: string };
   };
+  const times = { occurredAt: Number(row.occurred_at), receivedAt: Number(row.received_at) };
+  const until = answerBy(value.expires_at ?? value.expiresAt, times);
   return {
     id,
     kind: value.kind === 'question' ? 'question' : 'permission',
     digest: value.digest,
     openedPosition: value.opened_position,
+    ...(until === null ? {} : { answerBy: until }),
   };
 }
 

@@ -18,6 +18,7 @@ export interface PendingRequest {
   kind?: 'permission' | 'question';
   digest?: string;
   openedPosition?: Position;
+  answerBy?: number;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { answerBy } from '@/lib/protocol/answer-by';
 import type {
   Item,
   MessageItem,
@@ -262,7 +263,11 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const digest = pickText(value, 'digest');
     const known = draft.find('request', id);
     if (known !== undefined) {
-      if (known.digest === digest) return;
+      if (known.digest === digest) {
+        // Told again as it was, it may wait longer.
+        draft.put({ ...known, expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry) });
+        return;
+      }
       draft.replace(known, superseded(known, entry));
     }
     const toolName = pickText(value, 'tool_name', 'toolName');
@@ -277,7 +282,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
       outcome: null,
       message: null,
       resolvedAt: null,
-      expiresAt: pickTime(value, 'expires_at', 'expiresAt'),
+      expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry),
       digest,
       openedPosition: digest === null ? null : pickText(value, 'opened_position'),
       answer: null,

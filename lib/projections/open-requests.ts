@@ -1,7 +1,9 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { answerBy } from '@/lib/protocol/answer-by';
 import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
-import { caption, customName, customValue, pickId, pickText } from './event-fields';
+import type { EventEntry } from './event-entry';
+import { caption, customName, customValue, pickId, pickText, pickTime } from './event-fields';
 import type { Placement } from './turns';
 
 /** A request the agent waits with. */
@@ -12,6 +14,8 @@ export interface OpenRequest {
   /** Absent where it was opened before servers computed it. */
   digest?: string;
   openedPosition?: Position;
+  /** Until when it can be answered, on the server's clock. Absent where it does not expire. */
+  answerBy?: number;
 }
 
 /**
@@ -42,6 +46,15 @@ export class OpenRequests {
     return this.#open.values().next().value;
   }
 
+  /** When the first of those that are remembered expires. */
+  get answerBy(): number | undefined {
+    const first = this.list().reduce(
+      (least, { answerBy = least }) => Math.min(least, answerBy),
+      Number.POSITIVE_INFINITY,
+    );
+    return Number.isFinite(first) ? first : undefined;
+  }
+
   get(id: string): OpenRequest | undefined {
     return this.#open.get(id);
   }
@@ -59,7 +72,7 @@ export class OpenRequests {
     const id = pickId(value, 'request_id', 'requestId');
     switch (customName(entry.event)) {
       case CUSTOM.requestOpened:
-        if (id !== null) this.#put(opened(id, value));
+        if (id !== null) this.#put(opened(id, value, entry));
         return;
       case CUSTOM.requestResolved:
         if (id !== null) this.#resolve(id);
@@ -71,7 +84,13 @@ export class OpenRequests {
 
   #put(request: OpenRequest): void {
     const known = this.#open.get(request.id);
-    if (known !== undefined && known.digest === request.digest) return;
+    if (known !== undefined && known.digest === request.digest) {
+      if (known.answerBy === request.answerBy) return;
+      // In its place: it is the same request, and may only wait longer.
+      this.#open.set(request.id, request);
+      this.#list = null;
+      return;
+    }
     if (known === undefined && this.#open.size >= MAX_PENDING_REQUESTS) {
       this.#more += 1;
       return;
@@ -99,7 +118,8 @@ export function requestTitle(value: Record<string, unknown>): string {
   return caption(pickText(value, 'title', 'tool_name', 'toolName')) ?? 'The agent asks';
 }
 
-function opened(id: string, value: Record<string, unknown>): OpenRequest {
+function opened(id: string, value: Record<string, unknown>, entry: EventEntry): OpenRequest {
+  const until = answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry);
   const digest = pickText(value, 'digest');
   const openedPosition = pickText(value, 'opened_position');
   return {
@@ -107,5 +127,6 @@ function opened(id: string, value: Record<string, unknown>): OpenRequest {
     title: requestTitle(value),
     kind: value.kind === 'question' ? 'question' : 'permission',
     ...(digest === null || openedPosition === null ? {} : { digest, openedPosition }),
+    ...(until === null ? {} : { answerBy: until }),
   };
 }

@@ -136,6 +136,9 @@ export class SessionLedger {
     next.pendingRequests = this.#open.list();
     if (this.#open.more > 0) next.morePending = this.#open.more;
     else delete next.morePending;
+    const { answerBy } = this.#open;
+    if (answerBy === undefined) delete next.summary.answerBy;
+    else next.summary.answerBy = answerBy;
     next.summary.owedCount += owedDifference(obligations);
     enterState(next, this.#open, this.#last?.entry.receivedAt ?? this.#heardAt ?? next.summary.stateSince);
     return next;

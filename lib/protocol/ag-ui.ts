@@ -177,6 +177,7 @@ export interface RequestOpenedValue {
   tool_name?: string;
   title?: string;
   input?: unknown;
+  /** Until when the agent waits, on the same clock as `occurredAt`. */
   expires_at?: number;
   /**
    * By which an answer names this very request, and where it was opened. Written by the server, whatever the producer

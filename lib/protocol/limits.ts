@@ -44,6 +44,8 @@ export const MESSAGE_EXPIRY_MS = 7 * 24 * 60 * 60_000;
 export const COMMAND_EXPIRY_MS = 10 * 60_000;
 /** When an interrupt is: it is meant for what runs now. */
 export const INTERRUPT_EXPIRY_MS = 15_000;
+/** How long after a request has expired its runner may still say how it ended before the server says that it expired. */
+export const REQUEST_GRACE_MS = 10_000;
 /** A runner whose stream its server has not vouched for in this long is away: that server died without a word. */
 export const RUNNER_AWAY_MS = 12_000;
 /** How long a runner may be away before its sessions say so. With the term above it is less than 30 s. */

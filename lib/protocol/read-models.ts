@@ -102,6 +102,7 @@ export interface RequestItem extends ItemBase {
   outcome: 'allowed' | 'denied' | 'answered' | 'expired' | 'cancelled' | 'unknown' | null;
   message: string | null;
   resolvedAt: number | null;
+  /** Until when it can be answered, on the server's clock; null: it does not expire. */
   expiresAt: number | null;
   /**
    * Of session, id, tool, input and `openedPosition`. Who answers for a person sends it with the answer, which then
@@ -216,6 +217,8 @@ export interface SessionSummary {
   turnCount: number;
   runningTaskCount: number;
   pendingRequestCount: number;
+  /** Until when the first of these requests can be answered, on the server's clock. Left out where none expires. */
+  answerBy?: number;
   lostCount: number;
   quarantinedCount: number;
   /** How many messages still wait for a reply. */

@@ -284,6 +284,24 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(await refusal(await answer(over, { behavior: 'allow' }))).toEqual([409, 'request_resolved']);
     });
 
+    test('are taken until the request expires, by the clock it was asked on, and refused from then on', async () => {
+      const waits = (ms: number) => ({ expires_at: Date.now() + ms });
+      const ids = Array.from({ length: MAX_PENDING_REQUESTS }, (_, at) => `p${at}`);
+      await send(starts, opens('long', 'ls', waits(600_000)), ...ids.map((requestId) => opens(requestId, requestId)));
+      expect((await answer('long', { behavior: 'allow' })).status).toBe(202);
+      // It was asked when its runner's clock showed an hour ago, and had a millisecond to be answered.
+      const occurredAt = Date.now() - 3_600_000;
+      for (const requestId of ['p0', 'beyond what is remembered']) {
+        await send(resolves('p0', 'denied'));
+        const event = opens(requestId, 'ls', { expires_at: occurredAt + 1 });
+        await ingest(target, [record(++seq, { agentId: id, sessionId: id, event, occurredAt })], 1, id);
+        await expect
+          .poll(async () => refusal(await answer(encodeURIComponent(requestId), { behavior: 'allow' })))
+          .toEqual([409, 'request_expired']);
+      }
+      expect(await sent()).toMatchObject([{ body: { requestId: 'long' } }]);
+    });
+
     test('that wait are given up when the agent asks something else under the same id, and that is said', async () => {
       await send(starts, opens('p', 'ls'), asks('q', 'Which?'), opens('other', 'id'));
       const before = await requests();

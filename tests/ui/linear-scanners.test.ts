@@ -4,6 +4,7 @@ import { messagePieces } from '@/components/logs/message-pieces';
 import { shownMessage } from '@/components/logs/shown-message';
 import { isBoilerplate, namedTask } from '@/components/tasks/task-words';
 import { inputParts } from '@/components/transcript/input-parts';
+import { lineDiff } from '@/components/transcript/line-diff';
 import { quote } from '@/components/transcript/reply-link';
 import { tellingArgument, toolName } from '@/components/transcript/tool-words';
 import { estimateTurnHeight } from '@/components/transcript/turn-height';
@@ -51,8 +52,10 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
       Array.from({ length: 1_000 }, (_, at) => [at * 3, at * 3 + 1]),
     ),
   findHits: (text) => [...findHits({ ...EVERY_LINE, terms: ['a', '='] }, text)],
-  'tellingArgument, whole': (text) => tellingArgument({ args: { command: text }, argsText: '' }),
-  'tellingArgument, streaming': (text) => tellingArgument({ args: null, argsText: text }),
+  'tellingArgument, whole': (text) => tellingArgument({ name: 'Bash', args: { command: text }, argsText: '' }),
+  'tellingArgument, streaming': (text) => tellingArgument({ name: 'Bash', args: null, argsText: text }),
+  lineDiff: (text) => lineDiff(text, text.replaceAll('a', 'b').slice(1)),
+  'lineDiff, line by line': (text) => lineDiff(text.replaceAll('a', '\n'), text.slice(9).replaceAll('a', 'b\n')),
   toolName: (text) => toolName(`mcp__${text}`),
   quote: (text) => quote({ text }),
   isBoilerplate: (text) => isBoilerplate({ summary: `Background command "${text}` }),

@@ -12,7 +12,8 @@ import { decodeShown, UNSEEN, unescaped } from '../support/decode-shown';
 const shownText = (text: string) => renderToStaticMarkup(<VerbatimText text={text} label="command" />);
 const shownName = (text: string) =>
   renderToStaticMarkup(<Name text={text} most={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />);
-const shownInput = (args: unknown, argsText = '') => renderToStaticMarkup(<ToolInput call={{ args, argsText }} />);
+const shownInput = (args: unknown, argsText = '') =>
+  renderToStaticMarkup(<ToolInput call={{ name: 'Bash', args, argsText }} />);
 const words = (markup: string) => unescaped(markup.replace(/<button[\s\S]*?<\/button>/g, '').replace(/<[^>]*>/g, ''));
 
 /** Strings of everything: halves of characters, controls, runs of one sign, all of Unicode, and plain text. */

@@ -1,0 +1,46 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { useEffect, useMemo, useReducer } from 'react';
+import { inTurn } from '@/components/ui/in-turn';
+import type { ToolCallItem } from '@/lib/protocol/read-models';
+import { diffAtOnce, diffOf, editsOf } from './edits';
+
+/** How many lines an edit adds and removes: `+12 −3`. In colour once it was made. */
+export function EditCount({ call }: { call: ToolCallItem }) {
+  const { name, args, status } = call;
+  const edits = useMemo(() => editsOf({ name, args }), [name, args]);
+  const [, compared] = useReducer((count: number) => count + 1, 0);
+  const diff = edits === null ? null : diffAtOnce(edits, args as object);
+  const isLeft = edits !== null && diff === null;
+  useEffect(() => {
+    if (!isLeft) return;
+    const turn = inTurn(() => {
+      diffOf(edits, args as object);
+      compared();
+    });
+    return () => turn.cancel();
+  }, [isLeft, edits, args]);
+  if (edits === null || diff === null) return null;
+  const { added, removed } = diff;
+  const isMade = status === 'completed';
+  return (
+    <span className="tabular flex shrink-0 gap-1.5 font-mono text-2xs text-ink-3">
+      <span className="sr-only">{inWords(added, edits.isWhole ? null : removed)}</span>
+      <span aria-hidden="true" className={clsx(isMade && added > 0 && 'text-working')}>
+        +{added.toLocaleString('en')}
+      </span>
+      {!edits.isWhole && (
+        <span aria-hidden="true" className={clsx(isMade && removed > 0 && 'text-failed')}>
+          −{removed.toLocaleString('en')}
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** @param removed null where nobody knows */
+function inWords(added: number, removed: number | null): string {
+  const lines = `${added.toLocaleString('en')} ${added === 1 ? 'line' : 'lines'}`;
+  return removed === null ? `${lines} written` : `${lines} added, ${removed.toLocaleString('en')} removed`;
+}

@@ -1,0 +1,120 @@
+import { countLines } from '@/components/ui/count-lines';
+import type { ToolCallItem } from '@/lib/protocol/read-models';
+import { type DiffChunk, lineDiff, MOST_CHANGED } from './line-diff';
+
+/** One change to a file. */
+export interface Edit {
+  before: string;
+  after: string;
+  /** Wherever `before` stands in the file. */
+  everywhere: boolean;
+}
+
+/** What a call changes in a file. */
+export interface Edits {
+  edits: readonly Edit[];
+  /** It writes the whole file; what that was before, it does not say. */
+  isWhole: boolean;
+  /** What else it was given. */
+  rest: Record<string, unknown>;
+}
+
+/** @returns null where it is no call of a tool that edits, or was given anything but what such a tool takes */
+export function editsOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Edits | null {
+  if (!isObject(args)) return null;
+  switch (name) {
+    case 'Edit': {
+      const { old_string: before, new_string: after, ...rest } = args;
+      if (typeof before !== 'string' || typeof after !== 'string') return null;
+      // That it is meant everywhere is said with the rest.
+      return { edits: [{ before, after, everywhere: false }], isWhole: false, rest };
+    }
+    case 'MultiEdit': {
+      const { edits: list, ...rest } = args;
+      if (!Array.isArray(list) || list.length === 0) return null;
+      const edits: Edit[] = [];
+      for (const told of list) {
+        const edit = editOf(told);
+        if (edit === null) return null;
+        edits.push(edit);
+      }
+      return { edits, isWhole: false, rest };
+    }
+    case 'Write': {
+      const { content, ...rest } = args;
+      if (typeof content !== 'string') return null;
+      return { edits: [{ before: '', after: content, everywhere: false }], isWhole: true, rest };
+    }
+    default:
+      return null;
+  }
+}
+
+/** One of several has no other place to say more: then all of it is shown as it was given. */
+function editOf(told: unknown): Edit | null {
+  if (!isObject(told)) return null;
+  const { old_string: before, new_string: after, replace_all: everywhere = false, ...more } = told;
+  if (typeof before !== 'string' || typeof after !== 'string' || typeof everywhere !== 'boolean') return null;
+  return Object.keys(more).length === 0 ? { before, after, everywhere } : null;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export interface EditsDiff {
+  /** Of each edit. */
+  chunks: readonly (readonly DiffChunk[])[];
+  added: number;
+  removed: number;
+}
+
+/** Of thousands of edits the first are lined up, and those beyond shown as removed and added. */
+const MOST_LINED_UP = 200;
+
+const known = new WeakMap<object, EditsDiff>();
+
+/** @param args what `edits` were read from: they are compared once */
+export function diffOf({ edits }: Edits, args: object): EditsDiff {
+  const found = known.get(args) ?? compared(edits);
+  known.set(args, found);
+  return found;
+}
+
+function compared(edits: readonly Edit[]): EditsDiff {
+  const diff = { chunks: [] as DiffChunk[][], added: 0, removed: 0 };
+  // All of them together take no longer than one of the worst.
+  let left = MOST_CHANGED ** 2;
+  for (const [at, { before, after }] of edits.entries()) {
+    const chunks = lineDiff(before, after, at < MOST_LINED_UP ? Math.floor(Math.sqrt(left)) : 0);
+    const [removed, added] = [linesIn(chunks, 'removed'), linesIn(chunks, 'added')];
+    left = Math.max(0, left - Math.min(MOST_CHANGED, removed + added) ** 2);
+    diff.chunks.push(chunks);
+    diff.removed += removed;
+    diff.added += added;
+  }
+  return diff;
+}
+
+function linesIn(chunks: readonly DiffChunk[], kind: DiffChunk['kind']): number {
+  return chunks.reduce((sum, chunk) => sum + (chunk.kind === kind ? chunk.lines : 0), 0);
+}
+
+/** Small ones are compared while the page is rendered, on the server too: a hundred of them in a blink. */
+const SMALL = { characters: 4_000, lines: 120 };
+
+/** What has been compared, or is so small that it is at once; null for what takes a moment of its own. */
+export function diffAtOnce(edits: Edits, args: object): EditsDiff | null {
+  return known.has(args) || isSmall(edits) ? diffOf(edits, args) : null;
+}
+
+function isSmall({ edits }: Edits): boolean {
+  let { characters, lines } = SMALL;
+  for (const { before, after } of edits) {
+    characters -= before.length + after.length;
+    if (characters < 0) return false;
+    lines -= countLines(before) + countLines(after);
+    if (lines < 0) return false;
+  }
+  return true;
+}

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { EventWriter } from '../support/event-writer';
+import { press } from '../support/press';
+import { message, toolCall, userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+/** What a reader sees of calls: edits, things to do, and those that wait for a person. */
+let it: Visit;
+let agent: EventWriter;
+beforeAll(async () => {
+  it = await visit();
+  agent = new EventWriter(it.server, 'editor');
+});
+afterAll(async () => {
+  await it?.close();
+});
+
+const begun = (id: string, name: string, args: object): AgUiEvent[] => [
+  { type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name },
+  { type: 'TOOL_CALL_ARGS', toolCallId: id, delta: JSON.stringify(args) },
+  { type: 'TOOL_CALL_END', toolCallId: id },
+];
+const request = (name: 'opened' | 'resolved', id: string, value: object): AgUiEvent => ({
+  type: 'CUSTOM',
+  name: `request:${name}`,
+  value: { request_id: id, kind: 'permission', tool_use_id: id, tool_name: 'Bash', ...value },
+});
+
+test('an edit unfolds to what it changes, in colour and by signs; a list of things to do to a checklist', async () => {
+  const lines = Array.from({ length: 2_000 }, (_, at) => `line ${at} \u202e`);
+  const large = { file_path: 'b.ts', old_string: lines.join('\n'), new_string: lines.with(1_000, 'new').join('\n') };
+  const todos = [
+    { content: 'Read', status: 'completed' },
+    { content: 'Run the tests', status: 'in_progress' },
+  ];
+  const edit = { file_path: 'a.ts', old_string: 'one\ntwo', new_string: 'one\n2\nthree' };
+  const work = [
+    ...toolCall('t1', 'Edit', edit, 'Updated'),
+    ...toolCall('t2', 'Edit', large, 'Updated'),
+    ...toolCall('t3', 'TodoWrite', { todos }, 'ok'),
+  ];
+  await agent.write('edits', userTurn('r', 'Mend it', work));
+  const page = await it.open('/sessions/edits');
+  await page.getByRole('button', { name: 'Edit a.ts 2 lines added, 1 removed' }).click();
+  expect(await page.getByRole('deletion').allInnerTexts()).toEqual(['−\ntwo']);
+  expect(await page.getByRole('insertion').allInnerTexts()).toEqual(['+\n2', '+\nthree']);
+  const ground = (role: 'deletion' | 'insertion') =>
+    page
+      .getByRole(role)
+      .first()
+      .evaluate((line) => getComputedStyle(line).backgroundColor);
+  expect(await ground('deletion')).not.toBe(await ground('insertion'));
+  await page.getByText('Updated').waitFor();
+  // What takes longer to compare is counted once the page has time for it.
+  await page.getByRole('button', { name: 'Edit b.ts 1 line added, 1 removed' }).click();
+  await page.getByRole('button', { name: '997 unchanged lines' }).click();
+  await page.getByText('line 0 ⟨RLO⟩', { exact: true }).waitFor();
+  await page.getByRole('button', { name: /^TodoWrite 1 of 2 done: Run the tests/ }).click();
+  const items = page.getByRole('list', { name: 'To do' }).getByRole('listitem');
+  expect((await items.allTextContents()).map((text) => text.trim())).toEqual([
+    'done: Read',
+    'in progress: Run the tests',
+  ]);
+  expect(it.complaints).toEqual([]);
+  await page.close();
+});
+
+test('a call that waits for a person neither turns nor ticks; when its time is over nothing is offered any more', async () => {
+  const command = { command: 'rm -rf build' };
+  await agent.write('waits', [
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r' },
+    ...begun('no', 'Bash', command),
+    request('opened', 'no', { title: 'Do one', input: command }),
+    request('resolved', 'no', { outcome: 'denied' }),
+    ...begun('yes', 'Bash', { command: 'ls' }),
+    request('opened', 'yes', { title: 'Do two', input: { command: 'ls' } }),
+  ]);
+  const page = await it.open('/sessions/waits');
+  await page.getByRole('button', { name: 'Bash rm -rf build denied' }).waitFor();
+  const waiting = page.getByRole('button', { name: 'Bash ls waiting for you' });
+  expect(await waiting.locator('time, .animate-turn').count()).toBe(0);
+  const card = page.getByRole('region', { name: 'Permission: Do two' });
+  await card.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  // Told again, it waits for two seconds more, by a clock that is an hour behind the server's.
+  const at = Date.now() - 3_600_000;
+  const again = request('opened', 'yes', { title: 'Do two', input: { command: 'ls' }, expires_at: at + 2_000 });
+  await agent.write('waits', [again], { at });
+  await card.getByText('0:01 left').waitFor();
+  await page.getByRole('button', { name: 'Bash ls expired' }).waitFor();
+  await page.getByText('Expired unanswered').waitFor();
+  expect(await page.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);
+  await page.getByText('Nobody answered in time').waitFor();
+  // Pinned, as its place is out of sight, it says so and goes when the reader is done with it.
+  const tall = Array.from({ length: 60 }, (_, step) => toolCall(`t${step}`, 'Read', { file_path: `${step}.ts` }, 'ok'));
+  const words = Array.from({ length: 60 }, (_, step) => message(`m${step}`, `Step ${step}`));
+  await agent.write('waits', [
+    request('opened', 'third', { title: 'Do three', input: command, expires_at: Date.now() + 8_000 }),
+    ...tall.flatMap((call, step) => [...call, ...(words[step] ?? [])]),
+  ]);
+  const pinned = page.getByRole('region', { name: 'Permission, pinned: Do three' });
+  await pinned.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  await pinned.getByText('Expired. Nothing was sent.').waitFor();
+  expect(await pinned.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);
+  await press(pinned.getByRole('button', { name: 'Dismiss' }));
+  await pinned.waitFor({ state: 'detached' });
+  expect(it.complaints).toEqual([]);
+  await page.close();
+});

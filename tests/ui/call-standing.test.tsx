@@ -1,0 +1,111 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { ItemList } from '@/components/transcript/item-list';
+import { LivenessProvider } from '@/components/ui/liveness';
+import { NowProvider } from '@/components/ui/now';
+import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
+import { aCall, aRequest } from './rows';
+
+const NOW = 100_000;
+
+/** The line of a call, with what was asked about it beside it in the turn. */
+function line(
+  call: Partial<ToolCallItem>,
+  request: Partial<RequestItem> | null,
+  stopped: { at: number; why: string } | null = null,
+): string {
+  const items = [aCall({ result: null, status: 'running', endedAt: null, ...call })];
+  const asked = request === null ? [] : [aRequest({ toolCallId: 'c1', ...request })];
+  return renderToStaticMarkup(
+    <NowProvider renderedAt={NOW}>
+      <LivenessProvider stoppedAt={stopped?.at ?? null} heardAt={null} why={stopped?.why ?? ''} isAway={false}>
+        <ItemList
+          items={[...items, ...asked]}
+          endedAt={null}
+          renderTask={() => null}
+          renderRequest={() => null}
+          startedBy={() => null}
+        />
+      </LivenessProvider>
+    </NowProvider>,
+  );
+}
+
+const moves = /animate-|<time/;
+const failed = { status: 'failed', result: 'The user doesn’t want to proceed', endedAt: 90_000 } as const;
+
+describe('the line of a call', () => {
+  it('has a clock and turns while it runs', () => {
+    expect(line({}, null)).toMatch(/<time.*animate-turn.*running/);
+    expect(line({}, { toolCallId: 'another', outcome: null })).toMatch(/animate-turn/);
+  });
+
+  it('that waits for permission has neither spinner nor clock, and says that it waits', () => {
+    const markup = line({}, { outcome: null });
+    expect(markup).not.toMatch(moves);
+    expect(markup).toContain('waiting for you');
+    expect(markup).not.toContain('running');
+  });
+
+  it.each([
+    ['denied', 'denied'],
+    ['expired', 'expired'],
+    ['cancelled', 'withdrawn'],
+  ] as const)('that was %s says so, whether or not it has a result', (outcome, word) => {
+    for (const call of [{}, failed]) {
+      const markup = line(call, { outcome, resolvedAt: 90_000 });
+      expect(markup).not.toMatch(moves);
+      expect(markup).toContain(`>${word}<`);
+      expect(markup).not.toMatch(/failed|running/);
+    }
+  });
+
+  it('goes by what was asked last, where it was asked more than once', () => {
+    const items = [
+      aRequest({ id: 'a', toolCallId: 'c1', outcome: 'denied' }),
+      aRequest({ id: 'b', toolCallId: 'c1', outcome: 'allowed' }),
+    ];
+    const markup = renderToStaticMarkup(
+      <ItemList
+        items={[aCall({ status: 'failed' }), ...items]}
+        endedAt={null}
+        renderTask={() => null}
+        renderRequest={() => null}
+        startedBy={() => null}
+      />,
+    );
+    expect(markup).toContain('failed');
+    expect(markup).not.toContain('denied');
+  });
+
+  it('that ran after all is not called withdrawn', () => {
+    expect(line({ status: 'completed', result: 'ok', endedAt: 90_000 }, { outcome: 'cancelled' })).toContain(
+      'completed',
+    );
+  });
+
+  it('whose time to be answered is over waits no more, also where nobody has said so', () => {
+    expect(line({}, { outcome: null, expiresAt: NOW + 1 })).toContain('waiting for you');
+    const markup = line({}, { outcome: null, expiresAt: NOW });
+    expect(markup).not.toMatch(moves);
+    expect(markup).toContain('expired');
+  });
+
+  it('that waited counts from when it was allowed: before that nothing ran', () => {
+    const took = line(
+      { at: 1_000, status: 'completed', result: 'ok', endedAt: 92_000 },
+      {
+        outcome: 'allowed',
+        resolvedAt: 90_000,
+      },
+    );
+    expect(took).toContain('2.0 s');
+    expect(line({ at: 1_000 }, { outcome: 'allowed', resolvedAt: 90_000 })).toContain('0:10');
+  });
+
+  it('whose runner has gone does not say that it waits for anybody', () => {
+    const markup = line({}, { outcome: null }, { at: 50_000, why: 'Runner gone' });
+    expect(markup).not.toMatch(/animate-|waiting for you/);
+    expect(markup).toContain('Runner gone');
+  });
+});

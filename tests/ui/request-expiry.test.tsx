@@ -1,0 +1,64 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { renderRequest } from '@/app/(console)/sessions/[sessionId]/render-request';
+import { ActionStore, ActionsProvider } from '@/components/live/actions';
+import { asOfNow } from '@/components/requests/as-of-now';
+import { TurnFooter } from '@/components/transcript/turn-footer';
+import { NowProvider } from '@/components/ui/now';
+import type { RequestItem } from '@/lib/protocol/read-models';
+import { aRequest, aTurn } from './rows';
+
+const NOW = 100_000;
+const at = (node: React.ReactNode) =>
+  renderToStaticMarkup(
+    <NowProvider renderedAt={NOW}>
+      <ActionsProvider store={new ActionStore('s', () => {})}>{node}</ActionsProvider>
+    </NowProvider>,
+  );
+const card = (fields: Partial<RequestItem>) => at(renderRequest(aRequest({ at: 1_000, ...fields })));
+const pinned = (fields: Partial<RequestItem>) =>
+  at(renderRequest(aRequest({ at: 1_000, ...fields }), { onDismiss: () => {} }));
+const question = {
+  requestKind: 'question',
+  input: { questions: [{ question: 'Which?', options: ['A', 'B'] }] },
+} as const;
+
+describe('a request that has expired', () => {
+  it.each([
+    ['by its agent’s word', { outcome: 'expired' }],
+    ['by time alone', { outcome: null, expiresAt: NOW }],
+  ] as const)('offers nothing: %s', (_how, fields) => {
+    for (const markup of [card(fields), card({ ...fields, ...question }), pinned(fields)]) {
+      expect(markup).not.toMatch(/>Allow|>Deny|>Answer<|<input|<form/);
+      expect(markup).not.toMatch(/waiting <time/);
+      expect(markup).toMatch(/Expired/);
+    }
+  });
+
+  it('is answered up to then, and not before its time called expired', () => {
+    for (const expiresAt of [null, NOW + 1]) {
+      expect(card({ expiresAt })).toMatch(/>Allow/);
+      expect(card({ expiresAt })).not.toContain('xpired');
+    }
+  });
+
+  it('tells of an answer that is on its way, rather than that nobody answered', () => {
+    const answer = { commandId: 'c', behavior: 'allow', state: 'queued', reason: null } as const;
+    expect(card({ expiresAt: NOW, answer })).toContain('Allowed, on its way to the agent');
+    expect(card({ expiresAt: NOW, answer: { ...answer, state: 'failed', reason: 'gone' } })).toContain('Expired');
+  });
+
+  it('is the same whenever it is looked at: what is pinned by it stays', () => {
+    const item = aRequest();
+    expect(asOfNow(item, true, null)).toMatchObject({ id: item.id, outcome: 'expired' });
+    expect(asOfNow(item, true, null)).toBe(asOfNow(item, true, null));
+    expect(asOfNow(item, false, null)).toBe(item);
+  });
+
+  it('is not what its turn waits for any more', () => {
+    const turn = (expiresAt: number) =>
+      at(<TurnFooter turn={aTurn({ state: 'open', endedAt: null, items: [aRequest({ expiresAt })] })} />);
+    expect(turn(NOW + 1)).toContain('Waiting for an answer');
+    expect(turn(NOW)).not.toMatch(/Waiting|Working|animate-|<time/);
+  });
+});

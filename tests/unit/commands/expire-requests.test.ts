@@ -1,0 +1,116 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { REQUEST_GRACE_MS } from '@/lib/protocol/limits';
+import type { RequestItem } from '@/lib/protocol/read-models';
+import { readSession } from '@/lib/queries/read-sessions';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+import { TwoClocks } from '../../support/two-clocks';
+
+/** When the server says that a request has expired of which its agent says nothing. */
+const HOUR = 3_600_000;
+const WAITS_MS = 2 * HOUR;
+
+let clocks: TwoClocks;
+let target: InProcessTarget;
+let hub: CommandHub;
+let seq = 0;
+beforeEach(async () => {
+  clocks = new TwoClocks();
+  seq = 0;
+  target = await inProcessTarget(clocks.now);
+  hub = new CommandHub({ database: target.database, now: clocks.now, steady: clocks.steady });
+  await hub.sweep();
+});
+afterEach(() => target.close());
+
+/** @param aheadMs by how much its runner's clock is ahead of the server's */
+async function says(name: string, value: object, aheadMs = 0): Promise<void> {
+  const occurredAt = clocks.now() + aheadMs;
+  await ingest(target, [record(++seq, { event: { type: 'CUSTOM', name, value }, occurredAt })]);
+}
+const asks = (id: string, waitsMs: number | null, aheadMs = 0) => {
+  const expiry = waitsMs === null ? {} : { expires_at: clocks.now() + aheadMs + waitsMs };
+  return says('request:opened', { request_id: id, kind: 'permission', tool_name: 'Bash', ...expiry }, aheadMs);
+};
+const session = async () => {
+  const { state, pendingRequestCount, answerBy } = (await readSession(target.database, 's1'))?.session ?? {};
+  return { state, pendingRequestCount, answerBy };
+};
+const outcomes = async () => {
+  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  const items = page?.turns.flatMap((turn) => turn.items) ?? [];
+  return items.filter((item): item is RequestItem => item.kind === 'request').map(({ outcome }) => outcome);
+};
+
+describe('a request whose time is over, and of which its agent says nothing', () => {
+  it.each([0, HOUR, -HOUR])('is waited for no more, by a runner whose clock is %i ms ahead', async (aheadMs) => {
+    await asks('q1', WAITS_MS, aheadMs);
+    expect(await session()).toMatchObject({ state: 'waiting', answerBy: clocks.now() + WAITS_MS });
+    clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS - 1);
+    await hub.sweep();
+    expect(await outcomes()).toEqual([null]);
+    clocks.goesBy(1);
+    await hub.sweep();
+    expect(await session()).toEqual({ state: 'idle', pendingRequestCount: 0, answerBy: undefined });
+    expect(await outcomes()).toEqual(['expired']);
+  });
+
+  it('leaves others to be answered', async () => {
+    await asks('q1', WAITS_MS);
+    await asks('q2', 2 * WAITS_MS);
+    await asks('q3', null);
+    clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS);
+    await hub.sweep();
+    expect(await outcomes()).toEqual(['expired', null, null]);
+    expect(await session()).toMatchObject({ state: 'waiting', pendingRequestCount: 2 });
+  });
+
+  it('has expired by a clock that can be believed only', async () => {
+    await asks('q1', WAITS_MS);
+    clocks.isMoved(24 * HOUR);
+    await hub.sweep();
+    expect(await outcomes()).toEqual([null]);
+  });
+
+  it('is what the agent says of it, should it say so later in its turn', async () => {
+    await ingest(target, [record(++seq, { event: { type: 'RUN_STARTED', runId: 'r1' }, occurredAt: clocks.now() })]);
+    await asks('q1', WAITS_MS);
+    clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS);
+    await hub.sweep();
+    await says('request:resolved', { request_id: 'q1', outcome: 'allowed' });
+    expect(await outcomes()).toEqual(['allowed']);
+    expect(await session()).toMatchObject({ pendingRequestCount: 0 });
+  });
+
+  it('waits as long as the agent said last, where that told of it again', async () => {
+    await asks('q1', WAITS_MS);
+    clocks.goesBy(HOUR);
+    await asks('q1', WAITS_MS);
+    clocks.goesBy(HOUR + REQUEST_GRACE_MS);
+    await hub.sweep();
+    expect(await outcomes()).toEqual([null]);
+    expect(await session()).toMatchObject({ pendingRequestCount: 1 });
+  });
+
+  it('in a session that can’t be read holds up no other', async () => {
+    await asks('q1', WAITS_MS);
+    const other = { agentId: 'a2', sessionId: 's2', occurredAt: clocks.now() };
+    const value = { request_id: 'q', kind: 'permission', expires_at: clocks.now() + WAITS_MS };
+    await ingest(target, [record(1, { ...other, event: { type: 'CUSTOM', name: 'request:opened', value } })], 1, 'a2');
+    await target.database.writes.run((transaction) =>
+      transaction.execute(`UPDATE sessions SET body = '{"cut' WHERE id = 's2'`),
+    );
+    clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS);
+    await hub.sweep();
+    expect(await outcomes()).toEqual(['expired']);
+  });
+
+  it('says nothing of when, where it would have expired before it was asked', async () => {
+    await asks('q1', -1);
+    clocks.goesBy(WAITS_MS);
+    await hub.sweep();
+    expect(await outcomes()).toEqual([null]);
+    expect((await session()).answerBy).toBeUndefined();
+  });
+});
