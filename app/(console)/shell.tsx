@@ -67,7 +67,8 @@ function useEscapeToSessions(home: boolean): void {
   useEffect(() => {
     if (home) return;
     const onKey = (event: KeyboardEvent) => {
-      if (event.key !== 'Escape' || event.defaultPrevented || isTyping(event)) return;
+      // A key that is held was meant for the first step.
+      if (event.key !== 'Escape' || event.repeat || event.defaultPrevented || isTyping(event)) return;
       if (document.querySelector('dialog[open]')) return;
       router.push('/');
     };

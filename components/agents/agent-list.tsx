@@ -1,24 +1,25 @@
 'use client';
 
 import Link from 'next/link';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useMemo, useRef, useState } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
+import type { MorePages } from '@/components/live/use-more-pages';
 import { failuresInWords } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
+import { HeldChanges } from '@/components/ui/held-changes';
 import { Name } from '@/components/ui/name';
+import { useHeldOrder } from '@/components/ui/use-held-order';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
+import { byName } from './by-name';
 import { SelectionBar } from './selection-bar';
 import { useAgents } from './use-agents';
 
-/** Every agent this server has heard of, the last heard first. */
+/** Every agent this server has heard of, by name: each has its place, whoever was heard last. */
 export function AgentTable(props: { initial: AgentList; renderState: (agent: AgentSummary) => ReactNode }) {
-  const { initial, renderState } = props;
-  const { data, more } = useAgents(initial);
-  const agents = data?.agents ?? [];
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  if (agents.length === 0) {
+  const { data, more } = useAgents(props.initial);
+  if (data === undefined || data.agents.length === 0) {
     return (
       <p className="max-w-prose text-ink-2">
         No agent has sent anything yet. One appears here by itself with its first event; the start page says how to
@@ -26,7 +27,18 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
       </p>
     );
   }
-  const ordered = [...agents].sort((a, b) => b.lastSeenAt - a.lastSeenAt);
+  return <AgentRows list={data} more={more} renderState={props.renderState} />;
+}
+
+function AgentRows(props: { list: AgentList; more: MorePages; renderState: (agent: AgentSummary) => ReactNode }) {
+  const { list, more, renderState } = props;
+  const { agents, next, count } = list;
+  const box = useRef<HTMLDivElement>(null);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const names = useMemo(() => [{ name: 'agents', ids: agents.map(({ id }) => id).sort(byName) }], [agents]);
+  const { order, moved, added, letGo } = useHeldOrder(box, names, next ?? '');
+  const byId = new Map(agents.map((agent) => [agent.id, agent]));
+  const ordered = order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
   const chosen = ordered.filter(({ id }) => selected.has(id));
   const select = (id: string, isSelected: boolean) => {
     const next = new Set(selected);
@@ -35,7 +47,11 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
     setSelected(next);
   };
   return (
-    <>
+    <div ref={box} className="@container">
+      <p className="flex items-baseline gap-3 pb-1 text-2xs text-ink-3">
+        <span className="tabular">{plural(Math.max(count, agents.length), 'agent')}, by name</span>
+        <HeldChanges moved={moved} added={added} onShow={letGo} />
+      </p>
       <ul>
         {ordered.map((agent) => (
           <li key={agent.id} className="flex items-center gap-3 border-line border-b">
@@ -50,18 +66,18 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
             </label>
             <Link
               href={`/agents/${encodeURIComponent(agent.id)}`}
-              className="grid min-w-0 flex-1 grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-5 py-2 -outline-offset-2 hover:bg-raised/60 sm:grid-cols-[minmax(0,3fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)_48px]"
+              className="wrap-break-word grid min-w-0 flex-1 grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-5 py-2 -outline-offset-2 hover:bg-raised/60 @4xl:grid-cols-[minmax(0,4fr)_minmax(0,3fr)_minmax(0,2fr)_minmax(0,3fr)_40px]"
             >
               <span className="truncate font-medium">
                 <Name text={agent.id} />
               </span>
-              <span className="col-start-1 row-start-2 text-ink-3 text-xs sm:col-start-2 sm:row-start-1">
+              <span className="@max-4xl:col-span-2 @max-4xl:row-start-2 text-ink-3 text-xs @4xl:col-start-2 @4xl:row-start-1">
                 <Name text={agent.kind ?? 'unnamed kind'} /> · {plural(agent.sessionCount, 'session')}
                 {agent.connectedSince !== null && ` · ${agent.connection}`}
                 {agent.owedCount > 0 && ` · owes ${plural(agent.owedCount, 'reply', 'replies')}`}
               </span>
-              <span className="text-ink-2 text-xs max-sm:col-span-2 max-sm:empty:hidden">{renderState(agent)}</span>
-              <span className="text-waiting text-xs max-sm:col-span-2 max-sm:empty:hidden">
+              <span className="@max-4xl:col-span-2 text-ink-2 text-xs @max-4xl:empty:hidden">{renderState(agent)}</span>
+              <span className="@max-4xl:col-span-2 text-waiting text-xs @max-4xl:empty:hidden">
                 {[
                   agent.insightCount > 0 && failuresInWords(agent),
                   agent.lostCount > 0 && `${plural(agent.lostCount, 'record')} lost`,
@@ -73,13 +89,13 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
               </span>
               <Ago
                 at={agent.lastSeenAt}
-                className="text-right text-2xs text-ink-3 max-sm:col-start-2 max-sm:row-start-1"
+                className="@max-4xl:col-start-2 @max-4xl:row-start-1 whitespace-nowrap text-right text-2xs text-ink-3"
               />
             </Link>
           </li>
         ))}
       </ul>
-      {data?.next != null && <MoreRows {...more} listed={agents.length} count={data.count} what="agents" />}
+      {next !== null && <MoreRows {...more} listed={agents.length} count={count} what="agents" />}
       {chosen.length > 0 && (
         <SelectionBar
           agents={chosen}
@@ -88,6 +104,6 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
           onNone={() => setSelected(new Set())}
         />
       )}
-    </>
+    </div>
   );
 }

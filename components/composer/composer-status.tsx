@@ -5,11 +5,10 @@ import type { AgentSummary } from '@/lib/protocol/read-models';
 export function ComposerStatus(props: {
   ended: string | null;
   failure: string | null;
-  escapeHint: string | null;
   effect: string | null;
   agent: AgentSummary | null;
 }) {
-  const { ended, failure, escapeHint, effect, agent } = props;
+  const { ended, failure, effect, agent } = props;
   if (ended !== null) return <Name text={ended} />;
   if (failure !== null)
     return (
@@ -17,7 +16,6 @@ export function ComposerStatus(props: {
         Not interrupted: <Name text={failure} />
       </span>
     );
-  if (escapeHint !== null) return escapeHint;
   if (agent?.connection === 'away') {
     const never = agent.connectedSince === null ? 'No runner listens for this agent' : 'The agent is away';
     return <span className="text-waiting">{never}: the message waits.</span>;

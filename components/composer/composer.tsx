@@ -1,7 +1,7 @@
 'use client';
 
 import { ArrowUp, X } from 'lucide-react';
-import { type KeyboardEvent, useEffect, useId, useImperativeHandle, useRef, useState } from 'react';
+import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
@@ -10,10 +10,8 @@ import { InterruptButton, interruptEffect, interruptKey, useInterrupt } from './
 import { useDraft } from './use-draft';
 import { useFocusKey } from './use-focus-key';
 import { useGrowing } from './use-growing';
+import { useInterruptKey } from './use-interrupt-key';
 import { useSentHistory } from './use-sent-history';
-
-/** The second Esc has to follow the first within this. */
-const ESCAPE_TWICE_MS = 1_500;
 
 export interface ComposerHandle {
   /** The next message answers this one. */
@@ -29,48 +27,33 @@ interface ComposerProps {
   sent: () => string[];
   quoteOf: (messageId: string) => string | null;
   onSend: (text: string, replyTo: string | null) => void;
+  /** Whoever writes here is done for now: takes the focus. */
+  onLeave: () => void;
   handle: React.Ref<ComposerHandle>;
 }
 
 /** Where people write to the agent. Enter sends; what is begun stays until it is sent. */
-export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle }: ComposerProps) {
+export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave, handle }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const { draft, change } = useDraft(session.id, field);
   const history = useSentHistory(sent);
   const interrupt = useInterrupt(session.openTurnId);
-  const [escaped, setEscaped] = useState<{ at: number; turnId: string | null } | null>(null);
   const statusId = useId();
   useGrowing(field, draft.text);
   useFocusKey(field);
+  useInterruptKey(interrupt);
   useImperativeHandle(handle, () => ({
     replyTo(messageId) {
       change({ replyTo: messageId });
       field.current?.focus();
     },
   }));
-  useEffect(() => {
-    if (escaped === null) return;
-    const timer = setTimeout(() => setEscaped(null), ESCAPE_TWICE_MS);
-    return () => clearTimeout(timer);
-  }, [escaped]);
 
   const isEmpty = draft.text.trim() === '';
-  const isEscaped = escaped !== null && escaped.turnId === session.openTurnId;
   const send = () => {
     if (isEmpty || ended !== null) return;
     onSend(draft.text, draft.replyTo);
     change({ text: '', replyTo: null });
-  };
-  const pressEscape = () => {
-    if (interrupt === null || interrupt.isAsked) field.current?.blur();
-    // Whoever presses it in a hurry means the turn before, with the first Esc as with the second.
-    else if (!interrupt.isMeant()) return;
-    // The second Esc is meant for the turn that the first one was meant for.
-    else if (!isEscaped) setEscaped({ at: Date.now(), turnId: session.openTurnId });
-    else {
-      setEscaped(null);
-      interrupt.ask();
-    }
   };
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     // While an input method composes, its keys are its own. (Safari's last Enter comes after; its code is 229.)
@@ -80,7 +63,9 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
       send();
     } else if (event.key === 'Escape') {
       event.preventDefault();
-      if (!event.repeat) pressEscape();
+      // Where there is nowhere to go, it leaves all the same.
+      event.currentTarget.blur();
+      onLeave();
     } else if (!event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
       const text = history.move(event.key, draft.text);
       if (text === null) return;
@@ -152,7 +137,6 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
           <ComposerStatus
             ended={ended}
             failure={interrupt?.failure ?? null}
-            escapeHint={!isEscaped ? null : `Esc once more to interrupt. ${effect}`}
             effect={interrupt !== null && session.runningTaskCount > 0 ? effect : null}
             agent={agent}
           />

@@ -63,7 +63,8 @@ export function InterruptButton(props: {
       onClick={() => isMeant() && onPress()}
       disabled={isAsked}
       aria-disabled={isAsked || !settled}
-      title={effect}
+      title={`${effect} (Ctrl+.)`}
+      aria-keyshortcuts="Control+. Meta+."
       aria-describedby={describedBy}
       className="flex h-7 shrink-0 items-center gap-1.5 rounded px-2 text-ink-2 text-xs transition-colors duration-300 hover:bg-raised hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:hover:bg-transparent"
     >

@@ -14,6 +14,7 @@ import { changeLogSettings, useLogSettings } from './log-settings';
 import type { LogPlace } from './log-store';
 import { LogToolbar } from './log-toolbar';
 import { useHits } from './use-hits';
+import { useLineFocus } from './use-line-focus';
 import { type LogKey, useLogKeys } from './use-log-keys';
 import { useLogQuery } from './use-log-query';
 import { useReading } from './use-reading';
@@ -109,10 +110,13 @@ export function AgentLog(props: AgentLogProps) {
     [compact, setQuery],
   );
 
-  useLogKeys(box, !compact, (key: LogKey) => {
+  useLogKeys(box, { isPage: !compact, isSearched }, (key: LogKey) => {
     if (typeof key === 'object') setQuery({ ...query, level: LOG_LEVELS[key.level] ?? null });
     else if (key === 'search') search.current?.select();
-    else if (key === 'next-hit') void hits.step(1);
+    else if (key === 'clear-search') {
+      toLines();
+      setQuery({ ...query, text: '' });
+    } else if (key === 'next-hit') void hits.step(1);
     else if (key === 'previous-hit') void hits.step(-1);
     else if (key === 'wrap') changeLogSettings({ wraps: !settings.wraps });
     else if (key === 'first') list.current?.first();
@@ -134,19 +138,17 @@ export function AgentLog(props: AgentLogProps) {
 
   const { store } = shown;
   const isThere = store !== null && store.position !== null;
-  useEffect(() => {
-    if (!isThere || !takesFocus || !document.activeElement?.contains(box.current)) return;
-    box.current?.querySelector<HTMLElement>('[role="log"]')?.focus({ preventScroll: true });
-  }, [isThere, takesFocus]);
+  const toLines = useLineFocus(box, isThere ? store : null, takesFocus);
   const failed = dims && found.store?.error ? found.store : store;
   return (
-    <div ref={box} className="flex h-full min-h-0 flex-1 flex-col">
+    <div ref={box} tabIndex={-1} className="flex h-full min-h-0 flex-1 flex-col outline-none">
       <LogToolbar
         agentId={agentId}
         query={query}
         onQuery={setQuery}
         settings={settings}
         search={search}
+        onLeaveSearch={toLines}
         hits={hits}
         isBusy={shown.isLoading || found.isLoading}
         error={failed?.error ?? null}

@@ -20,6 +20,7 @@ export interface LogToolbarProps {
   onQuery: (query: LogQuery) => void;
   settings: LogSettings;
   search: RefObject<HTMLInputElement | null>;
+  onLeaveSearch: () => void;
   hits: ReturnType<typeof useHits>;
   isBusy: boolean;
   error: Error | null;
@@ -53,7 +54,15 @@ export function LogToolbar(props: LogToolbarProps) {
   return (
     <div role="toolbar" aria-label="Log" className="shrink-0 border-line border-b">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 text-xs sm:px-4">
-        <SearchBar query={query} onQuery={onQuery} field={search} hits={hits} isBusy={isBusy} dims={settings.dims} />
+        <SearchBar
+          query={query}
+          onQuery={onQuery}
+          field={search}
+          onLeave={props.onLeaveSearch}
+          hits={hits}
+          isBusy={isBusy}
+          dims={settings.dims}
+        />
         <LevelFilter level={query.level} onLevel={(level) => onQuery({ ...query, level })} />
         <ComponentFilter
           agentId={agentId}

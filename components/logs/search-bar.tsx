@@ -16,11 +16,13 @@ export function SearchBar(props: {
   query: LogQuery;
   onQuery: (query: LogQuery) => void;
   field: RefObject<HTMLInputElement | null>;
+  /** Whoever searched goes on in what was found: takes the focus. */
+  onLeave: () => void;
   hits: ReturnType<typeof useHits>;
   isBusy: boolean;
   dims: boolean;
 }) {
-  const { query, onQuery, field, hits, isBusy, dims } = props;
+  const { query, onQuery, field, onLeave, hits, isBusy, dims } = props;
   const [text, setText] = useState(query.text);
   const [asked, setAsked] = useState(query.text);
   const [seen, setSeen] = useState(query.text);
@@ -46,8 +48,10 @@ export function SearchBar(props: {
     if (event.key === 'Enter' && text === query.text) void hits.step(event.shiftKey ? 1 : -1);
     else if (event.key === 'Enter') onQuery({ ...query, text });
     else if (event.key !== 'Escape') return;
-    else if (text === '') event.currentTarget.blur();
-    else setText('');
+    else {
+      if (text !== query.text) onQuery({ ...query, text });
+      onLeave();
+    }
     event.preventDefault();
   };
 
@@ -124,8 +128,8 @@ function Toggle(props: { label: string; isOn: boolean; onClick: () => void; chil
       title={label}
       onClick={onClick}
       className={clsx(
-        'hit shrink-0 rounded-sm px-0.5 hover:text-ink',
-        isOn ? 'bg-ink text-ground hover:text-ground' : 'text-ink-3',
+        'hit shrink-0 rounded-sm px-0.5',
+        isOn ? 'bg-ink text-ground hover:bg-ink-2' : 'text-ink-3 hover:text-ink',
       )}
     >
       {children}

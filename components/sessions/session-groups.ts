@@ -1,5 +1,14 @@
 import type { SessionSummary } from '@/lib/protocol/read-models';
-import { STANDINGS, type Standing, sessionTitle, standingOf } from './session-words';
+import {
+  describeState,
+  marksOf,
+  plainLine,
+  STANDING_WORD,
+  STANDINGS,
+  type Standing,
+  sessionTitle,
+  standingOf,
+} from './session-words';
 
 export interface SessionGroup {
   standing: Standing;
@@ -26,6 +35,31 @@ function rank(session: SessionSummary): number {
 
 function matches(session: SessionSummary, words: string[]): boolean {
   if (words.length === 0) return true;
-  const text = `${sessionTitle(session)} ${session.agentId} ${session.id} ${session.lastText ?? ''}`.toLowerCase();
+  const text = textOf(session);
   return words.every((word) => text.includes(word));
+}
+
+/** A list is searched with every key, and its sessions are the same from one to the next. */
+const texts = new WeakMap<SessionSummary, string>();
+
+/** All that a row says: what is seen there is found. What was written is found as well, whatever of it is shown. */
+function textOf(session: SessionSummary): string {
+  const known = texts.get(session);
+  if (known !== undefined) return known;
+  const text = [
+    sessionTitle(session),
+    session.agentId,
+    session.id,
+    STANDING_WORD[standingOf(session)],
+    describeState(session),
+    session.stateReason,
+    ...marksOf(session).map((mark) => mark.text),
+    plainLine(session.lastText),
+    session.lastText,
+  ]
+    .filter((part) => part !== null)
+    .join('\n')
+    .toLowerCase();
+  texts.set(session, text);
+  return text;
 }

@@ -1,15 +1,18 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ChevronRight, Search, X } from 'lucide-react';
-import { useDeferredValue, useMemo, useRef, useState } from 'react';
+import { ChevronRight } from 'lucide-react';
+import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import type { MorePages } from '@/components/live/use-more-pages';
 import { Boundary } from '@/components/ui/boundary';
-import type { SessionList } from '@/lib/protocol/read-models';
+import { HeldChanges } from '@/components/ui/held-changes';
+import { useHeldOrder } from '@/components/ui/use-held-order';
+import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { groupSessions, type SessionGroup } from './session-groups';
 import { SessionRow } from './session-row';
-import { STANDING_WORD } from './session-words';
+import { SessionSearch } from './session-search';
+import { STANDING_WORD, type Standing } from './session-words';
 import { useListKeys } from './use-list-keys';
 
 /** More finished sessions than this start out folded: what is done needs no look. */
@@ -35,29 +38,64 @@ export function SessionNav(props: {
   const wanted = useDeferredValue(search);
   const sessions = list?.sessions;
   const groups = useMemo(() => groupSessions(sessions ?? [], wanted), [sessions, wanted]);
+  const ids = useMemo(
+    () => groups.map((group) => ({ name: group.standing, ids: group.sessions.map(({ id }) => id) })),
+    [groups],
+  );
+  const byId = useMemo(() => new Map(sessions?.map((session) => [session.id, session])), [sessions]);
+  const { order, moved, added, letGo } = useHeldOrder(box, ids, `${list?.next} ${wanted}`, (id) => byId.has(id));
   const count = list === undefined ? 0 : Object.values(list.counts).reduce((sum, one) => sum + one, 0);
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
 
+  // Esc leads one step out: from the search to what was found, from there to the whole list, and out of that.
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape' || event.defaultPrevented) return;
+    const { activeElement } = document;
+    if (activeElement === field.current) box.current?.focus({ preventScroll: true });
+    else if (event.repeat) return;
+    else if (search !== '') setSearch('');
+    else if (keysEverywhere && activeElement !== box.current) box.current?.focus({ preventScroll: true });
+    else return;
+    event.preventDefault();
+  };
+
   return (
-    <nav ref={box} aria-label="Sessions" className="@container flex min-h-0 flex-1 flex-col">
-      {sessions?.length !== 0 && <SearchField field={field} value={search} onChange={setSearch} />}
+    <nav
+      ref={box}
+      aria-label="Sessions"
+      tabIndex={-1}
+      onKeyDown={onKeyDown}
+      className="@container flex min-h-0 flex-1 flex-col outline-none"
+    >
+      {sessions?.length !== 0 && (
+        <div className="mx-4 mt-2 flex items-center gap-3">
+          <SessionSearch field={field} value={search} onChange={setSearch} />
+          <HeldChanges moved={moved} added={added} onShow={letGo} />
+        </div>
+      )}
       <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
         {sessions === undefined && <p className="px-4 py-3 text-ink-3">Loading sessions…</p>}
         {sessions?.length === 0 && empty}
-        {groups.map((group) => (
-          <Group
-            key={group.standing}
-            group={group}
-            count={list?.next == null || wanted !== '' ? null : countOf(group, list)}
-            currentId={currentId}
-            // What was searched for is shown, and so is what is all there is.
-            unfolds={wanted !== '' || groups.length === 1}
-          />
-        ))}
-        {sessions !== undefined && sessions.length > 0 && groups.length === 0 && (
-          <p className="px-4 py-3 text-ink-3">No session has “{wanted}” in its title, agent, id or last words.</p>
+        {order.map(({ name, ids }) => {
+          const standing = name as Standing;
+          const group = groups.find((one) => one.standing === standing) ?? { standing, sessions: NONE };
+          return (
+            <Group
+              key={standing}
+              standing={standing}
+              rows={ids.flatMap((id) => byId.get(id) ?? [])}
+              listed={group.sessions.length}
+              count={list?.next == null || wanted !== '' ? null : countOf(group, list)}
+              currentId={currentId}
+              // What was searched for is shown, and so is what is all there is.
+              unfolds={wanted !== '' || order.length === 1}
+            />
+          );
+        })}
+        {sessions !== undefined && sessions.length > 0 && order.length === 0 && (
+          <p className="px-4 py-3 text-ink-3">Nothing that a session’s row says has “{wanted}” in it.</p>
         )}
         {list != null && list.next !== null && (
           <div className="px-4 pt-1">
@@ -70,6 +108,8 @@ export function SessionNav(props: {
   );
 }
 
+const NONE: SessionSummary[] = [];
+
 /** How many there are of a group, listed or not. Those whose runner has gone are listed apart, whatever their state. */
 function countOf({ standing, sessions }: SessionGroup, list: SessionList): number | null {
   if (standing === 'away') return null;
@@ -78,17 +118,22 @@ function countOf({ standing, sessions }: SessionGroup, list: SessionList): numbe
 }
 
 function Group(props: {
-  group: SessionGroup;
-  /** Null where all of them are listed. */
+  standing: Standing;
+  /** What is shown of it: while its order is held, what was in it then. */
+  rows: readonly SessionSummary[];
+  /** How many of those that are loaded are in it. */
+  listed: number;
+  /** Null where all of them are loaded. */
   count: number | null;
   currentId: string | null;
   unfolds: boolean;
 }) {
-  const { group, count, currentId, unfolds } = props;
-  const foldable = group.standing === 'done' && group.sessions.length > DONE_SHOWN && !unfolds;
+  const { standing, rows, listed, count, currentId, unfolds } = props;
+  const foldable = standing === 'done' && rows.length > DONE_SHOWN && !unfolds;
   const [unfolded, setUnfolded] = useState(false);
   const open = !foldable || unfolded;
-  const id = `sessions-${group.standing}`;
+  const id = `sessions-${standing}`;
+  const title = <GroupTitle standing={standing} listed={listed} count={count} />;
   return (
     <section aria-labelledby={id} className="pt-3">
       <h2 id={id} className="flex items-center px-4 pb-1 text-2xs text-ink-3">
@@ -100,14 +145,14 @@ function Group(props: {
             className="hit -ml-1 flex items-center gap-1 hover:text-ink"
           >
             <ChevronRight size={12} aria-hidden="true" className={clsx('transition-transform', open && 'rotate-90')} />
-            <GroupTitle group={group} count={count} />
+            {title}
           </button>
         ) : (
-          <GroupTitle group={group} count={count} />
+          title
         )}
       </h2>
       <ul>
-        {(open ? group.sessions : []).map((session) => (
+        {(open ? rows : NONE).map((session) => (
           <li key={session.id}>
             <Boundary
               of={session}
@@ -122,55 +167,16 @@ function Group(props: {
   );
 }
 
-function GroupTitle({ group, count }: { group: SessionGroup; count: number | null }) {
-  const urgent = group.standing === 'failed' || group.standing === 'away' || group.standing === 'waiting';
+function GroupTitle(props: { standing: Standing; listed: number; count: number | null }) {
+  const { standing, listed, count } = props;
+  const urgent = standing === 'failed' || standing === 'away' || standing === 'waiting';
   return (
     <span className="flex items-baseline gap-1.5">
-      <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>{STANDING_WORD[group.standing]}</span>
+      <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>{STANDING_WORD[standing]}</span>
       <span className="tabular">
-        {group.sessions.length.toLocaleString('en')}
-        {count !== null && count > group.sessions.length && ` of ${count.toLocaleString('en')}`}
+        {listed.toLocaleString('en')}
+        {count !== null && count > listed && ` of ${count.toLocaleString('en')}`}
       </span>
     </span>
-  );
-}
-
-function SearchField(props: {
-  field: React.RefObject<HTMLInputElement | null>;
-  value: string;
-  onChange: (value: string) => void;
-}) {
-  const { field, value, onChange } = props;
-  return (
-    <div className="relative mx-4 mt-2 flex items-center border-line border-b focus-within:border-accent">
-      <Search size={14} strokeWidth={1.75} aria-hidden="true" className="shrink-0 text-ink-3" />
-      <input
-        ref={field}
-        type="search"
-        aria-label="Search sessions"
-        placeholder="Search"
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key !== 'Escape') return;
-          event.stopPropagation();
-          if (value === '') field.current?.blur();
-          else onChange('');
-        }}
-        className="h-8 w-full bg-transparent px-2 outline-none placeholder:text-ink-3 [&::-webkit-search-cancel-button]:hidden"
-      />
-      {value === '' ? (
-        <kbd className="shrink-0 text-2xs text-ink-3">/</kbd>
-      ) : (
-        <button
-          type="button"
-          aria-label="Clear search"
-          onClick={() => onChange('')}
-          className="hit text-ink-3 hover:text-ink"
-        >
-          <X size={14} aria-hidden="true" />
-        </button>
-      )}
-    </div>
   );
 }

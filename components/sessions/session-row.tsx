@@ -2,15 +2,22 @@
 
 import { clsx } from 'clsx';
 import Link from 'next/link';
-import { memo } from 'react';
+import { Fragment, memo } from 'react';
 import { Ago, RunningClock } from '@/components/ui/clock';
-import { plural } from '@/components/ui/duration';
-import { Glyph } from '@/components/ui/glyph';
-import { LastHeard } from '@/components/ui/last-heard';
+import { Glyph, type GlyphName } from '@/components/ui/glyph';
+import { useLastHeard } from '@/components/ui/last-heard';
 import { Name } from '@/components/ui/name';
-import { cutText } from '@/lib/protocol/cut-text';
 import type { SessionSummary } from '@/lib/protocol/read-models';
-import { describeState, failuresInWords, glyphOf, sessionTitle, standingOf } from './session-words';
+import {
+  describeState,
+  glyphOf,
+  lastLine,
+  marksOf,
+  needsLook,
+  type SessionMark,
+  sessionTitle,
+  standingOf,
+} from './session-words';
 
 /**
  * One session in the list: what it is, whose, in what state, and what was said last. Narrow it takes three lines, in a
@@ -23,6 +30,10 @@ export const SessionRow = memo(function SessionRow({
   session: SessionSummary;
   current: boolean;
 }) {
+  const marks = marksOf(session);
+  const silence = useLastHeard(session.lastHeardAt);
+  const lastHeard = session.state === 'working' ? silence : '';
+  const isAlone = marks.length === 0 && lastHeard === '';
   return (
     <Link
       href={`/sessions/${encodeURIComponent(session.id)}`}
@@ -31,7 +42,8 @@ export const SessionRow = memo(function SessionRow({
       prefetch={false}
       className={clsx(
         'group/row relative grid grid-cols-[12px_minmax(0,1fr)_auto] items-baseline gap-x-2.5 px-4 py-2 -outline-offset-2',
-        '@3xl:grid-cols-[12px_minmax(0,5fr)_minmax(0,7fr)_minmax(0,150px)_52px] @3xl:gap-x-5 @3xl:py-1.5',
+        '@3xl:grid-cols-[12px_minmax(0,5fr)_minmax(0,6fr)_minmax(0,5fr)_64px] @3xl:gap-x-5 @3xl:py-1.5',
+        '@7xl:grid-cols-[12px_minmax(0,5fr)_minmax(0,7fr)_400px_64px]',
         current ? 'bg-raised' : 'hover:bg-raised/60',
       )}
     >
@@ -39,12 +51,15 @@ export const SessionRow = memo(function SessionRow({
         name={glyphOf(standingOf(session))}
         className={clsx('relative top-[1.5px] row-start-1', needsLook(session) && 'scale-110')}
       />
-      <span className="col-start-2 row-start-1 flex min-w-0 items-baseline gap-2">
-        <span className={clsx('truncate', session.state === 'done' ? 'text-ink-2' : 'font-medium text-ink')}>
-          <Name text={sessionTitle(session)} />
-        </span>
+      <span
+        className={clsx(
+          'col-start-2 row-start-1 truncate',
+          session.state === 'done' ? 'text-ink-2' : 'font-medium text-ink',
+        )}
+      >
+        <Name text={sessionTitle(session)} />
       </span>
-      <span className="tabular col-start-3 row-start-1 text-2xs text-ink-3 @3xl:col-start-5 @3xl:text-right">
+      <span className="tabular col-start-3 row-start-1 whitespace-nowrap text-2xs text-ink-3 @3xl:col-start-5 @3xl:text-right">
         {session.away !== null ? (
           <Ago at={session.away.lastHeardAt} />
         ) : session.state === 'working' || session.state === 'waiting' ? (
@@ -53,74 +68,51 @@ export const SessionRow = memo(function SessionRow({
           <Ago at={session.lastEventAt} />
         )}
       </span>
-      <span className="col-start-2 col-end-4 row-start-2 flex min-w-0 items-baseline gap-2 text-xs text-ink-3 @3xl:col-start-4 @3xl:col-end-5 @3xl:row-start-1">
-        <span className="truncate">
+      <span className="col-start-2 col-end-4 row-start-2 flex min-w-0 items-baseline gap-2 text-ink-3 text-xs @3xl:col-start-4 @3xl:col-end-5 @3xl:row-start-1">
+        {/* Whose it is comes first: what is told besides takes what room it leaves, and at least two fifths. */}
+        <span data-agent-name className={clsx('shrink-0 truncate', isAlone ? 'max-w-full' : 'max-w-3/5')}>
           <Name text={session.agentId} />
         </span>
-        <StateWord session={session} />
-        {session.state === 'working' && <LastHeard at={session.lastHeardAt} className="shrink-0" />}
-        <Marks session={session} />
+        <span className="sr-only">, {describeState(session)}</span>
+        {!isAlone && <Marks marks={marks} lastHeard={lastHeard} />}
       </span>
-      <span className="col-start-2 col-end-4 row-start-3 truncate text-xs text-ink-2 empty:hidden @3xl:col-end-4 @3xl:col-start-3 @3xl:row-start-1">
+      <span className="col-start-2 col-end-4 row-start-3 truncate text-ink-2 text-xs empty:hidden @3xl:col-start-3 @3xl:col-end-4 @3xl:row-start-1">
         <Name text={lastLine(session) ?? ''} />
       </span>
     </Link>
   );
 });
 
-function StateWord({ session }: { session: SessionSummary }) {
-  const said = describeState(session);
+/** One line of it, the most urgent first; what it has no room for is in its title. */
+function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard: string }) {
   return (
-    <>
-      <span className="sr-only">, {said}</span>
-      {session.runningTaskCount > 0 && session.away === null && (
-        <span aria-hidden="true" className="flex shrink-0 items-baseline gap-1 text-ink-2">
-          <Glyph name="running" className="relative top-[1.5px] scale-90" />
-          {plural(session.runningTaskCount, 'task')}
-        </span>
-      )}
-    </>
+    <span
+      className="min-w-0 flex-1 truncate"
+      title={[...marks.map(({ text }) => text), lastHeard].filter(Boolean).join(', ')}
+    >
+      {marks.map(({ kind, text, title }) => (
+        <Fragment key={kind}>
+          {/* The state in words has said the tasks already. */}
+          <span className={clsx('mr-1', COLOUR[kind])} title={title} aria-hidden={kind === 'tasks'}>
+            {GLYPH[kind] && (
+              <Glyph name={GLYPH[kind]} className="relative top-[1.5px] mr-1 inline-block scale-90 align-baseline" />
+            )}
+            {kind === 'woken' ? <span className="sr-only">{text}</span> : text}
+          </span>{' '}
+        </Fragment>
+      ))}
+      {lastHeard}
+    </span>
   );
 }
 
-function Marks({ session }: { session: SessionSummary }) {
-  return (
-    <>
-      {session.lastTurnKind === 'between-run' && (
-        <span className="flex shrink-0 items-baseline gap-1 text-accent" title="The agent started its last turn itself">
-          <Glyph name="woken" className="relative top-[1.5px] scale-90" />
-          <span className="sr-only">Woke by itself</span>
-        </span>
-      )}
-      {session.owedCount > 0 && (
-        <span className="shrink-0" title={`${plural(session.owedCount, 'message')} without a reply`}>
-          owes {session.owedCount}
-        </span>
-      )}
-      {session.insightCount > 0 && <span className="shrink-0 text-failed">{failuresInWords(session)}</span>}
-      {session.lostCount > 0 && <span className="shrink-0 text-waiting">{session.lostCount} lost</span>}
-      {session.quarantinedCount > 0 && (
-        <span className="shrink-0 text-waiting">{session.quarantinedCount} quarantined</span>
-      )}
-    </>
-  );
-}
+const COLOUR: Record<SessionMark['kind'], string> = {
+  woken: 'text-accent',
+  failures: 'text-failed',
+  lost: 'text-waiting',
+  quarantined: 'text-waiting',
+  owed: '',
+  tasks: 'text-ink-2',
+};
 
-function lastLine(session: SessionSummary): string | null {
-  const urgent = needsLook(session) ? session.stateReason : null;
-  return urgent ?? plainLine(session.lastText) ?? session.stateReason;
-}
-
-/** The words without the marks of their markdown. Underscores stay: they are mostly parts of names. */
-function plainLine(text: string | null): string | null {
-  return text === null
-    ? null
-    : cutText(text, 1_000)
-        .replace(/\*\*|`|^#+\s+|\|[-:| ]*\|/gm, '')
-        .replace(/[ \t\r\n]+/g, ' ')
-        .trim();
-}
-
-function needsLook(session: SessionSummary): boolean {
-  return session.state === 'failed' || session.state === 'waiting';
-}
+const GLYPH: Partial<Record<SessionMark['kind'], GlyphName>> = { woken: 'woken', tasks: 'running' };

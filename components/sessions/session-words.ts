@@ -1,5 +1,6 @@
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
+import { cutText } from '@/lib/protocol/cut-text';
 import { SESSION_STATES, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
 
 /** What a session is listed under: its state, or that nobody tells of it any more. */
@@ -52,4 +53,53 @@ export function failuresInWords(of: Pick<SessionSummary, 'insightCount' | 'other
   const { insightCount: count, otherFailureCount: others } = of;
   if (others > 0) return plural(count, 'failure');
   return count === 1 ? 'hook failed' : `${count} hooks failed`;
+}
+
+/** What is told about a session in a word or two beside its agent. */
+export interface SessionMark {
+  kind: 'failures' | 'lost' | 'quarantined' | 'owed' | 'tasks' | 'woken';
+  text: string;
+  /** The same at length. */
+  title?: string;
+}
+
+/** What needs a person most comes first, but for a sign that is small: where there is no room for all, the last ones go. */
+export function marksOf(session: SessionSummary): SessionMark[] {
+  const { insightCount, lostCount, quarantinedCount, owedCount, runningTaskCount, lastTurnKind, away } = session;
+  const marks: SessionMark[] = [];
+  if (lastTurnKind === 'between-run')
+    marks.push({ kind: 'woken', text: 'Woke by itself', title: 'The agent started its last turn itself' });
+  if (insightCount > 0) marks.push({ kind: 'failures', text: failuresInWords(session) });
+  if (lostCount > 0) marks.push({ kind: 'lost', text: `${lostCount} lost` });
+  if (quarantinedCount > 0) marks.push({ kind: 'quarantined', text: `${quarantinedCount} quarantined` });
+  if (owedCount > 0) {
+    marks.push({ kind: 'owed', text: `owes ${owedCount}`, title: `${plural(owedCount, 'message')} without a reply` });
+  }
+  if (runningTaskCount > 0 && away === null) marks.push({ kind: 'tasks', text: plural(runningTaskCount, 'task') });
+  return marks;
+}
+
+/** No row has room for more. */
+const MOST_SHOWN = 1_000;
+
+export function needsLook(session: Pick<SessionSummary, 'state'>): boolean {
+  return session.state === 'failed' || session.state === 'waiting';
+}
+
+/** The line beneath: what it fails of or waits for, else what was said last. */
+export function lastLine(session: Pick<SessionSummary, 'state' | 'stateReason' | 'lastText'>): string | null {
+  const reason = session.stateReason === null ? null : oneLine(session.stateReason);
+  const urgent = needsLook(session) ? reason : null;
+  return urgent ?? plainLine(session.lastText) ?? reason;
+}
+
+/** The words without the marks of their markdown. Underscores stay: they are mostly parts of names. */
+export function plainLine(text: string | null): string | null {
+  return text === null ? null : oneLine(cutText(text, MOST_SHOWN).replace(/\*\*|`|^#+\s+|\|[-:| ]*\|/gm, ''));
+}
+
+function oneLine(text: string): string {
+  return cutText(text, MOST_SHOWN)
+    .replace(/[ \t\r\n]+/g, ' ')
+    .trim();
 }

@@ -1,10 +1,12 @@
 'use client';
 
-import { useMemo, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { Glyph } from '@/components/ui/glyph';
+import { HeldChanges } from '@/components/ui/held-changes';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
+import { useHeldOrder } from '@/components/ui/use-held-order';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
 import { TaskOutcome } from './task-status';
@@ -14,22 +16,27 @@ import { taskAnchor } from './task-words';
 const SHOWN = 60;
 
 /**
- * A session's tasks on one side: those that run first, then the newest.
+ * A session's tasks on one side: those that run first, then the newest. While the reader is at them, they stay in place.
  * @param omitted how many there are besides, which the server does not list
  */
 export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omitted?: number }) {
-  const ordered = useMemo(() => orderTasks(tasks), [tasks]);
+  const box = useRef<HTMLElement>(null);
+  const places = useMemo(() => [{ name: 'tasks', ids: orderTasks(tasks).map(({ position }) => position) }], [tasks]);
+  const { order, moved, added, letGo } = useHeldOrder(box, places);
+  const byPlace = useMemo(() => new Map(tasks.map((task) => [task.position, task])), [tasks]);
+  const ordered = order.flatMap(({ ids }) => ids).flatMap((place) => byPlace.get(place) ?? []);
   const [most, setMost] = useState(SHOWN);
   const { stopped } = useLiveness();
-  const running = ordered.filter((task) => task.status === 'running').length;
-  const total = (ordered.length + omitted).toLocaleString('en');
+  const running = tasks.filter((task) => task.status === 'running').length;
+  const total = (tasks.length + omitted).toLocaleString('en');
   return (
-    <aside aria-label="Tasks" className="flex min-h-0 flex-col">
+    <aside ref={box} aria-label="Tasks" className="flex min-h-0 flex-col">
       <h2 className="flex items-baseline gap-1.5 px-5 pt-4 pb-1.5 text-2xs text-ink-3">
         <span className="font-medium text-ink-2">Tasks</span>
         <span className="tabular">
           {running > 0 ? `${running} of ${total} ${stopped === null ? 'running' : 'not heard of'}` : total}
         </span>
+        <HeldChanges moved={moved} added={added} onShow={letGo} className="ml-auto" />
       </h2>
       <ul className="min-h-0 flex-1 overflow-y-auto pb-6">
         {ordered.slice(0, most).map((task) => (

@@ -47,6 +47,8 @@ export interface TranscriptHandle {
    * for a moment. @returns false where the session has none
    */
   show: (anchor: string, options?: { focus?: boolean }) => Promise<boolean>;
+  /** Gives it the focus, where it stands. */
+  focus: () => void;
 }
 
 interface TranscriptProps {
@@ -100,7 +102,7 @@ export function Transcript({
   });
 
   const { show, jump, step, flashed, wanted } = useJumpTarget({ turns, virtualizer, seek });
-  useImperativeHandle(handle, () => ({ show }), [show]);
+  useImperativeHandle(handle, () => ({ show, focus: () => scroller.current?.focus({ preventScroll: true }) }), [show]);
   const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
 
   useEffect(() => {

@@ -12,6 +12,7 @@ const SHORTCUTS: { where: string; keys: [string[], string][] }[] = [
       [['j', '↓'], 'Next session'],
       [['k', '↑'], 'Previous session'],
       [['Enter'], 'Open it'],
+      [['Esc'], 'Leave the search; once more, clear it'],
     ],
   },
   {
@@ -36,13 +37,14 @@ const SHORTCUTS: { where: string; keys: [string[], string][] }[] = [
       [['Shift+Enter'], 'New line'],
       [['↑'], 'What was sent before, in an empty message'],
       [['Esc'], 'Leave the message'],
-      [['Esc Esc'], 'Interrupt the turn that is open'],
+      [['Ctrl+.', '⌘.'], 'Interrupt the turn that is open'],
     ],
   },
   {
     where: 'Log',
     keys: [
       [['/'], 'Search the log'],
+      [['Esc'], 'Leave the search; once more, clear it'],
       [['n', 'N'], 'Next hit, previous hit'],
       [['f'], 'Follow the end'],
       [['w'], 'Wrap long lines'],

@@ -34,19 +34,22 @@ const QUARANTINE_COLUMNS = `position, producer_id, epoch, seq, agent_id, session
 export const AGENTS_LISTED = 1_000;
 export const AGENTS_IN_PAGE = 100;
 /** The group that cursors of the agents are of. */
-export const SEEN_GROUP = 'seen';
+export const AGENTS_GROUP = 'agents';
 const SESSIONS_SHOWN = 100;
 const MOST_COUNTED = 100_000;
 
 /** What agents say of themselves may be as large as a record: a page ends where it grows beyond this. */
 const PAGE_BYTES = 2 * 1024 * 1024;
 
-/** One page of the agents, the one last heard of first. It holds fewer than asked for where they say much. */
+/**
+ * One page of the agents, by their ids: whoever looks for one finds it where it was. It holds fewer than asked for where
+ * they say much.
+ */
 export async function readAgents(
   database: Database,
   { after, limit }: { after: ListCursor | null; limit: number },
 ): Promise<AgentList> {
-  const place = after === null ? '' : 'WHERE (last_seen_at, id) < (?, ?)';
+  const place = after === null ? '' : 'WHERE id > ?';
   const [counter, count, agents] = await database.reader.batch(
     [
       COUNTER,
@@ -54,10 +57,9 @@ export async function readAgents(
       {
         sql: `SELECT a.id, a.last_seen_at, a.body, a.updated_position, size_so_far FROM (
             SELECT id_of_row, size, SUM(size) OVER (ROWS UNBOUNDED PRECEDING) AS size_so_far
-            FROM (SELECT rowid AS id_of_row, last_seen_at, id, octet_length(body) AS size FROM agents ${place}
-              ORDER BY last_seen_at DESC, id DESC LIMIT ?)
+            FROM (SELECT rowid AS id_of_row, octet_length(body) AS size FROM agents ${place} ORDER BY id LIMIT ?)
           ) AS sized CROSS JOIN agents AS a ON a.rowid = sized.id_of_row WHERE size_so_far - size < ${PAGE_BYTES}`,
-        args: [...(after === null ? [] : [after.at, columnText(after.id)]), limit + 1],
+        args: [...(after === null ? [] : [columnText(after.id)]), limit + 1],
       },
     ],
     'read',
@@ -69,7 +71,7 @@ export async function readAgents(
   return {
     position: counterOf(counter),
     agents: listed,
-    next: last === undefined ? null : cursorText({ group: SEEN_GROUP, at: last.lastSeenAt, id: last.id }),
+    next: last === undefined ? null : cursorText({ group: AGENTS_GROUP, at: 0, id: last.id }),
     count: Number(count?.rows[0]?.count ?? 0),
   };
 }

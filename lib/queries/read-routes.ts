@@ -8,7 +8,7 @@ import { downloadLog } from './download-log';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logRequestOf } from './log-query';
 import { invalid, limitOf, onlyKnown, positionOf, timeOf } from './query-arguments';
-import { AGENTS_LISTED, readAgent, readAgents, readParked, SEEN_GROUP } from './read-agents';
+import { AGENTS_GROUP, AGENTS_LISTED, readAgent, readAgents, readParked } from './read-agents';
 import { readLogComponents } from './read-log-components';
 import { readLogLevel } from './read-log-level';
 import { readLogLines } from './read-log-lines';
@@ -104,7 +104,7 @@ export async function getAgents(request: Request, server: ServerContext): Promis
   await authenticate(request, server);
   const query = new URL(request.url).searchParams;
   const limit = limitOf(query, AGENTS_LISTED, AGENTS_LISTED);
-  const after = cursorOf(query.get('after') ?? LIST_START, [SEEN_GROUP]);
+  const after = cursorOf(query.get('after') ?? LIST_START, [AGENTS_GROUP]);
   return inTurn(request, server, async () => answer(await readAgents(server.database, { after, limit })));
 }
 

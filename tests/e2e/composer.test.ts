@@ -224,7 +224,7 @@ test('a question is answered with options and own words', async () => {
   runner.leave();
 });
 
-test('a task is stopped with two presses, a turn with Esc Esc, and what fails can be tried again', async () => {
+test('a task is stopped with two presses, a turn with Ctrl+., and what fails can be tried again', async () => {
   const { agent, runner, page, sessionId, composer } = await meet('stopper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Nightly build')]);
   const card = page.getByRole('group', { name: 'Task Nightly build: running' });
@@ -242,9 +242,8 @@ test('a task is stopped with two presses, a turn with Esc Esc, and what fails ca
   await page.getByRole('group', { name: 'Task Nightly build: stopped' }).waitFor();
 
   await composer.focus();
-  await page.keyboard.press('Escape');
-  await page.getByText(/Esc once more to interrupt/).waitFor();
-  await page.keyboard.press('Escape');
+  await takesPresses(page.getByRole('button', { name: 'Interrupt' }));
+  await page.keyboard.press('Control+.');
   const interrupt = await runner.next('interrupt');
   await page.getByRole('button', { name: 'Interrupting…' }).waitFor();
   await runner.acknowledge(interrupt, 'done');
@@ -252,6 +251,34 @@ test('a task is stopped with two presses, a turn with Esc Esc, and what fails ca
     { type: 'RUN_ERROR', threadId: 's', runId: 'second', message: 'aborted', code: 'interrupted' },
   ]);
   await page.getByRole('button', { name: /Interrupt/ }).waitFor({ state: 'hidden' });
+  await page.close();
+  runner.leave();
+});
+
+test('Esc leaves the composer for the transcript, keeps what was begun, and interrupts nothing however often', async () => {
+  const { agent, runner, page, sessionId, composer } = await meet('escaper');
+  await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', [])]);
+  await takesPresses(page.getByRole('button', { name: 'Interrupt' }));
+  const posts: string[] = [];
+  page.on('request', (request) => void (request.method() === 'POST' && posts.push(new URL(request.url()).pathname)));
+  await composer.fill('Only begun');
+  await page.keyboard.press('Escape');
+  await expect.poll(() => isFocused(transcriptOf(page))).toBe(true);
+  expect(await composer.inputValue()).toBe('Only begun');
+  await page.keyboard.press('j');
+  await expect.poll(() => isFocused(transcriptOf(page).getByRole('article').last())).toBe(true);
+  for (let again = 0; again < 3; again += 1) {
+    await page.keyboard.press('c');
+    expect(await isFocused(composer)).toBe(true);
+    await page.keyboard.press('Escape');
+  }
+  // One step out at a time: what is left of the page is the list, and there Esc does nothing.
+  await page.keyboard.press('Escape');
+  await page.waitForURL(`${it.server.url}/`);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
+  expect(posts.filter((path) => path.endsWith('/interrupt'))).toEqual([]);
+  expect(runner.commands).toEqual([]);
   await page.close();
   runner.leave();
 });

@@ -114,6 +114,28 @@ test('j and k walk from turn to turn, and "?" lists every key', async () => {
   await page.close();
 });
 
+test('Esc leaves the search of the sessions with what it found, once more clears it, and then leaves the list', async () => {
+  const page = await it.open('/sessions/long');
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await live(page);
+  const field = page.getByRole('searchbox', { name: 'Search sessions' });
+  const rows = page.locator('[data-session-row]');
+  await page.keyboard.press('/');
+  await page.keyboard.type('build it');
+  await expect.poll(() => rows.count()).toBe(1);
+  await page.keyboard.press('Escape');
+  expect(await field.inputValue()).toBe('build it');
+  expect(await isFocused(field)).toBe(false);
+  await page.keyboard.press('j');
+  await expect.poll(() => isFocused(rows.first())).toBe(true);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => rows.count()).toBe(2);
+  expect(new URL(page.url()).pathname).toBe('/sessions/long');
+  await page.keyboard.press('Escape');
+  await page.waitForURL(`${it.server.url}/`);
+  await page.close();
+});
+
 /** Presses Tab until what is focused has this name. */
 async function tabTo(page: Page, name: RegExp): Promise<void> {
   const seen: string[] = [];

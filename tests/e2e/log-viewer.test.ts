@@ -236,9 +236,37 @@ test('keys choose the level, wrap, walk and unfold, and keep out of fields', asy
   expect(await page.getByRole('searchbox', { name: 'Search log' }).inputValue()).toBe('wGg4');
   await page.getByText('No line is like this.').waitFor();
   await page.keyboard.press('Escape');
+  expect(await page.getByRole('searchbox', { name: 'Search log' }).inputValue()).toBe('wGg4');
+  await page.keyboard.press('Escape');
   await page.getByText('No line is like this.').waitFor({ state: 'hidden' });
   await expect.poll(async () => (await lines(page)).length).toBeGreaterThan(4);
   expect(new URL(page.url()).search).toBe('');
+});
+
+test('Esc leaves the search for what it found, where n and N lead on, and once more clears it', async () => {
+  const page = await open('storyteller');
+  const field = page.getByRole('searchbox', { name: 'Search log' });
+  await page.keyboard.press('/');
+  await page.keyboard.type('needle');
+  // before it was searched for
+  await page.keyboard.press('Escape');
+  expect(await field.inputValue()).toBe('needle');
+  const hits = page.getByRole('search').getByRole('status');
+  await expect.poll(() => hits.textContent()).toMatch(/hits$/);
+  await expect.poll(() => logOf(page).evaluate((log) => log.contains(document.activeElement))).toBe(true);
+  await page.keyboard.press('N');
+  await expect.poll(() => hits.textContent()).toMatch(/^\d+ of \d+$/);
+  const first = Number.parseInt((await hits.textContent()) ?? '', 10);
+  await page.keyboard.press('N');
+  await expect.poll(async () => Number.parseInt((await hits.textContent()) ?? '', 10)).toBe(first - 1);
+  await page.keyboard.press('n');
+  await expect.poll(async () => Number.parseInt((await hits.textContent()) ?? '', 10)).toBe(first);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => field.inputValue()).toBe('');
+  await hits.waitFor({ state: 'detached' });
+  expect(new URL(page.url()).pathname).toBe('/agents/storyteller/logs');
+  await page.keyboard.press('Escape');
+  await page.waitForURL(`${it.server.url}/`);
 });
 
 test('what a program wrote to act on a terminal is shown and does nothing', async () => {

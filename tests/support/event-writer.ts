@@ -74,6 +74,17 @@ export class EventWriter {
     await this.#send([{ kind: 'status', sessionId, occurredAt: Date.now(), status }]);
   }
 
+  /** What its outbox had to drop of a session. */
+  async lose(sessionId: string, count: number): Promise<void> {
+    await this.#send([{ kind: 'lost', sessionId, occurredAt: Date.now(), lost: { count, reason: 'outbox-full' } }]);
+  }
+
+  /** Something that nobody knows, which is kept in quarantine. */
+  async puzzle(sessionId: string): Promise<void> {
+    const rejected = await this.#post([{ kind: 'novelty', sessionId, occurredAt: Date.now(), what: 'is this' }]);
+    if (rejected.length !== 1) throw new Error('it was known');
+  }
+
   /** Events about tasks that no session started: all of them are parked. */
   async park(sessionId: string, events: readonly AgUiEvent[]): Promise<void> {
     const records = events.map((event) => ({ kind: 'event', sessionId, occurredAt: Date.now(), event }));

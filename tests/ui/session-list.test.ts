@@ -43,6 +43,30 @@ describe('the session list', () => {
     expect(groupSessions([b, a], '')[0]?.sessions.map(({ id }) => id)).toEqual(['a', 'b']);
   });
 
+  it('finds whatever a row shows', () => {
+    const away = { since: 5, lastHeardAt: 4, agentGoesOn: true };
+    const sessions = [
+      aSession({ id: 'x1', state: 'waiting', stateReason: 'Allow Bash?', lastText: 'Let me look' }),
+      aSession({ id: 'x2', state: 'failed', stateReason: 'No disk left', insightCount: 2 }),
+      aSession({ id: 'x3', lastTurnKind: 'between-run', runningTaskCount: 3, owedCount: 4 }),
+      aSession({ id: 'x4', away, lostCount: 7, quarantinedCount: 8 }),
+      aSession({ id: 'x5', state: 'done', lastText: '**All** `green` now' }),
+    ];
+    const found = (search: string) =>
+      groupSessions(sessions, search).flatMap((group) => group.sessions.map(({ id }) => id));
+    expect(found('allow bash?')).toEqual(['x1']);
+    expect(found('waiting')).toEqual(['x1']);
+    expect(found('no disk')).toEqual(['x2']);
+    expect(found('2 hooks failed')).toEqual(['x2']);
+    expect(found('woke by itself')).toEqual(['x3']);
+    expect(found('3 tasks')).toEqual(['x3']);
+    expect(found('owes 4')).toEqual(['x3']);
+    expect(found('not watched')).toEqual(['x4']);
+    expect(found('7 lost 8 quarantined')).toEqual(['x4']);
+    expect(found('all green')).toEqual(['x5']);
+    expect(found('**all**')).toEqual(['x5']);
+  });
+
   it('finds by every word, in title, agent, id or last words', () => {
     const sessions = [
       aSession({ id: 'x1', title: 'Deploy staging', agentId: 'blue' }),

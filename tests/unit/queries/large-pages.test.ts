@@ -4,7 +4,7 @@ import { EVERY_LINE } from '@/lib/projections/log-filter';
 import { MAX_ID_LENGTH, MAX_NAMED, MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import { positionToNumber } from '@/lib/protocol/position';
 import { cursorOf, type ListCursor } from '@/lib/queries/list-cursor';
-import { readAgents, SEEN_GROUP } from '@/lib/queries/read-agents';
+import { AGENTS_GROUP, readAgents } from '@/lib/queries/read-agents';
 import { readLogLines } from '@/lib/queries/read-log-lines';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
@@ -33,9 +33,9 @@ test('a page of agents ends where they say much of themselves, and the next one 
     expect(page.count).toBe(ids.length);
     found.push(...page.agents.map(({ id }) => id));
     if (page.next === null) break;
-    after = cursorOf(page.next, [SEEN_GROUP]);
+    after = cursorOf(page.next, [AGENTS_GROUP]);
   }
-  expect(found.toSorted()).toEqual(ids);
+  expect(found).toEqual(ids);
 });
 
 test('a page of turns ends where they name much, and the next one goes on', async () => {

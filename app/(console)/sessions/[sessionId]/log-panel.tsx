@@ -30,7 +30,7 @@ export function LogPanel(props: {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Escape' || event.defaultPrevented || isTyping(event.nativeEvent)) return;
     event.preventDefault();
-    close();
+    if (!event.repeat) close();
   };
   const content = (
     <section

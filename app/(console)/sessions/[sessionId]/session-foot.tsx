@@ -24,8 +24,9 @@ export function SessionFoot(props: {
   toast: string | null;
   onCloseToast: () => void;
   onSend: (text: string, replyTo: string | null) => void;
+  onLeave: () => void;
 }) {
-  const { session, agent, turns = NO_TURNS, ended, composer, toast, onCloseToast, onSend } = props;
+  const { session, agent, turns = NO_TURNS, ended, composer, toast, onCloseToast, onSend, onLeave } = props;
   const { messages } = useOutgoing(session.id);
   const { pendingRequestCount } = session;
   const requests = useMemo(() => openRequests(turns, pendingRequestCount), [turns, pendingRequestCount]);
@@ -46,6 +47,7 @@ export function SessionFoot(props: {
         sent={() => sentTexts(turns, messages)}
         quoteOf={(id) => quoteOf(turns, id)}
         onSend={onSend}
+        onLeave={onLeave}
       />
     </>
   );

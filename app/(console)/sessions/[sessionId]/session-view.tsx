@@ -146,6 +146,7 @@ export function SessionView({ sessionId, initial: json, nonce }: SessionViewProp
                         queue?.post(text, replyTo);
                         setSentCount((count) => count + 1);
                       }}
+                      onLeave={() => transcriptHandle.current?.focus()}
                     />
                   </JumpProvider>
                 </div>

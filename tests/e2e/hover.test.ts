@@ -1,0 +1,102 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EventWriter } from '../support/event-writer';
+import { live } from '../support/transcript-page';
+import { taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+  const agent = new EventWriter(it.server, 'hovered');
+  await agent.write('full', [
+    ...userTurn('r1', 'Build it', [
+      ...toolCall('c1', 'Bash', { command: 'make' }, 'done'),
+      taskStarted('t1', 'Nightly'),
+    ]),
+    ...wokenTurn('r2', 't1', 'It has ended.\n\n```sh\nmake check\n```'),
+  ]);
+  await agent.failHook('Stop', 'exit 3: needle', 'full');
+});
+afterAll(async () => {
+  expect(it.complaints).toEqual([]);
+  await it.close();
+});
+
+/** Text of this contrast is read, and more than that has any sign. */
+const SEEN = 3;
+
+test.each(['light', 'dark'] as const)(
+  'under the pointer each control keeps its sign, and says that it is on, %s',
+  async (colorScheme) => {
+    for (const [path, ready] of [
+      ['/', ''],
+      ['/agents', ''],
+      ['/sessions/full', '^Show in log'],
+      ['/agents/hovered/logs?regex=needle', 'Next hit'],
+    ] as const) {
+      const page = await it.context.newPage();
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      await page.goto(`${it.server.url}${path}`);
+      await live(page);
+      if (ready !== '')
+        await page
+          .getByRole('button', { name: new RegExp(ready) })
+          .first()
+          .waitFor();
+      const controls = page
+        .locator('button:visible, [role=switch]:visible, [role=radio]:visible')
+        .filter({ visible: true });
+      const count = await controls.count();
+      expect(count).toBeGreaterThan(1);
+      for (let at = 0; at < count; at += 1) {
+        const control = controls.nth(at);
+        if (!(await control.isEnabled())) continue;
+        const before = await signOf(page, at);
+        await control.hover({ force: true });
+        const hovered = await signOf(page, at);
+        expect(hovered.shape, hovered.name).toBe(before.shape);
+        expect(hovered.contrast, hovered.name).toBeGreaterThanOrEqual(SEEN);
+        if (hovered.isOn) expect(hovered.ground, hovered.name).not.toBe('');
+      }
+      await page.close();
+    }
+  },
+);
+
+/** What a control shows: its sign, and how well that stands out from what is behind it. */
+function signOf(page: Page, at: number) {
+  return page
+    .locator('button:visible, [role=switch]:visible, [role=radio]:visible')
+    .filter({ visible: true })
+    .nth(at)
+    .evaluate((control) => {
+      const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+      const rgb = (colour: string) => {
+        if (canvas === null) throw new Error('no canvas');
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        return canvas.getImageData(0, 0, 1, 1).data;
+      };
+      const luminance = (colour: string) => {
+        const [r = 0, g = 0, b = 0] = Array.from(rgb(colour).slice(0, 3), (part) => {
+          const share = part / 255;
+          return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      let behind: Element | null = control;
+      while (behind !== null && rgb(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
+      const ground = getComputedStyle(behind ?? document.body).backgroundColor;
+      const sign = control.querySelector('svg') ?? control;
+      const [a, b] = [luminance(getComputedStyle(sign).color), luminance(ground)];
+      return {
+        name: control.getAttribute('aria-label') ?? control.textContent ?? '',
+        isOn: control.getAttribute('aria-pressed') === 'true',
+        shape: [...control.querySelectorAll('svg')].map((svg) => svg.innerHTML).join(),
+        ground: behind === control ? ground : '',
+        contrast: (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05),
+      };
+    });
+}

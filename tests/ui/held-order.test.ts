@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { byName } from '@/components/agents/by-name';
+import { heldOrder, type RowOrder } from '@/components/ui/held-order';
+
+const order = (groups: Record<string, string[]>): RowOrder =>
+  Object.entries(groups).map(([name, ids]) => ({ name, ids }));
+
+describe('a list whose order is held', () => {
+  const held = order({ failed: ['a'], working: ['b', 'c', 'd'] });
+
+  it('shows every row where it was, and says how many have another place by now', () => {
+    const now = order({ failed: ['c', 'a'], working: ['b', 'd'] });
+    expect(heldOrder(held, now)).toEqual({ order: held, moved: 1, added: 0 });
+  });
+
+  it('counts as moved no more than would have to move', () => {
+    expect(heldOrder(held, order({ failed: ['a'], working: ['d', 'b', 'c'] })).moved).toBe(1);
+    expect(heldOrder(held, order({ failed: ['a'], working: ['d', 'c', 'b'] })).moved).toBe(2);
+    expect(heldOrder(held, order({ failed: ['a'], working: ['b', 'c', 'd'] })).moved).toBe(0);
+  });
+
+  it('leaves out what is new, and counts it', () => {
+    const now = order({ waiting: ['new'], failed: ['a'], working: ['b', 'other', 'c', 'd'] });
+    expect(heldOrder(held, now)).toEqual({ order: held, moved: 0, added: 2 });
+  });
+
+  it('shows nothing that is gone, and no group of which nothing is left', () => {
+    const now = order({ working: ['b', 'd'] });
+    expect(heldOrder(held, now)).toEqual({ order: order({ working: ['b', 'd'] }), moved: 0, added: 0 });
+  });
+
+  it('keeps in place what a search no longer finds', () => {
+    const now = order({ failed: ['a'], working: ['b', 'd'] });
+    expect(heldOrder(held, now, (id) => id === 'c')).toEqual({ order: held, moved: 1, added: 0 });
+  });
+
+  it('is done in a moment with ten thousand rows turned around', () => {
+    const ids = Array.from({ length: 10_000 }, (_, at) => `row-${at}`);
+    expect(heldOrder(order({ all: ids }), order({ all: ids.toReversed() })).moved).toBe(9_999);
+  });
+});
+
+it('agents stand by name, as people count, whatever the case', () => {
+  const names = ['runner-10', 'Runner-2', 'runner-2', 'build', 'Zebra', 'alpha'];
+  expect(names.toSorted(byName)).toEqual(['alpha', 'build', 'Runner-2', 'runner-2', 'runner-10', 'Zebra']);
+});
