@@ -14,6 +14,7 @@ import { longRunClass } from '@/components/ui/long-run';
 import { decodeEntities } from '@/components/ui/markdown/entities';
 import { markdownWork } from '@/components/ui/markdown/markdown-work';
 import { safeHref } from '@/components/ui/markdown/safe-href';
+import { plainWords } from '@/components/ui/plain-words';
 import { endOfFirstProse, proseText } from '@/components/ui/prose';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 import { verbatimPage } from '@/components/ui/verbatim-page';
@@ -36,6 +37,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   nameText: (text) => nameText(text),
   inputParts: (text) => inputParts({ args: { text }, argsText: text }),
   longRunClass,
+  plainWords,
   withBreaks,
   decodeEntities,
   safeHref,
