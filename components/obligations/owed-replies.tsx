@@ -6,6 +6,7 @@ import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { OVER } from '@/components/ui/in-view';
 import { Name } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { useObligations } from './use-obligations';
 import { Waive } from './waive';
@@ -58,7 +59,7 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
               <Ago at={sentAt} />
             </span>
             <span className="block truncate text-xs">
-              <Name text={(text.slice(0, 500).split('\n', 1)[0] ?? '').trim()} />
+              <Name text={plainWords(text)} />
             </span>
           </a>
           <span className="px-3">

@@ -2,6 +2,7 @@ import { TimeOfDay } from '@/components/ui/clock';
 import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
 
@@ -37,7 +38,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
           className="relative top-[1.5px]"
         />
         <span className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-          <Name text={item.title} />
+          <Name text={plainWords(item.title)} />
         </span>
         {tool !== null && !item.title.includes(tool) && (
           <span className="text-ink-3">

@@ -8,7 +8,7 @@ import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
 import { Name } from '@/components/ui/name';
-import { cutText } from '@/lib/protocol/cut-text';
+import { plainWords } from '@/components/ui/plain-words';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { describeState, failuresInWords, glyphOf, sessionTitle, standingOf } from './session-words';
 
@@ -62,7 +62,7 @@ export const SessionRow = memo(function SessionRow({
         <Marks session={session} />
       </span>
       <span className="col-start-2 col-end-4 row-start-3 truncate text-xs text-ink-2 empty:hidden @3xl:col-end-4 @3xl:col-start-3 @3xl:row-start-1">
-        <Name text={lastLine(session) ?? ''} />
+        <Name text={lastLine(session)} />
       </span>
     </Link>
   );
@@ -108,21 +108,12 @@ function Marks({ session }: { session: SessionSummary }) {
   );
 }
 
-function lastLine(session: SessionSummary): string | null {
-  const urgent = needsLook(session) ? session.stateReason : null;
-  return urgent ?? plainLine(session.lastText) ?? session.stateReason;
+function lastLine({ state, stateReason, lastText }: SessionSummary): string {
+  const reason = plainWords(stateReason ?? '');
+  if (reason !== '' && needsLook({ state })) return reason;
+  return plainWords(lastText ?? '') || reason;
 }
 
-/** The words without the marks of their markdown. Underscores stay: they are mostly parts of names. */
-function plainLine(text: string | null): string | null {
-  return text === null
-    ? null
-    : cutText(text, 1_000)
-        .replace(/\*\*|`|^#+\s+|\|[-:| ]*\|/gm, '')
-        .replace(/[ \t\r\n]+/g, ' ')
-        .trim();
-}
-
-function needsLook(session: SessionSummary): boolean {
-  return session.state === 'failed' || session.state === 'waiting';
+function needsLook({ state }: Pick<SessionSummary, 'state'>): boolean {
+  return state === 'failed' || state === 'waiting';
 }

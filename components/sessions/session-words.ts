@@ -1,5 +1,6 @@
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
+import { plainWords } from '@/components/ui/plain-words';
 import { SESSION_STATES, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
 
 /** What a session is listed under: its state, or that nobody tells of it any more. */
@@ -22,9 +23,9 @@ export const STANDING_WORD: Record<Standing, string> = {
 /** The server keeps this much of a title. */
 const TITLE_LENGTH = 120;
 
-/** What a session is called: its first words as they are, or until there are any, its id. */
+/** What a session is called: its first words without the marks of markdown, or until there are any, its id. */
 export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'>): string {
-  const title = (session.title ?? '').trim();
+  const title = plainWords(session.title ?? '');
   if (title === '') return `Session ${session.id.slice(0, 8)}`;
   // One that ends with its sentence just fits.
   const isCut = (session.title?.length ?? 0) >= TITLE_LENGTH && !/[.!?]$/.test(title);

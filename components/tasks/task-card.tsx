@@ -16,6 +16,7 @@ import { TaskOrigin } from './task-origin';
 import { TaskOutcome } from './task-status';
 import { TaskSteps } from './task-steps';
 import { TaskStop } from './task-stop';
+import { TaskSummary } from './task-summary';
 import { isBoilerplate, TASK_WORD, taskAnchor } from './task-words';
 
 const RULE: Record<TaskStatus, string> = {
@@ -76,9 +77,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
         </p>
       )}
       {task.summary !== null && !open && !isBoilerplate(task) && (
-        <p className="line-clamp-3 max-w-prose whitespace-pre-line py-0.5 text-ink-2 text-xs">
-          <VerbatimLines text={task.summary} />
-        </p>
+        <TaskSummary text={task.summary} onUnfold={onUnfold} />
       )}
       <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
         {task.kind !== 'shell' && (

@@ -3,6 +3,7 @@
 import { CornerDownRight } from 'lucide-react';
 import { JumpLink } from '@/components/ui/jump';
 import { Name } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { Item, MessageItem } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
@@ -53,6 +54,6 @@ export function ReplyLink({ answers }: { answers: string }) {
 
 /** The part of a message that is quoted where it is named. */
 export function quote(item: Pick<MessageItem, 'text'>): string {
-  const line = cutText(item.text, 1_000).trim().split('\n', 1)[0] ?? '';
+  const line = plainWords(item.text);
   return line.length > 60 ? `${cutText(line, 60)}…` : line;
 }

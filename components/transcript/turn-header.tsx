@@ -6,6 +6,7 @@ import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { Name } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
@@ -120,7 +121,7 @@ function Summary({ task }: { task: Task | null }) {
   if (text === null) return null;
   return (
     <p className="mt-0.5 line-clamp-2 max-w-prose pl-5 text-ink-3 text-xs">
-      <VerbatimLines text={text} />
+      <VerbatimLines text={plainWords(text)} />
     </p>
   );
 }

@@ -46,7 +46,7 @@ export function plainWords(markdown: string): string {
 }
 
 function withoutMarks(text: string): string {
-  return decodeEntities(text.replace(/\r\n?/g, '\n').replace(/&nbsp;|<br *\/?>/gi, ' '))
+  return decodeEntities(text.replace(/\r\n/g, '\n').replace(/&nbsp;|<br *\/?>/gi, ' '))
     .replace(MARKS_ONLY, '')
     .replace(LINE_BEGINNING, '')
     .replace(CHECKBOX, (_, mark) => (mark === ' ' ? '☐' : '☑'))
@@ -61,5 +61,5 @@ function withoutMarks(text: string): string {
     .replace(STRUCK, '$1')
     .replace(ESCAPED, '$1')
     .replace(/[ \t\n\u00a0\u202f]+/g, ' ')
-    .trim();
+    .replace(/^ | $/g, '');
 }

@@ -12,6 +12,7 @@ import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
 import { Name } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 
@@ -30,7 +31,7 @@ export function SessionHeader(props: {
         <span className="sr-only">Sessions</span>
       </Link>
       <div className="min-w-0 flex-1">
-        <h1 className="truncate font-medium text-md" title={nameText(session.title ?? session.id)}>
+        <h1 className="truncate font-medium text-md" title={nameText(sessionTitle(session))}>
           <Name text={sessionTitle(session)} />
         </h1>
         <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
@@ -39,7 +40,7 @@ export function SessionHeader(props: {
             {describeState(session)}
             {session.away === null && session.stateReason !== null && (
               <span className="truncate text-ink-3">
-                <Name text={session.stateReason} />
+                <Name text={plainWords(session.stateReason)} />
               </span>
             )}
             {session.away !== null ? (
