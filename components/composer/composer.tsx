@@ -2,7 +2,7 @@
 
 import { ArrowUp, X } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useId, useImperativeHandle, useRef, useState } from 'react';
-import { Name } from '@/components/ui/name';
+import { Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 import { ComposerStatus } from './composer-status';
@@ -104,7 +104,11 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
         {quote !== null && (
           <p className="flex items-center gap-2 pb-1 text-ink-3 text-xs">
             <span className="min-w-0 truncate">
-              In reply to “<Name text={quote} />”
+              In reply to “
+              <bdi>
+                <Words text={quote} />
+              </bdi>
+              ”
             </span>
             <button
               type="button"
@@ -119,6 +123,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
         <div className="flex items-end gap-2">
           <textarea
             ref={field}
+            dir="auto"
             rows={1}
             value={draft.text}
             disabled={ended !== null}

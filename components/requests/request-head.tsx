@@ -1,7 +1,7 @@
 import { RunningClock } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { TimeLimit } from './time-limit';
 import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
@@ -25,7 +25,16 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
           </span>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
-          “<Name text={item.title} most={TITLE_CHARACTERS} {...(isAll && { signs: Number.POSITIVE_INFINITY })} />”
+          “
+          <bdi>
+            <Words
+              text={item.title}
+              most={TITLE_CHARACTERS}
+              {...(isAll && { signs: Number.POSITIVE_INFINITY })}
+              strict
+            />
+          </bdi>
+          ”
         </span>
       </span>
       {isOpen && (

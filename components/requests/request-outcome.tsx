@@ -1,7 +1,7 @@
 import { TimeOfDay } from '@/components/ui/clock';
 import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
@@ -37,8 +37,8 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
           name={outcome === 'denied' ? 'stopped' : decided ? 'completed' : 'lost'}
           className="relative top-[1.5px]"
         />
-        <span className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-          <Name text={plainWords(item.title)} />
+        <span dir="auto" className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
+          <Words text={plainWords(item.title)} />
         </span>
         {tool !== null && !item.title.includes(tool) && (
           <span className="text-ink-3">
@@ -57,8 +57,8 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         </span>
       </p>
       {item.message !== null && (
-        <p className="mt-0.5 max-w-prose pl-5 text-ink-2 text-xs [overflow-wrap:anywhere]">
-          <Name text={item.message} most={MOST_CHARACTERS} />
+        <p dir="auto" className="mt-0.5 ml-5 max-w-prose text-ink-2 text-xs [overflow-wrap:anywhere]">
+          <Words text={item.message} most={MOST_CHARACTERS} />
         </p>
       )}
     </section>

@@ -7,7 +7,7 @@ import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { describeState, failuresInWords, glyphOf, sessionTitle, standingOf } from './session-words';
@@ -40,8 +40,8 @@ export const SessionRow = memo(function SessionRow({
         className={clsx('relative top-[1.5px] row-start-1', needsLook(session) && 'scale-110')}
       />
       <span className="col-start-2 row-start-1 flex min-w-0 items-baseline gap-2">
-        <span className={clsx('truncate', session.state === 'done' ? 'text-ink-2' : 'font-medium text-ink')}>
-          <Name text={sessionTitle(session)} />
+        <span dir="auto" className={clsx('truncate', session.state === 'done' ? 'text-ink-2' : 'font-medium text-ink')}>
+          <Words text={sessionTitle(session)} />
         </span>
       </span>
       <span className="tabular col-start-3 row-start-1 text-2xs text-ink-3 @3xl:col-start-5 @3xl:text-right">
@@ -61,8 +61,11 @@ export const SessionRow = memo(function SessionRow({
         {session.state === 'working' && <LastHeard at={session.lastHeardAt} className="shrink-0" />}
         <Marks session={session} />
       </span>
-      <span className="col-start-2 col-end-4 row-start-3 truncate text-xs text-ink-2 empty:hidden @3xl:col-end-4 @3xl:col-start-3 @3xl:row-start-1">
-        <Name text={lastLine(session)} />
+      <span
+        dir="auto"
+        className="col-start-2 col-end-4 row-start-3 truncate text-xs text-ink-2 empty:hidden @3xl:col-end-4 @3xl:col-start-3 @3xl:row-start-1"
+      >
+        <Words text={lastLine(session)} />
       </span>
     </Link>
   );

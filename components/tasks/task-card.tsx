@@ -6,7 +6,7 @@ import { memo, type ReactNode, useId, useState } from 'react';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { nameText } from '@/components/ui/verbatim';
 import { VerbatimLines } from '@/components/ui/verbatim-lines';
@@ -58,8 +58,8 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
     >
       <div className="flex items-center gap-2">
         <Glyph name={task.status} />
-        <span className="min-w-0 truncate font-medium" title={nameText(task.description)}>
-          <Name text={task.description} />
+        <span dir="auto" className="min-w-0 truncate font-medium" title={nameText(task.description)}>
+          <Words text={task.description} />
         </span>
         <TaskOutcome task={task} className="flex-1" />
         <ShowInLog

@@ -1,7 +1,7 @@
 import { SessionLink } from '@/components/sessions/session-link';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
-import { Name } from '@/components/ui/name';
+import { Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { Task, TaskItem } from '@/lib/protocol/read-models';
 import { TaskOutcome } from './task-status';
@@ -20,7 +20,9 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
       <p className="flex items-center gap-2 text-xs">
         <Glyph name={item.phase === 'started' ? 'running' : item.phase} />
         <JumpLink anchor={taskAnchor(task)} className="min-w-0 truncate text-ink-2 hover:text-ink hover:underline">
-          <Name text={task.description} />
+          <bdi>
+            <Words text={task.description} />
+          </bdi>
         </JumpLink>
         <TaskOutcome task={task} />
         {item.reportedBy !== undefined && (

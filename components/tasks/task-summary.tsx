@@ -3,14 +3,18 @@
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
+import { longRunClass } from '@/components/ui/long-run';
 import { Markdown } from '@/components/ui/markdown/markdown';
+import { Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { sizeInWords } from '@/components/ui/size-in-words';
-import { VerbatimLines } from '@/components/ui/verbatim-lines';
 
 /** What three lines hold. */
 const PREVIEW_CHARACTERS = 220;
 const PREVIEW_LINES = 3;
+/** Laid out of it. There may be hundreds on a page. */
+const PREVIEW_MOST = 1_000;
+const PREVIEW_SIGNS = 100;
 
 /** What a task says of its end: its beginning in words, and all of it as it was written on asking. */
 export function TaskSummary({ text, onUnfold }: { text: string; onUnfold: () => void }) {
@@ -22,8 +26,8 @@ export function TaskSummary({ text, onUnfold }: { text: string; onUnfold: () => 
       {all ? (
         <Markdown text={text} className="text-xs!" />
       ) : (
-        <p dir="auto" className="line-clamp-3">
-          <VerbatimLines text={words} />
+        <p dir="auto" className={clsx('line-clamp-3 [overflow-wrap:anywhere]', longRunClass(words))}>
+          <Words text={words} most={PREVIEW_MOST} signs={PREVIEW_SIGNS} />
         </p>
       )}
       {isLong && (

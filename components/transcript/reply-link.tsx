@@ -2,7 +2,7 @@
 
 import { CornerDownRight } from 'lucide-react';
 import { JumpLink } from '@/components/ui/jump';
-import { Name } from '@/components/ui/name';
+import { Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { Item, MessageItem } from '@/lib/protocol/read-models';
@@ -44,7 +44,10 @@ export function ReplyLink({ answers }: { answers: string }) {
         <JumpLink key={id} anchor={messageAnchor(id)} className="flex min-w-0 items-baseline gap-1 hover:text-ink">
           <CornerDownRight size={11} aria-hidden="true" className="relative top-[1.5px] shrink-0" />
           <span className="truncate underline decoration-line-strong underline-offset-2">
-            in reply to <Name text={slots.quoteOf(id) ?? 'an earlier message'} />
+            in reply to{' '}
+            <bdi>
+              <Words text={slots.quoteOf(id) ?? 'an earlier message'} />
+            </bdi>
           </span>
         </JumpLink>
       ))}

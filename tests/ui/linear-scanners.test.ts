@@ -33,6 +33,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   ansiPieces,
   'verbatimPieces of lines': (text) => verbatimPieces(text, 'lines'),
   'verbatimPieces of a name': (text) => verbatimPieces(text, 'name'),
+  'verbatimPieces of words': (text) => verbatimPieces(text, 'words'),
   verbatimPage: (text) => verbatimPage(text, 0, { characters: 60_000, lines: 2_000 }),
   nameText: (text) => nameText(text),
   inputParts: (text) => inputParts({ args: { text }, argsText: text }),

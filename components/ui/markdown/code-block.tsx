@@ -22,7 +22,7 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
   const coloured = useHighlight(shown, language.toLowerCase(), !streaming);
 
   return (
-    <figure className="group/code relative my-3 rounded-md bg-sunken">
+    <figure dir="ltr" className="group/code relative my-3 rounded-md bg-sunken">
       <figcaption className="absolute top-1.5 right-1.5 text-2xs text-ink-3">
         {language !== '' && language !== 'text' && (
           <span className="bg-sunken px-1 group-focus-within/code:hidden group-hover/code:hidden max-sm:hidden">
