@@ -2,6 +2,7 @@
 
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
+import { UNFOLDS } from './folded-parts';
 import { longRunClass } from './long-run';
 import { endOfFirstProse, proseText } from './prose';
 import { withBreaks } from './with-breaks';
@@ -42,6 +43,7 @@ export function MoreText({ text, from, className }: { text: string; from: number
       {left > 0 && (
         <button
           type="button"
+          {...{ [UNFOLDS]: '' }}
           onClick={() => setSteps(steps + 1)}
           className="my-1 block text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >

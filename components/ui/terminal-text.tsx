@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { hasControls, parseAnsi, stripAnsi } from './ansi';
 import { CopyButton } from './copy-button';
+import { UNFOLDS } from './folded-parts';
 import { countLines, lastPart } from './last-part';
 import { longRunClass } from './long-run';
 import { needsBreaks, withBreaks } from './with-breaks';
@@ -37,6 +38,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
       {isFolded && (
         <button
           type="button"
+          {...{ [UNFOLDS]: '' }}
           onClick={() => setAll(true)}
           className="mb-1 block text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >

@@ -9,6 +9,7 @@ import { tellingArgument, toolName } from '@/components/transcript/tool-words';
 import { estimateTurnHeight } from '@/components/transcript/turn-height';
 import { ansiPieces, parseAnsi, stripAnsi } from '@/components/ui/ansi';
 import { firstPart } from '@/components/ui/first-part';
+import { foldLines } from '@/components/ui/fold-lines';
 import { lastPart } from '@/components/ui/last-part';
 import { longRunClass } from '@/components/ui/long-run';
 import { decodeEntities } from '@/components/ui/markdown/entities';
@@ -43,6 +44,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   decodeEntities,
   safeHref,
   markdownWork,
+  foldLines,
   firstPart: (text) => firstPart(text, 4_000),
   shownMessage: (text) => shownMessage(text, true),
   jsonTailAt,
