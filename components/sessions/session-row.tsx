@@ -63,7 +63,7 @@ export const SessionRow = memo(function SessionRow({
       </span>
       <span
         dir="auto"
-        className="col-start-2 col-end-4 row-start-3 truncate text-xs text-ink-2 empty:hidden @3xl:col-end-4 @3xl:col-start-3 @3xl:row-start-1"
+        className="col-start-2 col-end-4 row-start-3 max-w-full justify-self-start truncate text-xs text-ink-2 empty:hidden @3xl:col-end-4 @3xl:col-start-3 @3xl:row-start-1"
       >
         <Words text={lastLine(session)} />
       </span>

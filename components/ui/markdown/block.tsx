@@ -1,6 +1,7 @@
 import { clsx } from 'clsx';
 import type { Token, Tokens } from 'marked';
 import { memo, type ReactNode } from 'react';
+import { directionOf } from '../direction';
 import { withBreaks } from '../with-breaks';
 import { CodeBlock } from './code-block';
 import { renderInline } from './inline';
@@ -51,7 +52,7 @@ export const Block = memo(
         return <List list={token as Tokens.List} inner={inner} />;
       case 'blockquote':
         return (
-          <blockquote dir="auto" className="my-2 border-line-strong border-s-2 ps-3 text-ink-2">
+          <blockquote dir={directionOf(token.raw)} className="my-2 border-line-strong border-s-2 ps-3 text-ink-2">
             {inner(token.tokens ?? [])}
           </blockquote>
         );
@@ -99,7 +100,7 @@ function List({ list, inner }: { list: Tokens.List; inner: (tokens: Token[]) => 
   return (
     <Tag
       start={list.ordered && typeof list.start === 'number' && list.start !== 1 ? list.start : undefined}
-      dir="auto"
+      dir={directionOf(list.raw)}
       className={clsx('my-2 ps-5 marker:text-ink-3', list.ordered ? 'list-decimal' : 'list-disc')}
     >
       {list.items.map((item, at) => (

@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import type { Tokens } from 'marked';
 import type { ReactNode } from 'react';
+import { directionOf } from '../direction';
 import { plainWords } from '../plain-words';
 import { useOverflowsSideways } from '../use-overflows-sideways';
 import { nameText } from '../verbatim';
@@ -34,7 +35,7 @@ export function Table({ table }: { table: Tokens.Table | LongTable }): ReactNode
         {...(overflows && { role: 'region', 'aria-label': tableName(table), tabIndex: 0 })}
         className="scroll-sideways overflow-x-auto pb-1"
       >
-        <table dir="auto" className="text-sm [&_:is(td,th,a,code)]:[overflow-wrap:normal]">
+        <table dir={directionOf(table.raw)} className="text-sm [&_:is(td,th,a,code)]:[overflow-wrap:normal]">
           <thead>
             <tr className="border-line-strong border-b">
               {table.header.slice(0, MOST_COLUMNS).map((cell, at) => (

@@ -31,7 +31,11 @@ export function SessionHeader(props: {
         <span className="sr-only">Sessions</span>
       </Link>
       <div className="min-w-0 flex-1">
-        <h1 dir="auto" className="truncate font-medium text-md" title={nameText(sessionTitle(session))}>
+        <h1
+          dir="auto"
+          className="w-fit max-w-full truncate font-medium text-md"
+          title={nameText(sessionTitle(session))}
+        >
           <Words text={sessionTitle(session)} />
         </h1>
         <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
