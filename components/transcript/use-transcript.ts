@@ -8,6 +8,9 @@ import { foldTranscript, prependTurns, type TranscriptState, transcriptFromPage 
 import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { FIRST_PAGE } from './first-page';
 
+/** What became of looking for something in a session: why it could not be looked for is an error. */
+export type Sought = 'there' | 'missing' | Error;
+
 const OLDER_PAGE = 60;
 /** Looking for a turn far back, few large pages beat many small ones. */
 const SEEK_PAGE = 200;
@@ -48,10 +51,12 @@ export function useTranscript(sessionId: string, initial?: TranscriptPage) {
 
   const [loadingOlder, setLoadingOlder] = useState(false);
   const [olderError, setOlderError] = useState<Error | null>(null);
+  const failure = useRef<Error | null>(null);
   const busy = useRef<Promise<boolean> | null>(null);
   const loadOlder = useCallback(
     (limit: number = OLDER_PAGE): Promise<boolean> => {
       const read = async () => {
+        failure.current = null;
         const state = queryClient.getQueryData<TranscriptState>(['transcript', sessionId]);
         const oldest = state?.turns[0];
         if (!state?.hasMore || !oldest) return false;
@@ -62,7 +67,8 @@ export function useTranscript(sessionId: string, initial?: TranscriptPage) {
           queryClient.setQueryData<TranscriptState>(['transcript', sessionId], (now) => now && prependTurns(now, page));
           return true;
         } catch (error) {
-          setOlderError(error as Error);
+          failure.current = error as Error;
+          setOlderError(failure.current);
           return false;
         } finally {
           setLoadingOlder(false);
@@ -76,13 +82,14 @@ export function useTranscript(sessionId: string, initial?: TranscriptPage) {
     [queryClient, sessionId],
   );
 
-  /** Loads back until the turn is there. @returns false when the session has no such turn */
+  /** Loads back until the turn is there. */
   const seek = useCallback(
-    async (isThere: (state: TranscriptState) => boolean): Promise<boolean> => {
+    async (isThere: (state: TranscriptState) => boolean): Promise<Sought> => {
       for (;;) {
         const state = queryClient.getQueryData<TranscriptState>(['transcript', sessionId]);
-        if (state && isThere(state)) return true;
-        if (!state?.hasMore || !(await loadOlder(SEEK_PAGE))) return false;
+        if (state && isThere(state)) return 'there';
+        if (!state?.hasMore) return 'missing';
+        if (!(await loadOlder(SEEK_PAGE))) return failure.current ?? 'missing';
       }
     },
     [queryClient, sessionId, loadOlder],
