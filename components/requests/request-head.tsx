@@ -10,7 +10,8 @@ import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
  * Who asks for what: the tool by the name it has, whole and in no other words, since several could share those; and in
  * quotes what the agent says of it, which is never what runs.
  *
- * @param isAll whether there is nothing else to go by: it came without an input
+ * @param isAll whether there is nothing else to go by: it came without an input. What is allowed by its title alone has
+ *   every word in its place, also of those that run from right to left
  */
 export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen: boolean; isAll: boolean }) {
   const { stopped } = useLiveness();
@@ -26,14 +27,18 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
           “
-          <bdi>
-            <Words
-              text={item.title}
-              most={TITLE_CHARACTERS}
-              {...(isAll && { signs: Number.POSITIVE_INFINITY })}
-              strict
-            />
-          </bdi>
+          {isAll && item.requestKind === 'permission' ? (
+            <Name text={item.title} most={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
+          ) : (
+            <bdi>
+              <Words
+                text={item.title}
+                most={TITLE_CHARACTERS}
+                {...(isAll && { signs: Number.POSITIVE_INFINITY })}
+                strict
+              />
+            </bdi>
+          )}
           ”
         </span>
       </span>

@@ -22,6 +22,8 @@ const MOST_CHARACTERS = 4_000;
 export function RequestOutcome({ item }: { item: RequestItem }) {
   const { toolName: tool } = item;
   const outcome = item.outcome ?? 'unknown';
+  // What was decided on by its title alone is said as it was then.
+  const isAll = item.requestKind === 'permission' && Object.keys(Object(item.input ?? {})).length === 0;
   const decided = outcome === 'allowed' || outcome === 'denied' || outcome === 'answered';
   // An answer that did not go through here was given where the agent runs.
   const by = !decided ? '' : item.answer?.state === 'done' || item.answer?.state === 'queued' ? ' by operator' : '';
@@ -38,7 +40,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
           className="relative top-[1.5px]"
         />
         <span dir="auto" className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-          <Words text={plainWords(item.title)} />
+          {isAll ? <Name text={item.title} /> : <Words text={plainWords(item.title)} />}
         </span>
         {tool !== null && !item.title.includes(tool) && (
           <span className="text-ink-3">

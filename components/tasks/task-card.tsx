@@ -3,13 +3,13 @@
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide-react';
 import { memo, type ReactNode, useId, useState } from 'react';
+import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { nameText } from '@/components/ui/verbatim';
-import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts } from './task-facts';
 import { TaskOrigin } from './task-origin';
@@ -72,9 +72,9 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
       </div>
       {call}
       {task.error !== null && (
-        <p className="py-0.5 text-failed text-xs">
-          <VerbatimLines text={task.error} />
-        </p>
+        <div className="py-0.5 text-failed text-xs">
+          <ErrorText text={task.error} />
+        </div>
       )}
       {task.summary !== null && !open && !isBoilerplate(task) && (
         <TaskSummary text={task.summary} onUnfold={onUnfold} />

@@ -34,17 +34,8 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
       <div className="min-w-0 flex-1">
         <ReplyLink answers={answers} />
         <span className={item.name === null ? 'sr-only' : 'block text-2xs text-ink-3'}>
-          {item.name === null ? (
-            item.role === 'user' ? (
-              'User:'
-            ) : (
-              'System:'
-            )
-          ) : (
-            <bdi>
-              <Words text={item.name} />
-            </bdi>
-          )}
+          {item.name === null && (item.role === 'user' ? 'User:' : 'System:')}
+          {item.name !== null && <Sender name={item.name} />}
         </span>
         <LongText text={item.text} most={MOST_CHARACTERS} className="text-md" />
         {item.delivery !== null && slots.renderDelivery(item)}
@@ -73,9 +64,7 @@ function Answer({ item, answers }: { item: MessageItem; answers: string }) {
       <ReplyLink answers={answers} />
       {item.name !== null && (
         <p className="text-2xs text-ink-3">
-          <bdi>
-            <Words text={item.name} />
-          </bdi>
+          <Sender name={item.name} />
         </p>
       )}
       <Markdown text={item.text} streaming={item.streaming} className={item.streaming ? CARET : undefined} />
@@ -91,6 +80,14 @@ function Answer({ item, answers }: { item: MessageItem; answers: string }) {
         </button>
       )}
     </div>
+  );
+}
+
+function Sender({ name }: { name: string }) {
+  return (
+    <bdi>
+      <Words text={name} />
+    </bdi>
   );
 }
 

@@ -71,6 +71,7 @@ export function useJumpTarget(options: {
     ({ anchor, fromAddress }: Pick<Lookup, 'anchor' | 'fromAddress'>) => {
       const timer = setTimeout(() => setLookup({ anchor, fromAddress, state: 'seeking' }), QUIET_MS);
       const settle = (sought: Sought) => {
+        clearTimeout(timer);
         setLookup(
           sought === 'there'
             ? null

@@ -125,3 +125,10 @@ describe('words on one line', () => {
     expect(html(<Words text={'a\u200cb'} strict />)).toContain('⟨ZWNJ⟩');
   });
 });
+
+it('what is allowed by its title alone has every word in its place', () => {
+  const alone = html(<RequestHead item={aRequest({ title: 'rm א ב', input: null })} isOpen isAll />);
+  expect(alone).toContain('rm <bdi dir="rtl">א</bdi> <bdi dir="rtl">ב</bdi>');
+  const told = html(<RequestOutcome item={aRequest({ title: 'rm **א**', input: null, outcome: 'allowed' })} />);
+  expect(told).toContain('rm **<bdi dir="rtl">א</bdi>**');
+});

@@ -1,6 +1,7 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { estimateTurnHeight } from '@/components/transcript/turn-height';
+import { ErrorText } from '@/components/ui/error-text';
 import { foldLines, LINE_KEPT } from '@/components/ui/fold-lines';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { sizeInWords } from '@/components/ui/size-in-words';
@@ -43,6 +44,23 @@ describe('a very long line', () => {
     expect(height(LINE)).toBeLessThan(500);
     expect(height(`${LINE}\n`.repeat(20))).toBeLessThan(8_000);
     expect(height('A line.\n'.repeat(10_000))).toBeGreaterThan(20_000);
+  });
+});
+
+describe('why something failed', () => {
+  it('is shown whole where it is short', () => {
+    expect(renderToStaticMarkup(<ErrorText text="No disk left" />)).toContain('No disk left');
+    expect(renderToStaticMarkup(<ErrorText text="No disk left" />)).not.toContain('<button');
+  });
+
+  it.each([
+    ['in one line', LINE],
+    ['in many', 'at a\n'.repeat(10_000)],
+  ])('is shown in part where it is long, %s, and can be copied', (_what, text) => {
+    const markup = renderToStaticMarkup(<ErrorText text={text} />);
+    expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(1_000);
+    expect(markup).toContain('Show more: ');
+    expect(markup).toContain('Copy error');
   });
 });
 
