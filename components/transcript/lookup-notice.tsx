@@ -10,8 +10,6 @@ export type Lookup = { anchor: string; fromAddress: boolean } & (
   | { state: 'failed'; reason: string }
 );
 
-const WHAT: Record<string, string> = { turn: 'turn', task: 'task', message: 'message', request: 'request' };
-
 /** That a link leads nowhere, said where the reader looks for what it should have led to. Nothing moves for it. */
 export function LookupNotice(props: {
   lookup: Lookup | null;
@@ -54,7 +52,8 @@ export function LookupNotice(props: {
 }
 
 function wordsOf(lookup: Lookup, turnCount: number): string {
-  const what = WHAT[lookup.anchor.slice(0, lookup.anchor.indexOf('-'))] ?? 'turn';
+  // An anchor begins with what it is one of: `task-12`.
+  const what = lookup.anchor.slice(0, lookup.anchor.indexOf('-'));
   switch (lookup.state) {
     case 'seeking':
       return `Looking for the ${what} this link leads to, in ${turnCount.toLocaleString('en')} turns so far…`;

@@ -220,6 +220,8 @@ test('a line of 50 kB is folded wherever it stands', async () => {
   const log = transcriptOf(page);
   for (const name of [/^Thought/, /^Bash/]) await log.getByRole('button', { name }).first().click();
   await shot(page, 'lines');
+  await log.evaluate((box) => box.scrollTo(0, 0));
+  await shot(page, 'lines-top');
   const longest = await log.evaluate((box) =>
     Math.max(...[...box.querySelectorAll('p, pre, code, .verbatim')].map((text) => text.textContent?.length ?? 0)),
   );

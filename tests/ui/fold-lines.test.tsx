@@ -5,6 +5,7 @@ import { ErrorText } from '@/components/ui/error-text';
 import { foldLines, LINE_KEPT } from '@/components/ui/fold-lines';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { sizeInWords } from '@/components/ui/size-in-words';
+import { TerminalText } from '@/components/ui/terminal-text';
 import { aMessage, aTurn } from './rows';
 
 const LINE = 'x1y2 '.repeat(10_000);
@@ -45,6 +46,13 @@ describe('a very long line', () => {
     expect(height(`${LINE}\n`.repeat(20))).toBeLessThan(8_000);
     expect(height('A line.\n'.repeat(10_000))).toBeGreaterThan(20_000);
   });
+});
+
+it('output of one line is folded to about as much as output of many', () => {
+  const markup = renderToStaticMarkup(<TerminalText text={LINE} label="output" />);
+  expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(2_000);
+  expect(markup).toContain('Show all 49,999 characters');
+  expect(renderToStaticMarkup(<TerminalText text={'word '.repeat(300)} label="output" />)).not.toContain('Show all');
 });
 
 describe('why something failed', () => {
