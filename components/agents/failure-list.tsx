@@ -5,7 +5,7 @@ import Link from 'next/link';
 import { useState } from 'react';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
-import { Name, Words } from '@/components/ui/name';
+import { Name } from '@/components/ui/name';
 import type { AgentDetail, Insight, SessionSummary } from '@/lib/protocol/read-models';
 import { seeFailures } from './see-failures';
 import { unseenOf, useSeenWhileShown } from './use-seen-while-shown';
@@ -67,9 +67,7 @@ function Failure({ insight, session }: { insight: Insight; session: SessionSumma
             href={`/sessions/${encodeURIComponent(session.id)}`}
             className="truncate underline underline-offset-2 hover:text-ink"
           >
-            <bdi>
-              <Words text={sessionTitle(session)} />
-            </bdi>
+            <Name text={sessionTitle(session)} />
           </Link>
         )}
       </p>
