@@ -48,6 +48,11 @@ beforeAll(async () => {
   for (const [at, ago] of [3, 3, 1, 0].entries()) {
     await agent.write('days', userTurn(`r${at}`, `Question ${at}`, `Answer ${at}.`), { at: noon - ago * day + at });
   }
+  // Half an hour before and after midnight in India.
+  const evening = new Date(noon - 3 * day).setUTCHours(18, 0, 0, 0);
+  for (const at of [0, 1]) {
+    await agent.write('midnight', userTurn(`r${at}`, 'Question', `Answer ${at}.`), { at: evening + at * 3_600_000 });
+  }
   const many = Array.from({ length: 300 }, (_, at) => userTurn(`r${at}`, `Question ${at}`, `Answer ${at}.`));
   await agent.write('long', many.flat(), { stepMs: 40 });
 });
@@ -138,6 +143,20 @@ test('between turns on different days the day is said, and nothing moves for it'
     await page.emulateMedia({ colorScheme: width === 360 ? 'dark' : 'light' });
     await shot(page, `days-${width}`);
   }
+  await page.close();
+});
+
+test.each([
+  ['UTC', 1],
+  ['Asia/Kolkata', 2],
+])('the day is the reader’s own, in %s too', async (timezoneId, count) => {
+  const page = await it.context.newPage();
+  const devtools = await it.context.newCDPSession(page);
+  await devtools.send('Emulation.setTimezoneOverride', { timezoneId });
+  await page.goto(`${it.server.url}/sessions/midnight`);
+  await live(page);
+  await transcriptOf(page).getByText('Answer 1.').waitFor();
+  await expect.poll(() => transcriptOf(page).getByRole('separator').count()).toBe(count);
   await page.close();
 });
 
