@@ -30,7 +30,7 @@ const ESCAPED = /\\([*_`#|~<>[\]])/g;
 
 /**
  * What a text of markdown says, in words on one line: no marks, no addresses of links. For previews; an agent's control
- * and direction signs are still in it, so that it is shown by `Name`, as what else an agent calls something.
+ * and direction signs are still in it, so that it is shown by `Words`.
  *
  * What comes out of it once, it leaves as it is. Work: a bounded beginning of the text is looked at.
  */
