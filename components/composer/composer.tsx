@@ -2,7 +2,7 @@
 
 import { ArrowUp, X } from 'lucide-react';
 import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
-import { Name } from '@/components/ui/name';
+import { Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 import { ComposerStatus } from './composer-status';
@@ -89,7 +89,11 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         {quote !== null && (
           <p className="flex items-center gap-2 pb-1 text-ink-3 text-xs">
             <span className="min-w-0 truncate">
-              In reply to “<Name text={quote} />”
+              In reply to “
+              <bdi>
+                <Words text={quote} />
+              </bdi>
+              ”
             </span>
             <button
               type="button"
@@ -104,6 +108,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         <div className="flex items-end gap-2">
           <textarea
             ref={field}
+            dir="auto"
             rows={1}
             value={draft.text}
             disabled={ended !== null}

@@ -5,7 +5,8 @@ import { useState } from 'react';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { OVER } from '@/components/ui/in-view';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { useObligations } from './use-obligations';
 import { Waive } from './waive';
@@ -57,8 +58,8 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
               </span>
               <Ago at={sentAt} />
             </span>
-            <span className="block truncate text-xs">
-              <Name text={(text.slice(0, 500).split('\n', 1)[0] ?? '').trim()} />
+            <span dir="auto" className="block truncate text-xs">
+              <Words text={plainWords(text)} />
             </span>
           </a>
           <span className="px-3">

@@ -1,7 +1,7 @@
 'use client';
 
 import { type Ref, useId, useMemo } from 'react';
-import { NAME_CHARACTERS, Name } from '@/components/ui/name';
+import { NAME_CHARACTERS, Words } from '@/components/ui/name';
 import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { answersOf, type Choice, hasTwins, isLonger, type Question, questionsOf, shownOf } from './questions';
@@ -98,7 +98,9 @@ function QuestionFields(props: {
       <legend className={titled ? 'py-0.5 font-medium text-xs' : 'sr-only'}>
         {question.header !== null && (
           <span className="mr-2 text-ink-3">
-            <Name text={question.header} />
+            <bdi>
+              <Words text={question.header} strict />
+            </bdi>
           </span>
         )}
         <Whole text={question.text} />
@@ -127,6 +129,7 @@ function QuestionFields(props: {
       <input
         aria-label={question.options.length > 0 ? 'Another answer' : 'Answer'}
         placeholder={question.options.length > 0 ? 'Another answer' : 'Your answer'}
+        dir="auto"
         value={choice.other}
         onChange={(event) => {
           const other = event.target.value;
@@ -143,5 +146,9 @@ const MOST_CHARACTERS = 10_000;
 
 /** Its signs are bounded with those of all others. */
 function Whole({ text }: { text: string }) {
-  return <Name text={text} most={MOST_CHARACTERS} signs={Number.POSITIVE_INFINITY} />;
+  return (
+    <bdi>
+      <Words text={text} most={MOST_CHARACTERS} signs={Number.POSITIVE_INFINITY} strict />
+    </bdi>
+  );
 }

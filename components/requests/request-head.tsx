@@ -1,7 +1,7 @@
 import { RunningClock } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { TimeLimit } from './time-limit';
 import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
@@ -10,7 +10,8 @@ import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
  * Who asks for what: the tool by the name it has, whole and in no other words, since several could share those; and in
  * quotes what the agent says of it, which is never what runs.
  *
- * @param isAll whether there is nothing else to go by: it came without an input
+ * @param isAll whether there is nothing else to go by: it came without an input. What is allowed by its title alone has
+ *   every word in its place, also of those that run from right to left
  */
 export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen: boolean; isAll: boolean }) {
   const { stopped } = useLiveness();
@@ -25,7 +26,20 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
           </span>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
-          “<Name text={item.title} most={TITLE_CHARACTERS} {...(isAll && { signs: Number.POSITIVE_INFINITY })} />”
+          “
+          {isAll && item.requestKind === 'permission' ? (
+            <Name text={item.title} most={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
+          ) : (
+            <bdi>
+              <Words
+                text={item.title}
+                most={TITLE_CHARACTERS}
+                {...(isAll && { signs: Number.POSITIVE_INFINITY })}
+                strict
+              />
+            </bdi>
+          )}
+          ”
         </span>
       </span>
       {isOpen && (

@@ -1,7 +1,8 @@
 import { TimeOfDay } from '@/components/ui/clock';
 import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
 
@@ -21,6 +22,8 @@ const MOST_CHARACTERS = 4_000;
 export function RequestOutcome({ item }: { item: RequestItem }) {
   const { toolName: tool } = item;
   const outcome = item.outcome ?? 'unknown';
+  // What was decided on by its title alone is said as it was then.
+  const isAll = item.requestKind === 'permission' && Object.keys(Object(item.input ?? {})).length === 0;
   const decided = outcome === 'allowed' || outcome === 'denied' || outcome === 'answered';
   // An answer that did not go through here was given where the agent runs.
   const by = !decided ? '' : item.answer?.state === 'done' || item.answer?.state === 'queued' ? ' by operator' : '';
@@ -36,8 +39,8 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
           name={outcome === 'denied' ? 'stopped' : decided ? 'completed' : 'lost'}
           className="relative top-[1.5px]"
         />
-        <span className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-          <Name text={item.title} />
+        <span dir="auto" className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
+          {isAll ? <Name text={item.title} /> : <Words text={plainWords(item.title)} />}
         </span>
         {tool !== null && !item.title.includes(tool) && (
           <span className="text-ink-3">
@@ -56,8 +59,8 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         </span>
       </p>
       {item.message !== null && (
-        <p className="mt-0.5 max-w-prose pl-5 text-ink-2 text-xs [overflow-wrap:anywhere]">
-          <Name text={item.message} most={MOST_CHARACTERS} />
+        <p dir="auto" className="mt-0.5 ml-5 max-w-prose text-ink-2 text-xs [overflow-wrap:anywhere]">
+          <Words text={item.message} most={MOST_CHARACTERS} />
         </p>
       )}
     </section>

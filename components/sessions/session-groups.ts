@@ -1,8 +1,8 @@
+import { plainWords } from '@/components/ui/plain-words';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import {
   describeState,
   marksOf,
-  plainLine,
   STANDING_WORD,
   STANDINGS,
   type Standing,
@@ -54,7 +54,9 @@ function textOf(session: SessionSummary): string {
     describeState(session),
     session.stateReason,
     ...marksOf(session).map((mark) => mark.text),
-    plainLine(session.lastText),
+    plainWords(session.stateReason ?? ''),
+    plainWords(session.lastText ?? ''),
+    session.title,
     session.lastText,
   ]
     .filter((part) => part !== null)

@@ -6,7 +6,7 @@ import { Fragment, memo } from 'react';
 import { Ago, RunningClock } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { useLastHeard } from '@/components/ui/last-heard';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import {
   describeState,
@@ -52,12 +52,13 @@ export const SessionRow = memo(function SessionRow({
         className={clsx('relative top-[1.5px] row-start-1', needsLook(session) && 'scale-110')}
       />
       <span
+        dir="auto"
         className={clsx(
-          'col-start-2 row-start-1 truncate',
+          'col-start-2 row-start-1 max-w-full justify-self-start truncate',
           session.state === 'done' ? 'text-ink-2' : 'font-medium text-ink',
         )}
       >
-        <Name text={sessionTitle(session)} />
+        <Words text={sessionTitle(session)} />
       </span>
       <span className="tabular col-start-3 row-start-1 whitespace-nowrap text-2xs text-ink-3 @3xl:col-start-5 @3xl:text-right">
         {session.away !== null ? (
@@ -76,8 +77,11 @@ export const SessionRow = memo(function SessionRow({
         <span className="sr-only">, {describeState(session)}</span>
         {!isAlone && <Marks marks={marks} lastHeard={lastHeard} />}
       </span>
-      <span className="col-start-2 col-end-4 row-start-3 truncate text-ink-2 text-xs empty:hidden @3xl:col-start-3 @3xl:col-end-4 @3xl:row-start-1">
-        <Name text={lastLine(session) ?? ''} />
+      <span
+        dir="auto"
+        className="col-start-2 col-end-4 row-start-3 max-w-full justify-self-start truncate text-ink-2 text-xs empty:hidden @3xl:col-start-3 @3xl:col-end-4 @3xl:row-start-1"
+      >
+        <Words text={lastLine(session)} />
       </span>
     </Link>
   );

@@ -1,6 +1,6 @@
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
-import { cutText } from '@/lib/protocol/cut-text';
+import { plainWords } from '@/components/ui/plain-words';
 import { SESSION_STATES, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
 
 /** What a session is listed under: its state, or that nobody tells of it any more. */
@@ -23,9 +23,9 @@ export const STANDING_WORD: Record<Standing, string> = {
 /** The server keeps this much of a title. */
 const TITLE_LENGTH = 120;
 
-/** What a session is called: its first words as they are, or until there are any, its id. */
+/** What a session is called: its first words without the marks of markdown, or until there are any, its id. */
 export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'>): string {
-  const title = (session.title ?? '').trim();
+  const title = plainWords(session.title ?? '');
   if (title === '') return `Session ${session.id.slice(0, 8)}`;
   // One that ends with its sentence just fits.
   const isCut = (session.title?.length ?? 0) >= TITLE_LENGTH && !/[.!?]$/.test(title);
@@ -79,27 +79,13 @@ export function marksOf(session: SessionSummary): SessionMark[] {
   return marks;
 }
 
-/** No row has room for more. */
-const MOST_SHOWN = 1_000;
-
 export function needsLook(session: Pick<SessionSummary, 'state'>): boolean {
   return session.state === 'failed' || session.state === 'waiting';
 }
 
-/** The line beneath: what it fails of or waits for, else what was said last. */
-export function lastLine(session: Pick<SessionSummary, 'state' | 'stateReason' | 'lastText'>): string | null {
-  const reason = session.stateReason === null ? null : oneLine(session.stateReason);
-  const urgent = needsLook(session) ? reason : null;
-  return urgent ?? plainLine(session.lastText) ?? reason;
-}
-
-/** The words without the marks of their markdown. Underscores stay: they are mostly parts of names. */
-export function plainLine(text: string | null): string | null {
-  return text === null ? null : oneLine(cutText(text, MOST_SHOWN).replace(/\*\*|`|^#+\s+|\|[-:| ]*\|/gm, ''));
-}
-
-function oneLine(text: string): string {
-  return cutText(text, MOST_SHOWN)
-    .replace(/[ \t\r\n]+/g, ' ')
-    .trim();
+/** The line beneath, in words: what it fails of or waits for, else what was said last. */
+export function lastLine(session: Pick<SessionSummary, 'state' | 'stateReason' | 'lastText'>): string {
+  const reason = plainWords(session.stateReason ?? '');
+  if (reason !== '' && needsLook(session)) return reason;
+  return plainWords(session.lastText ?? '') || reason;
 }

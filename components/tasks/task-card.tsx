@@ -3,19 +3,20 @@
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide-react';
 import { memo, type ReactNode, useId, useState } from 'react';
+import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { nameText } from '@/components/ui/verbatim';
-import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts } from './task-facts';
 import { TaskOrigin } from './task-origin';
 import { TaskOutcome } from './task-status';
 import { TaskSteps } from './task-steps';
 import { TaskStop } from './task-stop';
+import { TaskSummary } from './task-summary';
 import { isBoilerplate, TASK_WORD, taskAnchor } from './task-words';
 
 const RULE: Record<TaskStatus, string> = {
@@ -57,8 +58,8 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
     >
       <div className="flex items-center gap-2">
         <Glyph name={task.status} />
-        <span className="min-w-0 truncate font-medium" title={nameText(task.description)}>
-          <Name text={task.description} />
+        <span dir="auto" className="min-w-0 truncate font-medium" title={nameText(task.description)}>
+          <Words text={task.description} />
         </span>
         <TaskOutcome task={task} className="flex-1" />
         <ShowInLog
@@ -71,14 +72,12 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
       </div>
       {call}
       {task.error !== null && (
-        <p className="py-0.5 text-failed text-xs">
-          <VerbatimLines text={task.error} />
-        </p>
+        <div className="py-0.5 text-failed text-xs">
+          <ErrorText text={task.error} />
+        </div>
       )}
       {task.summary !== null && !open && !isBoilerplate(task) && (
-        <p className="line-clamp-3 max-w-prose whitespace-pre-line py-0.5 text-ink-2 text-xs">
-          <VerbatimLines text={task.summary} />
-        </p>
+        <TaskSummary text={task.summary} onUnfold={onUnfold} />
       )}
       <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
         {task.kind !== 'shell' && (

@@ -1,15 +1,15 @@
 import { SessionLink } from '@/components/sessions/session-link';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
-import { Name } from '@/components/ui/name';
+import { Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { Task, TaskItem } from '@/lib/protocol/read-models';
 import { TaskOutcome } from './task-status';
+import { TaskSummary } from './task-summary';
 import { TASK_WORD, taskAnchor } from './task-words';
 
 /** The end of a task, at the place where the agent was told of it. Its card is where it started. */
-export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
+export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean; onUnfold: () => void }) {
   const { item, standsAlone } = props;
   // Here it was given up as lost, or reported by another session, whatever its own told of it later.
   const gaveUp = item.phase === 'lost' && props.task.status !== 'lost';
@@ -20,7 +20,9 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
       <p className="flex items-center gap-2 text-xs">
         <Glyph name={item.phase === 'started' ? 'running' : item.phase} />
         <JumpLink anchor={taskAnchor(task)} className="min-w-0 truncate text-ink-2 hover:text-ink hover:underline">
-          <Name text={task.description} />
+          <bdi>
+            <Words text={task.description} />
+          </bdi>
         </JumpLink>
         <TaskOutcome task={task} />
         {item.reportedBy !== undefined && (
@@ -30,9 +32,9 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
         )}
       </p>
       {standsAlone && task.summary !== null && (
-        <p className="line-clamp-3 max-w-prose pl-5 text-ink-2 text-xs">
-          <VerbatimLines text={task.summary} />
-        </p>
+        <div className="ps-5">
+          <TaskSummary text={task.summary} onUnfold={props.onUnfold} />
+        </div>
       )}
     </>
   );

@@ -5,7 +5,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
-import { Name } from '@/components/ui/name';
+import { Words } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
@@ -46,8 +46,8 @@ export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omit
               className="grid grid-cols-[12px_minmax(0,1fr)] items-baseline gap-x-2.5 px-5 py-1.5 -outline-offset-2 hover:bg-raised/60"
             >
               <Glyph name={task.status} className="relative top-[1.5px]" />
-              <span className="truncate">
-                <Name text={task.description} />
+              <span dir="auto" className="truncate">
+                <Words text={task.description} />
               </span>
               <TaskOutcome task={task} className="col-start-2" />
             </JumpLink>

@@ -6,7 +6,7 @@ import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
 import { LongText } from '@/components/ui/long-text';
 import { Markdown } from '@/components/ui/markdown/markdown';
-import { Name } from '@/components/ui/name';
+import { Words } from '@/components/ui/name';
 import type { MessageItem } from '@/lib/protocol/read-models';
 import { messageAnchor, ReplyLink } from './reply-link';
 import { useTranscriptSlots } from './transcript-slots';
@@ -34,7 +34,8 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
       <div className="min-w-0 flex-1">
         <ReplyLink answers={answers} />
         <span className={item.name === null ? 'sr-only' : 'block text-2xs text-ink-3'}>
-          {item.name === null ? item.role === 'user' ? 'User:' : 'System:' : <Name text={item.name} />}
+          {item.name === null && (item.role === 'user' ? 'User:' : 'System:')}
+          {item.name !== null && <Sender name={item.name} />}
         </span>
         <LongText text={item.text} most={MOST_CHARACTERS} className="text-md" />
         {item.delivery !== null && slots.renderDelivery(item)}
@@ -63,7 +64,7 @@ function Answer({ item, answers }: { item: MessageItem; answers: string }) {
       <ReplyLink answers={answers} />
       {item.name !== null && (
         <p className="text-2xs text-ink-3">
-          <Name text={item.name} />
+          <Sender name={item.name} />
         </p>
       )}
       <Markdown text={item.text} streaming={item.streaming} className={item.streaming ? CARET : undefined} />
@@ -79,6 +80,14 @@ function Answer({ item, answers }: { item: MessageItem; answers: string }) {
         </button>
       )}
     </div>
+  );
+}
+
+function Sender({ name }: { name: string }) {
+  return (
+    <bdi>
+      <Words text={name} />
+    </bdi>
   );
 }
 

@@ -2,7 +2,7 @@ import { clsx } from 'clsx';
 import { CircleAlert, Info, TriangleAlert } from 'lucide-react';
 import { SessionLink } from '@/components/sessions/session-link';
 import { longRunClass } from '@/components/ui/long-run';
-import { Name } from '@/components/ui/name';
+import { Words } from '@/components/ui/name';
 import type { NoticeItem } from '@/lib/protocol/read-models';
 
 /** A notice is a line or two; what agents put into one may be anything. */
@@ -17,8 +17,8 @@ export function NoticeLine({ item }: { item: NoticeItem }) {
   return (
     <p className={clsx('my-1.5 flex max-w-prose items-start gap-2 text-xs', COLOUR[item.tone])}>
       <Icon size={13} strokeWidth={1.75} aria-hidden="true" className="mt-[2.5px] shrink-0" />
-      <span className={clsx('[overflow-wrap:anywhere]', longRunClass(item.text.slice(0, MOST_CHARACTERS)))}>
-        <Name text={item.text} most={MOST_CHARACTERS} />
+      <span dir="auto" className={clsx('[overflow-wrap:anywhere]', longRunClass(item.text.slice(0, MOST_CHARACTERS)))}>
+        <Words text={item.text} most={MOST_CHARACTERS} />
         {item.ofSessionId !== undefined && (
           <>
             {' '}

@@ -2,7 +2,8 @@
 
 import { CornerDownRight } from 'lucide-react';
 import { JumpLink } from '@/components/ui/jump';
-import { Name } from '@/components/ui/name';
+import { Words } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { Item, MessageItem } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
@@ -43,7 +44,10 @@ export function ReplyLink({ answers }: { answers: string }) {
         <JumpLink key={id} anchor={messageAnchor(id)} className="flex min-w-0 items-baseline gap-1 hover:text-ink">
           <CornerDownRight size={11} aria-hidden="true" className="relative top-[1.5px] shrink-0" />
           <span className="truncate underline decoration-line-strong underline-offset-2">
-            in reply to <Name text={slots.quoteOf(id) ?? 'an earlier message'} />
+            in reply to{' '}
+            <bdi>
+              <Words text={slots.quoteOf(id) ?? 'an earlier message'} />
+            </bdi>
           </span>
         </JumpLink>
       ))}
@@ -53,6 +57,6 @@ export function ReplyLink({ answers }: { answers: string }) {
 
 /** The part of a message that is quoted where it is named. */
 export function quote(item: Pick<MessageItem, 'text'>): string {
-  const line = cutText(item.text, 1_000).trim().split('\n', 1)[0] ?? '';
+  const line = plainWords(item.text);
   return line.length > 60 ? `${cutText(line, 60)}…` : line;
 }

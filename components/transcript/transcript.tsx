@@ -1,39 +1,33 @@
 'use client';
 
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
-import {
-  useCallback,
-  useEffect,
-  useImperativeHandle,
-  useLayoutEffect,
-  useMemo,
-  useReducer,
-  useRef,
-  useState,
-} from 'react';
-import { inTurn } from '@/components/ui/in-turn';
+import { clsx } from 'clsx';
+import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { JumpProvider } from '@/components/ui/jump';
 import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
 import type { TranscriptState } from '@/lib/projections/transcript';
 import type { Turn } from '@/lib/protocol/read-models';
+import { DayLine, pauseClass, pauseHeight } from './day-line';
 import { FirstPaint, firstPaintOf, turnWeight } from './first-paint';
 import { HoldTail } from './hold-tail';
 import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';
-import { MORE_WEIGHT, rowsBefore } from './row-weight';
+import { LookupNotice } from './lookup-notice';
 import { TranscriptTop } from './transcript-top';
 import { estimateTurnHeight } from './turn-height';
 import { TurnRow } from './turn-row';
-import { useJumpTarget } from './use-jump-target';
+import { isAnchor, useJumpTarget } from './use-jump-target';
+import { useRowsInTurn } from './use-rows-in-turn';
 import { countItemsAfter, TAIL_PX, useTail } from './use-tail';
+import type { Sought } from './use-transcript';
 import { type TurnMove, useTurnKeys } from './use-turn-keys';
 
 /**
  * Before any of our code runs, the server's markup stands at its end already. It may have come hidden, to be shown when
  * the rest of the page is there; a box without a height can't be scrolled, so this waits until it has one.
  */
-const START_AT_END = `location.hash||(box=>new ResizeObserver((_,seen)=>{
+const START_AT_END = `/^#(turn|task|message|request)-/.test(location.hash)||(box=>new ResizeObserver((_,seen)=>{
 if(box.clientHeight){box.scrollTop=box.scrollHeight;seen.disconnect()}
 }).observe(box))(document.currentScript.previousElementSibling)`;
 
@@ -59,7 +53,7 @@ interface TranscriptProps {
   loadOlder: () => Promise<boolean>;
   loadingOlder: boolean;
   olderError: Error | null;
-  seek: (isThere: (state: TranscriptState) => boolean) => Promise<boolean>;
+  seek: (isThere: (state: TranscriptState) => boolean) => Promise<Sought>;
   handle?: React.Ref<TranscriptHandle>;
 }
 
@@ -89,7 +83,7 @@ export function Transcript({
     enabled: hydrated,
     getScrollElement: () => scroller.current,
     getItemKey: useCallback((index: number) => newest.current[index]?.id ?? index, []),
-    estimateSize: useCallback((index: number) => estimateTurnHeight(newest.current[index] as Turn), []),
+    estimateSize: useCallback((index: number) => rowHeight(newest.current, index), []),
     overscan: 4,
     paddingStart: TOP_PX,
     paddingEnd: 24,
@@ -98,10 +92,14 @@ export function Transcript({
     scrollEndThreshold: held.current ? -1 : TAIL_PX,
     directDomUpdates: true,
     useFlushSync: false,
-    initialOffset: () => turns.reduce((sum, turn) => sum + estimateTurnHeight(turn), 0),
+    initialOffset: () => turns.reduce((sum, _, index) => sum + rowHeight(turns, index), 0),
   });
 
-  const { show, jump, step, flashed, wanted } = useJumpTarget({ turns, virtualizer, seek });
+  const { show, jump, step, flashed, wanted, lookup, closeLookup, follow } = useJumpTarget({
+    turns,
+    virtualizer,
+    seek,
+  });
   useImperativeHandle(handle, () => ({ show, focus: () => scroller.current?.focus({ preventScroll: true }) }), [show]);
   const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
 
@@ -114,7 +112,7 @@ export function Transcript({
   useLayoutEffect(() => {
     if (!hydrated || placed.current) return;
     placed.current = true;
-    if (!location.hash) virtualizer.scrollToEnd();
+    if (!isAnchor(location.hash.slice(1))) virtualizer.scrollToEnd();
   }, [hydrated, virtualizer]);
 
   const firstPaint = useMemo(() => (hydrated ? null : firstPaintOf(turns)), [hydrated, turns]);
@@ -186,16 +184,25 @@ export function Transcript({
                           key={row.key}
                           data-index={row.index}
                           ref={virtualizer.measureElement}
-                          className="absolute inset-x-0 top-0"
+                          className={clsx(
+                            'absolute inset-x-0 top-0',
+                            pauseClass(turns[row.index] as Turn, turns[row.index - 1]),
+                          )}
                         >
+                          <DayLine
+                            turn={turns[row.index] as Turn}
+                            before={row.index === 0 && !state.hasMore ? null : turns[row.index - 1]}
+                          />
                           <TurnRow turn={turns[row.index] as Turn} flash={flashed === turns[row.index]?.id} />
                         </div>
                       ))}
                     </div>
                   ) : (
                     <div className="mx-auto max-w-[960px] pb-6">
-                      {firstPaint.turns.map((turn) => (
-                        <TurnRow key={turn.id} turn={turn} flash={false} />
+                      {firstPaint.turns.map((turn, at) => (
+                        <div key={turn.id} className={pauseClass(turn, firstPaint.turns[at - 1])}>
+                          <TurnRow turn={turn} flash={false} />
+                        </div>
                       ))}
                     </div>
                   )}
@@ -207,6 +214,7 @@ export function Transcript({
                 {START_AT_END}
               </script>
             )}
+            <LookupNotice lookup={lookup} turnCount={turns.length} onRetry={follow} onClose={closeLookup} />
             {leftAt !== null && <JumpToLatest count={countItemsAfter(turns, leftAt, state.position)} onJump={latest} />}
           </div>
         </WantedAnchor>
@@ -215,35 +223,12 @@ export function Transcript({
   );
 }
 
-const NO_ROWS: readonly VirtualItem[] = [];
-
-/**
- * The rows that are laid out: what is in sight, and what is near it as far as that is no more than is laid out without a
- * pause; the rest comes in turn, and what was there stays.
- */
-function useRowsInTurn(
-  rows: readonly VirtualItem[],
-  inSight: { startIndex: number; endIndex: number } | null,
-  weightOf: (index: number) => number,
-): readonly VirtualItem[] {
-  const there = useRef<ReadonlySet<React.Key>>(new Set());
-  const [, comeFurther] = useReducer((count: number) => count + 1, 0);
-  const missing = rows.filter(({ key }) => !there.current.has(key));
-  // The first of all come with the page's own first layout: only what is in sight.
-  const most = there.current.size === 0 ? 0 : MORE_WEIGHT;
-  const from = rowsBefore(missing.length, most, (at) => weightOf((missing[at] as VirtualItem).index));
-  const waiting = new Set(
-    missing.slice(0, from).filter(({ index }) => !inSight || index < inSight.startIndex || index > inSight.endIndex),
-  );
-  const shown = waiting.size === 0 ? rows : rows.filter((row) => !waiting.has(row));
-  useEffect(() => {
-    there.current = new Set(shown.map(({ key }) => key));
-    if (waiting.size === 0) return;
-    const turn = inTurn(comeFurther);
-    return () => turn.cancel();
-  });
-  return shown;
+function rowHeight(turns: readonly Turn[], index: number): number {
+  const turn = turns[index] as Turn;
+  return estimateTurnHeight(turn) + pauseHeight(turn, turns[index - 1]);
 }
+
+const NO_ROWS: readonly VirtualItem[] = [];
 
 /** Where a key leads, from the turn it led to last, else from the topmost visible one. */
 function turnAfter(

@@ -4,13 +4,13 @@ import type { ReactNode } from 'react';
 import { RunningClock, TimeOfDay } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatDuration } from '@/components/ui/duration';
+import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
 import { useHeardAt, useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { useHasPassed } from '@/components/ui/now';
 import { ShowInLog } from '@/components/ui/time-lock';
-import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { RequestItem, Turn } from '@/lib/protocol/read-models';
 import { hasLapsed } from './call-standing';
 import { useTranscriptSlots } from './transcript-slots';
@@ -27,17 +27,17 @@ export function TurnFooter({ turn }: { turn: Turn }) {
   return (
     <footer className="mt-1 text-2xs text-ink-3">
       {turn.state === 'failed' && (
-        <p className="my-1 flex items-start gap-2 text-failed text-xs">
+        <div className="my-1 flex items-start gap-2 text-failed text-xs">
           <Glyph name="failed" className="mt-[3px]" />
-          <span>
-            {turn.error === null ? 'The turn failed.' : <VerbatimLines text={turn.error.message} />}
+          <div className="min-w-0">
+            {turn.error === null ? 'The turn failed.' : <ErrorText text={turn.error.message} />}
             {turn.error?.code != null && (
               <span className="ml-2 font-mono text-2xs">
                 <Name text={turn.error.code} />
               </span>
             )}
-          </span>
-        </p>
+          </div>
+        </div>
       )}
       {turn.state === 'interrupted' && (
         <p className="my-1 flex items-center gap-2 text-ink-2 text-xs">

@@ -1,18 +1,23 @@
 'use client';
 
-import type { ReactNode } from 'react';
+import { clsx } from 'clsx';
+import { type ReactNode, useMemo } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';
 import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
-import { Name } from '@/components/ui/name';
-import { VerbatimLines } from '@/components/ui/verbatim-lines';
+import { longRunClass } from '@/components/ui/long-run';
+import { Name, Words } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
 import { causeOf, type ToldTask } from './turn-cause';
 
 /** More tasks that ended at once are counted; each has its card. */
 const MOST_LISTED = 50;
+/** Of a task's summary more is on its card. */
+const SUMMARY_CHARACTERS = 1_000;
+const SUMMARY_SIGNS = 100;
 
 /** The head of a turn the agent started itself: what woke it, with a link to the card of each task. */
 export function BetweenRunHeader({ turn }: { turn: Turn }) {
@@ -100,7 +105,9 @@ function WakingTask({ id, task }: { id: string; task: Task | null }) {
         anchor={slots.anchorOf(task)}
         className="min-w-0 truncate font-medium text-accent underline decoration-accent-line underline-offset-3 hover:decoration-current"
       >
-        <Name text={task.description} />
+        <bdi>
+          <Words text={task.description} />
+        </bdi>
       </JumpLink>
       <span className={task.status === 'failed' ? 'shrink-0 text-failed' : 'shrink-0 text-ink-2'}>
         {slots.outcomeOf(task)}
@@ -117,10 +124,17 @@ function WakingTask({ id, task }: { id: string; task: Task | null }) {
 function Summary({ task }: { task: Task | null }) {
   const slots = useTranscriptSlots();
   const text = task === null ? null : slots.tellingSummary(task);
-  if (text === null) return null;
+  const words = useMemo(() => (text === null ? null : plainWords(text)), [text]);
+  if (words === null) return null;
   return (
-    <p className="mt-0.5 line-clamp-2 max-w-prose pl-5 text-ink-3 text-xs">
-      <VerbatimLines text={text} />
+    <p
+      dir="auto"
+      className={clsx(
+        'mt-0.5 ml-5 line-clamp-2 max-w-prose text-ink-3 text-xs [overflow-wrap:anywhere]',
+        longRunClass(words),
+      )}
+    >
+      <Words text={words} most={SUMMARY_CHARACTERS} signs={SUMMARY_SIGNS} />
     </p>
   );
 }

@@ -1,3 +1,4 @@
+import { LINE_KEPT, LONGEST_LINE } from '@/components/ui/fold-lines';
 import type { Item, Turn } from '@/lib/protocol/read-models';
 
 const LINE = 22;
@@ -32,10 +33,21 @@ function itemHeight(item: Item): number {
   }
 }
 
-/** Lines count, but a megabyte of text is not scanned for them: beyond some length the sum is all that matters. */
+/** Of more, the sum is all that matters: a megabyte of text is not scanned for its lines. */
+const MOST_SCANNED = 20_000;
+
+/** Lines count, of which very long ones are folded. */
 function textHeight(text: string): number {
-  if (text.length > 20_000) return (text.length / CHARACTERS_PER_LINE) * LINE;
   let lines = 0;
-  for (const line of text.split('\n')) lines += Math.max(0.6, Math.ceil(line.length / CHARACTERS_PER_LINE));
-  return lines * LINE;
+  let shown = 0;
+  let at = 0;
+  while (at <= text.length && shown < MOST_SCANNED) {
+    const next = text.indexOf('\n', at);
+    const end = next === -1 ? text.length : next;
+    const length = end - at > LONGEST_LINE ? LINE_KEPT : end - at;
+    lines += Math.max(0.6, Math.ceil(length / CHARACTERS_PER_LINE));
+    shown += length + 1;
+    at = end + 1;
+  }
+  return (lines + Math.max(0, text.length - at) / CHARACTERS_PER_LINE) * LINE;
 }

@@ -1,4 +1,4 @@
-import { cutText } from '@/lib/protocol/cut-text';
+import { plainWords } from '@/components/ui/plain-words';
 import type { Turn } from '@/lib/protocol/read-models';
 import type { TranscriptSlots } from './transcript-slots';
 import { turnName } from './turn-cause';
@@ -10,12 +10,7 @@ export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 
   const name = turnName(turn, slots);
   if (turn.kind !== 'user') return name;
   const asked = turn.items.find((item) => item.kind === 'message' && item.role === 'user');
-  const line =
-    asked?.kind === 'message'
-      ? cutText(asked.text, 1_000)
-          .replace(/[ \t\r\n]+/g, ' ')
-          .trim()
-      : '';
+  const line = asked?.kind === 'message' ? plainWords(asked.text) : '';
   if (!line) return name;
   const characters = [...line];
   const short = characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS).join('').trim()}…` : line;

@@ -5,8 +5,12 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import type { TranscriptState } from '@/lib/projections/transcript';
 import type { Turn } from '@/lib/protocol/read-models';
 import { itemAnchor } from './item-anchor';
+import type { Lookup } from './lookup-notice';
+import type { Sought } from './use-transcript';
 
 const FLASH_MS = 2_200;
+/** What is there sooner needs no word about looking for it. */
+const QUIET_MS = 400;
 /** Frames to wait for a row to be laid out after scrolling to it. */
 const MOST_FRAMES = 30;
 
@@ -16,7 +20,7 @@ const MOST_FRAMES = 30;
 export function useJumpTarget(options: {
   turns: readonly Turn[];
   virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>;
-  seek: (isThere: (state: TranscriptState) => boolean) => Promise<boolean>;
+  seek: (isThere: (state: TranscriptState) => boolean) => Promise<Sought>;
 }) {
   const { turns, virtualizer, seek } = options;
   const [flashed, setFlashed] = useState<string | null>(null);
@@ -27,12 +31,13 @@ export function useJumpTarget(options: {
   const asked = useRef(0);
 
   const show = useCallback(
-    async (anchor: string, { focus = true } = {}): Promise<boolean> => {
+    async (anchor: string, { focus = true, onSought }: ShowOptions = {}): Promise<boolean> => {
       asked.current += 1;
       const own = asked.current;
-      const found = await seek((state) => indexOf(state.turns, anchor) >= 0);
-      if (!found) return false;
-      if (own !== asked.current) return true;
+      const sought = await seek((state) => indexOf(state.turns, anchor) >= 0);
+      if (own !== asked.current) return sought === 'there';
+      onSought?.(sought);
+      if (sought !== 'there') return false;
       if (!anchor.startsWith('turn-')) setWanted(anchor);
       // The turns just loaded are rendered before they can be scrolled to.
       for (let frame = 0; frame < MOST_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
@@ -59,27 +64,55 @@ export function useJumpTarget(options: {
     return () => clearTimeout(timer);
   }, [flashed]);
 
+  const [lookup, setLookup] = useState<Lookup | null>(null);
+  const closeLookup = useCallback(() => setLookup(null), []);
+  /** What a link leads to; where that can't be shown, it is said. */
+  const follow = useCallback(
+    ({ anchor, fromAddress }: Pick<Lookup, 'anchor' | 'fromAddress'>) => {
+      const timer = setTimeout(() => setLookup({ anchor, fromAddress, state: 'seeking' }), QUIET_MS);
+      const settle = (sought: Sought) => {
+        clearTimeout(timer);
+        setLookup(
+          sought === 'there'
+            ? null
+            : sought === 'missing'
+              ? { anchor, fromAddress, state: 'missing' }
+              : { anchor, fromAddress, state: 'failed', reason: sought.message },
+        );
+        // An address that names nothing of this session leads to its end, as one without a name does.
+        if (sought !== 'there' && fromAddress) virtualizer.scrollToEnd();
+      };
+      setLookup(null);
+      show(anchor, { onSought: settle }).finally(() => {
+        clearTimeout(timer);
+        // Another was asked for meanwhile.
+        setLookup((now) => (now?.state === 'seeking' && now.anchor === anchor ? null : now));
+      });
+    },
+    [show, virtualizer],
+  );
+
   useEffect(() => {
-    const follow = async () => {
+    const followAddress = (fromAddress: boolean) => {
       const anchor = decodeHash();
-      return /^(?:turn|task|message|request)-/.test(anchor) ? show(anchor) : null;
+      if (isAnchor(anchor)) follow({ anchor, fromAddress });
     };
-    // An address that names nothing of this session leads to its end, as one without a name does.
-    follow().then((found) => found === false && virtualizer.scrollToEnd());
-    addEventListener('hashchange', follow);
-    addEventListener('popstate', follow);
+    const onChange = () => followAddress(false);
+    followAddress(true);
+    addEventListener('hashchange', onChange);
+    addEventListener('popstate', onChange);
     return () => {
-      removeEventListener('hashchange', follow);
-      removeEventListener('popstate', follow);
+      removeEventListener('hashchange', onChange);
+      removeEventListener('popstate', onChange);
     };
-  }, [show, virtualizer]);
+  }, [follow]);
 
   const jump = useCallback(
     (anchor: string) => {
       history.pushState(null, '', `#${encodeURIComponent(anchor)}`);
-      show(anchor);
+      follow({ anchor, fromAddress: false });
     },
-    [show],
+    [follow],
   );
   /** The same for a key held down: the way back does not lead through every turn in between. */
   const step = useCallback(
@@ -89,7 +122,18 @@ export function useJumpTarget(options: {
     },
     [show],
   );
-  return { show, jump, step, flashed, wanted };
+  return { show, jump, step, flashed, wanted, lookup, closeLookup, follow };
+}
+
+interface ShowOptions {
+  focus?: boolean;
+  /** Told whether it is there, before it is scrolled to; never of what somebody has stopped waiting for. */
+  onSought?: (sought: Sought) => void;
+}
+
+/** Whether an address names something of a session. */
+export function isAnchor(anchor: string): boolean {
+  return /^(?:turn|task|message|request)-/.test(anchor);
 }
 
 function decodeHash(): string {

@@ -16,6 +16,9 @@ import { comparePositions } from '@/lib/protocol/position';
 import type { TranscriptPage, Turn } from '@/lib/protocol/read-models';
 import { FIRST_PAGE } from './first-page';
 
+/** What became of looking for something in a session: why it could not be looked for is an error. */
+export type Sought = 'there' | 'missing' | Error;
+
 const OLDER_PAGE = 60;
 /** Looking for a turn far back, few large pages beat many small ones. */
 const SEEK_PAGE = 200;
@@ -66,10 +69,12 @@ export function useTranscript(sessionId: string, initial?: TranscriptPage) {
 
   const [loadingOlder, setLoadingOlder] = useState(false);
   const [olderError, setOlderError] = useState<Error | null>(null);
+  const failure = useRef<Error | null>(null);
   const busy = useRef<Promise<boolean> | null>(null);
   const loadOlder = useCallback(
     (limit: number = OLDER_PAGE): Promise<boolean> => {
       const read = async () => {
+        failure.current = null;
         const update = (change: (state: TranscriptState) => TranscriptState) =>
           queryClient.setQueryData<TranscriptState>(['transcript', sessionId], (now) => now && change(now));
         const state = queryClient.getQueryData<TranscriptState>(['transcript', sessionId]);
@@ -84,7 +89,8 @@ export function useTranscript(sessionId: string, initial?: TranscriptPage) {
           return true;
         } catch (error) {
           update(giveUpOlder);
-          setOlderError(error as Error);
+          failure.current = error as Error;
+          setOlderError(failure.current);
           return false;
         } finally {
           setLoadingOlder(false);
@@ -98,13 +104,14 @@ export function useTranscript(sessionId: string, initial?: TranscriptPage) {
     [queryClient, sessionId],
   );
 
-  /** Loads back until the turn is there. @returns false when the session has no such turn */
+  /** Loads back until the turn is there. */
   const seek = useCallback(
-    async (isThere: (state: TranscriptState) => boolean): Promise<boolean> => {
+    async (isThere: (state: TranscriptState) => boolean): Promise<Sought> => {
       for (;;) {
         const state = queryClient.getQueryData<TranscriptState>(['transcript', sessionId]);
-        if (state && isThere(state)) return true;
-        if (!state?.hasMore || !(await loadOlder(SEEK_PAGE))) return false;
+        if (state && isThere(state)) return 'there';
+        if (!state?.hasMore) return 'missing';
+        if (!(await loadOlder(SEEK_PAGE))) return failure.current ?? 'missing';
       }
     },
     [queryClient, sessionId, loadOlder],

@@ -2,9 +2,13 @@
 
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
+import { UNFOLDS } from './folded-parts';
 import { longRunClass } from './long-run';
 import { endOfFirstProse, proseText } from './prose';
 import { withBreaks } from './with-breaks';
+
+/** Each of its lines runs, and is aligned, as its own script does. */
+const AS_TYPED = 'whitespace-pre-wrap text-start [overflow-wrap:anywhere] [unicode-bidi:plaintext]';
 
 /** What is added with each asking. */
 const STEP = 10_000;
@@ -16,7 +20,7 @@ export function LongText(props: { text: string; most: number; className?: string
   const shown = useMemo(() => proseText(text.slice(0, end)), [text, end]);
   return (
     <>
-      <p className={clsx('whitespace-pre-wrap [overflow-wrap:anywhere]', longRunClass(shown), className)}>
+      <p dir="auto" className={clsx(AS_TYPED, longRunClass(shown), className)}>
         {withBreaks(shown)}
       </p>
       <MoreText text={text} from={end} {...(className === undefined ? {} : { className })} />
@@ -32,13 +36,14 @@ export function MoreText({ text, from, className }: { text: string; from: number
   return (
     <>
       {parts.map(({ end, shown }) => (
-        <p key={end} className={clsx('whitespace-pre-wrap [overflow-wrap:anywhere]', longRunClass(shown), className)}>
+        <p key={end} dir="auto" className={clsx(AS_TYPED, longRunClass(shown), className)}>
           {withBreaks(shown)}
         </p>
       ))}
       {left > 0 && (
         <button
           type="button"
+          {...{ [UNFOLDS]: '' }}
           onClick={() => setSteps(steps + 1)}
           className="my-1 block text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >

@@ -32,6 +32,25 @@ export function Name(props: { text: string; most?: number; signs?: number }): Re
   );
 }
 
+/**
+ * What people and agents say, on one line, to be read: letters run as their script does, and what can't be seen is a
+ * sign. It stands in an element of its own with `dir="auto"`, so that it turns around nothing else.
+ *
+ * @param strict what joins letters is a sign, too: for words that are told apart by it
+ */
+export function Words(props: { text: string; most?: number; signs?: number; strict?: boolean }): ReactNode {
+  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, strict = false } = props;
+  const isLong = text.length > most;
+  const pieces = verbatimPieces(isLong ? cutText(text, most) : text, strict ? 'name' : 'words');
+  const shown = firstSigns(pieces, signs);
+  return (
+    <>
+      <Pieces pieces={shown.map((piece) => (piece.kind === 'rtl' ? { ...piece, kind: 'text' } : piece))} />
+      {(isLong || shown.length < pieces.length) && '…'}
+    </>
+  );
+}
+
 function firstSigns(pieces: readonly VerbatimPiece[], most: number): readonly VerbatimPiece[] {
   let signs = 0;
   const beyond = pieces.findIndex(({ kind }) => {

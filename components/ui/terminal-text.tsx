@@ -4,12 +4,13 @@ import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { hasControls, parseAnsi, stripAnsi } from './ansi';
 import { CopyButton } from './copy-button';
+import { UNFOLDS } from './folded-parts';
 import { countLines, lastPart } from './last-part';
 import { longRunClass } from './long-run';
 import { needsBreaks, withBreaks } from './with-breaks';
 
-/** What is shown until all of it is asked for. */
-const FOLDED_CHARACTERS = 4_000;
+/** What is shown until all of it is asked for: of one long line, about as much as of many. */
+const CHARACTERS_PER_LINE = 120;
 /** Beyond this even "show all" shows only the end: a browser lays out no more without a pause. Copy still has everything. */
 const MOST_CHARACTERS = 40_000;
 const MOST_LINES = 2_000;
@@ -37,6 +38,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
       {isFolded && (
         <button
           type="button"
+          {...{ [UNFOLDS]: '' }}
           onClick={() => setAll(true)}
           className="mb-1 block text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >
@@ -76,8 +78,12 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
 
 /** Two lines too many are no reason to fold. */
 function foldedPart(text: string, lines: number) {
-  const whole = lastPart(text, { lines: lines + 2, characters: FOLDED_CHARACTERS });
-  return whole.isCut ? lastPart(text, { lines, characters: FOLDED_CHARACTERS }) : whole;
+  const whole = lastPart(text, roomOf(lines + 2));
+  return whole.isCut ? lastPart(text, roomOf(lines)) : whole;
+}
+
+function roomOf(lines: number) {
+  return { lines, characters: lines * CHARACTERS_PER_LINE };
 }
 
 function wordsOf(text: string, clampLines: number): string {

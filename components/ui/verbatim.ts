@@ -16,8 +16,11 @@ export type VerbatimPiece =
   /** The same character `count` times over, of which `label` stands for all: `RLO`, `U+E0041`, `LF ×12`. */
   | { kind: 'sign'; text: string; label: string };
 
-/** `lines`: line breaks and tabs are shown as such. In a name they are signs. */
-export type VerbatimLayout = 'lines' | 'name';
+/**
+ * `lines`: line breaks and tabs are shown as such. In a `name` they are signs. `words` are to be read: their spaces, what
+ * joins letters and what emoji are made of stay, and letters run as their script does.
+ */
+export type VerbatimLayout = 'lines' | 'name' | 'words';
 
 /** More spaces or tabs in a row than this would push what follows out of sight: they are counted instead. */
 const MOST_BLANKS = 32;
@@ -65,6 +68,9 @@ const UNSEEN =
   `[${INVISIBLE}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}\\p{Noncharacter_Code_Point}` +
   '\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufffc]';
 
+/** What of that words and emoji are made of, and spaces of other scripts. */
+const IN_WORDS = '[\\u200c\\u200d\\p{Variation_Selector}\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]';
+
 /** Every block whose characters run from right to left, Arabic digits among them. */
 const RTL = '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]';
 /** A mark at the beginning, or behind what is no letter, has nothing to stand on. */
@@ -84,6 +90,7 @@ const PIECES = {
       `|(?<rtl>(?:(?!${UNSEEN}|${ODD_MARK})${RTL})+)`,
     'gu',
   ),
+  words: new RegExp(`(?<unseen>(?!${IN_WORDS})${UNSEEN})\\k<unseen>*|(?<mark>${ODD_MARK})\\k<mark>*`, 'gu'),
 };
 
 /** Whether a name is shown as one text: nothing in it has a sign, or runs the other way. */
@@ -97,7 +104,7 @@ export function isPlainName(text: string): boolean {
  * @param most of a text of more pieces, only its first ones are made: so many, and one or two more
  */
 export function verbatimPieces(text: string, layout: VerbatimLayout, most = Number.POSITIVE_INFINITY): VerbatimPiece[] {
-  if (layout === 'name' && isPlainName(text)) return text === '' ? [] : [{ kind: 'text', text }];
+  if (layout !== 'lines' && isPlainName(text)) return text === '' ? [] : [{ kind: 'text', text }];
   const pieces: VerbatimPiece[] = [];
   let from = 0;
   const plain = (to: number) => {

@@ -44,7 +44,7 @@ function render(turns: Turn[]): string {
         loadOlder={async () => false}
         loadingOlder={false}
         olderError={null}
-        seek={async () => false}
+        seek={async () => 'missing'}
       />
     </TranscriptSlotsProvider>,
   );

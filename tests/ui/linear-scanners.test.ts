@@ -10,11 +10,13 @@ import { tellingArgument, toolName } from '@/components/transcript/tool-words';
 import { estimateTurnHeight } from '@/components/transcript/turn-height';
 import { ansiPieces, parseAnsi, stripAnsi } from '@/components/ui/ansi';
 import { firstPart } from '@/components/ui/first-part';
+import { foldLines } from '@/components/ui/fold-lines';
 import { lastPart } from '@/components/ui/last-part';
 import { longRunClass } from '@/components/ui/long-run';
 import { decodeEntities } from '@/components/ui/markdown/entities';
 import { markdownWork } from '@/components/ui/markdown/markdown-work';
 import { safeHref } from '@/components/ui/markdown/safe-href';
+import { plainWords } from '@/components/ui/plain-words';
 import { endOfFirstProse, proseText } from '@/components/ui/prose';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 import { verbatimPage } from '@/components/ui/verbatim-page';
@@ -33,14 +35,17 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   ansiPieces,
   'verbatimPieces of lines': (text) => verbatimPieces(text, 'lines'),
   'verbatimPieces of a name': (text) => verbatimPieces(text, 'name'),
+  'verbatimPieces of words': (text) => verbatimPieces(text, 'words'),
   verbatimPage: (text) => verbatimPage(text, 0, { characters: 60_000, lines: 2_000 }),
   nameText: (text) => nameText(text),
   inputParts: (text) => inputParts({ args: { text }, argsText: text }),
   longRunClass,
+  plainWords,
   withBreaks,
   decodeEntities,
   safeHref,
   markdownWork,
+  foldLines,
   firstPart: (text) => firstPart(text, 4_000),
   shownMessage: (text) => shownMessage(text, true),
   jsonTailAt,

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
 import { endOfFirstPart } from '@/components/ui/first-part';
+import { UNFOLDS } from '../folded-parts';
 import { useHighlight } from './use-highlight';
 
 const CLAMP_LINES = 40;
@@ -22,7 +23,7 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
   const coloured = useHighlight(shown, language.toLowerCase(), !streaming);
 
   return (
-    <figure className="group/code relative my-3 rounded-md bg-sunken">
+    <figure dir="ltr" className="group/code relative my-3 rounded-md bg-sunken">
       <figcaption className="absolute top-1.5 right-1.5 text-2xs text-ink-3">
         {language !== '' && language !== 'text' && (
           <span className="bg-sunken px-1 group-focus-within/code:hidden group-hover/code:hidden max-sm:hidden">
@@ -45,6 +46,7 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
       {clamped && (
         <button
           type="button"
+          {...{ [UNFOLDS]: '' }}
           onClick={() => setAll(true)}
           className="w-full px-3 pb-2 text-left text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >

@@ -30,7 +30,7 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
       return <del className="text-ink-3">{inner()}</del>;
     case 'codespan':
       return (
-        <code className="rounded-[3px] bg-raised px-1 py-px text-[0.9em] [overflow-wrap:anywhere]">
+        <code dir="ltr" className="rounded-[3px] bg-raised px-1 py-px text-[0.9em] [overflow-wrap:anywhere]">
           {withBreaks(token.text)}
         </code>
       );

@@ -1,10 +1,14 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
+import { CopyButton } from '../copy-button';
+import { foldLines } from '../fold-lines';
+import { UNFOLDS } from '../folded-parts';
 import { longRunClass } from '../long-run';
 import { LongText, MoreText } from '../long-text';
 import { endOfFirstProse, proseText } from '../prose';
+import { sizeInWords } from '../size-in-words';
 import { Blocks } from './block';
 import { useParsed } from './use-parsed';
 
@@ -23,9 +27,11 @@ const AS_WRITTEN = 2_000;
  */
 export function Markdown(props: { text: string; streaming?: boolean; className?: string }) {
   const { text, streaming = false, className } = props;
+  const [all, setAll] = useState(false);
+  const folded = useMemo(() => (all ? { text, wholeLength: null } : foldLines(text)), [text, all]);
   // Cut before it is cleaned, cleaned before it is parsed.
-  const end = useMemo(() => endOfFirstProse(text, MOST_CHARACTERS), [text]);
-  const clean = useMemo(() => proseText(text.slice(0, end)), [text, end]);
+  const end = useMemo(() => endOfFirstProse(folded.text, MOST_CHARACTERS), [folded]);
+  const clean = useMemo(() => proseText(folded.text.slice(0, end)), [folded, end]);
   const { tokens, rest, isDone } = useParsed(clean, streaming);
   return (
     <div
@@ -38,7 +44,20 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
       <Blocks tokens={tokens} streaming={streaming} depth={0} />
       {rest !== '' && <LongText text={rest} most={AS_WRITTEN} className="my-2" />}
       {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as it was written.</p>}
-      <MoreText text={text} from={end} />
+      <MoreText text={folded.text} from={end} />
+      {folded.wholeLength !== null && (
+        <p className="my-1 flex items-center gap-3 text-2xs text-ink-3">
+          <button
+            type="button"
+            {...{ [UNFOLDS]: '' }}
+            onClick={() => setAll(true)}
+            className="underline decoration-line-strong underline-offset-2 hover:text-ink"
+          >
+            Show all ({sizeInWords(folded.wholeLength)})
+          </button>
+          <CopyButton label="Copy all of it" text={() => text} />
+        </p>
+      )}
     </div>
   );
 }

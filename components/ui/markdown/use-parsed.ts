@@ -25,6 +25,7 @@ const cache = new Map<string, readonly Settled[]>();
  */
 export function useParsed(text: string, streaming: boolean): { tokens: Token[]; rest: string; isDone: boolean } {
   const parsedAtOnce = useContext(ParsedAtOnce);
+  const isFirstPaint = parsedAtOnce !== null;
   const mayParse = parsedAtOnce === null || parsedAtOnce.has(text);
   const [steps, setSteps] = useState(0);
   const taken = useRef<{ text: string; states: readonly Settled[] }>({ text, states: [] });
@@ -34,13 +35,15 @@ export function useParsed(text: string, streaming: boolean): { tokens: Token[]; 
     const known = streaming ? undefined : cache.get(text);
     if (known !== undefined) return known[Math.min(steps, known.length - 1)] as Settled;
     const before = current.states.at(-1) ?? NOTHING_SETTLED;
-    if (steps === 0 && !streaming && !hasTime()) return before;
-    const next = parseStep(before, text, streaming);
+    if (current.text === text && current.states.length > 0 && isParsed(before, text)) return before;
+    // What a server parsed is parsed, however long the browser has been at it: else the markup would be another.
+    if (steps === 0 && !streaming && !isFirstPaint && !hasTime()) return before;
+    const next = parseStep(before, text, streaming, isFirstPaint);
     const states = current.text === text ? [...current.states, next] : [next];
     taken.current = { text, states };
     if (!streaming && states.length > 1 && isParsed(next, text)) remember(text, states);
     return next;
-  }, [text, streaming, mayParse, steps]);
+  }, [text, streaming, mayParse, isFirstPaint, steps]);
   const isDone = isParsed(state, text);
   const isLeft = !isDone && !(streaming && waitsForMore(state, text));
 
@@ -54,11 +57,12 @@ export function useParsed(text: string, streaming: boolean): { tokens: Token[]; 
   return { tokens: state.shown, rest: text.slice(state.shownLength), isDone };
 }
 
-function parseStep(before: Settled, text: string, streaming: boolean): Settled {
+/** @param isFirstPaint what is parsed with the page costs little, and is the same whatever the time */
+function parseStep(before: Settled, text: string, streaming: boolean, isFirstPaint: boolean): Settled {
   return inSlice((hasTimeLeft) =>
     parseFurther(before, text, {
       streaming,
-      goesOn: (state) => !fillsStep(before, state) && hasTimeLeft(),
+      goesOn: (state) => !fillsStep(before, state) && (isFirstPaint || hasTimeLeft()),
     }),
   );
 }

@@ -8,7 +8,7 @@ import type { Span } from '@/components/time-lock/span-of';
 import type { RanThen } from '@/components/time-lock/use-ran-then';
 import { formatDuration } from '@/components/ui/duration';
 import { JumpLink } from '@/components/ui/jump';
-import { Name } from '@/components/ui/name';
+import { Words } from '@/components/ui/name';
 import { useNow } from '@/components/ui/now';
 import { nameText } from '@/components/ui/verbatim';
 
@@ -97,7 +97,9 @@ function Place({ anchor, title }: Named) {
       anchor={anchor}
       className="min-w-0 truncate text-ink-2 underline decoration-line-strong underline-offset-3 hover:text-ink"
     >
-      <Name text={title} />
+      <bdi>
+        <Words text={title} />
+      </bdi>
     </JumpLink>
   );
 }

@@ -11,7 +11,8 @@ import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 
@@ -30,16 +31,20 @@ export function SessionHeader(props: {
         <span className="sr-only">Sessions</span>
       </Link>
       <div className="min-w-0 flex-1">
-        <h1 className="truncate font-medium text-md" title={nameText(session.title ?? session.id)}>
-          <Name text={sessionTitle(session)} />
+        <h1
+          dir="auto"
+          className="w-fit max-w-full truncate font-medium text-md"
+          title={nameText(sessionTitle(session))}
+        >
+          <Words text={sessionTitle(session)} />
         </h1>
         <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
           <span className="flex items-center gap-1.5 text-ink-2">
             <Glyph name={glyphOf(standingOf(session))} />
             {describeState(session)}
             {session.away === null && session.stateReason !== null && (
-              <span className="truncate text-ink-3">
-                <Name text={session.stateReason} />
+              <span dir="auto" className="truncate text-ink-3">
+                <Words text={plainWords(session.stateReason)} />
               </span>
             )}
             {session.away !== null ? (

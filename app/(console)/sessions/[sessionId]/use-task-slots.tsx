@@ -9,7 +9,7 @@ import { useHoldTail } from '@/components/transcript/hold-tail';
 import { ItemList } from '@/components/transcript/item-list';
 import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
 import { comparePositions } from '@/lib/protocol/position';
-import type { Item, Task, Turn } from '@/lib/protocol/read-models';
+import type { Item, Task, TaskItem, Turn } from '@/lib/protocol/read-models';
 import { renderRequest } from './render-request';
 
 /** How the transcript shows tasks, from the tasks' own read model, and requests. Without a composer, nothing more. */
@@ -29,7 +29,7 @@ export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | un
         const task = index.find(item);
         if (task === null) return call;
         if (item.phase === 'started') return <Card task={task} call={call} />;
-        return <TaskEndLine task={task} item={item} standsAlone={!hasCard(task)} />;
+        return <EndLine task={task} item={item} standsAlone={!hasCard(task)} />;
       },
       renderRequest: (item) => renderRequest(item),
       renderDelivery: () => null,
@@ -42,6 +42,10 @@ export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | un
 
 function Card({ task, call }: { task: Task; call: ReactNode }) {
   return <TaskCard task={task} call={call} renderItems={renderSteps} onUnfold={useHoldTail()} />;
+}
+
+function EndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
+  return <TaskEndLine {...props} onUnfold={useHoldTail()} />;
 }
 
 /** A subagent's own background tasks have cards of their own in the transcript; here they are not repeated. */

@@ -1,0 +1,67 @@
+'use client';
+
+import { X } from 'lucide-react';
+import { OVER } from '@/components/ui/in-view';
+
+/** Looking for what a link leads to: under way, or why it could not be shown. */
+export type Lookup = { anchor: string; fromAddress: boolean } & (
+  | { state: 'seeking' }
+  | { state: 'missing' }
+  | { state: 'failed'; reason: string }
+);
+
+/** That a link leads nowhere, said where the reader looks for what it should have led to. Nothing moves for it. */
+export function LookupNotice(props: {
+  lookup: Lookup | null;
+  turnCount: number;
+  onRetry: (lookup: Lookup) => void;
+  onClose: () => void;
+}) {
+  const { lookup, turnCount, onRetry, onClose } = props;
+  return (
+    <div role="status" aria-label="Link" className="pointer-events-none absolute inset-x-4 top-2 z-10">
+      {lookup !== null && (
+        <p
+          {...OVER}
+          className="pointer-events-auto mx-auto flex w-fit max-w-prose items-start gap-3 rounded-md border border-line-strong bg-ground px-3 py-2 text-ink-2 text-xs shadow-lg"
+        >
+          <span className="tabular min-w-0">{wordsOf(lookup, turnCount)}</span>
+          {lookup.state === 'failed' && (
+            <button
+              type="button"
+              onClick={() => onRetry(lookup)}
+              className="shrink-0 text-ink underline decoration-line-strong underline-offset-2 hover:decoration-current"
+            >
+              Retry
+            </button>
+          )}
+          {lookup.state !== 'seeking' && (
+            <button
+              type="button"
+              aria-label="Dismiss"
+              onClick={onClose}
+              className="hit mt-[2.5px] shrink-0 text-ink-3 hover:text-ink"
+            >
+              <X size={13} aria-hidden="true" />
+            </button>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function wordsOf(lookup: Lookup, turnCount: number): string {
+  // An anchor begins with what it is one of: `task-12`.
+  const what = lookup.anchor.slice(0, lookup.anchor.indexOf('-'));
+  switch (lookup.state) {
+    case 'seeking':
+      return `Looking for the ${what} this link leads to, in ${turnCount.toLocaleString('en')} turns so far…`;
+    case 'missing':
+      return lookup.fromAddress
+        ? `This link leads to a ${what} that is not in this session. You are at its newest end.`
+        : `This link leads to a ${what} that is not in this session.`;
+    case 'failed':
+      return `The ${what} this link leads to could not be loaded: ${lookup.reason}`;
+  }
+}

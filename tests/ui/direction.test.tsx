@@ -1,0 +1,134 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
+import { QuestionAnswer } from '@/components/requests/question-answer';
+import { RequestHead } from '@/components/requests/request-head';
+import { RequestOutcome } from '@/components/requests/request-outcome';
+import { SessionRow } from '@/components/sessions/session-row';
+import { TaskSummary } from '@/components/tasks/task-summary';
+import { InputParts } from '@/components/transcript/tool-input';
+import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import { TurnArticle } from '@/components/transcript/turn-article';
+import { LivenessProvider } from '@/components/ui/liveness';
+import { Markdown } from '@/components/ui/markdown/markdown';
+import { Words } from '@/components/ui/name';
+import { NowProvider } from '@/components/ui/now';
+import type { Item, Task } from '@/lib/protocol/read-models';
+import { aMessage, aRequest, aSession, aTask, aTaskMoment, aTurn } from './rows';
+
+const HEBREW = 'שלום, עולם!';
+
+function Article({ items, tasks }: { items: Item[]; tasks: Task[] }) {
+  const turn = aTurn({ items });
+  return (
+    <TranscriptSlotsProvider value={useTaskSlots(tasks, [turn])}>
+      <TurnArticle turn={turn} flash={false} />
+    </TranscriptSlotsProvider>
+  );
+}
+
+function html(page: React.ReactNode): string {
+  return renderToStaticMarkup(
+    <NowProvider renderedAt={63_000}>
+      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+        {page}
+      </LivenessProvider>
+    </NowProvider>,
+  ).replaceAll('<!-- -->', '');
+}
+
+/** The tag that words stand in. */
+function around(markup: string, words: string): string {
+  const at = markup.indexOf(words);
+  expect(at, markup).toBeGreaterThan(0);
+  return markup.slice(markup.lastIndexOf('<', at), at);
+}
+const AUTO = /^<bdi>|dir="auto"/;
+
+describe('what is written from right to left is read from right to left', () => {
+  it.each([
+    ['a paragraph', HEBREW],
+    ['a heading', `# ${HEBREW}`],
+    ['a tight list item', `- ${HEBREW}`],
+    ['a quote', `> ${HEBREW}`],
+    ['a cell', `| a |\n|---|\n| ${HEBREW} |`],
+    ['the head of a table', `| ${HEBREW} |\n|---|\n| a |`],
+  ])('%s of an answer', (_what, text) => {
+    expect(around(html(<Markdown text={text} />), HEBREW)).toMatch(AUTO);
+  });
+
+  it('with the marks of its list on its own side', () => {
+    expect(html(<Markdown text={`- ${HEBREW}`} />)).toMatch(/<ul[^>]*dir="rtl"[^>]*class="[^"]*ps-5/);
+    expect(html(<Markdown text={`1. \`a\` ${HEBREW}\n2. b`} />)).toContain('<ol dir="rtl"');
+    expect(html(<Markdown text={`> a ${HEBREW}`} />)).toContain('<blockquote dir="ltr"');
+    expect(html(<Markdown text={`| ${HEBREW} |\n|---|\n| a |`} />)).toContain('<table dir="rtl"');
+  });
+
+  it.each([
+    ['a message of a person', <Article key="" items={[aMessage({ role: 'user', text: HEBREW })]} tasks={[]} />],
+    ['a title', <SessionRow key="" session={aSession({ title: HEBREW })} current={false} />],
+    ['the last words', <SessionRow key="" session={aSession({ lastText: `**${HEBREW}**` })} current={false} />],
+    ['a summary', <TaskSummary key="" text={HEBREW} onUnfold={() => {}} />],
+    ['a task', <Article key="" items={[aTaskMoment()]} tasks={[aTask({ description: HEBREW })]} />],
+    ['a request', <RequestHead key="" item={aRequest({ title: HEBREW })} isOpen isAll={false} />],
+    ['an outcome', <RequestOutcome key="" item={aRequest({ title: HEBREW, outcome: 'allowed' })} />],
+    [
+      'an option',
+      <QuestionAnswer
+        key=""
+        item={aRequest({
+          requestKind: 'question',
+          input: { questions: [{ question: 'Which?', options: [{ label: HEBREW }, { label: 'b' }] }] },
+        })}
+        row={null}
+        settled
+        choices={[]}
+        onChoices={() => {}}
+        onAnswer={() => {}}
+      />,
+    ],
+    [
+      'a notice',
+      <Article
+        key=""
+        items={[{ kind: 'notice', id: 'n', text: HEBREW, tone: 'info', code: 'x', at: 1, position: '3' } as never]}
+        tasks={[]}
+      />,
+    ],
+  ])('as %s', (_what, page) => {
+    const markup = html(page).replace(/ (?:title|aria-label)="[^"]*"/g, '');
+    expect(around(markup, HEBREW)).toMatch(AUTO);
+  });
+
+  it('while code stays as it is', () => {
+    expect(html(<Markdown text={`${HEBREW} \`a(b)\``} />)).toContain('<code dir="ltr"');
+    expect(html(<Markdown text={'```\na(b)\n```'} />)).toContain('<figure dir="ltr"');
+    const input = html(
+      <InputParts parts={[{ kind: 'command', name: 'command', text: `rm ${HEBREW}`, isJson: false }]} />,
+    );
+    expect(input).toContain('class="verbatim"');
+    expect(input.match(/<bdi dir="rtl">/g)).toHaveLength(2);
+  });
+});
+
+describe('words on one line', () => {
+  it('show as signs what would turn them around, or hide something', () => {
+    expect(html(<Words text={'a\u202eb\u200bc\rd'} />).match(/⟨.*?⟩/g)).toEqual(['⟨RLO⟩', '⟨ZWSP⟩', '⟨CR⟩']);
+  });
+
+  it('keep what words and emoji are made of', () => {
+    const text = 'می\u200cخواهم ⚠️ 👩‍💻 un\u00a0mot';
+    expect(html(<Words text={text} />)).toBe(text);
+  });
+
+  it('show even that where words are told apart by it', () => {
+    expect(html(<Words text={'a\u200cb'} strict />)).toContain('⟨ZWNJ⟩');
+  });
+});
+
+it('what is allowed by its title alone has every word in its place', () => {
+  const alone = html(<RequestHead item={aRequest({ title: 'rm א ב', input: null })} isOpen isAll />);
+  expect(alone).toContain('rm <bdi dir="rtl">א</bdi> <bdi dir="rtl">ב</bdi>');
+  const told = html(<RequestOutcome item={aRequest({ title: 'rm **א**', input: null, outcome: 'allowed' })} />);
+  expect(told).toContain('rm **<bdi dir="rtl">א</bdi>**');
+});

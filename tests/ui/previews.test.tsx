@@ -1,0 +1,74 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { quoteOf } from '@/app/(console)/sessions/[sessionId]/use-session-slots';
+import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
+import { RequestOutcome } from '@/components/requests/request-outcome';
+import { SessionRow } from '@/components/sessions/session-row';
+import { sessionTitle } from '@/components/sessions/session-words';
+import { TaskSummary } from '@/components/tasks/task-summary';
+import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import { BetweenRunHeader } from '@/components/transcript/turn-header';
+import { turnTitle } from '@/components/transcript/turn-title';
+import { LivenessProvider } from '@/components/ui/liveness';
+import { NowProvider } from '@/components/ui/now';
+import type { Task, Turn } from '@/lib/protocol/read-models';
+import { aMessage, aRequest, aSession, aTask, aTurn } from './rows';
+
+const MARKDOWN = '**Done** — see [log](https://a.b/log):\n- `npm test` passed';
+const WORDS = 'Done — see log: npm test passed';
+
+function words(page: React.ReactNode): string {
+  const around = (
+    <NowProvider renderedAt={63_000}>
+      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+        {page}
+      </LivenessProvider>
+    </NowProvider>
+  );
+  return renderToStaticMarkup(around).replace(/<[^>]*>/g, '');
+}
+
+function Woken({ turn, tasks }: { turn: Turn; tasks: Task[] }) {
+  return (
+    <TranscriptSlotsProvider value={useTaskSlots(tasks, [turn])}>
+      <BetweenRunHeader turn={turn} />
+    </TranscriptSlotsProvider>
+  );
+}
+
+describe('where a text stands on one line it is in words', () => {
+  it('as the last words of a session, and as why it waits', () => {
+    expect(words(<SessionRow session={aSession({ lastText: MARKDOWN })} current={false} />)).toContain(WORDS);
+    const waiting = aSession({ state: 'waiting', stateReason: MARKDOWN });
+    expect(words(<SessionRow session={waiting} current={false} />)).toContain(WORDS);
+  });
+
+  it('as the title of a session', () => {
+    expect(sessionTitle(aSession({ title: '# Fix the `login`\n\nIt **fails**.' }))).toBe('Fix the login It fails.');
+  });
+
+  it('as the summary of a task, on its card and in the turn it woke', () => {
+    expect(words(<TaskSummary text={MARKDOWN} onUnfold={() => {}} />)).toBe(WORDS);
+    const task = aTask({ status: 'completed', endedAt: 4_000, summary: MARKDOWN });
+    const turn = aTurn({ id: 'r2', kind: 'between-run', position: '20', trigger: { kind: 'task', taskIds: ['t1'] } });
+    expect(words(<Woken turn={turn} tasks={[task]} />)).toContain(WORDS);
+  });
+
+  it('as what is replied to, and as the name of a turn', () => {
+    const turn = aTurn({ items: [aMessage({ id: 'm1', role: 'user', text: MARKDOWN })] });
+    expect(quoteOf([turn], 'm1')).toBe(WORDS);
+    expect(turnTitle(turn, { findTask: () => null, outcomeOf: () => '' })).toBe(`User turn “${WORDS}”`);
+  });
+
+  it('as what was asked, once it is answered', () => {
+    expect(words(<RequestOutcome item={aRequest({ title: MARKDOWN, outcome: 'answered' })} />)).toContain(WORDS);
+  });
+});
+
+describe('a summary that is long', () => {
+  it('says how long it is, and offers all of it', () => {
+    const shown = words(<TaskSummary text={'a'.repeat(50_000)} onUnfold={() => {}} />);
+    expect(shown).toContain('Show all (50 kB)');
+    expect(shown.length).toBeLessThan(1_100);
+  });
+});
