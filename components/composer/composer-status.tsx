@@ -1,4 +1,7 @@
+'use client';
+
 import { Name } from '@/components/ui/name';
+import { useKnownUntil } from '@/components/ui/now';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
 /** The one thing worth saying about writing here, the most pressing first. */
@@ -10,6 +13,7 @@ export function ComposerStatus(props: {
   agent: AgentSummary | null;
 }) {
   const { ended, failure, escapeHint, effect, agent } = props;
+  const isStale = useKnownUntil() !== null;
   if (ended !== null) return <Name text={ended} />;
   if (failure !== null)
     return (
@@ -18,6 +22,9 @@ export function ComposerStatus(props: {
       </span>
     );
   if (escapeHint !== null) return escapeHint;
+  if (isStale) {
+    return <span className="text-waiting">Offline: what you send waits here until the page is live.</span>;
+  }
   if (agent?.connection === 'away') {
     const never = agent.connectedSince === null ? 'No runner listens for this agent' : 'The agent is away';
     return <span className="text-waiting">{never}: the message waits.</span>;

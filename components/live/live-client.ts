@@ -38,6 +38,7 @@ export class LiveClient {
     this.#attach(this.#port);
     this.#holdLock();
     addEventListener('online', () => this.#post({ type: 'wake' }));
+    addEventListener('offline', () => this.#post({ type: 'doubt' }));
     document.addEventListener('visibilitychange', () => {
       if (document.visibilityState === 'visible') this.#post({ type: 'wake' });
     });

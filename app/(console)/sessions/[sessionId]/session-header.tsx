@@ -90,7 +90,7 @@ export function SessionHeader(props: {
           className={clsx('hit flex items-center gap-1.5 text-xs hover:text-ink', log.open ? 'text-ink' : 'text-ink-3')}
         >
           <Logs size={14} strokeWidth={1.75} aria-hidden="true" />
-          Log
+          <span className="max-sm:sr-only">Log</span>
         </button>
         <ConnectionBadge />
       </div>
