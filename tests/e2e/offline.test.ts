@@ -91,4 +91,20 @@ test('while the server is silent every tab says so within 25 s and stands still,
   await agent.write('frozen-session', [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: ', still' }]);
   await transcriptOf(session).getByText('Running them now, still').waitFor();
   expect(await transcriptOf(session).getByText('Are you there?').count()).toBe(1);
+}, 90_000);
+
+test('a page whose own requests fail says so at once, whatever the tabs share, and is live again with the network', async () => {
+  await new EventWriter(it.server, 'cut-off').write('cut-off-session', [
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
+  ]);
+  const page = await it.open('/sessions/cut-off-session');
+  await live(page);
+  await it.context.setOffline(true);
+  await badgeOf(page).getByText('Reconnecting').waitFor({ timeout: 5_000 });
+  expect(await endlessAnimations(page)).toEqual([]);
+  await it.context.setOffline(false);
+  await live(page);
+  expect(await endlessAnimations(page)).toContain('breathe');
+  // The browser itself complains of the request that found no way.
+  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !one.includes('ERR_INTERNET_DISCONNECTED')));
 });

@@ -80,7 +80,8 @@ export function SessionHeader(props: {
           )}
         </p>
       </div>
-      <div className="mt-[3px] flex items-center gap-4">
+      {/* On a phone what the badge says must not take room from the title when it says more. */}
+      <div className="mt-[3px] flex items-center gap-4 max-sm:flex-row-reverse">
         <button
           type="button"
           aria-expanded={log.open}
@@ -92,7 +93,9 @@ export function SessionHeader(props: {
           <Logs size={14} strokeWidth={1.75} aria-hidden="true" />
           <span className="max-sm:sr-only">Log</span>
         </button>
-        <ConnectionBadge />
+        <div className="flex justify-end max-sm:min-w-20">
+          <ConnectionBadge />
+        </div>
       </div>
     </header>
   );
