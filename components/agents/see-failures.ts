@@ -4,5 +4,5 @@ import type { InsightsSeen } from '@/lib/protocol/read-models';
 
 /** Tells the server that a person has looked at an agent's failures up to this one. */
 export function seeFailures(agentId: string, upTo: Position): Promise<InsightsSeen> {
-  return postJson(`/agents/${encodeURIComponent(agentId)}/insights/seen`, { upTo }, AbortSignal.timeout(15_000));
+  return postJson(`/agents/${encodeURIComponent(agentId)}/insights/seen`, { upTo });
 }

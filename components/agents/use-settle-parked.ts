@@ -5,8 +5,6 @@ import { postJson, RequestError } from '@/components/live/fetch-json';
 import type { ParkedAnswer } from '@/lib/protocol/commands';
 import type { Position } from '@/lib/protocol/position';
 
-const ANSWER_WITHIN_MS = 15_000;
-
 export type SettleState = { kind: 'offered' | 'sending' | 'sent' } | { kind: 'failed'; reason: string };
 
 /** Says whose a parked record is, or that it is of no use. The agent's row, which changes, takes it off the list. */
@@ -21,7 +19,7 @@ export function useSettleParked(agentId: string, position: Position) {
     const path = `/agents/${encodeURIComponent(agentId)}/parked/${position}/${action}`;
     try {
       const { clientId } = asked.current;
-      const { left } = await postJson<ParkedAnswer>(path, { ...body, clientId }, AbortSignal.timeout(ANSWER_WITHIN_MS));
+      const { left } = await postJson<ParkedAnswer>(path, { ...body, clientId });
       setState({ kind: left > 0 ? 'offered' : 'sent' });
     } catch (error) {
       const reason = error instanceof RequestError ? error.message : 'The server can’t be reached.';

@@ -1,4 +1,7 @@
+'use client';
+
 import { Name } from '@/components/ui/name';
+import { useKnownUntil } from '@/components/ui/now';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
 /** The one thing worth saying about writing here, the most pressing first. */
@@ -9,6 +12,7 @@ export function ComposerStatus(props: {
   agent: AgentSummary | null;
 }) {
   const { ended, failure, effect, agent } = props;
+  const isStale = useKnownUntil() !== null;
   if (ended !== null) return <Name text={ended} />;
   if (failure !== null)
     return (
@@ -16,6 +20,9 @@ export function ComposerStatus(props: {
         Not interrupted: <Name text={failure} />
       </span>
     );
+  if (isStale) {
+    return <span className="text-waiting">Offline: what you send waits here until the page is live.</span>;
+  }
   if (agent?.connection === 'away') {
     const never = agent.connectedSince === null ? 'No runner listens for this agent' : 'The agent is away';
     return <span className="text-waiting">{never}: the message waits.</span>;

@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
+import { useKnownUntil } from '@/components/ui/now';
 import { SettledButton } from '@/components/ui/settled-button';
 import type { MessageItem } from '@/lib/protocol/read-models';
 import type { OutgoingMessage } from './outgoing-queue';
@@ -19,7 +20,10 @@ interface DeliveryLineProps {
 }
 
 /** How far a message to the agent has come. Only what went wrong speaks up, and says what can be done. */
-export function DeliveryLine({ item, outgoing, away, sendAgain, discard }: DeliveryLineProps) {
+export function DeliveryLine({ item, outgoing: own, away, sendAgain, discard }: DeliveryLineProps) {
+  const isStale = useKnownUntil() !== null;
+  // What is on its way to a server that is away will come back.
+  const outgoing: OutgoingMessage | null = isStale && own?.state === 'sending' ? { ...own, state: 'retrying' } : own;
   const failure = failureOf(item, outgoing);
   return (
     <div className="mt-1 text-2xs">

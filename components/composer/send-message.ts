@@ -2,7 +2,6 @@ import { postJson, RequestError } from '@/components/live/fetch-json';
 import type { MessageAnswer } from '@/lib/protocol/commands';
 import type { OutgoingMessage, SendOutcome } from './outgoing-queue';
 
-const ANSWER_WITHIN_MS = 15_000;
 /** Said by the server of the moment, not of the message. */
 const PASSING = [401, 408, 421, 429];
 
@@ -10,11 +9,11 @@ const PASSING = [401, 408, 421, 429];
 export async function sendMessage(sessionId: string, message: OutgoingMessage): Promise<SendOutcome> {
   const { text, clientId, replyTo } = message;
   try {
-    const { messageId } = await postJson<MessageAnswer>(
-      `/sessions/${encodeURIComponent(sessionId)}/messages`,
-      { text, clientId, ...(replyTo === null ? {} : { replyTo }) },
-      AbortSignal.timeout(ANSWER_WITHIN_MS),
-    );
+    const { messageId } = await postJson<MessageAnswer>(`/sessions/${encodeURIComponent(sessionId)}/messages`, {
+      text,
+      clientId,
+      ...(replyTo === null ? {} : { replyTo }),
+    });
     return { kind: 'sent', messageId };
   } catch (error) {
     if (!(error instanceof RequestError)) return { kind: 'unreachable', reason: 'The server can’t be reached.' };

@@ -4,9 +4,6 @@ import { createContext, type ReactNode, useContext, useSyncExternalStore } from 
 import type { CommandAnswer } from '@/lib/protocol/commands';
 import { postJson, RequestError } from './fetch-json';
 
-/** Longer than this no answer is waited for. */
-const ANSWER_WITHIN_MS = 15_000;
-
 /** `asked`: the server has it, and the agent has not acted on it as far as known. */
 export type ActionState =
   | { kind: 'sending' }
@@ -65,11 +62,10 @@ export class ActionStore {
     this.#unanswered.set(key, { asked, clientId });
     this.#set(key, { kind: 'sending' });
     try {
-      const { commandId } = await postJson<CommandAnswer>(
-        `/sessions/${encodeURIComponent(this.#sessionId)}${path}`,
-        { ...body, clientId },
-        AbortSignal.timeout(ANSWER_WITHIN_MS),
-      );
+      const { commandId } = await postJson<CommandAnswer>(`/sessions/${encodeURIComponent(this.#sessionId)}${path}`, {
+        ...body,
+        clientId,
+      });
       this.#unanswered.delete(key);
       this.#set(key, { kind: 'asked', commandId });
     } catch (error) {

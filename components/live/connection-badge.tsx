@@ -1,6 +1,9 @@
 'use client';
 
 import { clsx } from 'clsx';
+import { TimeOfDay } from '@/components/ui/clock';
+import { agoInWords } from '@/components/ui/duration';
+import { useKnownUntil, useTrueNow } from '@/components/ui/now';
 import type { ConnectionStatus } from './connection-state';
 import { useConnectionState } from './live-provider';
 
@@ -15,7 +18,7 @@ const WORD: Record<ConnectionStatus, string> = {
 const MEANING: Record<ConnectionStatus, string> = {
   connecting: 'Opening the live connection',
   live: 'Everything the server has is on this page',
-  reconnecting: 'The server can’t be reached. What you see may be old; it resumes where it stopped, without loss',
+  reconnecting: 'Offline: the server can’t be reached. The page goes on where it stopped, without loss, once it can',
   gap: 'Some events were too old to be sent again. The page was loaded anew and is current',
   'signed-out': 'Your sign-in has ended. Open the sign-in link again',
 };
@@ -31,7 +34,7 @@ const COLOUR: Record<ConnectionStatus, string> = {
 const DOT: Record<ConnectionStatus, string> = {
   connecting: 'border border-current animate-breathe',
   live: 'bg-working',
-  reconnecting: 'border border-current animate-breathe',
+  reconnecting: 'border border-current',
   gap: 'bg-current rounded-none! rotate-45',
   'signed-out': 'bg-current rounded-none!',
 };
@@ -39,15 +42,33 @@ const DOT: Record<ConnectionStatus, string> = {
 /** Whether what is on the page is what the server knows. */
 export function ConnectionBadge() {
   const { status } = useConnectionState();
+  const asOf = useKnownUntil();
   return (
     <span
       role="status"
       aria-label="Connection"
       title={MEANING[status]}
-      className={clsx('flex shrink-0 items-center gap-1.5 text-2xs', COLOUR[status])}
+      className={clsx('flex shrink-0 flex-col items-end text-2xs', COLOUR[status])}
     >
-      <span aria-hidden="true" className={clsx('size-1.5 rounded-full', DOT[status])} />
-      {WORD[status]}
+      <span className="flex items-center gap-1.5">
+        <span aria-hidden="true" className={clsx('size-1.5 rounded-full', DOT[status])} />
+        {WORD[status]}
+      </span>
+      {asOf !== null && <Age asOf={asOf} />}
+    </span>
+  );
+}
+
+/** `as of 12:03:20, 40 s ago`: the one clock that goes on. It is heard once, not every second. */
+function Age({ asOf }: { asOf: number }) {
+  const age = useTrueNow((now) => agoInWords(now - asOf));
+  return (
+    <span className="tabular">
+      as of{' '}
+      <span className="max-sm:sr-only">
+        <TimeOfDay at={asOf} seconds />,{' '}
+      </span>
+      <span aria-live="off">{age}</span>
     </span>
   );
 }

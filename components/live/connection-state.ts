@@ -13,9 +13,27 @@ export interface ConnectionState {
   since: number;
   /** Failed attempts since the connection was last whole. */
   attempt: number;
+  /** While it is stale: up to when everything had arrived, epoch milliseconds; null where it never had. */
+  asOf: number | null;
 }
 
-export type ConnectionEvent = 'up-to-date' | 'gap' | 'cut' | 'unauthorized' | 'gap-shown' | 'retry';
+const STALE: Record<ConnectionStatus, boolean> = {
+  // A page that has just come is as new as it can be.
+  connecting: false,
+  live: false,
+  reconnecting: true,
+  // What was missed is loaded anew, and what comes arrives.
+  gap: false,
+  'signed-out': true,
+};
+
+/** Whether things may have happened that the page does not show. Then nothing on it may look as if it went on. */
+export function isStale(status: ConnectionStatus): boolean {
+  return STALE[status];
+}
+
+export const CONNECTION_EVENTS = ['up-to-date', 'gap', 'cut', 'unauthorized', 'gap-shown', 'retry'] as const;
+export type ConnectionEvent = (typeof CONNECTION_EVENTS)[number];
 
 /** Every status × event. A planned re-open (`bye`, another topic) is no event: nothing is missing meanwhile. */
 const TRANSITIONS: Record<ConnectionStatus, Record<ConnectionEvent, ConnectionStatus>> = {
@@ -59,17 +77,24 @@ const TRANSITIONS: Record<ConnectionStatus, Record<ConnectionEvent, ConnectionSt
     unauthorized: 'signed-out',
     'gap-shown': 'signed-out',
     // Somebody signed in again, perhaps: what was refused is open once more.
-    retry: 'connecting',
+    retry: 'reconnecting',
   },
 };
 
 export function initialConnectionState(now: number): ConnectionState {
-  return { status: 'connecting', since: now, attempt: 0 };
+  return { status: 'connecting', since: now, attempt: 0, asOf: null };
 }
 
-export function nextConnectionState(state: ConnectionState, event: ConnectionEvent, now: number): ConnectionState {
+/** @param wholeAt when everything had last arrived, null where it never had */
+export function nextConnectionState(
+  state: ConnectionState,
+  event: ConnectionEvent,
+  now: number,
+  wholeAt: number | null,
+): ConnectionState {
   const status = TRANSITIONS[state.status][event];
   const attempt = event === 'cut' ? state.attempt + 1 : event === 'gap-shown' || event === 'retry' ? state.attempt : 0;
   if (status === state.status && attempt === state.attempt) return state;
-  return { status, since: status === state.status ? state.since : now, attempt };
+  const asOf = isStale(status) ? (state.asOf ?? wholeAt) : null;
+  return { status, since: status === state.status ? state.since : now, attempt, asOf };
 }

@@ -1,3 +1,4 @@
+import { knownUntil } from '@/components/ui/now';
 import type { ErrorBody } from '@/lib/protocol/errors';
 import { PAGE_HEADER } from '@/lib/protocol/page-header';
 import { API_BASE } from '@/lib/protocol/version';
@@ -13,55 +14,62 @@ export class RequestError extends Error {
   }
 }
 
+/** Longer than this no answer is waited for: what is asked for may be much, what is sent is little. */
+const READ_WITHIN_MS = 30_000;
+const SENT_WITHIN_MS = 15_000;
+/** The same where the live connection says already that the server is away. It is asked all the same, as that may err. */
+const STALE_WITHIN_MS = 5_000;
+
 /**
  * GET a read model.
  *
  * @param path below /api/v1, with a leading slash
  * @throws RequestError, or TypeError when the server can't be reached
  */
-export async function fetchJson<Body>(path: string, signal?: AbortSignal): Promise<Body> {
-  const response = await reach(path, {
-    credentials: 'same-origin',
-    cache: 'no-store',
-    headers: { accept: 'application/json', [PAGE_HEADER]: '1' },
-    signal,
-  });
-  return bodyOf(response);
+export function fetchJson<Body>(path: string, signal?: AbortSignal): Promise<Body> {
+  return ask(path, { headers: { accept: 'application/json' } }, READ_WITHIN_MS, signal);
 }
 
 /**
  * Asks something of the server.
  *
  * @param path below /api/v1, with a leading slash
- * @throws RequestError, or TypeError or a TimeoutError when no answer came, and then nobody knows whether it was heard
+ * @throws RequestError, or TypeError when no answer came, and then nobody knows whether it was heard
  */
-export function postJson<Body>(path: string, body: object, signal?: AbortSignal): Promise<Body> {
-  return sendJson('POST', path, body, signal);
+export function postJson<Body>(path: string, body: object): Promise<Body> {
+  return sendJson('POST', path, body);
 }
 
 /** As `postJson`, for what replaces what was there and may be sent again. */
-export function putJson<Body>(path: string, body: object, signal?: AbortSignal): Promise<Body> {
-  return sendJson('PUT', path, body, signal);
+export function putJson<Body>(path: string, body: object): Promise<Body> {
+  return sendJson('PUT', path, body);
 }
 
-async function sendJson<Body>(method: string, path: string, body: object, signal?: AbortSignal): Promise<Body> {
-  const response = await reach(path, {
-    method,
-    credentials: 'same-origin',
-    cache: 'no-store',
-    headers: { accept: 'application/json', 'content-type': 'application/json', [PAGE_HEADER]: '1' },
-    body: JSON.stringify(body),
-    signal,
-  });
-  return bodyOf(response);
+function sendJson<Body>(method: string, path: string, body: object): Promise<Body> {
+  const headers = { accept: 'application/json', 'content-type': 'application/json' };
+  return ask(path, { method, headers, body: JSON.stringify(body) }, SENT_WITHIN_MS);
 }
 
-/** A browser says of it what happened to the request, and nobody what to do. */
-async function reach(path: string, init: RequestInit): Promise<Response> {
+/** A browser says of a failure what happened to the request, and nobody what to do. */
+async function ask<Body>(
+  path: string,
+  init: { method?: string; headers: Record<string, string>; body?: string },
+  withinMs: number,
+  signal?: AbortSignal,
+): Promise<Body> {
+  const late = AbortSignal.timeout(knownUntil() === null ? withinMs : STALE_WITHIN_MS);
   try {
-    return await fetch(`${API_BASE}${path}`, init);
+    const response = await fetch(`${API_BASE}${path}`, {
+      ...init,
+      credentials: 'same-origin',
+      cache: 'no-store',
+      headers: { ...init.headers, [PAGE_HEADER]: '1' },
+      signal: signal === undefined ? late : AbortSignal.any([signal, late]),
+    });
+    return await bodyOf(response);
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
+    const isLate = late.aborted && signal?.aborted !== true && !(error instanceof RequestError);
+    if (!isLate && !(error instanceof TypeError)) throw error;
     throw new TypeError('The server can’t be reached. See that it runs and try again.', { cause: error });
   }
 }

@@ -1,7 +1,8 @@
 import { comparePositions, type Position } from '@/lib/protocol/position';
-import { type ConnectionState, initialConnectionState } from './connection-state';
+import { type ConnectionState, initialConnectionState, nextConnectionState } from './connection-state';
 import { FrameQueue } from './frame-queue';
 import { openPort } from './open-port';
+import { OwnWay } from './own-way';
 import type { HubMessage, PageMessage, Port } from './port-messages';
 import type { RowFrame } from './row-frame';
 
@@ -28,7 +29,10 @@ export class LiveClient {
   readonly #subscriptions = new Map<number, Subscription>();
   readonly #queue = new FrameQueue();
   readonly #stateListeners = new Set<() => void>();
-  #state: ConnectionState = initialConnectionState(Date.now());
+  /** What the hub says of the connection, and what that comes to for this page. */
+  #shared: ConnectionState = initialConnectionState(Date.now());
+  #state = this.#shared;
+  readonly #ownWay = new OwnWay(() => this.#tell());
   #port: Port;
   #lock: string | null = null;
   #nextKey = 1;
@@ -38,6 +42,7 @@ export class LiveClient {
     this.#attach(this.#port);
     this.#holdLock();
     addEventListener('online', () => this.#post({ type: 'wake' }));
+    addEventListener('offline', () => this.#post({ type: 'doubt' }));
     document.addEventListener('visibilitychange', () => {
       if (document.visibilityState === 'visible') this.#post({ type: 'wake' });
     });
@@ -107,8 +112,8 @@ export class LiveClient {
   #receive(message: HubMessage): void {
     switch (message.type) {
       case 'state':
-        this.#state = message.state;
-        for (const listener of this.#stateListeners) listener();
+        this.#shared = message.state;
+        this.#tell();
         return;
       case 'frames': {
         const subscription = this.#subscriptions.get(message.key);
@@ -131,6 +136,12 @@ export class LiveClient {
         this.#open();
         return;
     }
+  }
+
+  #tell(): void {
+    const { lostAt } = this.#ownWay;
+    this.#state = lostAt === null ? this.#shared : nextConnectionState(this.#shared, 'cut', lostAt, lostAt);
+    for (const listener of this.#stateListeners) listener();
   }
 
   #post(message: PageMessage): void {

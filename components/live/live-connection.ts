@@ -3,19 +3,22 @@ import {
   type ConnectionEvent,
   type ConnectionState,
   initialConnectionState,
+  isStale,
   nextConnectionState,
 } from './connection-state';
+import { LingeringTopics } from './lingering-topics';
 import { readStream } from './read-stream';
 import { reconnectDelayMs } from './reconnect-delay';
 import { type RowFrame, topicOf } from './row-frame';
+import { SilenceWatch } from './silence-watch';
 import { TopicTrack } from './topic-track';
 
-/** A topic nobody reads any more stays on the stream this long: going back and forth costs no new connection. */
-const LINGER_MS = 20_000;
 /** Subscriptions of one page come in a burst; they share one request. */
 const GATHER_MS = 10;
 /** A gap stays said at least this long. */
 const GAP_SHOWN_MS = 20_000;
+/** An attempt without an answer for this long is not waited for once there is reason to hope for a better one. */
+const HOPELESS_MS = 3_000;
 
 export interface TopicReader {
   frames(frames: RowFrame[]): void;
@@ -41,20 +44,27 @@ interface Options {
  *
  * Ordering: positions come from one counter, so a frame at N says that all topics of the stream are told up to N. A
  * new topic re-opens the stream at the smallest position anyone needs; what the others had already is dropped here.
- * Failure: a cut, a silence of 40 s, a `bye` or a changed set of topics all resume by position. A `gap` resets readers.
+ * Failure: a cut, a silence, a `bye` or a changed set of topics all resume by position. A `gap` resets readers. Silence is
+ * counted over all streams: one that is opened while the server is away does not make it look alive.
  */
 export class LiveConnection {
   readonly #options: Required<Options>;
   readonly #subscriptions = new Map<number, Subscription>();
   readonly #tracks = new Map<string, TopicTrack>();
-  readonly #unreadSince = new Map<string, number>();
+  readonly #lingering: LingeringTopics;
   #nextId = 1;
   #state: ConnectionState;
   #stream: { topics: Set<string>; abort: AbortController } | null = null;
   #openTimer: ReturnType<typeof setTimeout> | null = null;
-  #lingerTimer: ReturnType<typeof setTimeout> | null = null;
   #gapTimer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
+  /** When everything up to then had last arrived. */
+  #wholeAt: number | null = null;
+  readonly #silence = new SilenceWatch(() => {
+    this.#stream?.abort.abort();
+    this.#stream = null;
+    this.#lose();
+  });
 
   constructor(options: Options = {}) {
     this.#options = {
@@ -64,6 +74,11 @@ export class LiveConnection {
       random: options.random ?? Math.random,
     };
     this.#state = initialConnectionState(this.#options.now());
+    this.#lingering = new LingeringTopics(this.#options.now, (topics) => {
+      for (const topic of topics) this.#tracks.delete(topic);
+      // While the delay after a cut runs, the next open has the new set of topics by itself.
+      if (this.#stream) this.#openSoon(0);
+    });
   }
 
   get state(): ConnectionState {
@@ -80,7 +95,7 @@ export class LiveConnection {
       reset: () => reader.reset(),
     };
     this.#subscriptions.set(id, subscription);
-    this.#unreadSince.delete(topic);
+    this.#lingering.delete(topic);
     const track = this.#tracks.get(topic);
     if (track?.covers(after)) {
       this.#deliver(subscription, track.since(after));
@@ -99,18 +114,26 @@ export class LiveConnection {
     const topic = this.#subscriptions.get(id)?.topic;
     this.#subscriptions.delete(id);
     if (topic === undefined || [...this.#subscriptions.values()].some((other) => other.topic === topic)) return;
-    this.#unreadSince.set(topic, this.#options.now());
-    this.#lingerTimer ??= setTimeout(() => this.#dropUnread(), LINGER_MS);
+    this.#lingering.add(topic);
   }
 
-  /** The network is back, or somebody looks again: don't sit out the delay. */
+  /** The network is back, or somebody looks again: don't sit out the delay, nor an attempt that went nowhere. */
   wake(): void {
-    if (!this.#stream && this.#subscriptions.size > 0) this.#openSoon(0);
+    this.#silence.look();
+    const isHopeless = isStale(this.#state.status) && this.#silence.silentMs >= HOPELESS_MS;
+    if ((!this.#stream || isHopeless) && this.#subscriptions.size > 0) this.#openSoon(0);
+  }
+
+  /** The network is said to be gone. A server on this machine is there all the same: ask it, and let that tell. */
+  doubt(): void {
+    if (this.#stream) this.#openSoon(GATHER_MS);
   }
 
   close(): void {
     this.#closed = true;
-    for (const timer of [this.#openTimer, this.#lingerTimer, this.#gapTimer]) if (timer) clearTimeout(timer);
+    for (const timer of [this.#openTimer, this.#gapTimer]) if (timer) clearTimeout(timer);
+    this.#lingering.close();
+    this.#silence.stop();
     this.#stream?.abort.abort();
     this.#stream = null;
   }
@@ -128,8 +151,11 @@ export class LiveConnection {
     const topics = [...this.#tracks.keys()];
     this.#stream?.abort.abort();
     this.#stream = null;
+    // What is known to be away gets the whole time to answer anew.
+    if (topics.length === 0 || isStale(this.#state.status)) this.#silence.stop();
     if (topics.length === 0 || this.#closed) return;
     this.#transition('retry');
+    this.#silence.start();
     const stream = { topics: new Set(topics), abort: new AbortController() };
     this.#stream = stream;
     const after = topics
@@ -145,6 +171,7 @@ export class LiveConnection {
     const end = await readStream(
       { topics, after, signal: stream.abort.signal, fetch: this.#options.fetch },
       {
+        heard: current(() => this.#hear()),
         hello: current((hello) => {
           if (hello.resume === 'gap') this.#reset(hello.position);
         }),
@@ -152,19 +179,30 @@ export class LiveConnection {
         upToDate: current((position) => {
           for (const topic of stream.topics) this.#tracks.get(topic)?.advance(position);
           this.#transition('up-to-date');
+          this.#hear();
         }),
       },
     );
     if (this.#stream !== stream) return;
     this.#stream = null;
-    if (end === 'unauthorized') {
-      this.#transition('unauthorized');
-    } else if (end === 'bye') {
+    if (end === 'bye') {
       this.#openSoon(0);
-    } else {
-      this.#transition('cut');
-      this.#openSoon(reconnectDelayMs(this.#state.attempt, this.#options.random()));
+      return;
     }
+    this.#silence.stop();
+    if (end === 'unauthorized') this.#transition('unauthorized');
+    else this.#lose();
+  }
+
+  #lose(): void {
+    this.#transition('cut');
+    this.#openSoon(reconnectDelayMs(this.#state.attempt, this.#options.random()));
+  }
+
+  #hear(): void {
+    this.#silence.heard();
+    const { status } = this.#state;
+    if (status === 'live' || status === 'gap') this.#wholeAt = this.#options.now();
   }
 
   #take(frames: RowFrame[]): void {
@@ -202,23 +240,8 @@ export class LiveConnection {
     this.#gapTimer = setTimeout(() => this.#transition('gap-shown'), GAP_SHOWN_MS);
   }
 
-  #dropUnread(): void {
-    this.#lingerTimer = null;
-    const limit = this.#options.now() - LINGER_MS;
-    let dropped = false;
-    for (const [topic, since] of this.#unreadSince) {
-      if (since > limit) continue;
-      this.#unreadSince.delete(topic);
-      this.#tracks.delete(topic);
-      dropped = true;
-    }
-    if (this.#unreadSince.size > 0) this.#lingerTimer = setTimeout(() => this.#dropUnread(), LINGER_MS);
-    // While the delay after a cut runs, the next open has the new set of topics by itself.
-    if (dropped && this.#stream) this.#openSoon(0);
-  }
-
   #transition(event: ConnectionEvent): void {
-    const next = nextConnectionState(this.#state, event, this.#options.now());
+    const next = nextConnectionState(this.#state, event, this.#options.now(), this.#wholeAt);
     if (next === this.#state) return;
     this.#state = next;
     this.#options.onState(next);

@@ -6,6 +6,7 @@ import { askAgainOnceLive } from './ask-again';
 import { type ConnectionState, initialConnectionState } from './connection-state';
 import { RequestError } from './fetch-json';
 import { LiveClient } from './live-client';
+import { standStillWhileStale } from './stand-still';
 
 const LiveContext = createContext<() => LiveClient>(() => {
   throw new Error('LiveProvider is missing above this component');
@@ -41,6 +42,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       if (client === null) {
         client = new LiveClient();
         askAgainOnceLive(client, queryClient);
+        standStillWhileStale(client, performance.timeOrigin);
       }
       return client;
     };

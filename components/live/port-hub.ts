@@ -75,6 +75,9 @@ export class PortHub {
       case 'wake':
         this.#connection.wake();
         return;
+      case 'doubt':
+        this.#connection.doubt();
+        return;
       case 'close':
         this.#forget(port);
         return;

@@ -10,6 +10,7 @@ export type PageMessage =
   | { type: 'subscribe'; key: number; topic: string; after: Position }
   | { type: 'unsubscribe'; key: number }
   | { type: 'wake' }
+  | { type: 'doubt' }
   | { type: 'pong' }
   | { type: 'close' };
 

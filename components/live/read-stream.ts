@@ -5,10 +5,9 @@ import type { Position } from '@/lib/protocol/position';
 import { API_BASE } from '@/lib/protocol/version';
 import { isRowFrameName, type RowFrame } from './row-frame';
 
-/** No byte for this long (two heartbeats and a bit) means the connection is dead, whatever TCP thinks. */
-const SILENCE_MS = 40_000;
-
 export interface StreamHandlers {
+  /** Something came, if only a heartbeat. */
+  heard(): void;
   hello(data: FrameData['hello']): void;
   /** The row frames of one chunk, in order. */
   rows(frames: RowFrame[]): void;
@@ -22,41 +21,31 @@ export type StreamEnd = 'bye' | 'cut' | 'unauthorized';
  * Reads one `GET /stream` to its end.
  *
  * Ordering: handlers are called in wire order; the rows of a chunk are handed over before a later `up-to-date`.
- * Failure: never throws. Whatever goes wrong is `cut`; the caller resumes from the last position it was given.
+ * Failure: never throws. Whatever goes wrong is `cut`; the caller resumes from the last position it was given. It is the
+ * caller, too, who ends a stream that says nothing.
  */
 export async function readStream(
   request: { topics: string[]; after: Position; signal: AbortSignal; fetch: typeof fetch },
   handlers: StreamHandlers,
 ): Promise<StreamEnd> {
-  const silence = new AbortController();
-  let timer = setTimeout(() => silence.abort(), SILENCE_MS);
-  const heard = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => silence.abort(), SILENCE_MS);
-  };
   try {
     const query = new URLSearchParams([...request.topics.map((topic) => ['topic', topic]), ['after', request.after]]);
     const response = await request.fetch(`${API_BASE}/stream?${query}`, {
       headers: { accept: 'text/event-stream', [PAGE_HEADER]: '1' },
       credentials: 'same-origin',
       cache: 'no-store',
-      signal: AbortSignal.any([request.signal, silence.signal]),
+      signal: request.signal,
     });
     if (response.status === 401) return 'unauthorized';
     if (!response.ok || !response.body) return 'cut';
-    return await readBody(response.body, handlers, heard);
+    handlers.heard();
+    return await readBody(response.body, handlers);
   } catch {
     return 'cut';
-  } finally {
-    clearTimeout(timer);
   }
 }
 
-async function readBody(
-  body: ReadableStream<Uint8Array>,
-  handlers: StreamHandlers,
-  heard: () => void,
-): Promise<StreamEnd> {
+async function readBody(body: ReadableStream<Uint8Array>, handlers: StreamHandlers): Promise<StreamEnd> {
   let rows: RowFrame[] = [];
   let end: StreamEnd | null = null;
   const flush = () => {
@@ -85,7 +74,7 @@ async function readBody(
     while (end === null) {
       const { done, value } = await reader.read();
       if (done) return 'cut';
-      heard();
+      handlers.heard();
       parser.feed(decoder.decode(value, { stream: true }));
       flush();
     }

@@ -158,6 +158,7 @@ export function AgentLog(props: AgentLogProps) {
         onFollow={follow}
         compact={compact}
       />
+      {(first === null || store !== null) && <LogEmpty store={store} query={query} onQuery={setQuery} />}
       {isThere ? (
         <LogList
           key={store.id}
@@ -177,7 +178,6 @@ export function AgentLog(props: AgentLogProps) {
       ) : (
         first !== null && <FirstLines first={first} />
       )}
-      {(first === null || store !== null) && <LogEmpty store={store} query={query} onQuery={setQuery} />}
     </div>
   );
 }

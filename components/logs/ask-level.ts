@@ -2,9 +2,6 @@ import { putJson, RequestError } from '@/components/live/fetch-json';
 import type { LogLevelAnswer } from '@/lib/protocol/commands';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 
-/** Longer than this no answer is waited for. */
-const ANSWER_WITHIN_MS = 15_000;
-
 export interface LevelChoice {
   /** Null: the runner's default. */
   level: LogLevel | null;
@@ -18,7 +15,7 @@ export type LevelAnswer = { kind: 'asked' } | { kind: 'failed'; reason: string }
 export async function askLevel(agentId: string, choice: LevelChoice): Promise<LevelAnswer> {
   const path = `/agents/${encodeURIComponent(agentId)}/log-level`;
   try {
-    await putJson<LogLevelAnswer>(path, choice, AbortSignal.timeout(ANSWER_WITHIN_MS));
+    await putJson<LogLevelAnswer>(path, choice);
     return { kind: 'asked' };
   } catch (error) {
     const reason = error instanceof RequestError ? error.message : 'The server can’t be reached. Try again.';

@@ -1,4 +1,4 @@
-import { formatClock } from '@/components/ui/duration';
+import { agoInWords, formatClock } from '@/components/ui/duration';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, DesiredLogLevel } from '@/lib/protocol/read-models';
 
@@ -31,7 +31,7 @@ export function levelWords(agent: LevelSource, now: number, clock: Clock): Level
   const { level, since, by, base } = agent.logLevel;
   const isAway = agent.connection === 'away';
   const name = desired.level ?? (base === null ? 'the default' : `the default (${base})`);
-  const asked = [says(`${name} requested`), ticks(` ${ago(now - desired.requestedAt)}`)];
+  const asked = [says(`${name} requested`), ticks(` ${agoInWords(now - desired.requestedAt)}`)];
   if (desired.state === 'refused') {
     const writes = level === null ? '' : `; the runner writes ${level}`;
     return {
@@ -77,14 +77,6 @@ function awayWords({ connectedSince }: LevelSource, clock: Clock): string {
 
 function back(base: string | null, leftMs: number): LevelPart[] {
   return [says(`, back to ${base ?? 'its default'} in `), ticks(formatClock(leftMs))];
-}
-
-function ago(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1_000));
-  if (seconds < 1) return 'just now';
-  if (seconds < 60) return `${seconds} s ago`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ago` : `${Math.floor(minutes / 60)} h ${minutes % 60} min ago`;
 }
 
 function says(text: string): LevelPart {

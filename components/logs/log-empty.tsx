@@ -35,6 +35,11 @@ export function LogEmpty(props: { store: LogStore | null; query: LogQuery; onQue
   );
 }
 
+/** Below the toolbar, however many rows that has, and over the list, which stays. */
 function Over({ children }: { children: React.ReactNode }) {
-  return <p className="absolute max-w-prose px-3 pt-12 text-ink-3 sm:px-4">{children}</p>;
+  return (
+    <div className="relative z-1 h-0 shrink-0">
+      <p className="absolute max-w-prose px-3 pt-2 text-ink-3 sm:px-4">{children}</p>
+    </div>
+  );
 }

@@ -100,7 +100,7 @@ export function LogToolbar(props: LogToolbarProps) {
           >
             <span
               aria-hidden="true"
-              className={`relative h-3 w-5 rounded-full border transition-colors ${follows ? 'border-working bg-working' : 'border-ink-3'}`}
+              className={`relative h-3 w-5 rounded-full border transition-colors ${follows ? 'border-working bg-working stale:border-ink-3 stale:bg-ink-3' : 'border-ink-3'}`}
             >
               <span
                 className={`absolute top-px size-2 rounded-full transition-[left] ${follows ? 'left-[9px] bg-ground' : 'left-px bg-ink-3'}`}

@@ -6,7 +6,6 @@ import type { WaiveAnswer } from '@/lib/protocol/commands';
 
 /** How long a first press waits for the second. */
 const CONFIRM_MS = 4_000;
-const ANSWER_WITHIN_MS = 15_000;
 
 export type WaiveState = { kind: 'offered' | 'pressed' | 'sending' | 'sent' } | { kind: 'failed'; reason: string };
 
@@ -26,7 +25,7 @@ export function useWaive(sessionId: string, messageId: string) {
     clientId.current ??= crypto.randomUUID();
     const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/waive`;
     try {
-      await postJson<WaiveAnswer>(path, { clientId: clientId.current }, AbortSignal.timeout(ANSWER_WITHIN_MS));
+      await postJson<WaiveAnswer>(path, { clientId: clientId.current });
       // The live row takes it off the list.
       setState({ kind: 'sent' });
     } catch (error) {

@@ -20,7 +20,7 @@ import { TaskSummary } from './task-summary';
 import { isBoilerplate, TASK_WORD, taskAnchor } from './task-words';
 
 const RULE: Record<TaskStatus, string> = {
-  running: 'border-working',
+  running: 'border-working stale:border-line-strong',
   completed: 'border-line-strong',
   failed: 'border-failed',
   stopped: 'border-line-strong',

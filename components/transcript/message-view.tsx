@@ -93,4 +93,4 @@ function Sender({ name }: { name: string }) {
 
 /** A caret after the last word while it streams. */
 const CARET =
-  "[&>:last-child]:after:ml-0.5 [&>:last-child]:after:inline-block [&>:last-child]:after:h-[1em] [&>:last-child]:after:w-[2px] [&>:last-child]:after:translate-y-[2px] [&>:last-child]:after:bg-ink-3 [&>:last-child]:after:animate-caret [&>:last-child]:after:content-['']";
+  "[&>:last-child]:after:ml-0.5 [&>:last-child]:after:inline-block [&>:last-child]:after:h-[1em] [&>:last-child]:after:w-[2px] [&>:last-child]:after:translate-y-[2px] [&>:last-child]:after:bg-ink-3 [&>:last-child]:after:animate-caret stale:[&>:last-child]:after:opacity-0 [&>:last-child]:after:content-['']";

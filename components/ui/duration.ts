@@ -31,6 +31,15 @@ export function formatAgo(ms: number): string {
   return `${Math.floor(span / DAY)}d`;
 }
 
+/** How long ago, in words: `just now`, `12 s ago`, `3 min ago`, `2 h 5 min ago`. */
+export function agoInWords(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / SECOND));
+  if (seconds < 1) return 'just now';
+  if (seconds < 60) return `${seconds} s ago`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ago` : `${Math.floor(minutes / 60)} h ${minutes % 60} min ago`;
+}
+
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 /** `812`, `14.2K`. */

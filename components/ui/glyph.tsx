@@ -18,10 +18,10 @@ export type GlyphName =
 const COLOUR: Record<GlyphName, string> = {
   failed: 'text-failed',
   waiting: 'text-waiting',
-  working: 'text-working',
+  working: 'text-working stale:text-ink-3',
   idle: 'text-ink-3',
   done: 'text-ink-3',
-  running: 'text-working',
+  running: 'text-working stale:text-ink-3',
   completed: 'text-ink-3',
   stopped: 'text-ink-3',
   lost: 'text-waiting',

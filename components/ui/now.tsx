@@ -20,48 +20,89 @@ export function NowProvider({ renderedAt, children }: { renderedAt: number; chil
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
 let now = 0;
+let trueNow = 0;
+let known: number | null = null;
+
+/** All clocks are read anew. */
+function tick(): void {
+  now = 0;
+  trueNow = 0;
+  for (const notify of listeners) notify();
+}
+
+/**
+ * What is shown is known up to this time only, and all clocks stand there; null for up to now.
+ * Nothing else may stop them, and nothing shown may go by another clock.
+ */
+export function knowUntil(at: number | null): void {
+  if (at === known) return;
+  known = at;
+  tick();
+}
+
+export function knownUntil(): number | null {
+  return known;
+}
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   // All clocks of a page tick together: one timer, one render.
-  timer ??= setInterval(() => {
-    now = Date.now();
-    for (const notify of listeners) notify();
-  }, 1_000);
+  timer ??= setInterval(tick, 1_000);
   return () => {
     listeners.delete(listener);
     if (listeners.size > 0 || timer === null) return;
     clearInterval(timer);
     timer = null;
     now = 0;
+    trueNow = 0;
   };
 }
 
-/** The time, to the second while it is shown. `derive` says what of it matters, so that only changes render. */
+/**
+ * The time up to which the page is known, to the second while it is shown: now, as a rule. `derive` says what of it
+ * matters, so that only changes render.
+ */
 export function useNow<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(0, derive);
+  return useTime(shownNow, 0, derive);
 }
 
 /** The same on the server's clock, for what is judged by it: the reader's own may be off by hours. */
 export function useServerNow<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(useContext(Offset), derive);
+  return useTime(shownNow, useContext(Offset), derive);
 }
 
-/** Whether a time of the server's clock has passed. */
+/** Whether a time of the server's clock has passed, also while nothing is heard of the server. */
 export function useHasPassed(at: number | null): boolean {
-  return useServerNow((now) => at !== null && now >= at);
+  return useTime(trueTime, useContext(Offset), (now) => at !== null && now >= at);
 }
 
-function useTime<Derived>(offset: number, derive: (now: number) => Derived): Derived {
+/** The true time, for what tells how old the page is. */
+export function useTrueNow<Derived>(derive: (now: number) => Derived): Derived {
+  return useTime(trueTime, 0, derive);
+}
+
+function shownNow(): number {
+  now ||= known ?? Date.now();
+  return now;
+}
+
+function trueTime(): number {
+  trueNow ||= Date.now();
+  return trueNow;
+}
+
+function useTime<Derived>(clock: () => number, offset: number, derive: (now: number) => Derived): Derived {
   const renderedAt = useContext(RenderedAt);
   return useSyncExternalStore(
     subscribe,
-    () => {
-      now ||= Date.now();
-      return derive(now + offset);
-    },
+    () => derive(clock() + offset),
     () => derive(renderedAt),
   );
+}
+
+/** The time up to which what is shown is known, where that is not now; else null. */
+export function useKnownUntil(): number | null {
+  return useSyncExternalStore(subscribe, knownUntil, () => null);
 }
 
 const never = () => () => {};

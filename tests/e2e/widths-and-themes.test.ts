@@ -61,6 +61,16 @@ test('at 360 px long words, code and wide tables scroll in boxes of their own, i
   await page.close();
 });
 
+test('at 360 px what is said of an empty log stands below its toolbar', async () => {
+  const page = await open('/agents/agent-demo-test-run/logs', 360, 'light');
+  const toolbar = page.getByRole('toolbar', { name: 'Log' });
+  const said = page.getByText('This agent has not written a log line yet');
+  await said.waitFor();
+  const [above, below] = [await toolbar.boundingBox(), await said.boundingBox()];
+  expect(below?.y).toBeGreaterThanOrEqual((above?.y ?? 0) + (above?.height ?? 0));
+  await page.close();
+});
+
 test('at 360 px the list leads to a session, and its back link to the list', async () => {
   const page = await open('/', 360, 'light');
   const nav = page.getByRole('navigation', { name: 'Sessions' });

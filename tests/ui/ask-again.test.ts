@@ -9,7 +9,7 @@ function connection() {
   let status: ConnectionStatus = 'connecting';
   return {
     get state() {
-      return { status, since: 0, attempt: 0 };
+      return { status, since: 0, attempt: 0, asOf: null };
     },
     onState(listener: () => void) {
       listeners.add(listener);

@@ -1,7 +1,29 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { fetchJson, postJson } from '@/components/live/fetch-json';
+import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
+import { knowUntil } from '@/components/ui/now';
 
-afterEach(() => void vi.unstubAllGlobals());
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  knowUntil(null);
+});
+
+/** A server that takes requests and says nothing, and what each is given to be answered in. The time is over at once. */
+function silentServer(): number[] {
+  const limits: number[] = [];
+  vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+    limits.push(ms);
+    const late = new AbortController();
+    queueMicrotask(() => late.abort(new DOMException('late', 'TimeoutError')));
+    return late.signal;
+  });
+  vi.stubGlobal('fetch', (_url: string, { signal }: { signal: AbortSignal }) => {
+    return new Promise((_answer, fail) => {
+      signal.addEventListener('abort', () => fail(signal.reason));
+    });
+  });
+  return limits;
+}
 
 it('a server that can’t be reached is told in words that say what to do, whatever the browser calls it', async () => {
   vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')));
@@ -21,4 +43,19 @@ it('an answer that says why is told in its own words', async () => {
   const body = { error: { code: 'unavailable', message: 'The database does not answer. Try again in a moment.' } };
   vi.stubGlobal('fetch', () => Promise.resolve(Response.json(body, { status: 503 })));
   await expect(fetchJson('/sessions')).rejects.toThrow('The database does not answer. Try again in a moment.');
+});
+
+it('a server that takes a request and says nothing is not waited for without end, and told as one that is away', async () => {
+  const limits = silentServer();
+  for (const answer of [fetchJson('/a', new AbortController().signal), postJson('/b', {}), putJson('/c', {})]) {
+    await expect(answer).rejects.toThrow('The server can’t be reached. See that it runs and try again.');
+  }
+  expect(limits).toEqual([30_000, 15_000, 15_000]);
+});
+
+it('is waited for only shortly where the page knows already that it is away', async () => {
+  const limits = silentServer();
+  knowUntil(1);
+  for (const answer of [fetchJson('/a'), postJson('/b', {})]) await expect(answer).rejects.toThrow(TypeError);
+  expect(limits).toEqual([5_000, 5_000]);
 });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ConnectionState } from '@/components/live/connection-state';
 import { LiveConnection } from '@/components/live/live-connection';
 import type { RowFrame } from '@/components/live/row-frame';
+import { HEARTBEAT_MS } from '@/lib/protocol/limits';
 import { eventFrame, type ScriptedStream, scriptedFetch } from './scripted-stream';
 
 function reader() {
@@ -193,17 +194,132 @@ describe('LiveConnection', () => {
     expect(script.streams).toHaveLength(before + 1);
   });
 
-  it('takes forty silent seconds for a dead connection, and heartbeats for a live one', async () => {
+  /** A connection that is whole, at the time 0 of `since()`. */
+  const goLive = async () => {
     connection.subscribe('session:s', '1', reader());
     await settle();
-    stream(0).accept();
-    await vi.advanceTimersByTimeAsync(30_000);
+    stream(0)
+      .accept()
+      .send({ event: 'up-to-date', data: { position: '1' } });
+    await settle();
+    const heardAt = Date.now();
+    return { heardAt, since: () => Date.now() - heardAt };
+  };
+
+  it('takes a server for away within 25 silent seconds, and a heartbeat that is five seconds late for none', async () => {
+    const { since } = await goLive();
+    await vi.advanceTimersByTimeAsync(HEARTBEAT_MS + 5_000);
     stream(0).raw(': hb\n\n');
-    await vi.advanceTimersByTimeAsync(30_000);
-    expect(stream(0).aborted).toBe(false);
-    await vi.advanceTimersByTimeAsync(11_000);
+    await settle();
+    const heardAt = Date.now() - 20;
+    await vi.advanceTimersByTimeAsync(HEARTBEAT_MS + 5_000);
+    expect(states).toEqual(['live']);
+    while (connection.state.status === 'live') await vi.advanceTimersByTimeAsync(100);
+    expect(since()).toBeLessThanOrEqual(HEARTBEAT_MS + 5_000 + 25_000);
     expect(stream(0).aborted).toBe(true);
+    expect(connection.state.asOf).toBeGreaterThanOrEqual(heardAt - 20);
+    expect(connection.state.asOf).toBeLessThanOrEqual(heardAt + 20);
+  });
+
+  it('counts silence over all streams: one that is opened while the server is away does not hide it', async () => {
+    const { since } = await goLive();
+    await vi.advanceTimersByTimeAsync(20_000);
+    connection.subscribe('session:t', '1', reader());
+    await settle();
     expect(script.streams).toHaveLength(2);
+    while (connection.state.status === 'live') await vi.advanceTimersByTimeAsync(100);
+    expect(since()).toBeLessThanOrEqual(25_000);
+    expect(stream(1).aborted).toBe(true);
+  });
+
+  it('takes a server that never answers the first request for away, too', async () => {
+    connection.subscribe('session:s', '1', reader());
+    await vi.advanceTimersByTimeAsync(25_000);
+    expect(stream(0).aborted).toBe(true);
+    expect(connection.state).toMatchObject({ status: 'reconnecting', asOf: null });
+  });
+
+  it('gives every further attempt the whole time, and is live again as soon as one is answered', async () => {
+    await goLive();
+    while (script.streams.length < 2) await vi.advanceTimersByTimeAsync(100);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(script.streams).toHaveLength(2);
+    stream(1)
+      .accept()
+      .send({ event: 'up-to-date', data: { position: '1' } });
+    await settle();
+    expect(states).toEqual(['live', 'reconnecting', 'live']);
+    expect(connection.state.asOf).toBeNull();
+  });
+
+  it('gives nothing twice when the server says after all what it had been silent about', async () => {
+    const r = reader();
+    connection.subscribe('session:s', '1', r);
+    await settle();
+    stream(0)
+      .accept()
+      .send(eventFrame('s', 2), { event: 'up-to-date', data: { position: '2' } });
+    while (script.streams.length < 2) await vi.advanceTimersByTimeAsync(100);
+    expect(stream(1).after).toBe('2');
+    stream(1)
+      .accept()
+      .send(eventFrame('s', 2), eventFrame('s', 3), { event: 'up-to-date', data: { position: '3' } });
+    await settle();
+    expect(r.positions).toEqual(['2', '3']);
+  });
+
+  it('notices at once that the machine has slept, and that its clock was put back hides nothing', async () => {
+    const { since } = await goLive();
+    vi.setSystemTime(Date.now() + 3_600_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(connection.state.status).toBe('reconnecting');
+    expect(since()).toBeGreaterThan(3_600_000);
+    await vi.advanceTimersByTimeAsync(500);
+    stream(1)
+      .accept()
+      .send({ event: 'up-to-date', data: { position: '1' } });
+    await settle();
+    vi.setSystemTime(Date.now() - 3_600_000);
+    await vi.advanceTimersByTimeAsync(25_000);
+    expect(connection.state.status).toBe('reconnecting');
+  });
+
+  it('asks at once when somebody comes back to a page that slept', async () => {
+    await goLive();
+    vi.setSystemTime(Date.now() + 60_000);
+    connection.wake();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(connection.state.status).toBe('reconnecting');
+    expect(script.streams).toHaveLength(2);
+  });
+
+  it('does not wait for an attempt that went nowhere once it is woken, but for one that has just begun', async () => {
+    await goLive();
+    while (script.streams.length < 2) await vi.advanceTimersByTimeAsync(100);
+    connection.wake();
+    await settle();
+    expect(script.streams).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(5_000);
+    connection.wake();
+    await settle();
+    expect(stream(1).aborted).toBe(true);
+    expect(script.streams).toHaveLength(3);
+  });
+
+  it('asks the server when the network is said to be gone, and goes by what it hears', async () => {
+    await goLive();
+    connection.doubt();
+    await settle();
+    stream(1)
+      .accept()
+      .send({ event: 'up-to-date', data: { position: '1' } });
+    await settle();
+    expect(states).toEqual(['live']);
+    connection.doubt();
+    await settle();
+    stream(2).lose();
+    await settle();
+    expect(states).toEqual(['live', 'reconnecting']);
   });
 
   it('opens again at once after a bye, without a word about it', async () => {

@@ -44,6 +44,11 @@ export class ScriptedStream {
     this.#respond(new Response('{}', { status }));
   }
 
+  /** There is no way to the server. */
+  lose(): void {
+    this.#reject(new TypeError('Failed to fetch'));
+  }
+
   send(...frames: Frame[]): this {
     return this.raw(frames.map(encodeFrame).join(''));
   }

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { CONNECTION_STATUSES, nextConnectionState } from '@/components/live/connection-state';
+import {
+  CONNECTION_EVENTS,
+  CONNECTION_STATUSES,
+  type ConnectionState,
+  isStale,
+  nextConnectionState,
+} from '@/components/live/connection-state';
 import { tellingArgument, toolName } from '@/components/transcript/tool-words';
 import { formatAgo, formatClock, formatDuration, plural } from '@/components/ui/duration';
 import { aCall } from './rows';
@@ -60,23 +66,39 @@ describe('a tool call on one line', () => {
 });
 
 describe('the connection’s state', () => {
+  const live: ConnectionState = { status: 'live', since: 0, attempt: 0, asOf: null };
+
   it('counts failures until it is whole again', () => {
-    let state = { status: 'live' as const, since: 0, attempt: 0 } as ReturnType<typeof nextConnectionState>;
-    state = nextConnectionState(state, 'cut', 10);
-    state = nextConnectionState(state, 'cut', 20);
-    expect(state).toEqual({ status: 'reconnecting', since: 10, attempt: 2 });
-    expect(nextConnectionState(state, 'up-to-date', 30)).toEqual({ status: 'live', since: 30, attempt: 0 });
+    let state = nextConnectionState(live, 'cut', 10, 8);
+    state = nextConnectionState(state, 'cut', 20, 8);
+    expect(state).toEqual({ status: 'reconnecting', since: 10, attempt: 2, asOf: 8 });
+    expect(nextConnectionState(state, 'up-to-date', 30, 8)).toEqual({ ...live, since: 30 });
   });
 
   it('does not take a gap back only because it is up to date again', () => {
-    const gap = { status: 'gap' as const, since: 0, attempt: 0 };
-    expect(nextConnectionState(gap, 'up-to-date', 1)).toBe(gap);
-    expect(nextConnectionState(gap, 'gap-shown', 1).status).toBe('live');
+    const gap = { ...live, status: 'gap' as const };
+    expect(nextConnectionState(gap, 'up-to-date', 1, 0)).toBe(gap);
+    expect(nextConnectionState(gap, 'gap-shown', 1, 0).status).toBe('live');
   });
 
   it('leads from every state to signed-out when the cookie is refused', () => {
     for (const status of CONNECTION_STATUSES) {
-      expect(nextConnectionState({ status, since: 0, attempt: 0 }, 'unauthorized', 1).status).toBe('signed-out');
+      expect(nextConnectionState({ ...live, status }, 'unauthorized', 1, 0).status).toBe('signed-out');
     }
+  });
+
+  it('says up to when everything had arrived for as long as something may be missing, whatever happens meanwhile', () => {
+    for (const first of CONNECTION_EVENTS) {
+      for (const status of CONNECTION_STATUSES) {
+        const state = nextConnectionState({ ...live, status, asOf: isStale(status) ? 5 : null }, first, 10, 8);
+        expect(state.asOf).toBe(!isStale(state.status) ? null : isStale(status) ? 5 : 8);
+      }
+    }
+  });
+
+  it('is stale from the first failure until it is whole, and not while a page has only just come', () => {
+    expect(CONNECTION_STATUSES.filter(isStale)).toEqual(['reconnecting', 'signed-out']);
+    const signedOut = nextConnectionState(live, 'unauthorized', 10, 8);
+    expect(isStale(nextConnectionState(signedOut, 'retry', 20, 8).status)).toBe(true);
   });
 });

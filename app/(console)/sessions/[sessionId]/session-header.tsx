@@ -85,7 +85,8 @@ export function SessionHeader(props: {
           )}
         </p>
       </div>
-      <div className="mt-[3px] flex items-center gap-4">
+      {/* On a phone what the badge says must not take room from the title when it says more. */}
+      <div className="mt-[3px] flex items-center gap-4 max-sm:flex-row-reverse">
         <button
           type="button"
           aria-expanded={log.open}
@@ -95,9 +96,11 @@ export function SessionHeader(props: {
           className={clsx('hit flex items-center gap-1.5 text-xs hover:text-ink', log.open ? 'text-ink' : 'text-ink-3')}
         >
           <Logs size={14} strokeWidth={1.75} aria-hidden="true" />
-          Log
+          <span className="max-sm:sr-only">Log</span>
         </button>
-        <ConnectionBadge />
+        <div className="flex justify-end max-sm:min-w-20">
+          <ConnectionBadge />
+        </div>
       </div>
     </header>
   );

@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { ConnectionState } from '@/components/live/connection-state';
+import { standStillWhileStale } from '@/components/live/stand-still';
+import { knownUntil, knowUntil } from '@/components/ui/now';
+
+const marks = new Set<string>();
+beforeEach(() => {
+  marks.clear();
+  const toggleAttribute = (name: string, force: boolean) => void (force ? marks.add(name) : marks.delete(name));
+  vi.stubGlobal('document', { documentElement: { toggleAttribute } });
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  knowUntil(null);
+});
+
+/** A page that came at 1000, and the states its connection enters. */
+function page() {
+  let tell = () => {};
+  const live = {
+    state: { status: 'connecting', since: 0, attempt: 0, asOf: null } as ConnectionState,
+    onState(listener: () => void) {
+      tell = listener;
+      return () => {};
+    },
+  };
+  standStillWhileStale(live, 1_000);
+  return (status: ConnectionState['status'], asOf: number | null) => {
+    live.state = { ...live.state, status, asOf };
+    tell();
+    return { isMarked: marks.has('data-stale'), until: knownUntil() };
+  };
+}
+
+it('the page stands at the time up to which it is known while anything may be missing, and goes on afterwards', () => {
+  const enter = page();
+  expect(enter('live', null)).toEqual({ isMarked: false, until: null });
+  expect(enter('reconnecting', 5_000)).toEqual({ isMarked: true, until: 5_000 });
+  expect(enter('signed-out', 5_000)).toEqual({ isMarked: true, until: 5_000 });
+  expect(enter('gap', null)).toEqual({ isMarked: false, until: null });
+});
+
+it('a page that was never live is known up to when it came, as is one that came later than another tab heard last', () => {
+  const enter = page();
+  expect(enter('reconnecting', null)).toEqual({ isMarked: true, until: 1_000 });
+  expect(enter('reconnecting', 400)).toEqual({ isMarked: true, until: 1_000 });
+});
