@@ -16,7 +16,7 @@ const waysAt = (origin: string): { what: string; why: string; command: string }[
   },
   {
     what: 'Watch a demo fleet',
-    why: 'Six agents replay real work: background tasks end, and agents wake up by themselves.',
+    why: 'Seven agents replay real work: background tasks end, and agents wake up by themselves. One answers you.',
     command: 'npm start -- --demo',
   },
   {

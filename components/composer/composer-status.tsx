@@ -7,9 +7,11 @@ export function ComposerStatus(props: {
   failure: string | null;
   escapeHint: string | null;
   effect: string | null;
+  /** Why the turn that runs can’t be interrupted from here, else null. */
+  noInterrupt: string | null;
   agent: AgentSummary | null;
 }) {
-  const { ended, failure, escapeHint, effect, agent } = props;
+  const { ended, failure, escapeHint, effect, noInterrupt, agent } = props;
   if (ended !== null) return <Name text={ended} />;
   if (failure !== null)
     return (
@@ -23,5 +25,11 @@ export function ComposerStatus(props: {
     return <span className="text-waiting">{never}: the message waits.</span>;
   }
   if (effect !== null) return effect;
+  if (noInterrupt !== null)
+    return (
+      <>
+        Can’t be interrupted here: <Name text={noInterrupt} />.
+      </>
+    );
   return <span className="max-sm:hidden">Enter sends, Shift+Enter begins a new line.</span>;
 }

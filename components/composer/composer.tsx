@@ -2,6 +2,7 @@
 
 import { ArrowUp, X } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useId, useImperativeHandle, useRef, useState } from 'react';
+import { useRefusal } from '@/components/live/refusals';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
@@ -38,6 +39,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
   const { draft, change } = useDraft(session.id, field);
   const history = useSentHistory(sent);
   const interrupt = useInterrupt(session.openTurnId);
+  const noInterrupt = useRefusal('interrupt');
   const [escaped, setEscaped] = useState<{ at: number; turnId: string | null } | null>(null);
   const statusId = useId();
   useGrowing(field, draft.text);
@@ -154,6 +156,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, handle 
             failure={interrupt?.failure ?? null}
             escapeHint={!isEscaped ? null : `Esc once more to interrupt. ${effect}`}
             effect={interrupt !== null && session.runningTaskCount > 0 ? effect : null}
+            noInterrupt={session.openTurnId === null ? null : (noInterrupt?.reason ?? null)}
             agent={agent}
           />
         </p>

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import type { CommandsTaken } from '@/lib/protocol/takes';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
 import type { Logger } from '@/lib/runner/logger/logger';
 import { createOutboxLogger } from '@/lib/runner/logger/outbox-logger';
@@ -155,8 +156,18 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
   }
 }
 
+const REPLAYED = 'this is a replay of a recording, and nobody listens';
+/** No runner is behind it, neither while it plays nor afterwards. */
+const REFUSALS: NonNullable<CommandsTaken['takesNot']> = {
+  message: REPLAYED,
+  interrupt: REPLAYED,
+  'task.stop': REPLAYED,
+  'permission.decision': REPLAYED,
+  'question.answer': REPLAYED,
+};
+
 function arrival(agentId: string, sessionId: string) {
-  const status = { kind: 'claude', source: 'recording' };
+  const status = { kind: 'claude', source: 'recording', takes: [], takesNot: REFUSALS };
   return { kind: 'status' as const, agentId, sessionId, occurredAt: Date.now(), status };
 }
 

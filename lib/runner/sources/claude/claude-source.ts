@@ -32,6 +32,8 @@ export interface ClaudeSourceOptions {
   sdk: ClaudeSdk;
   /** Whether a program the SDK would start as its CLI came with it: one found elsewhere is not run. */
   owns?: (program: string) => boolean;
+  /** The agent is no program: it runs in this process. */
+  isInProcess?: boolean;
   surroundings: SourceSurroundings;
   memory: ClaudeMemory;
   inHand: HandedMessage[];
@@ -223,6 +225,7 @@ export class ClaudeSource implements Source {
       const { sdk } = this.#options;
       const query = sdk.query({ prompt: this.#input.messages(signal), options: await this.#queryOptions() });
       this.#query = query;
+      if (this.#options.isInProcess) this.#observe({ state: 'running', pid: process.pid, exitCode: null });
       if (this.#ending.signal.aborted) query.close();
       for await (const message of query) this.#heard(message);
     } catch (error) {
