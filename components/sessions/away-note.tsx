@@ -57,7 +57,8 @@ export function Evidence({ away }: { away: SessionAway }) {
 function commandOf(session: SessionSummary, away: SessionAway, agent: AgentSummary | null): string | null {
   const program = 'npm run -s interlude --';
   if (away.agentGoesOn) return `${program} runner hooks`;
-  if (agent?.kind !== 'claude' || !canBeWritten(session.id)) return null;
+  // What is of the demo goes on with the demo, or not at all.
+  if (agent?.kind !== 'claude' || agent.status?.source === 'demo' || !canBeWritten(session.id)) return null;
   return `${program} runner claude --resume ${quoted(session.id)}`;
 }
 

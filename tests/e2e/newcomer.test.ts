@@ -118,7 +118,7 @@ test('somebody types to the agent that answers, allows what it asks for, and see
     .getByRole('group', { name: /^Task Run the tests: running/ })
     .first()
     .waitFor();
-  const woken = page.getByRole('article', { name: /^Between-run turn: woken by Run the tests \(completed, exit 0\)/ });
+  const woken = page.getByRole('article', { name: /^Between-run turn: woken by Run the tests \(completed/ });
   await woken.getByText('The tests are done, with exit code 0', { exact: false }).waitFor();
   await page.close();
 });

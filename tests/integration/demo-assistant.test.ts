@@ -1,8 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { AgentList } from '@/lib/protocol/read-models';
+import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { askForTests, assistantStage, expectTakesPart } from '../support/assistant-stage';
+import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
-import { messages, notices, requests, said } from '../support/operator';
+import { messages, notices, Operator, requests, said } from '../support/operator';
+import { tempDir } from '../support/temp-dir';
 
 /** The built-in agent of the demo, on the real runner, beside the real dashboard. */
 
@@ -67,14 +71,53 @@ test('the demo’s agent is interrupted where it asks, and its task is stopped w
 });
 
 test('the demo’s agent says that it is of the demo, and acts on every command', async () => {
-  const { assistant } = await assistantStage(dashboard);
+  await assistantStage(dashboard);
   const status = async () => {
     const response = await fetch(`${dashboard.url}/api/v1/agents`, {
       headers: { authorization: `Bearer ${dashboard.token}` },
     });
     const { agents } = (await response.json()) as AgentList;
-    return agents.find(({ id }) => assistant.sessionId.startsWith(id))?.status;
+    return agents.find(({ id }) => id === ASSISTANT)?.status;
   };
   await expect.poll(status).toMatchObject({ kind: 'scripted', source: 'demo', process: { state: 'running' } });
   expect(await status()).not.toHaveProperty('takes');
 });
+
+test('killed in mid-turn and started again, the demo goes on with its agent’s session, and nothing says that it works', {
+  timeout: 40_000,
+}, async () => {
+  const env = {
+    INTERLUDE_DATA_DIR: join(await tempDir(), 'data'),
+    INTERLUDE_URL: dashboard.url,
+    INTERLUDE_TOKEN: dashboard.token,
+  };
+  const sessionsBefore = new Set(await sessionIds());
+  const first = startCli(['demo', '--speed', '10'], env);
+  onTestFinished(() => void first.process.kill('SIGKILL'));
+  const mine = async () => (await sessionIds()).find((id) => !sessionsBefore.has(id));
+  await expect.poll(mine, { timeout: 15_000 }).toBeTruthy();
+  const operator = new Operator(dashboard, (await mine()) as string);
+  await askForTests({ operator });
+  first.process.kill('SIGKILL');
+  await first.ended;
+
+  const second = startCli(['demo', '--speed', '10'], env);
+  onTestFinished(() => void second.process.kill('SIGKILL'));
+  await operator.until('a notice', (turns) => notices(turns).some((text) => text.includes('started again')));
+  expect(requests(await operator.turns())).toMatchObject([{ outcome: 'cancelled' }]);
+  expect((await operator.session())?.state).not.toMatch(/working|waiting/);
+  await operator.send('Hello?');
+  await operator.until('an answer', (turns) =>
+    turns.some((turn) => turn.state === 'finished' && said(turn).includes('I have read that.')),
+  );
+  second.process.kill('SIGINT');
+  expect((await second.ended).exitCode).toBe(130);
+  expect((await operator.session())?.state).toBe('done');
+});
+
+async function sessionIds(): Promise<string[]> {
+  const response = await fetch(`${dashboard.url}/api/v1/sessions?agent=${ASSISTANT}`, {
+    headers: { authorization: `Bearer ${dashboard.token}` },
+  });
+  return ((await response.json()) as { sessions: { id: string }[] }).sessions.map(({ id }) => id);
+}

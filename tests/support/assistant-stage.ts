@@ -45,7 +45,7 @@ export async function assistantStage(
 }
 
 /** Asks for the tests. @returns what it then wants to be allowed */
-export async function askForTests({ operator }: AssistantStage) {
+export async function askForTests({ operator }: Pick<AssistantStage, 'operator'>) {
   await operator.send('Please run the tests');
   return await operator.until('a permission', (turns) => requests(turns).find(({ outcome }) => outcome === null));
 }

@@ -90,7 +90,11 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
     logger,
     dataDir,
     memory,
-    inHand: await readInHand(outbox, memory.sessionId),
+    // What a killed turn had begun with, Claude Code finds in its own records; the built-in agent has none, and would begin
+    // it a second time.
+    inHand: (await readInHand(outbox, memory.sessionId)).filter(
+      ({ messageId }) => installed !== null || !memory.open.turn?.userMessageIds.includes(messageId),
+    ),
     env: environmentOf(env, place, model?.url),
     permissionMode: 'default',
     answerWithinMs: ANSWER_WITHIN_MS,
@@ -113,7 +117,8 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
 }
 
 function newSession(cwd: string): ClaudeMemory {
-  const sessionId = `${ASSISTANT}-${randomBytes(4).toString('hex')}`;
+  // Lists show the first eight characters, until somebody has written.
+  const sessionId = `ask-away-${randomBytes(4).toString('hex')}`;
   return { sessionId, conversationId: randomUUID(), cwd, pid: null, open: NOTHING_OPEN, running: false };
 }
 
