@@ -28,6 +28,8 @@ test('denied, the demo’s agent runs nothing and says so', async () => {
   const stage = await assistantStage(dashboard);
   const { operator } = stage;
   const asked = await askForTests(stage);
+  const kinds = (await operator.turns()).at(-1)?.items.map(({ kind }) => kind);
+  expect(kinds).toEqual(['message', 'message', 'tool-call', 'request']);
   await operator.answer(asked.id, { behavior: 'deny', digest: asked.digest });
   const turns = await operator.finished(1);
   expect(said(turns[0])).toContain('You said no, so I have not run anything.');

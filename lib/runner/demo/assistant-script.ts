@@ -20,7 +20,7 @@ const OFFERS = [
 ].join('\n');
 
 /** Stands in its session before anything else. */
-export const LABEL = 'Part of the demo: a scripted agent. No model is behind it, and it works in a folder made for it.';
+export const LABEL = 'Part of the demo: a scripted agent. No model is behind it.';
 
 export const GREETING = `I am a scripted agent of the demo: no model is behind me, and everything I say was written beforehand. But I do take part: what you write reaches me, what you allow runs, and what you deny does not. The other agents here replay recordings and can’t answer.\n\nTry:\n\n${OFFERS}`;
 

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextRound, setTimeout as pause } from 'node:timers/promises';
 import type {
   ClaudeQuery,
   ClaudeSdk,
@@ -182,6 +182,8 @@ class BuiltInAgent implements ClaudeQuery {
 
   async #use({ id, name, input }: ToolUse, signal: AbortSignal): Promise<{ text: string; isError: boolean }> {
     const { canUseTool } = this.#options;
+    // The call stands before what is asked about it.
+    while (this.#said.length > 0 && !signal.aborted) await nextRound();
     const verdict: PermissionResult = (await canUseTool?.(name, input, {
       signal,
       toolUseID: id,

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { Source, SourceObservation, SourceSurroundings } from '@/lib/runner/host/source';
@@ -212,7 +213,7 @@ export class ClaudeSource implements Source {
       this.#observe({ state: 'restarting', pid: null, exitCode: exit.exitCode });
       this.#conversation.processEnded({ reason, goesOn: `It is started again in ${next.waitMs / 1000} s.` });
       await this.#tellSurvivors();
-      await pause(next.waitMs, this.#ending.signal);
+      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
       if (!this.#ending.signal.aborted) await this.#giveAgain();
     }
   }
@@ -384,17 +385,4 @@ function userMessage({ messageId, text }: HandedMessage): UserMessage {
     parent_tool_use_id: null,
     uuid: messageId,
   };
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
 }
