@@ -41,7 +41,9 @@ export async function assistantStage(
     return closing;
   };
   onTestFinished(close);
-  return { dataDir, assistant, operator: new Operator(server, assistant.sessionId), close };
+  const operator = new Operator(server, assistant.sessionId);
+  await operator.until('a greeting', (turns) => said(turns[0]).includes('I am a scripted agent of the demo'));
+  return { dataDir, assistant, operator, close };
 }
 
 /** Asks for the tests. @returns what it then wants to be allowed */
@@ -53,7 +55,6 @@ export async function askForTests({ operator }: Pick<AssistantStage, 'operator'>
 /** Greeted, asked for the tests and allowed to run them, it ends its turn, and wakes when they are done. */
 export async function expectTakesPart(stage: AssistantStage): Promise<void> {
   const { operator } = stage;
-  await operator.until('a greeting', (turns) => said(turns[0]).includes('I am a scripted agent of the demo'));
   const asked = await askForTests(stage);
   expect(asked).toMatchObject({ requestKind: 'permission', toolName: 'Bash' });
   expect((await operator.session())?.state).toBe('waiting');
