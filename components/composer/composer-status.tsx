@@ -9,9 +9,11 @@ export function ComposerStatus(props: {
   ended: string | null;
   failure: string | null;
   effect: string | null;
+  /** Why the turn that runs can’t be interrupted from here, else null. */
+  noInterrupt: string | null;
   agent: AgentSummary | null;
 }) {
-  const { ended, failure, effect, agent } = props;
+  const { ended, failure, effect, noInterrupt, agent } = props;
   const isStale = useKnownUntil() !== null;
   if (ended !== null) return <Name text={ended} />;
   if (failure !== null)
@@ -28,5 +30,11 @@ export function ComposerStatus(props: {
     return <span className="text-waiting">{never}: the message waits.</span>;
   }
   if (effect !== null) return effect;
+  if (noInterrupt !== null)
+    return (
+      <>
+        Can’t be interrupted here: <Name text={noInterrupt} />.
+      </>
+    );
   return <span className="max-sm:hidden">Enter sends, Shift+Enter begins a new line.</span>;
 }

@@ -2,6 +2,7 @@
 
 import { ArrowUp, X } from 'lucide-react';
 import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
+import { useRefusal } from '@/components/live/refusals';
 import { Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
@@ -38,6 +39,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
   const { draft, change } = useDraft(session.id, field);
   const history = useSentHistory(sent);
   const interrupt = useInterrupt(session.openTurnId);
+  const noInterrupt = useRefusal('interrupt');
   const statusId = useId();
   useGrowing(field, draft.text);
   useFocusKey(field);
@@ -143,6 +145,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
             ended={ended}
             failure={interrupt?.failure ?? null}
             effect={interrupt !== null && session.runningTaskCount > 0 ? effect : null}
+            noInterrupt={session.openTurnId === null ? null : (noInterrupt?.reason ?? null)}
             agent={agent}
           />
         </p>

@@ -3,6 +3,7 @@
 import { Square } from 'lucide-react';
 import { useRef } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
+import { useRefusal } from '@/components/live/refusals';
 import { plural } from '@/components/ui/duration';
 import { useLiveness } from '@/components/ui/liveness';
 import { useSettled } from '@/components/ui/use-settled';
@@ -32,8 +33,9 @@ export function useInterrupt(turnId: string | null): {
   const actions = useActions();
   const state = useActionState(interruptKey(turnId ?? ''));
   const { stopped } = useLiveness();
+  const refusal = useRefusal('interrupt');
   // What waited for a runner that has gone would interrupt what its successor begins.
-  const isOffered = actions !== null && turnId !== null && stopped === null;
+  const isOffered = actions !== null && turnId !== null && stopped === null && refusal === null;
   const isMeant = useShownLongEnough(isOffered ? turnId : null);
   if (!isOffered) return null;
   return {

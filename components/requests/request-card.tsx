@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import { type KeyboardEvent, memo, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { type ActionState, useActionState, useActions } from '@/components/live/actions';
+import { useRefusal } from '@/components/live/refusals';
 import { isTyping } from '@/components/ui/is-typing';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
@@ -68,7 +69,8 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const stays = gone !== null && (pinned || hasFocus);
   const isQuestion = item.requestKind === 'question';
   const isBusy = isUnderWay(item, asked);
-  const canAnswer = open && actions !== null && !isBusy && stopped === null;
+  const refusal = useRefusal(isQuestion ? 'question.answer' : 'permission.decision');
+  const canAnswer = open && actions !== null && !isBusy && stopped === null && refusal === null;
   const { settled, isMeant } = useSettled(box, canAnswer ? key : null, row);
   const unseen = isQuestion ? null : unseenWords(item, input === null ? null : isRead ? 'open' : gate);
 
@@ -135,6 +137,11 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
       )}
       {open && stopped !== null && (
         <p className="mt-1.5 text-ink-2 text-xs">{stopped.why}: nobody waits for the answer here.</p>
+      )}
+      {open && stopped === null && refusal !== null && (
+        <p className="mt-1.5 pl-5 text-ink-2 text-xs">
+          Can’t be answered here: <Name text={refusal.reason} />.
+        </p>
       )}
       {canAnswer && isQuestion && (
         <QuestionAnswer

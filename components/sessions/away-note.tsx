@@ -58,7 +58,8 @@ export function Evidence({ away }: { away: SessionAway }) {
 function commandOf(session: SessionSummary, away: SessionAway, agent: AgentSummary | null): string | null {
   const program = 'npm run -s interlude --';
   if (away.agentGoesOn) return `${program} runner hooks`;
-  if (agent?.kind !== 'claude') return null;
+  // What is of the demo goes on with the demo, or not at all.
+  if (agent?.kind !== 'claude' || agent.status?.source === 'demo') return null;
   // By its name, as which it has the session, and in its own folder, not in the one where the command is pasted.
   const folder = agent.status?.cwd;
   const words = ['--agent', agent.id, ...(typeof folder === 'string' ? ['--cwd', folder] : []), '--resume', session.id];

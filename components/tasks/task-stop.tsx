@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import { useEffect, useRef, useState } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
+import { useRefusal } from '@/components/live/refusals';
 import { afterPress } from '@/components/ui/after-press';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
@@ -19,6 +20,7 @@ export const stopKey = (task: Pick<Task, 'position'>) => `stop:${task.position}`
 export function TaskStop({ task }: { task: Task }) {
   const actions = useActions();
   const { stopped, isAway } = useLiveness();
+  const refusal = useRefusal('task.stop');
   const key = stopKey(task);
   const state = useActionState(key);
   const [pressed, setPressed] = useState(false);
@@ -26,13 +28,21 @@ export function TaskStop({ task }: { task: Task }) {
   // What a first press asks is another question than what the second one answers.
   const isOnItsWay = state?.kind === 'sending' || state?.kind === 'asked';
   // One that nobody runs any more may not be there when its runner is: what waited would stop something else.
-  const isOffered = actions !== null && task.status === 'running' && stopped === null;
+  const isRunning = actions !== null && task.status === 'running' && stopped === null;
+  const isOffered = isRunning && refusal === null;
   const { settled, isMeant } = useSettled(button, isOffered && !isOnItsWay ? `${key}:${pressed}` : null);
   useEffect(() => {
     if (!pressed) return;
     const timer = setTimeout(() => setPressed(false), CONFIRM_MS);
     return () => clearTimeout(timer);
   }, [pressed]);
+  if (isRunning && refusal !== null) {
+    return (
+      <span title={nameText(refusal.reason)}>
+        Can’t be stopped here<span className="sr-only">: {nameText(refusal.reason)}</span>
+      </span>
+    );
+  }
   if (!isOffered) return null;
   if (isOnItsWay) return <span data-action={key}>{isAway ? 'Stop queued, its runner is away' : 'Stopping…'}</span>;
 

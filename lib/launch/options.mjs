@@ -8,7 +8,7 @@ export const START_HELP = `Usage: npm start [-- options]
 
 Starts the dashboard: installs and builds what is missing, brings the database up to date, serves it.
 
-  --demo      also runs a demo fleet: agents that replay recordings of real runs
+  --demo      also runs a demo fleet: agents that replay recordings of real runs, and one that answers
   --port N    default: PORT, else 4319; 0 for any that is free
   --host H    default: HOST, else 127.0.0.1
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import type { Turn } from '@/lib/protocol/read-models';
-import { agent, background, bash, type Context, say, tool, turn } from '../fixtures/recordings/make/model.mjs';
+import { agent, background, bash, type Context, say, tool, turn } from '@/lib/runner/demo/scripted-model.mjs';
 import { claudeStage, quick } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { background, type Context, say, turn } from '../fixtures/recordings/make/model.mjs';
+import { background, type Context, say, turn } from '@/lib/runner/demo/scripted-model.mjs';
 import { claudeStage, quick } from '../support/claude-stage';
 import { messages, said, taskEnds } from '../support/operator';
 import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Turn } from '@/lib/protocol/read-models';
-import { agent, background, bash, type Context, say, tool, turn } from '../fixtures/recordings/make/model.mjs';
+import { agent, background, bash, type Context, say, tool, turn } from '@/lib/runner/demo/scripted-model.mjs';
 import { quick } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, requests, said, taskEnds } from '../support/operator';

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SessionSummary } from '@/lib/protocol/read-models';
+import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { type CliRun, startCli } from '../support/cli';
-import { isFocused, live } from '../support/transcript-page';
+import { press } from '../support/press';
+import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { type Visit, visit } from '../support/visit';
 
 let it: Visit;
@@ -100,24 +102,67 @@ test('an agent of the demo has a log, and turned to debug it says more', async (
   await page.close();
 });
 
-test('what a recording can not do it refuses with the reason, and when the demo is stopped nothing says that it works', async () => {
+test('somebody types to the agent that answers, allows what it asks for, and sees it wake by itself', async () => {
+  const page = await it.open('/');
+  const nav = page.getByRole('navigation', { name: 'Sessions' });
+  await nav.getByRole('link').filter({ hasText: ASSISTANT }).first().click();
+  await transcriptOf(page).getByText('I am a scripted agent of the demo').waitFor();
+  await live(page);
+  const composer = page.getByRole('textbox', { name: `Message to ${ASSISTANT}` });
+  await composer.fill('Run the tests, please');
+  await composer.press('Enter');
+  const request = page.getByRole('region', { name: /^Permission: Run the tests/ }).first();
+  await request.getByText('node tests.mjs').waitFor();
+  await press(request.getByRole('button', { name: 'Allow', exact: true }));
+  await page
+    .getByRole('group', { name: /^Task Run the tests: running/ })
+    .first()
+    .waitFor();
+  const woken = page.getByRole('article', { name: /^Between-run turn: woken by Run the tests \(completed/ });
+  await woken.getByText('The tests are done, with exit code 0', { exact: false }).waitFor();
+  await page.close();
+});
+
+test('a recording’s session says before one types that it can’t answer, and leads to the agent that can; its API refuses with the reason', async () => {
   const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
-  const working = async () => (await sessions()).filter(({ state }) => state === 'working' || state === 'waiting');
+  const working = async () =>
+    (await sessions()).filter(
+      ({ state, agentId }) => agentId !== ASSISTANT && (state === 'working' || state === 'waiting'),
+    );
   await expect.poll(async () => (await working()).length).toBeGreaterThan(0);
   // the one that goes on longest
   const one = (await working()).reduce((newest, session) => (session.startedAt > newest.startedAt ? session : newest));
   const page = await it.open(`/sessions/${one.id}`);
   await live(page);
-  await page.getByRole('textbox', { name: /message/i }).fill('are you there?');
-  await page.keyboard.press('Enter');
-  await page
-    .getByText(/this agent replays a recording: nobody reads what it is sent/)
+  const instead = page.getByRole('region', { name: 'Composer' });
+  await instead.getByText('this agent replays a recording, and nobody reads what it is sent').waitFor();
+  expect(await page.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: /^(?:Interrupt|Allow|Deny|Stop )/ }).count()).toBe(0);
+
+  const response = await fetch(`${it.server.url}/api/v1/sessions/${encodeURIComponent(one.id)}/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ text: 'are you there?', clientId: 'newcomer-1' }),
+  });
+  expect(response.status).toBe(202);
+  await transcriptOf(page)
+    .getByText(/this agent replays a recording, and nobody reads what it is sent/)
     .first()
     .waitFor();
+
+  await instead.getByRole('link', { name: `Write to ${ASSISTANT} instead` }).click();
+  await page.getByRole('textbox', { name: `Message to ${ASSISTANT}` }).waitFor();
+  await page.close();
+});
+
+test('when the demo is stopped nothing says that it works, and the agent that answers has ended', async () => {
+  const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
+  const working = async () => (await sessions()).filter(({ state }) => state === 'working' || state === 'waiting');
+  await expect.poll(async () => (await working()).length).toBeGreaterThan(0);
   demo?.process.kill('SIGINT');
   expect((await demo?.ended)?.exitCode).toBe(130);
   await expect.poll(working, { timeout: 30_000 }).toEqual([]);
-  await page.close();
+  expect((await sessions()).find(({ agentId }) => agentId === ASSISTANT)?.state).toBe('done');
 });
 
 test('no page had anything to complain about', () => {

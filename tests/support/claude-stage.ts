@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import { type ModelScript, type Step, step } from '../fixtures/recordings/make/model.mjs';
+import { type ModelScript, type Step, step } from '@/lib/runner/demo/scripted-model.mjs';
 import { claudeHome } from './claude-home';
 import { type CliRun, startCli } from './cli';
 import { killMarked } from './kill-marked';

@@ -3,11 +3,11 @@ import type { LiveServer } from './live-server';
 
 /** Somebody at the dashboard: acts through its routes and reads what a page would show. */
 export class Operator {
-  readonly #server: LiveServer;
+  readonly #server: Pick<LiveServer, 'url' | 'token'>;
   readonly sessionId: string;
   #sent = 0;
 
-  constructor(server: LiveServer, sessionId: string) {
+  constructor(server: Pick<LiveServer, 'url' | 'token'>, sessionId: string) {
     this.#server = server;
     this.sessionId = sessionId;
   }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { fieldsOf } from '@/lib/adapters/claude/fields';
+import type { ModelScript } from '@/lib/runner/demo/scripted-model.mjs';
 import {
   type ClaudeQuery,
   loadClaudeSdk,
@@ -10,7 +11,6 @@ import {
   type UserMessage,
 } from '@/lib/runner/sources/claude/claude-sdk';
 import { MARK } from '@/lib/runner/sources/claude/marked-processes';
-import type { ModelScript } from '../fixtures/recordings/make/model.mjs';
 import { claudeHome } from './claude-home';
 import { type CliRun, runCli, startCli } from './cli';
 import { killMarked } from './kill-marked';

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { startAssistant } from '@/lib/runner/demo/assistant';
+import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { runDemoAgent } from '@/lib/runner/demo/demo-agent';
 import { FLEET } from '@/lib/runner/demo/fleet';
 import { Rota } from '@/lib/runner/demo/rota';
@@ -8,15 +10,18 @@ import { Redactor } from '@/lib/runner/logger/redactor';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { readRecording } from '@/lib/runner/replay/recording';
+import { loadClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { interruptSignal } from './interrupt';
-import { openDataDir, serverEndpoint } from './local-server';
+import { fromInterlude, openDataDir, serverEndpoint } from './local-server';
 import { logLevelOf } from './log-level';
 
 export const DEMO_HELP = `Usage: interlude demo [options]
 
-Replays recordings of real Claude Code runs as a fleet of ${FLEET.length} agents, one session after the other, until it is
-stopped. They go the way every agent's events go: adapter, outbox, HTTP.
+Runs a fleet beside the dashboard until it is stopped. ${FLEET.length} agents replay recordings of real Claude Code runs, one session
+after the other; they go the way every agent's events go: adapter, outbox, HTTP. One more, ${ASSISTANT}, takes part: it
+answers what you write, and runs what you allow. It is scripted, and needs no key: the real Claude Code with a scripted
+model behind it where the Agent SDK is installed, else one that is built in.
 
   --speed N      1 is as recorded, 2 twice as fast; default 1
   --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
@@ -52,12 +57,25 @@ export async function demo(argv: string[], env: Record<string, string | undefine
     const logLevel = logLevelOf(env);
     const outboxDir = join(home, 'outboxes');
     const logDir = join(home, 'logs');
+    const sdkFolder = env.INTERLUDE_CLAUDE_SDK_DIR ? fromInterlude(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
+    const assistant = await startAssistant({
+      dataDir: home,
+      installed: await loadClaudeSdk(home, sdkFolder),
+      env,
+      redactor,
+      endpoint,
+      speed,
+      onStatus: (it) => telling.status(ASSISTANT, it),
+      onOver: (reason) => process.stderr.write(`interlude: ${ASSISTANT}: ${reason}\n`),
+    });
+    const { sessionId } = assistant;
     const rota = new Rota(agents.length, LEAST_AT_WORK);
     const playing = agents.map(async (one) => {
       try {
         const trouble = await runDemoAgent({
           ...one,
           rota,
+          instead: { agentId: ASSISTANT, sessionId },
           outboxDir,
           logDir,
           logLevel,
@@ -73,17 +91,28 @@ export async function demo(argv: string[], env: Record<string, string | undefine
         throw error;
       }
     });
-    process.stderr.write(`interlude: ${FLEET.length} agents are at work; Ctrl-C stops them\n`);
-    const ended = await Promise.allSettled(playing);
+    const { url } = await endpoint();
+    process.stderr.write(
+      `interlude: ${FLEET.length + 1} agents are at work; Ctrl-C stops them. One of them answers: ${url.replace(/\/+$/, '')}/sessions/${sessionId}\n`,
+    );
+    const leaving = fired(ends).then(() => assistant.close());
+    const ended = await Promise.allSettled([...playing, leaving]);
     const failed = ended.find((each) => each.status === 'rejected');
-    if (!failed) return signal.aborted ? EXIT.interrupted : EXIT.done;
-    if (failed.reason instanceof OutboxLockedError) {
-      throw new CliError(EXIT.failed, `a demo runs already, as process ${failed.reason.pid}`);
-    }
-    throw failed.reason;
+    if (failed) throw failed.reason;
+    return signal.aborted ? EXIT.interrupted : EXIT.done;
+  } catch (error) {
+    if (!(error instanceof OutboxLockedError)) throw error;
+    throw new CliError(EXIT.failed, `a demo runs already, as process ${error.pid}`);
   } finally {
     release();
   }
+}
+
+function fired(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }
 
 /** Says once that the server can't be reached or refuses the token, and once that all agents get through again. */

@@ -11,7 +11,7 @@ import { RUNNER_HELP, runner } from './runner';
 const HELP = `Usage: interlude <command> [options]
 
   replay   feed a recording of an agent's run to the dashboard
-  demo     replay recordings as a fleet of agents, without end
+  demo     a fleet of agents that replay recordings, and one that answers; without end
   runner   run an agent, or stand beside one, and connect it to the dashboard
   hooks    connect the Claude Code of your terminals, or take that back
   outbox   what this machine's outboxes hold, and what to do with records the server refused

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import type { CommandsTaken } from '@/lib/protocol/takes';
 import { versionsWith } from '@/lib/runner/host/versions';
 import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
@@ -160,8 +161,24 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
   }
 }
 
+const REPLAYED = 'this is a replay of a recording, and nobody listens';
+/** No runner is behind it, neither while it plays nor afterwards. */
+const REFUSALS: NonNullable<CommandsTaken['takesNot']> = {
+  message: REPLAYED,
+  interrupt: REPLAYED,
+  'task.stop': REPLAYED,
+  'permission.decision': REPLAYED,
+  'question.answer': REPLAYED,
+};
+
 function arrival(agentId: string, sessionId: string) {
-  const status = { kind: 'claude', source: 'recording', versions: versionsWith(null) };
+  const status = {
+    kind: 'claude',
+    source: 'recording',
+    takes: [],
+    takesNot: REFUSALS,
+    versions: versionsWith(null),
+  };
   return { kind: 'status' as const, agentId, sessionId, occurredAt: Date.now(), status };
 }
 

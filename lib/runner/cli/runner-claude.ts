@@ -4,16 +4,15 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cutText } from '@/lib/protocol/cut-text';
-import { controlPath } from '@/lib/runner/control-port/control-file';
 import { claimOutbox, type RunnerOutbox } from '@/lib/runner/host/claim-outbox';
-import { RunnerHost } from '@/lib/runner/host/runner-host';
+import type { RunnerHost } from '@/lib/runner/host/runner-host';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
+import { claudeHost } from '@/lib/runner/sources/claude/claude-host';
 import { type ClaudeMemory, readInHand, readMemories, recall } from '@/lib/runner/sources/claude/claude-memory';
 import { CLAUDE_SDK, PERMISSION_MODES, type PermissionMode } from '@/lib/runner/sources/claude/claude-sdk';
-import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
 import { findConversation } from '@/lib/runner/sources/claude/conversation-file';
 import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
 import { withDeadline } from '@/lib/runner/with-deadline';
@@ -98,29 +97,21 @@ export async function runnerClaude(argv: string[], env: Environment): Promise<Ex
     const inHand = await readInHand(outbox, memory.sessionId);
     let overFor: string | null = null;
     const over = new AbortController();
-    host = new RunnerHost({
+    host = claudeHost({
       kind: 'claude',
       about: { source: 'sdk', cwd: memory.cwd, ...(options.model === undefined ? {} : { model: options.model }) },
+      installed,
       agentId,
-      sessionId: memory.sessionId,
-      runnerId: randomUUID(),
-      startedAt: Date.now(),
       outbox,
       endpoint,
       logger,
       dataDir: home,
-      openSource: (surroundings) =>
-        new ClaudeSource({
-          ...installed,
-          surroundings,
-          memory,
-          inHand,
-          env,
-          controlFile: controlPath(home, agentId),
-          model: options.model,
-          permissionMode: options.permissionMode,
-          answerWithinMs: options.answerWithinMs,
-        }),
+      memory,
+      inHand,
+      env,
+      model: options.model,
+      permissionMode: options.permissionMode,
+      answerWithinMs: options.answerWithinMs,
       onOver: (reason) => {
         overFor = reason;
         over.abort();

@@ -10,7 +10,7 @@ import { Outbox } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
 import { play } from '@/lib/runner/replay/player';
 import type { Recording } from '@/lib/runner/replay/recording';
-import { DemoRunner } from './demo-runner';
+import { DemoRunner, type DemoRunnerOptions } from './demo-runner';
 import { type DemoAgent, restAfter } from './fleet';
 import type { Rota } from './rota';
 
@@ -26,6 +26,8 @@ import type { Rota } from './rota';
 export interface DemoStage {
   agent: DemoAgent;
   recordings: Recording[];
+  /** The one of the demo that answers. */
+  instead: DemoRunnerOptions['instead'];
   /** Shared by all agents of the demo. */
   rota: Rota;
   outboxDir: string;
@@ -69,6 +71,7 @@ export async function runDemoAgent(stage: DemoStage): Promise<string | null> {
     outbox,
     endpoint,
     logger,
+    instead: stage.instead,
     onOver: (reason) => {
       overFor = reason;
       logger.child('demo').error(reason);

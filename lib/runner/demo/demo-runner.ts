@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from '@/lib/protocol/commands';
+import type { CommandsTaken } from '@/lib/protocol/takes';
 import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { REPORT_EVERY_MS, StatusReporter } from '@/lib/runner/host/status-reporter';
@@ -24,6 +25,8 @@ export interface DemoRunnerOptions {
   outbox: Outbox;
   endpoint: Endpoint;
   logger: Logger;
+  /** Who of the demo does what people ask for. */
+  instead: NonNullable<CommandsTaken['instead']>;
   /** Another runner has taken this agent over; why it can't go on, in one line. */
   onOver: (reason: string) => void;
 }
@@ -102,7 +105,10 @@ export class DemoRunner {
       outbox: await outboxFacts(outbox),
       logLevel: logger.level.get(),
       logSwitch: this.#level?.report,
-    };
+      takes: ['log-level.set'],
+      takesNot: REFUSALS,
+      instead: this.#options.instead,
+    } satisfies CommandsTaken & Record<string, unknown>;
     const sessionId = this.#sessionId === null ? {} : { sessionId: this.#sessionId };
     return { kind: 'status', agentId, ...sessionId, occurredAt, status };
   }
@@ -116,16 +122,16 @@ export class DemoRunner {
     if (command.type === 'log-level.set') {
       return (await this.#level?.obey(command.body)) ?? { state: 'failed', reason: 'the runner is still starting' };
     }
-    const reason = `this agent replays a recording: ${RECORDED[command.type]}`;
+    const reason = REFUSALS[command.type];
     this.#log.info(`${command.type} ${command.id} refused: ${reason}`);
     return { state: 'failed', reason };
   }
 }
 
-const RECORDED: Record<Exclude<Command['type'], 'log-level.set'>, string> = {
-  message: 'nobody reads what it is sent; for an agent that answers, connect one of yours',
-  interrupt: 'its turns end where they ended when it was recorded',
-  'task.stop': 'its tasks ran when it was recorded, and end as they ended then',
-  'permission.decision': 'it was answered when it was recorded, and goes on as it was told then',
-  'question.answer': 'it was answered when it was recorded, and goes on as it was told then',
+const REFUSALS: Record<Exclude<Command['type'], 'log-level.set'>, string> = {
+  message: 'this agent replays a recording, and nobody reads what it is sent',
+  interrupt: 'this agent replays a recording, and its turns end where they ended then',
+  'task.stop': 'this agent replays a recording, and its tasks end as they ended then',
+  'permission.decision': 'this agent replays a recording, and goes on as it was told then',
+  'question.answer': 'this agent replays a recording, and goes on as it was told then',
 };

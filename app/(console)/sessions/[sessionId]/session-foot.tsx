@@ -2,8 +2,10 @@
 
 import { type RefObject, useMemo } from 'react';
 import { Composer, type ComposerHandle } from '@/components/composer/composer';
+import { ComposerRefusal } from '@/components/composer/composer-refusal';
 import { useOutgoing } from '@/components/composer/outgoing-provider';
 import { sentTexts } from '@/components/composer/sent-texts';
+import { useRefusal } from '@/components/live/refusals';
 import { findRequest, openRequests } from '@/components/requests/open-requests';
 import { PinnedRequests } from '@/components/requests/pinned-requests';
 import { AwayNote } from '@/components/sessions/away-note';
@@ -28,6 +30,7 @@ export function SessionFoot(props: {
 }) {
   const { session, agent, turns = NO_TURNS, ended, composer, toast, onCloseToast, onSend, onLeave } = props;
   const { messages } = useOutgoing(session.id);
+  const refusal = useRefusal('message');
   const { pendingRequestCount } = session;
   const requests = useMemo(() => openRequests(turns, pendingRequestCount), [turns, pendingRequestCount]);
   return (
@@ -39,16 +42,20 @@ export function SessionFoot(props: {
         find={(item) => findRequest(turns, item)}
         renderRequest={(item, onDismiss) => renderRequest(item, { onDismiss })}
       />
-      <Composer
-        handle={composer}
-        session={session}
-        agent={agent}
-        ended={ended}
-        sent={() => sentTexts(turns, messages)}
-        quoteOf={(id) => quoteOf(turns, id)}
-        onSend={onSend}
-        onLeave={onLeave}
-      />
+      {refusal !== null ? (
+        <ComposerRefusal refusal={refusal} sessionId={session.id} />
+      ) : (
+        <Composer
+          handle={composer}
+          session={session}
+          agent={agent}
+          ended={ended}
+          sent={() => sentTexts(turns, messages)}
+          quoteOf={(id) => quoteOf(turns, id)}
+          onSend={onSend}
+          onLeave={onLeave}
+        />
+      )}
     </>
   );
 }

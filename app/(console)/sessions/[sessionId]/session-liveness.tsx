@@ -1,11 +1,12 @@
 'use client';
 
 import type { ReactNode } from 'react';
+import { RefusalsProvider } from '@/components/live/refusals';
 import { describeState } from '@/components/sessions/session-words';
 import { LivenessProvider } from '@/components/ui/liveness';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 
-/** Tells everything on a session's page whether what it shows still goes on. */
+/** Tells everything on a session's page whether what it shows still goes on, and what its agent does not act on. */
 export function SessionLiveness(props: { session: SessionSummary; agent: AgentSummary | null; children: ReactNode }) {
   const { session, agent, children } = props;
   return (
@@ -15,7 +16,7 @@ export function SessionLiveness(props: { session: SessionSummary; agent: AgentSu
       isAway={agent?.connection === 'away' && agent.connectedSince !== null}
       heardAt={session.lastHeardAt}
     >
-      {children}
+      <RefusalsProvider status={agent?.status ?? null}>{children}</RefusalsProvider>
     </LivenessProvider>
   );
 }

@@ -20,6 +20,7 @@ import { useTranscript } from '@/components/transcript/use-transcript';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { TimeLockProvider } from '@/components/ui/time-lock';
 import type { SessionDetail, TaskList, TranscriptPage } from '@/lib/protocol/read-models';
+import { refusalOf } from '@/lib/protocol/takes';
 import { LogPanel } from './log-panel';
 import { endOf, SessionFoot } from './session-foot';
 import { SessionHeader } from './session-header';
@@ -62,7 +63,7 @@ export function SessionView({ sessionId, initial: json, nonce }: SessionViewProp
     tasks,
     turns: shown?.turns,
     away: agent?.connection === 'away',
-    canWrite: ended === null,
+    canWrite: ended === null && refusalOf(agent?.status ?? null, 'message') === null,
     owed,
     composer,
   });

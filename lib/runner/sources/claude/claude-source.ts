@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import type { Command } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
@@ -33,6 +34,8 @@ export interface ClaudeSourceOptions {
   sdk: ClaudeSdk;
   /** Whether a program the SDK would start as its CLI came with it: one found elsewhere is not run. */
   owns?: (program: string) => boolean;
+  /** The agent is no program: it runs in this process. */
+  isInProcess?: boolean;
   surroundings: SourceSurroundings;
   memory: ClaudeMemory;
   inHand: HandedMessage[];
@@ -217,7 +220,7 @@ export class ClaudeSource implements Source {
       this.#observe({ state: 'restarting', pid: null, exitCode: exit.exitCode });
       this.#conversation.processEnded({ reason, goesOn: `It is started again in ${next.waitMs / 1000} s.` });
       await this.#tellSurvivors();
-      await pause(next.waitMs, this.#ending.signal);
+      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
       if (!this.#ending.signal.aborted) await this.#giveAgain();
     }
   }
@@ -230,6 +233,7 @@ export class ClaudeSource implements Source {
       const { sdk } = this.#options;
       const query = sdk.query({ prompt: this.#input.messages(signal), options: await this.#queryOptions() });
       this.#query = query;
+      if (this.#options.isInProcess) this.#observe({ state: 'running', pid: process.pid, exitCode: null });
       if (this.#ending.signal.aborted) query.close();
       for await (const message of query) this.#heard(message);
     } catch (error) {
@@ -387,17 +391,4 @@ function userMessage({ messageId, text }: HandedMessage): UserMessage {
     parent_tool_use_id: null,
     uuid: messageId,
   };
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
 }

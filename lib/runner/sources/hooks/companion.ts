@@ -269,7 +269,7 @@ export class Companion {
         `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (it is put before the agent when the turn ends)`,
       );
     }
-    return { state: 'failed', reason: `${IN_TERMINAL}: ${ELSEWHERE[command.type]}` };
+    return { state: 'failed', reason: ELSEWHERE[command.type] };
   }
 
   #look(): void {
@@ -297,6 +297,8 @@ export class Companion {
       versions: versionsWith(null),
       everyMs: REPORT_EVERY_MS,
       agentGoesOn: true,
+      takes: ['message', 'log-level.set'],
+      takesNot: ELSEWHERE,
       outbox: facts,
       logLevel: logger.level.get(),
       logSwitch: this.#level?.report,
@@ -323,8 +325,8 @@ export class Companion {
 }
 
 const ELSEWHERE: Record<Exclude<Command['type'], 'message' | 'log-level.set'>, string> = {
-  interrupt: 'press Esc there to interrupt it',
-  'task.stop': 'its tasks are stopped there (/tasks)',
-  'permission.decision': 'it asks for permission there, and only there can it be answered',
-  'question.answer': 'its questions are answered there',
+  interrupt: `${IN_TERMINAL}: press Esc there to interrupt it`,
+  'task.stop': `${IN_TERMINAL}: its tasks are stopped there (/tasks)`,
+  'permission.decision': `${IN_TERMINAL}: it asks for permission there, and only there can it be answered`,
+  'question.answer': `${IN_TERMINAL}: its questions are answered there`,
 };

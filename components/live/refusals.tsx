@@ -1,0 +1,18 @@
+'use client';
+
+import { createContext, type ReactNode, useContext, useMemo } from 'react';
+import type { CommandType } from '@/lib/protocol/commands';
+import { type Refusal, refusalOf } from '@/lib/protocol/takes';
+
+/** What the runner of the agent shown says of the commands it acts on. */
+const StatusContext = createContext<Record<string, unknown> | null>(null);
+
+export function RefusalsProvider(props: { status: Record<string, unknown> | null; children: ReactNode }) {
+  return <StatusContext value={props.status}>{props.children}</StatusContext>;
+}
+
+/** Why the agent would refuse such a command: then nothing offers it. Null where it acts on it, as far as is known. */
+export function useRefusal(type: CommandType): Refusal | null {
+  const status = useContext(StatusContext);
+  return useMemo(() => refusalOf(status, type), [status, type]);
+}

@@ -1,0 +1,44 @@
+import type { CommandType } from './commands';
+import { cutText } from './cut-text';
+
+/**
+ * What a runner's status record says of the commands it acts on. `takes` names them; absent, it acts on all. `takesNot`
+ * says of others why not, `instead` who of its kind can be asked.
+ */
+export interface CommandsTaken {
+  takes?: readonly CommandType[];
+  takesNot?: Partial<Record<CommandType, string>>;
+  instead?: { agentId: string; sessionId: string };
+}
+
+/** Why a command is not acted on, in part of a sentence, and who might. */
+export interface Refusal {
+  reason: string;
+  instead: { agentId: string; sessionId: string } | null;
+}
+
+/** As much of a reason is read. */
+const MAX_REASON = 500;
+
+/** @param status as the agent's runner sent it: nothing of it is certain */
+export function refusalOf(status: Record<string, unknown> | null, type: CommandType): Refusal | null {
+  const takes = status?.takes;
+  if (!Array.isArray(takes) || takes.includes(type)) return null;
+  const said = fieldOf(status?.takesNot, type);
+  return {
+    reason: said === null ? 'its runner does not act on this' : cutText(said, MAX_REASON),
+    instead: insteadOf(status?.instead),
+  };
+}
+
+function insteadOf(instead: unknown): Refusal['instead'] {
+  const agentId = fieldOf(instead, 'agentId');
+  const sessionId = fieldOf(instead, 'sessionId');
+  return agentId === null || sessionId === null ? null : { agentId, sessionId };
+}
+
+function fieldOf(value: unknown, name: string): string | null {
+  const field =
+    typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : null;
+  return typeof field === 'string' && field !== '' ? field : null;
+}

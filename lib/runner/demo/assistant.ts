@@ -1,0 +1,134 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import type { RunnerHost } from '@/lib/runner/host/runner-host';
+import type { SourceSurroundings } from '@/lib/runner/host/source';
+import { createLogger } from '@/lib/runner/logger/logger';
+import type { Redactor } from '@/lib/runner/logger/redactor';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
+import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
+import type { Endpoint } from '@/lib/runner/outbox/send';
+import { claudeHost } from '@/lib/runner/sources/claude/claude-host';
+import { type ClaudeMemory, readInHand, readMemories } from '@/lib/runner/sources/claude/claude-memory';
+import type { InstalledSdk } from '@/lib/runner/sources/claude/claude-sdk';
+import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
+import { environmentOf, makePlace } from './assistant-place';
+import { ASSISTANT, answer, GREETING, type Heard, LABEL } from './assistant-script';
+import { builtInAgent } from './built-in-agent';
+import { startModel, step } from './scripted-model.mjs';
+
+/**
+ * The agent of the demo that takes part: the real Claude Code where its Agent SDK is installed, else the built-in one,
+ * both with the same script behind them and with the runner that every Claude Code has. It works in a project, with a
+ * home and settings of its own below the data folder; nothing of the user's is read or run.
+ *
+ * Ordering: its greeting is the first word of its session.
+ * Failure: killed, it goes on with its session at the next start, as every runner does. Ended in good order, its session
+ * has ended, too, and the next demo begins another one.
+ */
+export interface AssistantStage {
+  dataDir: string;
+  /** Null where it is not installed. */
+  installed: InstalledSdk | null;
+  env: Record<string, string | undefined>;
+  redactor: Redactor;
+  endpoint: Endpoint;
+  speed: number;
+  onStatus: (status: OutboxStatus) => void;
+  /** It can't go on; why, in one line. */
+  onOver: (reason: string) => void;
+}
+
+export interface Assistant {
+  sessionId: string;
+  close(): Promise<void>;
+}
+
+/** What it asks waits so long for a person. */
+const ANSWER_WITHIN_MS = 600_000;
+const GOODBYE_MS = 3_000;
+const PACE_MS = 45;
+const TOKENS_PER_SECOND = 80;
+const FIRST_TOKEN_MS = 400;
+
+/** @throws OutboxLockedError when another demo runs it */
+export async function startAssistant(stage: AssistantStage): Promise<Assistant> {
+  const { dataDir, installed, env, redactor, endpoint, speed, onStatus, onOver } = stage;
+  let host: RunnerHost | null = null;
+  let around: SourceSurroundings | null = null;
+  const early: OutboxNotice[] = [];
+  const outbox = await Outbox.open(join(dataDir, 'outboxes', `demo-${ASSISTANT}.db`), {
+    producerId: `demo-${ASSISTANT}/${randomBytes(6).toString('hex')}`,
+    agentId: ASSISTANT,
+    endpoint,
+    onStatus: (status) => {
+      onStatus(status);
+      host?.outboxChanged(status);
+    },
+    onNotice: (notice) => (host === null ? early.push(notice) : host.outboxNotice(notice)),
+  });
+  const logger = createLogger({
+    agentId: ASSISTANT,
+    dir: join(dataDir, 'logs'),
+    level: env.INTERLUDE_LOG_LEVEL,
+    redactor,
+    onRecord: (entry) => host?.logged(entry),
+  });
+  const place = makePlace(dataDir, speed);
+  const say = (heard: Heard) => step(answer(heard), { wait: FIRST_TOKEN_MS / speed, pace: TOKENS_PER_SECOND * speed });
+  const model = installed === null ? null : await startModel({ otherwise: say }, { cwd: place.project });
+  const killed = (await readMemories(outbox)).find(({ running }) => running);
+  const memory = killed === undefined ? newSession(place.project) : { ...killed, cwd: place.project };
+  const builtIn = { sdk: builtInAgent({ paceMs: PACE_MS / speed, outputDir: place.output }), isInProcess: true };
+  host = claudeHost({
+    kind: installed === null ? 'scripted' : 'claude',
+    about: { source: 'demo', model: 'scripted', cwd: place.project },
+    installed: installed ?? builtIn,
+    agentId: ASSISTANT,
+    outbox,
+    endpoint,
+    logger,
+    dataDir,
+    memory,
+    // What a killed turn had begun with, Claude Code finds in its own records; the built-in agent has none, and would begin
+    // it a second time.
+    inHand: (await readInHand(outbox, memory.sessionId)).filter(
+      ({ messageId }) => installed !== null || !memory.open.turn?.userMessageIds.includes(messageId),
+    ),
+    env: environmentOf(env, place, model?.url),
+    permissionMode: 'default',
+    answerWithinMs: ANSWER_WITHIN_MS,
+    onOpen: (surroundings) => {
+      around = surroundings;
+    },
+    onOver,
+  });
+  await host.start();
+  for (const notice of early) host.outboxNotice(notice);
+  if (killed === undefined) greet(around as unknown as SourceSurroundings);
+  return {
+    sessionId: memory.sessionId,
+    async close() {
+      await host?.close(0, GOODBYE_MS);
+      await model?.close();
+      logger.close();
+    },
+  };
+}
+
+function newSession(cwd: string): ClaudeMemory {
+  // Lists show the first eight characters, until somebody has written.
+  const sessionId = `ask-away-${randomBytes(4).toString('hex')}`;
+  return { sessionId, conversationId: randomUUID(), cwd, pid: null, open: NOTHING_OPEN, running: false };
+}
+
+function greet({ sessionId, emit }: SourceSurroundings): void {
+  const messageId = `${sessionId}/greeting`;
+  const events: AgUiEvent[] = [
+    { type: 'CUSTOM', name: CUSTOM.notice, value: { text: LABEL, tone: 'info' } },
+    { type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' },
+    { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: GREETING },
+    { type: 'TEXT_MESSAGE_END', messageId },
+  ];
+  emit(events.map((event) => ({ occurredAt: Date.now(), event })));
+}

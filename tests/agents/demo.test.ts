@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type InstalledSdk, loadClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
+import { askForTests, assistantStage, expectTakesPart } from '../support/assistant-stage';
+import { killMarked } from '../support/kill-marked';
+import { LocalDashboard } from '../support/local-dashboard';
+import { requests, said } from '../support/operator';
+
+/** The answering agent of the demo where the Agent SDK is installed: the real Claude Code, with the demo's own script. */
+
+let dashboard: LocalDashboard;
+let installed: InstalledSdk | null;
+beforeAll(async () => {
+  dashboard = await LocalDashboard.start();
+  const folder = process.env.INTERLUDE_CLAUDE_SDK_DIR;
+  installed = folder === undefined ? null : await loadClaudeSdk(folder, folder);
+  if (installed === null) throw new Error(`the Agent SDK is not in ${folder}`);
+});
+afterAll(() => dashboard.close());
+
+test('the demo’s agent is the real Claude Code where that is installed, asks, runs, wakes, and is told no', async () => {
+  const stage = await assistantStage(dashboard, { installed, speed: 10 });
+  const { operator, assistant } = stage;
+  await expectTakesPart(stage);
+
+  const asked = await askForTests(stage);
+  await operator.answer(asked.id, { behavior: 'deny', digest: asked.digest });
+  await operator.finished(3);
+  await operator.send('Ask me a question');
+  const question = await operator.until('a question', (turns) =>
+    requests(turns).find(({ outcome, requestKind }) => outcome === null && requestKind === 'question'),
+  );
+  await operator.answer(question.id, { answers: { Colour: 'Red' }, digest: question.digest });
+  const turns = await operator.finished(4);
+  const real = turns.filter(({ kind }) => kind !== 'none');
+  expect(said(real[2])).toContain('You said no, so I have not run anything.');
+  expect(said(real[3])).toContain('Red it is.');
+  expect(await operator.tasks()).toHaveLength(1);
+  await stage.close();
+  expect(await operator.session()).toMatchObject({ state: 'done', stateReason: 'the runner was stopped' });
+  await killMarked(assistant.sessionId);
+});

@@ -1,0 +1,72 @@
+import { join } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { type Assistant, startAssistant } from '@/lib/runner/demo/assistant';
+import { Redactor } from '@/lib/runner/logger/redactor';
+import type { InstalledSdk } from '@/lib/runner/sources/claude/claude-sdk';
+import { Operator, requests, said } from './operator';
+import { tempDir } from './temp-dir';
+
+export interface AssistantStage {
+  dataDir: string;
+  assistant: Assistant;
+  operator: Operator;
+  close(): Promise<void>;
+}
+
+/** The demo's answering agent beside a dashboard, faster than for people. */
+export async function assistantStage(
+  server: { url: string; token: string },
+  {
+    installed = null,
+    speed = 20,
+    dataDir: given,
+  }: { installed?: InstalledSdk | null; speed?: number; dataDir?: string } = {},
+): Promise<AssistantStage> {
+  const dataDir = given ?? join(await tempDir(), 'data');
+  const assistant = await startAssistant({
+    dataDir,
+    installed,
+    env: { PATH: process.env.PATH },
+    redactor: new Redactor(),
+    endpoint: async () => ({ url: server.url, token: server.token }),
+    speed,
+    onStatus: () => {},
+    onOver: (reason) => {
+      throw new Error(reason);
+    },
+  });
+  let closing: Promise<void> | null = null;
+  const close = () => {
+    closing ??= assistant.close();
+    return closing;
+  };
+  onTestFinished(close);
+  const operator = new Operator(server, assistant.sessionId);
+  await operator.until('a greeting', (turns) => said(turns[0]).includes('I am a scripted agent of the demo'));
+  return { dataDir, assistant, operator, close };
+}
+
+/** Asks for the tests. @returns what it then wants to be allowed */
+export async function askForTests({ operator }: Pick<AssistantStage, 'operator'>) {
+  await operator.send('Please run the tests');
+  return await operator.until('a permission', (turns) => requests(turns).find(({ outcome }) => outcome === null));
+}
+
+/** Greeted, asked for the tests and allowed to run them, it ends its turn, and wakes when they are done. */
+export async function expectTakesPart(stage: AssistantStage): Promise<void> {
+  const { operator } = stage;
+  const asked = await askForTests(stage);
+  expect(asked).toMatchObject({ requestKind: 'permission', toolName: 'Bash' });
+  expect((await operator.session())?.state).toBe('waiting');
+  await operator.answer(asked.id, { behavior: 'allow', digest: asked.digest });
+  const turns = await operator.finished(2);
+  expect(turns.filter(({ kind }) => kind !== 'none').map(({ kind, state }) => `${kind} ${state}`)).toEqual([
+    'user finished',
+    'between-run finished',
+  ]);
+  const [task, ...more] = await operator.tasks();
+  expect(more).toEqual([]);
+  expect(task).toMatchObject({ status: 'completed', exitCode: 0 });
+  expect(turns[1]).toMatchObject({ trigger: { kind: 'task', taskIds: [task?.id] } });
+  expect(said(turns[1])).toContain('The tests are done, with exit code 0');
+}

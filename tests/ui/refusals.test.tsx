@@ -1,0 +1,43 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, test } from 'vitest';
+import { ComposerRefusal } from '@/components/composer/composer-refusal';
+import { ActionStore, ActionsProvider } from '@/components/live/actions';
+import { RefusalsProvider } from '@/components/live/refusals';
+import { TaskStop } from '@/components/tasks/task-stop';
+import { aTask } from './rows';
+
+const store = new ActionStore('s1', () => {});
+
+function stopOf(status: Record<string, unknown> | null): string {
+  return renderToStaticMarkup(
+    <ActionsProvider store={store}>
+      <RefusalsProvider status={status}>
+        <TaskStop task={aTask({ status: 'running', description: 'Poll' })} />
+      </RefusalsProvider>
+    </ActionsProvider>,
+  );
+}
+
+describe('what an agent does not act on', () => {
+  test('is not offered, and its reason is said', () => {
+    expect(stopOf(null)).toContain('aria-label="Stop Poll"');
+    expect(stopOf({ takes: ['task.stop'] })).toContain('aria-label="Stop Poll"');
+    const refused = stopOf({ takes: [], takesNot: { 'task.stop': 'its tasks ran long ago' } });
+    expect(refused).not.toContain('<button');
+    expect(refused).toContain('Can’t be stopped here');
+    expect(refused).toContain('its tasks ran long ago');
+  });
+
+  test('stands in the place of the composer, with a way to who can be asked, and neither disguises anything', () => {
+    const instead = { agentId: 'talk\u202eto', sessionId: 'a/../b' };
+    const markup = (sessionId: string) =>
+      renderToStaticMarkup(
+        <ComposerRefusal refusal={{ reason: 'it is \u202e a recording', instead }} sessionId={sessionId} />,
+      );
+    expect(markup('s1')).toContain('href="/sessions/a%2F..%2Fb"');
+    expect(markup('s1')).not.toContain('\u202e');
+    expect(markup('s1')).toContain('You can’t write here');
+    // Nobody is sent to where they are.
+    expect(markup('a/../b')).not.toContain('href');
+  });
+});

@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest';
+import { COMMAND_TYPES } from '@/lib/protocol/commands';
+import { refusalOf } from '@/lib/protocol/takes';
+
+describe('what a runner says of the commands it acts on', () => {
+  test.each([null, {}, { takes: 'message' }, { takesNot: { message: 'it is asleep' } }])(
+    'is all of them where its status does not name them: %j',
+    (status) => {
+      for (const type of COMMAND_TYPES) expect(refusalOf(status, type)).toBeNull();
+    },
+  );
+
+  test('refuses what it does not name, with its reason and whom to ask instead', () => {
+    const instead = { agentId: 'other', sessionId: 's2' };
+    const status = { takes: ['log-level.set'], takesNot: { message: 'it is a recording' }, instead };
+    expect(refusalOf(status, 'log-level.set')).toBeNull();
+    expect(refusalOf(status, 'message')).toEqual({ reason: 'it is a recording', instead });
+    expect(refusalOf(status, 'interrupt')).toEqual({ reason: 'its runner does not act on this', instead });
+  });
+
+  test('is read whatever an agent writes in its place', () => {
+    const reason = 'its runner does not act on this';
+    for (const takesNot of [7, [], 'no', { message: {} }, { message: '' }, null]) {
+      for (const instead of [7, null, [], { agentId: 1, sessionId: 's' }, { agentId: 'a' }]) {
+        expect(refusalOf({ takes: [], takesNot, instead }, 'message')).toEqual({ reason, instead: null });
+      }
+    }
+    expect(refusalOf({ takes: [], takesNot: { message: 'x'.repeat(10_000) } }, 'message')?.reason).toHaveLength(500);
+  });
+});
