@@ -39,7 +39,7 @@ function Failure({ insight, session }: { insight: Insight; session: SessionSumma
   return (
     <li data-insight={position} className="border-line border-b py-2">
       <p className="flex flex-wrap items-baseline gap-x-3">
-        <span className={clsx('font-mono text-xs', seenAt === null ? 'text-failed' : 'text-ink-2')}>
+        <span className={clsx('wrap-anywhere font-mono text-xs', seenAt === null ? 'text-failed' : 'text-ink-2')}>
           <Name text={subject} /> hook
         </span>
         <span className="wrap-anywhere min-w-0 flex-1 text-ink-2 text-xs">

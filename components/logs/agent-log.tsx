@@ -32,6 +32,8 @@ export interface AgentLogProps {
   takesFocus?: boolean;
 }
 
+const NOTHING_PAINTED: ReadonlyMap<Position, number> = new Map();
+
 /** An agent's log: live, searched, filtered. */
 export function AgentLog(props: AgentLogProps) {
   const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false } = props;
@@ -43,6 +45,7 @@ export function AgentLog(props: AgentLogProps) {
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<LogListHandle>(null);
   const search = useRef<HTMLInputElement>(null);
+  const [painted, setPainted] = useState<ReadonlyMap<Position, number>>(NOTHING_PAINTED);
   const nextPlace = useRef<LogPlace | null>(null);
 
   const place = (): LogPlace => {
@@ -161,6 +164,7 @@ export function AgentLog(props: AgentLogProps) {
           key={store.id}
           ref={list}
           store={store}
+          painted={painted}
           settings={settings}
           follows={follows}
           onFollow={setFollows}
@@ -173,7 +177,7 @@ export function AgentLog(props: AgentLogProps) {
           hasLinks={!compact}
         />
       ) : (
-        first !== null && <FirstLines first={first} />
+        first !== null && <FirstLines first={first} onPainted={setPainted} />
       )}
       {(first === null || store !== null) && <LogEmpty store={store} query={query} onQuery={setQuery} />}
     </div>

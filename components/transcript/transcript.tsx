@@ -26,6 +26,7 @@ import { TranscriptTop } from './transcript-top';
 import { estimateTurnHeight } from './turn-height';
 import { TurnRow } from './turn-row';
 import { useJumpTarget } from './use-jump-target';
+import { usePaintedHeights } from './use-painted-heights';
 import { countItemsAfter, TAIL_PX, useTail } from './use-tail';
 import { type TurnMove, useTurnKeys } from './use-turn-keys';
 
@@ -82,12 +83,13 @@ export function Transcript({
   const newest = useRef(turns);
   newest.current = turns;
   const { leftAt, held, hold } = useTail(scroller, state.position);
+  const heightOf = usePaintedHeights(scroller);
   const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
     count: turns.length,
     enabled: hydrated,
     getScrollElement: () => scroller.current,
     getItemKey: useCallback((index: number) => newest.current[index]?.id ?? index, []),
-    estimateSize: useCallback((index: number) => estimateTurnHeight(newest.current[index] as Turn), []),
+    estimateSize: useCallback((index: number) => heightOf(newest.current[index] as Turn), [heightOf]),
     overscan: 4,
     paddingStart: TOP_PX,
     paddingEnd: 24,
@@ -152,6 +154,15 @@ export function Transcript({
     return () => box?.removeEventListener('wheel', forget);
   }, []);
 
+  const top = (
+    <TranscriptTop
+      empty={turns.length === 0}
+      hasMore={state.hasMore || (firstPaint !== null && firstPaint.turns.length < turns.length)}
+      loading={loadingOlder}
+      error={olderError}
+      retry={loadOlder}
+    />
+  );
   return (
     <JumpProvider jump={jump}>
       <HoldTail value={hold}>
@@ -172,13 +183,7 @@ export function Transcript({
                 <ParsedAtOnce value={firstPaint?.parsed ?? null}>
                   {firstPaint === null ? (
                     <div ref={virtualizer.containerRef} className="relative mx-auto max-w-[960px]">
-                      <TranscriptTop
-                        empty={turns.length === 0}
-                        hasMore={state.hasMore}
-                        loading={loadingOlder}
-                        error={olderError}
-                        retry={loadOlder}
-                      />
+                      {top}
                       {rows.map((row) => (
                         <div
                           key={row.key}
@@ -191,7 +196,8 @@ export function Transcript({
                       ))}
                     </div>
                   ) : (
-                    <div className="mx-auto max-w-[960px] pb-6">
+                    <div className="relative mx-auto max-w-[960px] pt-12 pb-6">
+                      {top}
                       {firstPaint.turns.map((turn) => (
                         <TurnRow key={turn.id} turn={turn} flash={false} />
                       ))}
