@@ -22,7 +22,7 @@ export function waysToBegin(origin: string, { setting, token }: CommandPlace): W
     },
     {
       what: 'Watch a demo fleet',
-      why: 'A fleet of agents replays real work: background tasks end, and agents wake up by themselves.',
+      why: 'Agents replay real work: background tasks end, and agents wake up by themselves. One of them answers you.',
       command: ours('demo'),
     },
     {

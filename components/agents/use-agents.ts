@@ -95,11 +95,14 @@ export function useAgentSessions({ agent, sessions, nextSessions }: AgentDetail)
   return { sessions: all, hasMore: older?.next != null, more };
 }
 
+export type AgentRow = Pick<AgentDetail, 'position' | 'agent'>;
+
 /** One agent's row, kept current: whether it is there, what it is. */
-export function useAgentSummary(agentId: string) {
-  return useLiveQuery<Pick<AgentDetail, 'position' | 'agent'>>({
+export function useAgentSummary(agentId: string, initial?: AgentRow) {
+  return useLiveQuery<AgentRow>({
     key: ['agent-row', agentId],
     topic: 'fleet',
+    initial,
     load: async (signal) => {
       const detail = await fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal);
       return { position: detail.position, agent: detail.agent };

@@ -119,7 +119,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
             placeholder={ended === null ? `Message to ${nameText(session.agentId)}` : undefined}
             onChange={(event) => change({ text: event.target.value })}
             onKeyDown={onKeyDown}
-            className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-[3px] text-md outline-none [overflow-wrap:anywhere] placeholder:text-ink-3 disabled:cursor-not-allowed"
+            className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-[3px] text-md outline-none [overflow-wrap:anywhere] placeholder:text-ink-3 placeholder-shown:overflow-hidden placeholder-shown:text-ellipsis placeholder-shown:whitespace-nowrap disabled:cursor-not-allowed"
           />
           {interrupt !== null && (
             <InterruptButton

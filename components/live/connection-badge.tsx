@@ -48,11 +48,12 @@ export function ConnectionBadge() {
       role="status"
       aria-label="Connection"
       title={MEANING[status]}
-      className={clsx('flex shrink-0 flex-col items-end text-2xs', COLOUR[status])}
+      // As wide from the first paint on as it is a moment later, and no wider than a phone has room for.
+      className={clsx('flex min-w-8 shrink-0 flex-col items-end text-2xs sm:min-w-[70px]', COLOUR[status])}
     >
       <span className="flex items-center gap-1.5">
         <span aria-hidden="true" className={clsx('size-1.5 rounded-full', DOT[status])} />
-        {WORD[status]}
+        <span className={clsx(status === 'connecting' && 'max-sm:sr-only')}>{WORD[status]}</span>
       </span>
       {asOf !== null && <Age asOf={asOf} />}
     </span>

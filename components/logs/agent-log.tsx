@@ -33,6 +33,8 @@ export interface AgentLogProps {
   takesFocus?: boolean;
 }
 
+const NOTHING_PAINTED: ReadonlyMap<Position, number> = new Map();
+
 /** An agent's log: live, searched, filtered. */
 export function AgentLog(props: AgentLogProps) {
   const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false } = props;
@@ -44,6 +46,7 @@ export function AgentLog(props: AgentLogProps) {
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<LogListHandle>(null);
   const search = useRef<HTMLInputElement>(null);
+  const [painted, setPainted] = useState<ReadonlyMap<Position, number>>(NOTHING_PAINTED);
   const nextPlace = useRef<LogPlace | null>(null);
 
   const place = (): LogPlace => {
@@ -164,6 +167,7 @@ export function AgentLog(props: AgentLogProps) {
           key={store.id}
           ref={list}
           store={store}
+          painted={painted}
           settings={settings}
           follows={follows}
           onFollow={setFollows}
@@ -176,7 +180,7 @@ export function AgentLog(props: AgentLogProps) {
           hasLinks={!compact}
         />
       ) : (
-        first !== null && <FirstLines first={first} />
+        first !== null && <FirstLines first={first} onPainted={setPainted} />
       )}
     </div>
   );

@@ -1,4 +1,6 @@
+import { useLayoutEffect, useRef } from 'react';
 import { searchesText } from '@/lib/projections/log-filter';
+import type { Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { type FirstLog, LINES_IN_MARKUP } from './first-log';
 import { LineSearch } from './line-search';
@@ -7,19 +9,29 @@ import { filterOf } from './log-query';
 import { LogRow } from './log-row';
 import { MarkerRow } from './marker-row';
 
-/** As far as the server knows: the browser has the reader's own. */
+/** As far as the server knows: the browser has the reader's own. Whether it is a phone, where lines wrap, its CSS knows. */
 const SETTINGS = { isRelative: false, isUtc: false, wraps: false, dims: false };
 const nothing = (_line: LogLine) => {};
 
-/** The newest lines as the server's markup has them, at the end of their box: there before any script is. */
-export function FirstLines({ first: { query, page } }: { first: FirstLog }) {
+/**
+ * The newest lines as the server's markup has them, at the end of their box: there before any script is.
+ * @param onPainted told how high each line is, in pixels, so that none moves when the browser takes over
+ */
+export function FirstLines(props: { first: FirstLog; onPainted: (heights: ReadonlyMap<Position, number>) => void }) {
+  const { first, onPainted } = props;
+  const { query, page } = first;
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const rows = Array.from(box.current?.querySelectorAll<HTMLElement>('[data-painted]') ?? []);
+    onPainted(new Map(rows.map((row) => [row.dataset.painted ?? '', Math.round(row.getBoundingClientRect().height)])));
+  }, [onPainted]);
   const filter = filterOf(query, null);
   const search = searchesText(filter) ? new LineSearch(filter, false) : null;
   return (
     <div role="log" aria-label="Agent log" aria-live="off" aria-busy="true" className={SCROLLER}>
-      <div className="flex min-h-full max-h-full flex-col justify-end overflow-hidden pt-8 pb-2">
+      <div ref={box} className="first-lines flex min-h-full max-h-full flex-col justify-end overflow-hidden pt-8 pb-2">
         {page.lines.slice(-LINES_IN_MARKUP).map((line) => (
-          <div key={line.position} className="shrink-0">
+          <div key={line.position} data-painted={line.position} className="shrink-0">
             {line.marker ? (
               <MarkerRow line={{ ...line, marker: line.marker }} style={SETTINGS} isTarget={false} />
             ) : (

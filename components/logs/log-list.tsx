@@ -31,6 +31,8 @@ export interface LogListHandle extends LogReveal {
 export interface LogListProps {
   ref: Ref<LogListHandle>;
   store: LogStore;
+  /** How high lines are in the server's markup, in pixels. */
+  painted: ReadonlyMap<Position, number>;
   settings: LogSettings;
   follows: boolean;
   onFollow: (follows: boolean) => void;
@@ -50,12 +52,33 @@ const NONE: ReadonlySet<Position> = new Set();
 
 /** The lines: only those near the reader are laid out, and nothing moves under their eyes. */
 export function LogList(props: LogListProps) {
-  const { ref, store, settings, follows, onFollow, search, span, target, cursor, onLine, onContext, hasLinks } = props;
+  const {
+    ref,
+    store,
+    painted,
+    settings,
+    follows,
+    onFollow,
+    search,
+    span,
+    target,
+    cursor,
+    onLine,
+    onContext,
+    hasLinks,
+  } = props;
   const version = useSyncExternalStore(store.subscribe, store.version, () => 0);
   const scroller = useRef<HTMLDivElement>(null);
   const [unfolded, setUnfolded] = useState(NONE);
   const { buffer } = store;
-  const { items, begin, heightPx, measure, places } = useLogRows(store, version, scroller, follows, settings.wraps);
+  const { items, begin, heightPx, measure, places } = useLogRows({
+    store,
+    version,
+    painted,
+    scroller,
+    follows,
+    wraps: settings.wraps,
+  });
   const [firstRow, lastRow] = [begin + (items[0]?.index ?? 0), begin + (items.at(-1)?.index ?? 0)];
   const fill = useLogFill({ store, version, places, firstRow, lastRow, scroller, follows });
   const reveal = useReveal({ store, version, places, scroller, onFollow });

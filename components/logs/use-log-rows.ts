@@ -2,6 +2,7 @@
 
 import { useVirtualizer, type VirtualItem, type Virtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useCallback, useLayoutEffect, useReducer, useRef, useState } from 'react';
+import type { Position } from '@/lib/protocol/position';
 import type { LogStore } from './log-store';
 import { type LogStretch, nextStretch } from './log-stretch';
 
@@ -53,13 +54,16 @@ type Align = 'center' | 'start' | 'auto';
  * The virtualizer goes through all its rows whenever one is added, which of a million takes longer than a frame: it is
  * given a stretch of some hundred around the reader, and what is outside of it counts as lines of the usual height.
  */
-export function useLogRows(
-  store: LogStore,
-  version: number,
-  scroller: RefObject<HTMLDivElement | null>,
-  follows: boolean,
-  wraps: boolean,
-): LogRows {
+export function useLogRows(options: {
+  store: LogStore;
+  version: number;
+  /** How high lines are that the server's markup had. */
+  painted: ReadonlyMap<Position, number>;
+  scroller: RefObject<HTMLDivElement | null>;
+  follows: boolean;
+  wraps: boolean;
+}): LogRows {
+  const { store, version, painted, scroller, follows, wraps } = options;
   const { buffer } = store;
   const [, draw] = useReducer((count: number) => count + 1, 0);
   const own = useRef<{ stretch: LogStretch; virtualizer: LogVirtualizer } | null>(null);
@@ -80,11 +84,12 @@ export function useLogRows(
       (index: number) => {
         const line = buffer.lineAt(begin + index);
         if (line === null) return GAP_PX;
-        if (!wraps) return LINE_PX;
+        const known = painted.get(line.position);
+        if (known !== undefined || !wraps) return known ?? LINE_PX;
         const lines = Math.floor(line.message.length / WRAPPED.columns);
         return LINE_PX * Math.min(Math.max(lines, 1), WRAPPED.mostLines);
       },
-      [buffer, begin, wraps],
+      [buffer, begin, wraps, painted],
     ),
     measureElement: heightOf,
     overscan: OVERSCAN,

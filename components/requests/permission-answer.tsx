@@ -1,7 +1,7 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { type Ref, useId } from 'react';
+import { type Ref, useId, useState } from 'react';
 
 /** Longest reason the server takes. */
 const REASON_LENGTH = 4_000;
@@ -23,6 +23,9 @@ export function PermissionAnswer(props: {
 }) {
   const { row, settled, unseen, reason, onReason, onAllow, onDeny } = props;
   const whyId = useId();
+  // Once it is read the words go, but not their room: what stands below must not move under a pointer.
+  const [said, setSaid] = useState(unseen);
+  if (unseen !== null && unseen !== said) setSaid(unseen);
   return (
     <div ref={row} className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-1.5 pl-5 text-xs">
       {reason === null ? (
@@ -44,9 +47,9 @@ export function PermissionAnswer(props: {
           >
             Deny with a reason
           </button>
-          {unseen !== null && (
-            <span id={whyId} className="basis-full text-ink-2">
-              {unseen}
+          {said !== null && (
+            <span id={whyId} className={clsx('basis-full text-ink-2', unseen === null && 'invisible')}>
+              {said}
             </span>
           )}
         </>

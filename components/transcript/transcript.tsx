@@ -15,9 +15,9 @@ import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';
 import { LookupNotice } from './lookup-notice';
 import { TranscriptTop } from './transcript-top';
-import { estimateTurnHeight } from './turn-height';
 import { TurnRow } from './turn-row';
 import { isAnchor, useJumpTarget } from './use-jump-target';
+import { usePaintedHeights } from './use-painted-heights';
 import { useRowsInTurn } from './use-rows-in-turn';
 import { countItemsAfter, TAIL_PX, useTail } from './use-tail';
 import type { Sought } from './use-transcript';
@@ -78,12 +78,13 @@ export function Transcript({
   const newest = useRef(turns);
   newest.current = turns;
   const { leftAt, held, hold } = useTail(scroller, state.position);
+  const heightOf = usePaintedHeights(scroller);
   const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
     count: turns.length,
     enabled: hydrated,
     getScrollElement: () => scroller.current,
     getItemKey: useCallback((index: number) => newest.current[index]?.id ?? index, []),
-    estimateSize: useCallback((index: number) => rowHeight(newest.current, index), []),
+    estimateSize: useCallback((index: number) => rowHeight(newest.current, index, heightOf), [heightOf]),
     overscan: 4,
     paddingStart: TOP_PX,
     paddingEnd: 24,
@@ -92,7 +93,7 @@ export function Transcript({
     scrollEndThreshold: held.current ? -1 : TAIL_PX,
     directDomUpdates: true,
     useFlushSync: false,
-    initialOffset: () => turns.reduce((sum, _, index) => sum + rowHeight(turns, index), 0),
+    initialOffset: () => turns.reduce((sum, _, index) => sum + rowHeight(turns, index, heightOf), 0),
   });
 
   const { show, jump, step, flashed, wanted, lookup, closeLookup, follow } = useJumpTarget({
@@ -152,6 +153,15 @@ export function Transcript({
     return () => box?.removeEventListener('wheel', forget);
   }, []);
 
+  const top = (
+    <TranscriptTop
+      empty={turns.length === 0}
+      hasMore={state.hasMore || (firstPaint !== null && firstPaint.turns.length < turns.length)}
+      loading={loadingOlder}
+      error={olderError}
+      retry={loadOlder}
+    />
+  );
   return (
     <JumpProvider jump={jump}>
       <HoldTail value={hold}>
@@ -172,13 +182,7 @@ export function Transcript({
                 <ParsedAtOnce value={firstPaint?.parsed ?? null}>
                   {firstPaint === null ? (
                     <div ref={virtualizer.containerRef} className="relative mx-auto max-w-[960px]">
-                      <TranscriptTop
-                        empty={turns.length === 0}
-                        hasMore={state.hasMore}
-                        loading={loadingOlder}
-                        error={olderError}
-                        retry={loadOlder}
-                      />
+                      {top}
                       {rows.map((row) => (
                         <div
                           key={row.key}
@@ -198,7 +202,8 @@ export function Transcript({
                       ))}
                     </div>
                   ) : (
-                    <div className="mx-auto max-w-[960px] pb-6">
+                    <div className="relative mx-auto max-w-[960px] pt-12 pb-6">
+                      {top}
                       {firstPaint.turns.map((turn, at) => (
                         <div key={turn.id} className={pauseClass(turn, firstPaint.turns[at - 1])}>
                           <TurnRow turn={turn} flash={false} />
@@ -223,9 +228,10 @@ export function Transcript({
   );
 }
 
-function rowHeight(turns: readonly Turn[], index: number): number {
+/** A turn's, as far as it is known, with the room before it. */
+function rowHeight(turns: readonly Turn[], index: number, heightOf: (turn: Turn) => number): number {
   const turn = turns[index] as Turn;
-  return estimateTurnHeight(turn) + pauseHeight(turn, turns[index - 1]);
+  return heightOf(turn) + pauseHeight(turn, turns[index - 1]);
 }
 
 const NO_ROWS: readonly VirtualItem[] = [];

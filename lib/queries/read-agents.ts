@@ -87,7 +87,7 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
   const [counter, agents, producers, sessions, quarantine, insights, parked] = await database.reader.batch(
     [
       COUNTER,
-      { sql: 'SELECT id, last_seen_at, body, updated_position FROM agents WHERE id = ?', args },
+      selectAgent(agentId),
       { sql: 'SELECT * FROM producers WHERE agent_id = ? ORDER BY last_seen_at DESC, id', args },
       ofAgent(agentId, null, SESSIONS_SHOWN + 1),
       {
@@ -115,6 +115,23 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
     quarantine: (quarantine?.rows ?? []).map(quarantinedFromRow),
     parked: (parked?.rows ?? []).map(quarantinedFromRow),
     insights: (insights?.rows ?? []).map(insightFromRow),
+  };
+}
+
+/** One agent's row. @returns null when there is no such agent */
+export async function readAgentRow(
+  database: Database,
+  agentId: string,
+): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> {
+  const [counter, agents] = await database.reader.batch([COUNTER, selectAgent(agentId)], 'read');
+  const row = agents?.rows[0];
+  return row === undefined ? null : { position: counterOf(counter), agent: agentFromRow(row) };
+}
+
+function selectAgent(agentId: string): InStatement {
+  return {
+    sql: 'SELECT id, last_seen_at, body, updated_position FROM agents WHERE id = ?',
+    args: [columnText(agentId)],
   };
 }
 

@@ -41,7 +41,7 @@ export function LogPanel(props: {
       onKeyDown={onKeyDown}
       className="flex min-h-0 flex-1 flex-col outline-none"
     >
-      <header className="flex shrink-0 flex-wrap items-center gap-x-4 gap-y-1 px-3 pt-1.5 text-ink-3 text-xs sm:px-4">
+      <header className="flex min-h-8 shrink-0 flex-wrap items-center gap-x-4 gap-y-1 px-3 pt-1.5 text-ink-3 text-xs sm:px-4">
         {covers && (
           <button type="button" onClick={() => close()} className="hit flex items-center gap-1 hover:text-ink">
             <ChevronLeft size={15} aria-hidden="true" />

@@ -5,6 +5,7 @@ import { sessionTitle } from '@/components/sessions/session-words';
 import { FIRST_PAGE, firstPageOf } from '@/components/transcript/first-page';
 import { nameText } from '@/components/ui/verbatim';
 import type { TaskList, TranscriptPage } from '@/lib/protocol/read-models';
+import { readAgentRow } from '@/lib/queries/read-agents';
 import { readSession } from '@/lib/queries/read-sessions';
 import { readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
@@ -51,12 +52,14 @@ export default async function SessionPage({ params }: Props) {
     ]),
   );
   if (session === null || tasks === null || transcript === null) notFound();
+  const agent = await readForPage((database) => readAgentRow(database, session.session.agentId));
   return (
     <SessionView
       key={sessionId}
       sessionId={sessionId}
       initial={JSON.stringify({
         session,
+        agent,
         tasks: withPage(tasks, transcript),
         transcript: firstPageOf(transcript),
       } satisfies SessionStart)}

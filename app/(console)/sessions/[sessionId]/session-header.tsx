@@ -39,9 +39,9 @@ export function SessionHeader(props: {
           <Words text={sessionTitle(session)} />
         </h1>
         <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
-          <span className="flex items-center gap-1.5 text-ink-2">
+          <span className="flex min-w-0 max-w-full items-center gap-1.5 text-ink-2">
             <Glyph name={glyphOf(standingOf(session))} />
-            {describeState(session)}
+            <span className="shrink-0">{describeState(session)}</span>
             {session.away === null && session.stateReason !== null && (
               <span dir="auto" className="truncate text-ink-3">
                 <Words text={plainWords(session.stateReason)} />
@@ -61,7 +61,7 @@ export function SessionHeader(props: {
           </span>
           <Link
             href={`/agents/${encodeURIComponent(session.agentId)}`}
-            className="truncate hover:text-ink hover:underline"
+            className="min-w-0 truncate hover:text-ink hover:underline"
           >
             <Name text={session.agentId} />
           </Link>

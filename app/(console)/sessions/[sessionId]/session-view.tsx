@@ -2,7 +2,7 @@
 
 import { clsx } from 'clsx';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { useAgentSummary } from '@/components/agents/use-agents';
+import { type AgentRow, useAgentSummary } from '@/components/agents/use-agents';
 import type { ComposerHandle } from '@/components/composer/composer';
 import { useOutgoing } from '@/components/composer/outgoing-provider';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
@@ -31,6 +31,7 @@ import { useSessionSlots } from './use-session-slots';
 
 export interface SessionStart {
   session: SessionDetail;
+  agent: AgentRow | null;
   tasks: { list: TaskList; whole: boolean };
   /** Null where it is too much to come with the page. */
   transcript: TranscriptPage | null;
@@ -47,7 +48,7 @@ interface SessionViewProps {
 export function SessionView({ sessionId, initial: json, nonce }: SessionViewProps) {
   const [initial] = useState(() => JSON.parse(json) as SessionStart);
   const session = useSession(sessionId, initial.session).data?.session ?? initial.session.session;
-  const agent = useAgentSummary(session.agentId).data?.agent ?? null;
+  const agent = useAgentSummary(session.agentId, initial.agent ?? undefined).data?.agent ?? null;
   const { tasks: taskRows, omitted } = useTasks(sessionId, initial.tasks).data ?? initial.tasks.list;
   const tasks = useMemo(() => taskRows.map(namedTask), [taskRows]);
   const transcript = useTranscript(sessionId, initial.transcript ?? undefined);

@@ -1,0 +1,195 @@
+import type { Page } from 'playwright-core';
+
+/**
+ * What is wrong with how the page stands: text that is cut off without a sign of it, text printed over other text, a
+ * name squeezed to nothing, a page that scrolls sideways. Only what is in sight is looked at.
+ */
+export function layoutFaults(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    interface Box {
+      left: number;
+      top: number;
+      right: number;
+      bottom: number;
+    }
+    interface Piece {
+      node: Text;
+      parent: HTMLElement;
+      /** Where it would be. */
+      whole: Box;
+      /** What is left of it in sight. */
+      seen: Box;
+    }
+    /** Half a pixel here and there is rounding. */
+    const ROUNDED = 1.5;
+    /** Fewer pixels than this hold no name, only its three dots. */
+    const LEAST_NAME = 28;
+
+    const meet = (a: Box, b: Box): Box => ({
+      left: Math.max(a.left, b.left),
+      top: Math.max(a.top, b.top),
+      right: Math.min(a.right, b.right),
+      bottom: Math.min(a.bottom, b.bottom),
+    });
+    const isThere = ({ left, top, right, bottom }: Box) => right - left > ROUNDED && bottom - top > ROUNDED;
+    const words = (node: Text) => `“${(node.data.trim() || node.data).slice(0, 40)}”`;
+    const place = (element: Element) =>
+      `<${element.tagName.toLowerCase()} class="${element.getAttribute('class') ?? ''}">`;
+
+    const faults: string[] = [];
+    const root = document.documentElement;
+    if (root.scrollWidth > root.clientWidth) faults.push(`the page scrolls sideways: ${root.scrollWidth} px`);
+
+    const pieces: Piece[] = [];
+    const squeezed = new Set<Element>();
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const range = document.createRange();
+    for (let node = walker.nextNode() as Text | null; node; node = walker.nextNode() as Text | null) {
+      const parent = node.parentElement;
+      if (parent === null || node.data.trim() === '' || /^(?:SCRIPT|STYLE|NOSCRIPT|OPTION)$/.test(parent.tagName))
+        continue;
+      if (!parent.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+      range.selectNodeContents(node);
+      for (const rect of range.getClientRects()) {
+        if (rect.width < ROUNDED || rect.height < ROUNDED) continue;
+        const seen = inSight(node, parent, rect);
+        if (seen !== null && isThere(seen)) pieces.push({ node, parent, whole: rect, seen });
+      }
+    }
+    for (const element of squeezed)
+      faults.push(`squeezed to ${element.clientWidth} px: ${place(element)} “${element.textContent?.slice(0, 40)}”`);
+
+    pieces.sort((a, b) => a.seen.top - b.seen.top);
+    for (const [at, one] of pieces.entries()) {
+      for (let other = at + 1; other < pieces.length; other++) {
+        const two = pieces[other] as Piece;
+        if (two.seen.top >= one.seen.bottom) break;
+        if (one.node === two.node) continue;
+        const common = meet(one.seen, two.seen);
+        const height = Math.min(one.seen.bottom - one.seen.top, two.seen.bottom - two.seen.top);
+        // Lines that stand close share a little of their height.
+        if (common.right - common.left <= ROUNDED || common.bottom - common.top < height * 0.4) continue;
+        if (isCovered(one, two, common)) continue;
+        faults.push(`${words(one.node)} and ${words(two.node)} stand over one another: ${place(one.parent)}`);
+      }
+    }
+    return [...new Set(faults)].slice(0, 30);
+
+    /** @returns null where it is not meant to be seen */
+    function inSight(node: Text, parent: HTMLElement, whole: Box): Box | null {
+      let seen: Box = meet(whole, { left: 0, top: 0, right: innerWidth, bottom: innerHeight });
+      let shortens = false;
+      let fixed = false;
+      for (let box: HTMLElement | null = parent; box !== null && box !== document.body; box = box.parentElement) {
+        const style = getComputedStyle(box);
+        if (style.clipPath !== 'none' || box.clientWidth === 1) return null;
+        const signs = style.textOverflow === 'ellipsis' || style.webkitLineClamp !== 'none';
+        if (style.overflowX !== 'visible' || style.overflowY !== 'visible') {
+          const { left, top } = box.getBoundingClientRect();
+          const edge = {
+            left: left + box.clientLeft,
+            top: top + box.clientTop,
+            right: left + box.clientLeft + box.clientWidth,
+            bottom: top + box.clientTop + box.clientHeight,
+          };
+          if (style.display === 'inline') {
+            // It clips nothing.
+          } else {
+            const scrolls = (overflow: string) => /auto|scroll/.test(overflow);
+            const cutX = seen.right > edge.right + ROUNDED || seen.left < edge.left - ROUNDED;
+            const cutY = seen.bottom > edge.bottom + ROUNDED * 2 || seen.top < edge.top - ROUNDED * 2;
+            if (signs && cutX && box.clientWidth < LEAST_NAME) squeezed.add(box);
+            const isCut =
+              (cutX && !scrolls(style.overflowX) && style.overflowX !== 'visible' && !signs && !shortens) ||
+              (cutY && !scrolls(style.overflowY) && style.overflowY !== 'visible' && !signs && !shortens);
+            const before = seen;
+            seen = meet(seen, edge);
+            if (isCut && isThere(before)) faults.push(`${words(node)} is cut off by ${place(box)}`);
+            if (!isThere(seen)) return isCut ? null : seen;
+          }
+        }
+        if (signs) shortens = true;
+        if (style.position === 'fixed') fixed = true;
+      }
+      const left = Math.max(0, -whole.left);
+      const right = Math.max(0, whole.right - innerWidth);
+      if (!fixed && left + right > ROUNDED && isThere(seen) && seen.right >= innerWidth - ROUNDED) {
+        faults.push(`${words(node)} goes beyond the window`);
+      }
+      return seen;
+    }
+
+    /** Whether one of two stands on a ground of its own there, so that the other is not seen. */
+    function isCovered(one: Piece, two: Piece, { left, top, right, bottom }: Box): boolean {
+      const hit = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+      if (hit === null) return true;
+      const hidden = [one, two].filter(({ parent }) => !hit.contains(parent) && !parent.contains(hit));
+      return hidden.some(({ parent }) => {
+        for (let box: Element | null = hit; box !== null && !box.contains(parent); box = box.parentElement) {
+          const { backgroundColor } = getComputedStyle(box);
+          if (backgroundColor !== 'rgba(0, 0, 0, 0)' && !/\/ 0(?:\.\d+)?\)|, 0(?:\.\d+)?\)$/.test(backgroundColor))
+            return true;
+        }
+        return false;
+      });
+    }
+  });
+}
+
+/**
+ * Has the page note, frame by frame from its first on, which of its words stand somewhere else than in the frame before.
+ * Words are known by their text, whichever element has them: what is drawn anew in its place has not moved.
+ */
+export async function watchMoves(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const MOVED_PX = 2;
+    // A clock that ticks from 9 to 10 moves what stands behind it.
+    const TICK_PX = 8;
+    const moves = new Set<string>();
+    let before = new Map<string, DOMRect | null>();
+    let frames = 0;
+    // What stands there once a frame is painted: until then it may be put right.
+    const watch = () => requestAnimationFrame(() => setTimeout(look));
+    const look = () => {
+      watch();
+      // What is still being read stands where it can, and what opens at its end is there a frame later.
+      if (document.readyState === 'loading' || frames++ < 2) return;
+      const now = new Map<string, DOMRect | null>();
+      const range = document.createRange();
+      const walker = document.createTreeWalker(document.body ?? document.documentElement, NodeFilter.SHOW_TEXT);
+      for (let node = walker.nextNode() as Text | null; node; node = walker.nextNode() as Text | null) {
+        const text = node.data.trim();
+        if (text.length < 3 || text.length > 200 || /^[\d\s:.]+/.test(text)) continue;
+        range.selectNodeContents(node);
+        const rect = range.getBoundingClientRect();
+        const box = node.parentElement?.closest('[role="log"], nav')?.getBoundingClientRect();
+        const [top, bottom] = [Math.max(0, box?.top ?? 0), Math.min(innerHeight, box?.bottom ?? innerHeight)];
+        const isInSight = rect.width > 1 && rect.top >= top && rect.bottom <= bottom;
+        if (!isInSight || node.parentElement?.closest('.sr-only') || !node.parentElement?.checkVisibility()) continue;
+        // Words that stand in two places tell nothing.
+        now.set(text, now.has(text) ? null : rect);
+      }
+      for (const [text, to] of now) {
+        const from = before.get(text);
+        if (!from || !to) continue;
+        if (Math.abs(from.left - to.left) <= TICK_PX && Math.abs(from.top - to.top) <= MOVED_PX) continue;
+        const place = ({ left, top }: DOMRect) => `${Math.round(left)},${Math.round(top)}`;
+        moves.add(`“${text.slice(0, 40)}” moved from ${place(from)} to ${place(to)}`);
+      }
+      before = now;
+    };
+    watch();
+    Object.assign(window, { moves });
+  });
+}
+
+/** What has moved since the page began, as of two frames from now. */
+export function movesOf(page: Page): Promise<string[]> {
+  return page.evaluate(
+    () =>
+      new Promise<string[]>((resolve) => {
+        const { moves } = window as unknown as { moves: Set<string> };
+        requestAnimationFrame(() => requestAnimationFrame(() => resolve([...moves])));
+      }),
+  );
+}
