@@ -161,27 +161,29 @@ export function AgentLog(props: AgentLogProps) {
         onFollow={follow}
         compact={compact}
       />
-      {(first === null || store !== null) && <LogEmpty store={store} query={query} onQuery={setQuery} />}
-      {isThere ? (
-        <LogList
-          key={store.id}
-          ref={list}
-          store={store}
-          painted={painted}
-          settings={settings}
-          follows={follows}
-          onFollow={setFollows}
-          search={matches !== null && searchesText(matches.filter) ? matches.filter : null}
-          span={span}
-          target={target}
-          cursor={cursor}
-          onLine={onLine}
-          onContext={narrows(store.query) ? onContext : null}
-          hasLinks={!compact}
-        />
-      ) : (
-        first !== null && <FirstLines first={first} onPainted={setPainted} />
-      )}
+      <div className="relative flex min-h-0 flex-1 flex-col">
+        {isThere ? (
+          <LogList
+            key={store.id}
+            ref={list}
+            store={store}
+            painted={painted}
+            settings={settings}
+            follows={follows}
+            onFollow={setFollows}
+            search={matches !== null && searchesText(matches.filter) ? matches.filter : null}
+            span={span}
+            target={target}
+            cursor={cursor}
+            onLine={onLine}
+            onContext={narrows(store.query) ? onContext : null}
+            hasLinks={!compact}
+          />
+        ) : (
+          first !== null && <FirstLines first={first} onPainted={setPainted} />
+        )}
+        {(first === null || store !== null) && <LogEmpty store={store} query={query} onQuery={setQuery} />}
+      </div>
     </div>
   );
 }

@@ -35,11 +35,6 @@ export function LogEmpty(props: { store: LogStore | null; query: LogQuery; onQue
   );
 }
 
-/** Below the toolbar, however many rows that has, and over the list, which stays. */
 function Over({ children }: { children: React.ReactNode }) {
-  return (
-    <div className="relative z-1 h-0 shrink-0">
-      <p className="absolute max-w-prose px-3 pt-2 text-ink-3 sm:px-4">{children}</p>
-    </div>
-  );
+  return <p className="absolute top-0 max-w-prose px-3 pt-2 text-ink-3 sm:px-4">{children}</p>;
 }

@@ -241,7 +241,7 @@ describe('a hook on a poor machine', () => {
   test('tells of its own death when it can not read its input', async () => {
     const PATH = await pathWith({ cat: '#!/bin/sh\nexit 3\n' });
     expect(await runHook('SubagentStop', { env: { PATH } })).toMatchObject({ code: 0, stdout: '', stderr: '' });
-    expect(told).toEqual([['hook-fatal', 'SubagentStop', 'exit 3: read the input', {}]]);
+    expect(told).toEqual([['hook-fatal', { hook: 'SubagentStop', error: 'exit 3: read the input' }, {}]]);
   });
 
   test('posts idle from its trap, whatever failed before', async () => {
