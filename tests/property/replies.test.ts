@@ -31,24 +31,36 @@ it(
 /** Whether some text that began when the agent held the message says that it answers it: by the events alone. */
 function isRepliedTo(events: readonly AgUiEvent[], messageId: string): boolean {
   let isQueued = false;
+  let isBegun = false;
   let isHeld = false;
-  const texts = new Map<string, { beganHeld: boolean; answers: boolean }>();
+  const texts = new Map<string, { beganHeld: boolean; answers: boolean; isOfTurnBefore: boolean }>();
   for (const event of events) {
+    // A chunk behind the beginning or the end of a turn begins its text anew.
+    if (event.type.startsWith('RUN_')) for (const text of texts.values()) text.isOfTurnBefore = true;
     const said = event.metadata?.interlude;
     const id = String(event.messageId);
     if (id === messageId && event.type === 'TEXT_MESSAGE_START') {
       isQueued ||= !isHeld && said?.delivery === 'queued';
       if (said?.delivery !== 'queued') isQueued = false;
+      isBegun = true;
     }
-    if (id === messageId && event.type === 'TEXT_MESSAGE_END') isHeld ||= !isQueued;
+    // A chunk may be all of it; of a message that was begun it is a part. Who tells it of a queued one has that.
+    if (id === messageId && event.type === 'TEXT_MESSAGE_CHUNK') isHeld ||= !isBegun;
+    if (id === messageId && event.type === 'TEXT_MESSAGE_END') {
+      isHeld ||= !isQueued;
+      isBegun = false;
+    }
     if (event.name === 'message:delivery' && isDelivered(event.value, messageId)) isHeld = true;
     if (!event.type.startsWith('TEXT_MESSAGE_')) continue;
-    const known = event.type === 'TEXT_MESSAGE_START' ? undefined : texts.get(id);
+    const before = texts.get(id);
+    const isAnew = event.type === 'TEXT_MESSAGE_CHUNK' && before?.isOfTurnBefore === true;
+    const known = event.type === 'TEXT_MESSAGE_START' || isAnew ? undefined : before;
     const says = Array.isArray(said?.replyTo) && said.replyTo.includes(messageId);
     const text = {
       beganHeld: known?.beganHeld ?? isHeld,
       // told anew, it still answers what it said first
-      answers: says || texts.get(id)?.answers === true,
+      answers: says || before?.answers === true,
+      isOfTurnBefore: isAnew ? false : before?.isOfTurnBefore === true,
     };
     texts.set(id, text);
     if (event.type !== 'TEXT_MESSAGE_END') continue;
