@@ -28,7 +28,11 @@ beforeAll(async () => {
   const sdk = join(it.server.dataDir, 'agents/node_modules/@anthropic-ai/claude-agent-sdk');
   await mkdir(sdk, { recursive: true });
   await writeFile(join(sdk, 'package.json'), '{"main":"index.cjs"}');
-  await writeFile(join(sdk, 'index.cjs'), `exports.query = () => { console.log('the agent runs'); process.exit(0); };`);
+  // In the demo's own project it fails, which keeps none of the recordings from being played.
+  const runs = `if (!/my-project$/.test(options.cwd)) throw new Error('no agent');
+    console.log('the agent runs');
+    process.exit(0);`;
+  await writeFile(join(sdk, 'index.cjs'), `exports.query = ({ options }) => { ${runs} };`);
 });
 afterAll(() => it.close());
 afterEach(async () => {
