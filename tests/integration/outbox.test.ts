@@ -434,6 +434,18 @@ describe('status records that wait', () => {
     ]);
   });
 
+  test('are told again also by the next process, where the server has what one of them replaced', async () => {
+    server.script({ kind: 'taken-then-reset' });
+    const first = await open({ clock: new StoppedClock() });
+    await first.enqueue(status('s1', 1));
+    await reaches(first, () => first.status.state === 'waiting');
+    await first.enqueue(status('s1', 2));
+    await first.stop();
+    const second = await open();
+    await second.settled();
+    expect(told()).toEqual(['s1 1', 's1 2']);
+  });
+
   test('are not those by which it is told how long the outbox waits', async () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock() });

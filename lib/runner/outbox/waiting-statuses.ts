@@ -30,7 +30,9 @@ export class WaitingStatuses {
   constructor(rows: readonly Row[] = [], carriedSeq = 0) {
     const waiting = rows.map(({ seq, bytes, body }): [string, Waiting] => {
       const text = String(body);
-      const status = { seq: Number(seq), bytes: Number(bytes), body: text, isRewritten: false };
+      // it may have said something else when that process sent it
+      const isRewritten = Number(seq) <= carriedSeq;
+      const status = { seq: Number(seq), bytes: Number(bytes), body: text, isRewritten };
       return [statusKey(JSON.parse(text)), status];
     });
     this.#waiting = new Map(waiting);
