@@ -1,19 +1,21 @@
 import * as z from 'zod';
 import { columnText } from '@/db/column-text';
 import { agentFromRow, agentToRow } from '@/db/fleet-rows';
+import { inPieces, runInTurns } from '@/db/json-pieces';
 import type { WriteTransaction } from '@/db/write-queue';
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { isPosition, type Position, positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import type { InsightsSeen } from '@/lib/protocol/read-models';
-import { isOfHook } from '@/lib/protocol/signals';
+import { HOOK_FATAL } from '@/lib/protocol/signals';
 import { readInput } from './read-input';
-import { takePosition } from './take-position';
+import { takePosition, takePositions } from './take-position';
 
-interface UnseenFailure {
-  sessionId: string | null;
-  isOther: boolean;
+/** How many failures nobody has seen, and how many of them are not hooks that died. */
+interface Unseen {
+  all: number;
+  other: number;
 }
 
 const seenSchema = z.object({ upTo: z.string().refine(isPosition, 'upTo is the position of an insight') }).strict();
@@ -57,14 +59,17 @@ async function seeInsights(
     const message = `There is no agent ${JSON.stringify(agentId)}. GET /api/v1/agents lists them.`;
     throw new AppError('not_found', message);
   }
-  const { rows: unseen } = await transaction.execute({
-    sql: 'SELECT session_id, signal FROM insights WHERE agent_id = ? AND is_failure = 1 AND seen_at IS NULL',
-    args: [agentId],
+  // counted where they are: an agent may have tens of thousands, in as many sessions
+  const { rows: counts } = await transaction.execute({
+    sql: `SELECT session_id, count(*) AS failures, sum(signal <> ?) AS other FROM insights
+          WHERE agent_id = ? AND is_failure = 1 AND seen_at IS NULL GROUP BY session_id`,
+    args: [HOOK_FATAL, agentId],
   });
-  const left = unseen.map(({ session_id, signal }) => ({
-    sessionId: session_id === null ? null : String(session_id),
-    isOther: !isOfHook({ signal: String(signal) }),
-  }));
+  const left = new Map<string | null, Unseen>();
+  for (const { session_id, failures, other } of counts) {
+    left.set(session_id === null ? null : String(session_id), { all: Number(failures), other: Number(other) });
+  }
+  const unseen = sumOf([...left.values()]);
   const agent = agentFromRow(row);
   if ((marked?.rows.length ?? 0) === 0) return { seen: 0, unseen: agent.insightCount, position: agent.updatedPosition };
   await recountSessions(transaction, agentId, left);
@@ -72,15 +77,15 @@ async function seeInsights(
   const updatedPosition = positionFromNumber(position);
   const { body } = agentToRow({
     ...agent,
-    insightCount: left.length,
-    otherFailureCount: othersOf(left),
+    insightCount: unseen.all,
+    otherFailureCount: unseen.other,
     updatedPosition,
   });
   await transaction.execute({
     sql: 'UPDATE agents SET body = ?, updated_position = ? WHERE id = ?',
     args: [JSON.stringify(body), position, agentId],
   });
-  return { seen: marked?.rows.length ?? 0, unseen: unseen.length, position: updatedPosition };
+  return { seen: marked?.rows.length ?? 0, unseen: unseen.all, position: updatedPosition };
 }
 
 /**
@@ -90,25 +95,31 @@ async function seeInsights(
 async function recountSessions(
   transaction: WriteTransaction,
   agentId: string,
-  unseen: readonly UnseenFailure[],
+  unseen: ReadonlyMap<string | null, Unseen>,
 ): Promise<void> {
   const { rows } = await transaction.execute({
     sql: `SELECT id, state, body->>'$.insightCount' AS marks FROM sessions
           WHERE agent_id = ? AND body->>'$.insightCount' > 0 ORDER BY id`,
     args: [agentId],
   });
-  for (const { id, state, marks } of rows) {
-    const left = unseen.filter(({ sessionId }) => sessionId === id || (sessionId === null && state !== 'done'));
-    if (left.length >= Number(marks)) continue;
-    const position = await takePosition(transaction);
-    await transaction.execute({
-      sql: `UPDATE sessions SET body = json_set(body, '$.insightCount', ?, '$.otherFailureCount', ?), updated_position = ?
-            WHERE id = ?`,
-      args: [left.length, othersOf(left), position, id as string],
-    });
-  }
+  const changes = rows.flatMap(({ id, state, marks }) => {
+    const own = unseen.get(String(id)) ?? NONE;
+    const left = state === 'done' ? own : sumOf([own, unseen.get(null) ?? NONE]);
+    return left.all < Number(marks) ? [{ id: String(id), left }] : [];
+  });
+  const first = changes.length === 0 ? 0 : await takePositions(transaction, changes.length);
+  const updates = changes.map(({ id, left }, at) => [id, left.all, left.other, first + at]);
+  const statements = inPieces(updates, (json) => ({
+    sql: `UPDATE sessions SET updated_position = told.value->>3,
+            body = json_set(body, '$.insightCount', told.value->>1, '$.otherFailureCount', told.value->>2)
+          FROM json_each(?) AS told WHERE sessions.id = told.value->>0`,
+    args: [json],
+  }));
+  await runInTurns(transaction, statements);
 }
 
-function othersOf(failures: readonly UnseenFailure[]): number {
-  return failures.filter(({ isOther }) => isOther).length;
+const NONE: Unseen = { all: 0, other: 0 };
+
+function sumOf(counts: readonly Unseen[]): Unseen {
+  return counts.reduce((sum, { all, other }) => ({ all: sum.all + all, other: sum.other + other }), NONE);
 }

@@ -3,6 +3,7 @@ import type { WriteTransaction } from '@/db/write-queue';
 import { appendBatch } from '@/lib/event-log/append-batch';
 import { commitProducer } from '@/lib/event-log/producer-state';
 import { type BatchScope, type BatchState, readBatchState } from '@/lib/event-log/read-batch-state';
+import { saidKey } from '@/lib/event-log/said-rows';
 import { obligationsTouchedBy } from '@/lib/projections/obligations';
 import { endsEveryTask, wakesUnsaid } from '@/lib/projections/tasks';
 import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
@@ -64,7 +65,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
   const taskIds: BatchScope['taskIds'] = [];
   const seenTasks = new Map<string, Set<string>>();
   const obligations = new Map<string, { messageIds: Set<string>; settles: boolean }>();
-  const said: BatchScope['said'] = [];
+  const said = new Map<string, BatchScope['said'][number]>();
   const snapshots = new SnapshotRoom(null);
   const endedSessionIds = new Set<string>();
   const wokenSessionIds = new Set<string>();
@@ -88,7 +89,10 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
     if (record.kind !== 'event') return;
     const entry = { position: '0', occurredAt: 0, receivedAt: 0, event: record.event };
     for (const { id, text } of snapshots.partsOf(record.sessionId, record.event)) {
-      said.push({ sessionId: record.sessionId, id, length: text.length });
+      const key = saidKey(record.sessionId, id);
+      // once, however often it is spoken of: its rows are told one after the other, each as they are read
+      const length = Math.max(said.get(key)?.length ?? 0, text.length);
+      said.set(key, { sessionId: record.sessionId, id, length });
     }
     const touched = obligationsTouchedBy([entry]);
     if (touched.settles || touched.messageIds.length > 0) {
@@ -122,7 +126,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
     logAgentIds: [...logAgentIds],
     openSessionsOf: [...openSessionsOf],
     taskIds,
-    said,
+    said: [...said.values()],
     endedSessionIds: [...endedSessionIds],
     wokenSessionIds: [...wokenSessionIds],
     allProducerSessions,

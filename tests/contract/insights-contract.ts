@@ -167,6 +167,32 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       );
     });
 
+    test('are looked at in no time, however many there are, around however many sessions', async () => {
+      const many = (count: number, fields: (at: number) => object) =>
+        Array.from({ length: count }, (_, at) => record(++seq, { agentId: id, ...fields(at) }));
+      await ingest(
+        target,
+        many(1_000, (at) => ({ sessionId: `${id}/${at}`, event: { type: 'CUSTOM', name: 'x' } })),
+        1,
+        id,
+      );
+      const log = { level: 'error', component: 'c', message: 'it failed', insight: { signal: 'x' } };
+      const { insight: oldest } = await tells(log.insight, { level: 'error' });
+      for (let times = 0; times < 6; times += 1) {
+        await ingest(
+          target,
+          many(5_000, () => ({ kind: 'log', sessionId: undefined, log })),
+          1,
+          id,
+        );
+      }
+      const startedAt = performance.now();
+      const seen = await (await see({ upTo: oldest?.position })).json();
+      // every request that writes waits for it
+      expect(performance.now() - startedAt).toBeLessThan(1_000);
+      expect(await marks(`${id}/7`)).toBe(seen.unseen);
+    });
+
     test('are read from whatever is sent as one, and never have their line quarantined', async () => {
       await says(`${id}/1`);
       const some = { signal: 'x', source: 'context', value: null, outcome: null, detail: 'as it is' };

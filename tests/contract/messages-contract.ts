@@ -155,6 +155,18 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         expect(await owed()).toEqual([['u1', 'hi']]);
       });
 
+      test('says nothing new of what was streamed in pieces, however often one request tells it', async () => {
+        for (const delta of ['please ', 'deploy']) await send(chunk(delta, { messageId: 'u1', role: 'user' }));
+        await send(starts('r1', 'u1'));
+        for (const delta of ['On ', 'it', '.']) await send(chunk(delta, { messageId: 'a1' }));
+        const { position } = await transcript();
+        const told = Array.from({ length: 3 }, () =>
+          snapshot(...messages.slice(0, 1), { id: 'a1', role: 'assistant', content: 'On it.' }),
+        );
+        const frames = await framesOf(position, ...told);
+        expect(frames.map(({ event }) => event.type)).toEqual(told.map(() => 'MESSAGES_SNAPSHOT'));
+      });
+
       test('of thousands of messages, told again in one request, is taken once', async () => {
         const many = Array.from({ length: 4_000 }, (_, at) => ({ id: `m${at}`, role: 'assistant', content: `${at}` }));
         await send(starts('r1'), snapshot(...many), snapshot(...many));

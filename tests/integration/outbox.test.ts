@@ -6,6 +6,7 @@ import { systemClock } from '@/lib/runner/outbox/clock';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import { Outbox, type OutboxOptions, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import { OutboxStore } from '@/lib/runner/outbox/store';
 import { FaultServer } from '../support/fault-server';
 import { HurriedClock, StoppedClock } from '../support/hurried-clock';
 import { refusal } from '../support/ledger';
@@ -413,6 +414,36 @@ describe('status records that wait', () => {
     await outbox.settled();
     expect(told()).toEqual(['s1 1', 's1 2']);
     expect(server.ledger.records.map(({ seq }) => seq)).toEqual([1, 2]);
+  });
+
+  test('are not outdated by an older one that was held back for a request which has just been answered', async () => {
+    const birth = { producerId: 'producer-1', epoch: 1 };
+    const store = await OutboxStore.open(file, birth, { maxRows: 100, maxBytes: 1_000_000 });
+    onTestFinished(() => store.close());
+    const reports = (at: number) => {
+      const body = JSON.stringify(status('s1', at));
+      const about = { kind: 'status', agentId: 'agent-1', sessionId: 's1', occurredAt: at };
+      return store.append([{ candidates: [{ ...about, body, bytes: body.length }] }], at);
+    };
+    await reports(1);
+    await store.head(500, 1_000_000);
+    await reports(2);
+    await Promise.all([store.acknowledge(1, false), reports(3), store.landed(4)]);
+    expect((await store.head(500, 1_000_000)).map(({ seq, body }) => [seq, JSON.parse(body).occurredAt])).toEqual([
+      [2, 3],
+    ]);
+  });
+
+  test('are told again also by the next process, where the server has what one of them replaced', async () => {
+    server.script({ kind: 'taken-then-reset' });
+    const first = await open({ clock: new StoppedClock() });
+    await first.enqueue(status('s1', 1));
+    await reaches(first, () => first.status.state === 'waiting');
+    await first.enqueue(status('s1', 2));
+    await first.stop();
+    const second = await open();
+    await second.settled();
+    expect(told()).toEqual(['s1 1', 's1 2']);
   });
 
   test('are not those by which it is told how long the outbox waits', async () => {

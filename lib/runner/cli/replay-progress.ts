@@ -2,14 +2,14 @@ import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
 
-/** What a replay tells on stderr: one line that moves on a terminal, and every few seconds what it waits for. */
+/** What a replay tells on stderr: one line that moves on a terminal, and the start and the end of each outage. */
 export class ReplayProgress {
   readonly #lines: number;
   readonly #endpoint: Endpoint;
   readonly #moves = process.stderr.isTTY === true;
   #line = 0;
   #status: OutboxStatus | null = null;
-  #toldAt = 0;
+  #isAway = false;
   #unreachable: { afterMs: number; controller: AbortController; timer: NodeJS.Timeout | null } | null = null;
 
   constructor(lines: number, endpoint: Endpoint) {
@@ -27,9 +27,12 @@ export class ReplayProgress {
     this.#draw();
     this.#watch();
     const { trouble } = status;
-    if (trouble?.kind === 'unavailable' && Date.now() - this.#toldAt >= 3_000) {
-      this.#toldAt = Date.now();
-      void this.#tellUnreachable(trouble.message, status.waiting);
+    if (trouble?.kind === 'unavailable' && !this.#isAway) {
+      this.#isAway = true;
+      void this.#tellUnreachable(trouble.message);
+    } else if (trouble === null && this.#isAway) {
+      this.#isAway = false;
+      this.say('the dashboard is back');
     }
   }
 
@@ -69,9 +72,9 @@ export class ReplayProgress {
     }
   }
 
-  async #tellUnreachable(reason: string, waiting: number): Promise<void> {
+  async #tellUnreachable(reason: string): Promise<void> {
     const { url } = await this.#endpoint();
-    this.say(`${url} can't be reached (${reason}); ${waiting} records wait and are sent as soon as it answers`);
+    this.say(`${url} can't be reached (${reason}); what waits is sent as soon as it answers`);
   }
 
   #draw(): void {

@@ -30,7 +30,9 @@ export class WaitingStatuses {
   constructor(rows: readonly Row[] = [], carriedSeq = 0) {
     const waiting = rows.map(({ seq, bytes, body }): [string, Waiting] => {
       const text = String(body);
-      const status = { seq: Number(seq), bytes: Number(bytes), body: text, isRewritten: false };
+      // it may have said something else when that process sent it
+      const isRewritten = Number(seq) <= carriedSeq;
+      const status = { seq: Number(seq), bytes: Number(bytes), body: text, isRewritten };
       return [statusKey(JSON.parse(text)), status];
     });
     this.#waiting = new Map(waiting);
@@ -60,6 +62,7 @@ export class WaitingStatuses {
     const isOutdated = (one: Candidate) => isStatus(one) && newest.get(statusKey(one)) !== one;
     const isWaiting = (one: Candidate) => isStatus(one) && this.#waiting.has(statusKey(one));
     const plan: StatusPlan = {
+      planned: [...newest.keys()],
       added: candidates.filter((one) => !isOutdated(one) && !isWaiting(one)),
       changed: new Map(),
       bytes: 0,
@@ -89,12 +92,9 @@ export class WaitingStatuses {
     for (const { kind, seq, bytes, body } of rows) {
       if (kind === 'status') this.#waiting.set(statusKey(JSON.parse(body)), { seq, bytes, body, isRewritten: false });
     }
-    // with nothing under way, what was held back is among what was planned, or outdated by it
-    if (this.#underWaySeq === 0) this.#heldBack.clear();
-    for (const [key, candidate] of plan.heldBack) {
-      this.#heldBack.delete(key);
-      this.#heldBack.set(key, candidate);
-    }
+    // what was held back is among what was planned, or outdated by it
+    for (const key of plan.planned) this.#heldBack.delete(key);
+    for (const [key, candidate] of plan.heldBack) this.#heldBack.set(key, candidate);
   }
 
   /**
@@ -132,6 +132,8 @@ interface Waiting {
 }
 
 export interface StatusPlan {
+  /** Of which agents and sessions it stores a report, or holds it back. */
+  planned: string[];
   added: Candidate[];
   /** By number: what a row in the queue says from now on. */
   changed: Map<number, Omit<Waiting, 'isRewritten'>>;
