@@ -5,6 +5,7 @@ import { useParams, usePathname, useRouter } from 'next/navigation';
 import { type ReactNode, useEffect } from 'react';
 import { OutgoingProvider } from '@/components/composer/outgoing-provider';
 import { SignedOutNotice } from '@/components/live/signed-out-notice';
+import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { useSessions } from '@/components/sessions/use-sessions';
 import { isTyping } from '@/components/ui/is-typing';
@@ -54,7 +55,9 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; child
           />
         </div>
         <div id="content" tabIndex={-1} className={clsx('min-h-0 min-w-0 flex-1 outline-none', home && 'hidden')}>
-          <OutgoingProvider>{children}</OutgoingProvider>
+          <CommandSettingProvider setting={place.setting}>
+            <OutgoingProvider>{children}</OutgoingProvider>
+          </CommandSettingProvider>
         </div>
       </div>
     </div>

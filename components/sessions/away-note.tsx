@@ -7,12 +7,14 @@ import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionAway, SessionSummary } from '@/lib/protocol/read-models';
 import { shellWord } from '@/lib/protocol/shell-word.mjs';
+import { useCommandSetting } from './command-setting';
 
 /** What it means that a session's runner has gone, on what evidence, and what to do about it. */
 export function AwayNote({ session, agent }: { session: SessionSummary; agent: AgentSummary | null }) {
   const { away } = session;
+  const setting = useCommandSetting();
   if (away === null) return null;
-  const command = commandOf(session, away, agent);
+  const command = commandOf(session, away, agent, setting);
   return (
     <div role="status" className="shrink-0 border-waiting border-t bg-waiting-soft">
       <div className="mx-auto max-w-[960px] px-4 py-2 text-xs sm:pr-6 sm:pl-[86px]">
@@ -55,8 +57,13 @@ export function Evidence({ away }: { away: SessionAway }) {
 }
 
 /** How our own runners are started again; of others only their people know. */
-function commandOf(session: SessionSummary, away: SessionAway, agent: AgentSummary | null): string | null {
-  const program = 'npm run -s interlude --';
+function commandOf(
+  session: SessionSummary,
+  away: SessionAway,
+  agent: AgentSummary | null,
+  setting: string,
+): string | null {
+  const program = `${setting}npm run -s interlude --`;
   if (away.agentGoesOn) return `${program} runner hooks`;
   // What is of the demo goes on with the demo, or not at all.
   if (agent?.kind !== 'claude' || agent.status?.source === 'demo') return null;

@@ -72,7 +72,7 @@ const UNSEEN =
 const IN_WORDS = '[\\u200c\\u200d\\p{Variation_Selector}\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]';
 
 /** Every block whose characters run from right to left, Arabic digits among them. */
-const RTL = '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]';
+export const RTL = '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]';
 /** A mark at the beginning, or behind what is no letter, has nothing to stand on. */
 const ODD_MARK = `(?<=^|[\\s\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}]|\\p{M}{${MOST_MARKS}})\\p{M}`;
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { AgentList } from '@/lib/protocol/read-models';
@@ -35,6 +36,18 @@ test('denied, the demo’s agent runs nothing and says so', async () => {
   expect(said(turns[0])).toContain('You said no, so I have not run anything.');
   expect(requests(turns)).toMatchObject([{ outcome: 'denied' }]);
   expect(await operator.tasks()).toEqual([]);
+});
+
+test('the demo’s agent runs nothing that it did not ask for, whoever allows it', async () => {
+  const stage = await assistantStage(dashboard);
+  const { operator, dataDir } = stage;
+  const { id, digest } = await askForTests(stage);
+  const file = join(dataDir, 'not-mine');
+  await operator.answer(id, { behavior: 'allow', digest, updatedInput: { command: `echo > '${file}'` } });
+  const turns = await operator.finished(1);
+  expect(said(turns[0])).toContain('I run only what I asked for');
+  expect(await operator.tasks()).toEqual([]);
+  expect(existsSync(file)).toBe(false);
 });
 
 test('the demo’s agent takes the answer to a question, and anything else with a word about what it can do', async () => {

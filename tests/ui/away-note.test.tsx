@@ -1,6 +1,7 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, test } from 'vitest';
 import { AwayNote } from '@/components/sessions/away-note';
+import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import type { AgentSummary } from '@/lib/protocol/read-models';
@@ -9,12 +10,22 @@ import { aSession } from './rows';
 const away = { since: 1_000, lastHeardAt: 1_000, agentGoesOn: false };
 
 /** What is said to run, as it is shown. */
-function commandFor(agent: Partial<AgentSummary>, id = 'session-1', agentGoesOn = false): string | undefined {
+function commandFor(
+  agent: Partial<AgentSummary>,
+  id = 'session-1',
+  agentGoesOn = false,
+  setting = '',
+): string | undefined {
   const session = aSession({ id, away: { ...away, agentGoesOn } });
   const markup = renderToStaticMarkup(
     <NowProvider renderedAt={63_000}>
       <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
-        <AwayNote session={session} agent={{ id: 'shop@vm', kind: 'claude', status: null, ...agent } as AgentSummary} />
+        <CommandSettingProvider setting={setting}>
+          <AwayNote
+            session={session}
+            agent={{ id: 'shop@vm', kind: 'claude', status: null, ...agent } as AgentSummary}
+          />
+        </CommandSettingProvider>
       </LivenessProvider>
     </NowProvider>,
   );
@@ -31,6 +42,14 @@ test('a session is gone on with by its own agent, in its own folder, wherever th
 
 test('terminals are watched again by the companion of their hooks', () => {
   expect(commandFor({}, 'session-1', true)).toBe('npm run -s interlude -- runner hooks');
+});
+
+test('the server is found by what it was started with', () => {
+  const setting = 'INTERLUDE_DATA_DIR=/srv/kept ';
+  expect(commandFor({}, 'session-1', true, setting)).toBe(`${setting}npm run -s interlude -- runner hooks`);
+  expect(commandFor({}, 'session-1', false, setting)).toBe(
+    `${setting}npm run -s interlude -- runner claude --agent shop@vm --resume session-1`,
+  );
 });
 
 test.each([

@@ -54,6 +54,10 @@ export function environmentOf(env: Environment, place: AssistantPlace, modelUrl:
     ...(modelUrl === undefined
       ? {}
       : { ANTHROPIC_BASE_URL: modelUrl, ANTHROPIC_API_KEY: 'sk-ant-no-key-scripted-model' }),
+    // It looks for instructions in every folder above the project, and one of those may be the user's home; and it reads
+    // the files that a message names with an @.
+    CLAUDE_CODE_DISABLE_CLAUDE_MDS: '1',
+    CLAUDE_CODE_DISABLE_FILE_MENTIONS: '1',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     DISABLE_TELEMETRY: '1',
     DISABLE_AUTOUPDATER: '1',

@@ -1,3 +1,4 @@
+import { CHANGED } from './only-its-own';
 import { type Block, background, type Context, say, tool } from './scripted-model.mjs';
 
 /**
@@ -79,6 +80,7 @@ function resultWords({ tool: name, text, isError }: Heard['results'][number]): s
   }
   if (!isError) return 'The tests run in the background. My turn ends here; I will wake up when they are done.';
   if (text.includes('Nobody answered in time')) return 'Nobody answered in time, so I have not run anything.';
+  if (text.includes(CHANGED)) return 'I run only what I asked for, so I have not run anything.';
   return 'You said no, so I have not run anything.';
 }
 

@@ -15,6 +15,7 @@ import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
 import { environmentOf, makePlace } from './assistant-place';
 import { ASSISTANT, answer, GREETING, type Heard, LABEL } from './assistant-script';
 import { builtInAgent } from './built-in-agent';
+import { onlyItsOwn } from './only-its-own';
 import { startModel, step } from './scripted-model.mjs';
 
 /**
@@ -83,7 +84,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
   host = claudeHost({
     kind: installed === null ? 'scripted' : 'claude',
     about: { source: 'demo', model: 'scripted', cwd: place.project },
-    installed: installed ?? builtIn,
+    installed: { ...(installed ?? builtIn), sdk: onlyItsOwn((installed ?? builtIn).sdk) },
     agentId: ASSISTANT,
     outbox,
     endpoint,

@@ -72,5 +72,7 @@ export function endOf(
   // A runner that came after the end may have taken the session up again; the server takes messages for it, too.
   if (agent?.connection === 'connected' && (agent.connectedSince ?? 0) >= session.stateSince) return null;
   const why = session.stateReason === null ? '' : ` (${session.stateReason})`;
+  // The next demo begins another one.
+  if (agent?.status?.source === 'demo') return `The agent of this session has ended${why}, and hears nothing more.`;
   return `The agent of this session has ended${why}. It can be written to once its runner resumes it.`;
 }

@@ -1,0 +1,25 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ClaudeSdk, QueryOptions } from '@/lib/runner/sources/claude/claude-sdk';
+
+/** Why an answer that changes what was asked for is a no. */
+export const CHANGED = 'The demo runs only what it asked for.';
+
+/**
+ * An agent whose tools are run as it asked for them, or not at all. Whoever answers for a person may run something else
+ * in their place; a demo, which many people may be shown, is no shell for them.
+ */
+export function onlyItsOwn({ query }: ClaudeSdk): ClaudeSdk {
+  return { query: ({ prompt, options }) => query({ prompt, options: { ...options, ...guarded(options) } }) };
+}
+
+function guarded({ canUseTool }: QueryOptions): Pick<QueryOptions, 'canUseTool'> {
+  if (canUseTool === undefined) return {};
+  return {
+    async canUseTool(tool, input, context) {
+      const verdict = await canUseTool(tool, input, context);
+      // The answer to a question stands in its input.
+      if (verdict.behavior === 'deny' || tool === 'AskUserQuestion') return verdict;
+      return isDeepStrictEqual(verdict.updatedInput, input) ? verdict : { behavior: 'deny', message: CHANGED };
+    },
+  };
+}

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { endOf } from '@/app/(console)/sessions/[sessionId]/session-foot';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+import { aSession } from './rows';
+
+const words = (status: object | null) =>
+  endOf(aSession({ state: 'done', stateReason: 'stopped' }), { id: 'a', status } as AgentSummary, []);
+
+test('an ended session is resumed by its runner, but for one of the demo: that begins another', () => {
+  expect(words(null)).toBe(
+    'The agent of this session has ended (stopped). It can be written to once its runner resumes it.',
+  );
+  expect(words({ source: 'demo' })).toBe('The agent of this session has ended (stopped), and hears nothing more.');
+});
