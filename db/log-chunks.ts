@@ -22,11 +22,6 @@ export function chunkId(agentNumber: number, line: number): number {
   return agentNumber * LINES_OF_AN_AGENT + line;
 }
 
-/** The number of the chunk's first line. */
-export function firstLineOf(id: number): number {
-  return id % LINES_OF_AN_AGENT;
-}
-
 export function chunkFromRow(row: Row): LogChunk {
   return {
     id: Number(row.id),

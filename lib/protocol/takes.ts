@@ -40,5 +40,5 @@ function insteadOf(instead: unknown): Refusal['instead'] {
 function fieldOf(value: unknown, name: string): string | null {
   const field =
     typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : null;
-  return typeof field === 'string' && field !== '' ? field : null;
+  return typeof field === 'string' && field.trim() !== '' ? field : null;
 }

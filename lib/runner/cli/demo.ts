@@ -6,6 +6,7 @@ import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { runDemoAgent } from '@/lib/runner/demo/demo-agent';
 import { FLEET } from '@/lib/runner/demo/fleet';
 import { Rota } from '@/lib/runner/demo/rota';
+import { troubleInWords } from '@/lib/runner/logger/delivery-journal';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
@@ -125,7 +126,8 @@ class TroubleLine {
     const before = this.#troubled.size;
     if (!trouble) this.#troubled.delete(agentId);
     else this.#troubled.add(agentId);
-    if (trouble && before === 0) this.#say(`${trouble.message}; the demo goes on, and what waits is sent later`);
+    if (trouble && before === 0)
+      this.#say(`${troubleInWords(trouble)}; the demo goes on, and what waits is sent later`);
     if (before > 0 && this.#troubled.size === 0) this.#say('the dashboard is back');
   }
 

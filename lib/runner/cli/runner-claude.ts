@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { cutText } from '@/lib/protocol/cut-text';
 import { claimOutbox, type RunnerOutbox } from '@/lib/runner/host/claim-outbox';
 import type { RunnerHost } from '@/lib/runner/host/runner-host';
+import { troubleInWords } from '@/lib/runner/logger/delivery-journal';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
@@ -171,8 +172,7 @@ class TroubleLine {
     const kind = trouble?.kind ?? null;
     if (kind === this.#kind || (kind === null && waiting > 0 && state !== 'idle')) return;
     if (trouble !== null && kind !== 'fenced') {
-      const what = kind === 'unavailable' ? `the dashboard can't be reached (${trouble.message})` : trouble.message;
-      say(`${what}; the agent goes on, and what it does is kept`);
+      say(`${troubleInWords(trouble)}; the agent goes on, and what it does is kept`);
     }
     if (trouble === null) say('the dashboard is back');
     this.#kind = kind;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cutText } from '@/lib/protocol/cut-text';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
+import { troubleInWords } from '@/lib/runner/logger/delivery-journal';
 import { fileNameOf } from '@/lib/runner/logger/log-name';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
@@ -56,7 +57,7 @@ export async function runnerHooks(argv: string[], env: Environment): Promise<Exi
     const { trouble, state } = status;
     if (state === 'stopped' || (trouble !== null) === troubled) return;
     troubled = trouble !== null;
-    say(trouble === null ? 'the dashboard is back' : `${trouble.message}; what the agents do is kept`);
+    say(trouble === null ? 'the dashboard is back' : `${troubleInWords(trouble)}; what the agents do is kept`);
   };
   const key = createHash('sha256')
     .update(JSON.stringify([agentId, serverKey(options, env)]))

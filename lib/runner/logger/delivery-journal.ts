@@ -38,6 +38,11 @@ const IN_WORDS: Record<Kind, string> = {
 /** A reason comes from whatever answers at that address. */
 const MAX_REASON = 300;
 
+/** What stands between a runner and the dashboard, in one line: the same in its log and in its terminal. */
+export function troubleInWords({ kind, message }: Pick<Trouble, 'kind' | 'message'>): string {
+  return kind === 'fenced' ? reason(message) : `${IN_WORDS[kind]} (${reason(message)})`;
+}
+
 export class DeliveryJournal {
   readonly #outbox: Logger;
   readonly #commands: Logger;
@@ -111,9 +116,8 @@ export class DeliveryJournal {
     const known = this.#outage;
     this.#outage = { since: this.#now(), sent: 0, ...known, kind, over: null };
     if (known?.kind === kind) return;
-    this.#outbox.warn(
-      `${IN_WORDS[kind]} (${reason(message)}); ${this.#meanwhile}, and what it does is kept and sent later`,
-    );
+    const trouble = troubleInWords({ kind, message });
+    this.#outbox.warn(`${trouble}; ${this.#meanwhile}, and what it does is kept and sent later`);
   }
 
   #passable(outage: Outage): void {
