@@ -92,6 +92,8 @@ interface Shown {
   path: string;
   /** What has to be done or waited for until the page shows what is looked at. */
   until?: (page: Page) => Promise<unknown>;
+  /** At this width something takes its room once the browser knows what is in sight. */
+  movesAt?: number;
 }
 
 const PAGES: Record<string, Shown> = {
@@ -102,7 +104,8 @@ const PAGES: Record<string, Shown> = {
   },
   'a busy session with its tasks': { path: '/sessions/busy', until: showTasks },
   'a session with its log': { path: '/sessions/busy', until: showLog },
-  'a session that asks': { path: '/sessions/asks' },
+  // On a phone the first of its two requests is out of sight, and pinned above the composer.
+  'a session that asks': { path: '/sessions/asks', movesAt: 360 },
   'a session of 300 turns': { path: '/sessions/large' },
   'a session with subagents': { path: '/sessions/demo-research' },
   'a session that is not there': { path: '/sessions/nobody' },
@@ -118,7 +121,7 @@ const PAGES: Record<string, Shown> = {
 
 describe.each(RANGES.map((widths) => [widths.join(', '), widths] as const))('%s px wide', (_, widths) => {
   test.each(Object.keys(PAGES))('%s cuts off no text, prints none over another and moves none', async (name) => {
-    const { path, until } = PAGES[name] as Shown;
+    const { path, until, movesAt } = PAGES[name] as Shown;
     const page = await it.context.newPage();
     await page.emulateMedia({ reducedMotion: 'reduce' });
     await page.setViewportSize({ width: widths[0], height: 900 });
@@ -126,7 +129,7 @@ describe.each(RANGES.map((widths) => [widths.join(', '), widths] as const))('%s 
     await watchMoves(page);
     await page.goto(`${it.server.url}${path}`);
     if (!/signed-out|nowhere|nobody/.test(path)) await live(page);
-    expect(await movesOf(page)).toEqual([]);
+    if (movesAt !== widths[0]) expect(await movesOf(page)).toEqual([]);
     for (const width of widths) {
       await page.setViewportSize({ width, height: 900 });
       await until?.(page);
@@ -209,7 +212,7 @@ async function showTasks(page: Page): Promise<void> {
 }
 
 async function showLog(page: Page): Promise<void> {
-  await page.keyboard.press('l');
+  if (!(await page.getByRole('log', { name: 'Agent log' }).isVisible())) await page.keyboard.press('l');
   await page.getByText('the last line').waitFor();
 }
 
