@@ -78,6 +78,9 @@ export function layoutFaults(page: Page): Promise<string[]> {
     /** @returns null where it is not meant to be seen */
     function inSight(node: Text, parent: HTMLElement, whole: Box): Box | null {
       let seen: Box = meet(whole, { left: 0, top: 0, right: innerWidth, bottom: innerHeight });
+      // The space at which a line wraps hangs over its end.
+      const { whiteSpace, fontSize } = getComputedStyle(parent);
+      const hanging = whiteSpace === 'pre-wrap' ? Number.parseFloat(fontSize) : ROUNDED;
       let shortens = false;
       let fixed = false;
       for (let box: HTMLElement | null = parent; box !== null && box !== document.body; box = box.parentElement) {
@@ -96,7 +99,7 @@ export function layoutFaults(page: Page): Promise<string[]> {
             // It clips nothing.
           } else {
             const scrolls = (overflow: string) => /auto|scroll/.test(overflow);
-            const cutX = seen.right > edge.right + ROUNDED || seen.left < edge.left - ROUNDED;
+            const cutX = seen.right > edge.right + hanging || seen.left < edge.left - ROUNDED;
             const cutY = seen.bottom > edge.bottom + ROUNDED * 2 || seen.top < edge.top - ROUNDED * 2;
             if (signs && cutX && box.clientWidth < LEAST_NAME) squeezed.add(box);
             const isCut =

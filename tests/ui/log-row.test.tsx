@@ -198,7 +198,7 @@ describe('the lines that the server writes', () => {
   const written = (message: string) =>
     renderToStaticMarkup(
       <FirstLines
-        first={{ query: EVERYTHING, page: { lines: [aLine({ message })] } as unknown as FirstLog['page'] }}
+        first={{ query: EVERYTHING, page: { lines: [aLine({ message })] } as unknown as FirstLog['page'], readAt: 0 }}
         onPainted={() => {}}
       />,
     );
