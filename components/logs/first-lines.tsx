@@ -7,10 +7,15 @@ import { LineSearch } from './line-search';
 import { SCROLLER } from './log-list';
 import { filterOf } from './log-query';
 import { LogRow } from './log-row';
+import type { LogSettings } from './log-settings';
 import { MarkerRow } from './marker-row';
+import { shownMessage } from './shown-message';
 
 /** As far as the server knows: the browser has the reader's own. Whether it is a phone, where lines wrap, its CSS knows. */
 const SETTINGS = { isRelative: false, isUtc: false, wraps: false, dims: false };
+const WRAPPED = { ...SETTINGS, wraps: true };
+/** So many lines from the end may be seen on a phone when some of them are long. */
+const NEAR = 30;
 const nothing = (_line: LogLine) => {};
 
 /**
@@ -30,28 +35,51 @@ export function FirstLines(props: { first: FirstLog; onPainted: (heights: Readon
   return (
     <div role="log" aria-label="Agent log" aria-live="off" aria-busy="true" className={SCROLLER}>
       <div ref={box} className="first-lines flex min-h-full max-h-full flex-col justify-end overflow-hidden pt-8 pb-2">
-        {page.lines.slice(-LINES_IN_MARKUP).map((line) => (
+        {page.lines.slice(-LINES_IN_MARKUP).map((line, at, { length }) => (
           <div key={line.position} data-painted={line.position} className="shrink-0">
             {line.marker ? (
               <MarkerRow line={{ ...line, marker: line.marker }} style={SETTINGS} isTarget={false} />
             ) : (
-              <LogRow
-                line={line}
-                settings={SETTINGS}
-                search={search}
-                isCursor={false}
-                isTarget={false}
-                isInSpan={false}
-                isUnfolded={false}
-                onLine={nothing}
-                onUnfold={nothing}
-                onContext={null}
-                hasLinks
-              />
+              <FirstLine line={line} search={search} isNear={length - at <= NEAR} />
             )}
           </div>
         ))}
       </div>
     </div>
+  );
+}
+
+/** Of a long one more is shown where lines wrap: it is there both ways, and CSS shows the one that will stay. */
+function FirstLine(props: { line: LogLine; search: LineSearch | null; isNear: boolean }) {
+  const { line, search, isNear } = props;
+  const [cut, wrapped] = [false, true].map((wraps) => shownMessage(line.message, wraps));
+  if (!isNear || cut?.text === wrapped?.text) return <Line line={line} search={search} settings={SETTINGS} />;
+  return (
+    <>
+      <div className="only-where-cut">
+        <Line line={line} search={search} settings={SETTINGS} />
+      </div>
+      <div className="only-where-wrapped">
+        <Line line={line} search={search} settings={WRAPPED} />
+      </div>
+    </>
+  );
+}
+
+function Line({ line, search, settings }: { line: LogLine; search: LineSearch | null; settings: LogSettings }) {
+  return (
+    <LogRow
+      line={line}
+      settings={settings}
+      search={search}
+      isCursor={false}
+      isTarget={false}
+      isInSpan={false}
+      isUnfolded={false}
+      onLine={nothing}
+      onUnfold={nothing}
+      onContext={null}
+      hasLinks
+    />
   );
 }

@@ -89,6 +89,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
         canUnfold={canUnfold}
         isUnfolded={isUnfolded}
         isJson={jsonAt !== null}
+        onlyWhereCut={!isUnfolded && jsonAt === null && shown.rest === null}
         onClick={() => onUnfold(line)}
       />
       <div
@@ -146,8 +147,15 @@ function Redacted({ count }: { count: number }) {
   );
 }
 
-function FoldButton(props: { canUnfold: boolean; isUnfolded: boolean; isJson: boolean; onClick: () => void }) {
-  const { canUnfold, isUnfolded, isJson, onClick } = props;
+function FoldButton(props: {
+  canUnfold: boolean;
+  isUnfolded: boolean;
+  isJson: boolean;
+  /** Whether there is nothing to unfold where lines wrap. */
+  onlyWhereCut: boolean;
+  onClick: () => void;
+}) {
+  const { canUnfold, isUnfolded, isJson, onlyWhereCut, onClick } = props;
   if (!canUnfold) return <span className="w-[1ch] shrink-0 @max-2xl:hidden" />;
   return (
     <button
@@ -161,6 +169,7 @@ function FoldButton(props: { canUnfold: boolean; isUnfolded: boolean; isJson: bo
       }}
       className={clsx(
         'hit h-5 w-[1ch] shrink-0 indent-0 text-ink-3 hover:text-ink @max-2xl:mr-[1ch]',
+        onlyWhereCut && 'only-where-cut',
         !isJson && !isUnfolded && 'opacity-0 focus-visible:opacity-100 group-hover/line:opacity-100',
       )}
     >

@@ -38,7 +38,7 @@ export const ToolCallLine = memo(function ToolCallLine(props: {
         className="-mx-1.5 flex w-[calc(100%+12px)] min-w-0 items-center gap-2 rounded px-1.5 py-[3px] text-left text-xs hover:bg-raised/70"
       >
         <ToolIcon name={call.name} />
-        <span className="shrink-0 text-ink-2">
+        <span className="max-w-[60%] shrink-0 truncate text-ink-2">
           <Name text={toolName(call.name)} most={80} />
         </span>
         <Argument text={argument} />

@@ -26,43 +26,43 @@ afterAll(async () => {
 /** Text of this contrast is read, and more than that has any sign. */
 const SEEN = 3;
 
-test.each(['light', 'dark'] as const)(
-  'under the pointer each control keeps its sign, and says that it is on, %s',
-  async (colorScheme) => {
-    for (const [path, ready] of [
-      ['/', ''],
-      ['/agents', ''],
-      ['/sessions/full', '^Show in log'],
-      ['/agents/hovered/logs?regex=needle', 'Next hit'],
-    ] as const) {
-      const page = await it.context.newPage();
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      await page.goto(`${it.server.url}${path}`);
-      await live(page);
-      if (ready !== '')
-        await page
-          .getByRole('button', { name: new RegExp(ready) })
-          .first()
-          .waitFor();
-      const controls = page
-        .locator('button:visible, [role=switch]:visible, [role=radio]:visible')
-        .filter({ visible: true });
-      const count = await controls.count();
-      expect(count).toBeGreaterThan(1);
-      for (let at = 0; at < count; at += 1) {
-        const control = controls.nth(at);
-        if (!(await control.isEnabled())) continue;
-        const before = await signOf(page, at);
-        await control.hover({ force: true });
-        const hovered = await signOf(page, at);
-        expect(hovered.shape, hovered.name).toBe(before.shape);
-        expect(hovered.contrast, hovered.name).toBeGreaterThanOrEqual(SEEN);
-        if (hovered.isOn) expect(hovered.ground, hovered.name).not.toBe('');
-      }
-      await page.close();
+test.each([
+  ['/', ''],
+  ['/agents', ''],
+  ['/sessions/full', '^Show in log'],
+  ['/agents/hovered/logs?regex=needle', 'Next hit'],
+] as const)('under the pointer each control keeps its sign, and says that it is on: %s', async (path, ready) => {
+  const page = await it.context.newPage();
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.goto(`${it.server.url}${path}`);
+  await live(page);
+  if (ready !== '')
+    await page
+      .getByRole('button', { name: new RegExp(ready) })
+      .first()
+      .waitFor();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.mouse.move(0, 0);
+    await page.emulateMedia({ colorScheme });
+    await page.locator(`html.${colorScheme}`).waitFor();
+    const controls = page
+      .locator('button:visible, [role=switch]:visible, [role=radio]:visible')
+      .filter({ visible: true });
+    const count = await controls.count();
+    expect(count).toBeGreaterThan(1);
+    for (let at = 0; at < count; at += 1) {
+      const before = await signOf(page, at);
+      if (!before.isEnabled) continue;
+      await controls.nth(at).hover({ force: true });
+      const hovered = await signOf(page, at);
+      const which = `${hovered.name}, ${colorScheme}`;
+      expect(hovered.shape, which).toBe(before.shape);
+      expect(hovered.contrast, which).toBeGreaterThanOrEqual(SEEN);
+      if (hovered.isOn) expect(hovered.ground, which).not.toBe('');
     }
-  },
-);
+  }
+  await page.close();
+});
 
 /** What a control shows: its sign, and how well that stands out from what is behind it. */
 function signOf(page: Page, at: number) {
@@ -93,6 +93,7 @@ function signOf(page: Page, at: number) {
       const [a, b] = [luminance(getComputedStyle(sign).color), luminance(ground)];
       return {
         name: control.getAttribute('aria-label') ?? control.textContent ?? '',
+        isEnabled: !control.matches(':disabled, [aria-disabled=true]'),
         isOn: control.getAttribute('aria-pressed') === 'true',
         shape: [...control.querySelectorAll('svg')].map((svg) => svg.innerHTML).join(),
         ground: behind === control ? ground : '',

@@ -1,18 +1,26 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { layoutFaults, movesOf, watchMoves } from '../support/layout-faults';
 import { LogWriter } from '../support/log-writer';
 import { playRecording } from '../support/play-recording';
+
+import { rowFaults } from '../support/row-faults';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 
-/** Every page at five widths, of content nobody would draw a page for: no text is cut off, printed over or moved. */
-const WIDTHS = [360, 768, 1024, 1440, 2560];
+/**
+ * Every page at five widths, of content nobody would draw a page for: no text is cut off, printed over or moved. A page
+ * is loaded at the first width of each range, and seen at the others as it is when its window is drawn wider.
+ */
+const RANGES = [
+  [360, 768, 1024],
+  [1440, 2560],
+] as const;
 
 const LONG_NAME = `agent-${'of-the-very-long-name-'.repeat(8)}end`;
 const WORD = 'Donaudampfschifffahrtsgesellschaft'.repeat(6);
@@ -38,6 +46,17 @@ const line = '${'code '.repeat(60)}';
 שלום, זה טקסט בעברית עם English words ו-123. مرحبا بالعالم ${'ا'.repeat(80)}
 `;
 
+/** What is drawn anew takes a frame or two; what stays wrong is a fault. */
+const SETTLED = { timeout: 3_000, interval: 50 };
+
+const ROW_WIDTHS = [240, 300, 360, 480, 768, 1024, 1440, 2560] as const;
+const SESSION_ROWS = '[data-session-row]';
+const AGENT_ROWS = 'main li a[href^="/agents/"]';
+/** Less of a name, and nobody knows whose row it is. */
+const READABLE_PX = 56;
+/** Most of a year. */
+const LATER_MS = 300 * 86_400_000;
+
 let it: Visit;
 beforeAll(async () => {
   it = await visit();
@@ -55,9 +74,16 @@ beforeAll(async () => {
   for (let at = 0; at < 3; at++) await agent.write(`failed-${at}`, failed(at));
   await new EventWriter(it.server, 'large').write('large', large());
   await manyAgents();
+  await fullRows();
   await longLog();
 });
+afterEach(async () => {
+  // What failed leaves its page open, and that one would go on working beside all others.
+  for (const page of it.context.pages().slice(1)) await page.close();
+});
 afterAll(async () => {
+  // The browser itself notes the page that is not there.
+  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one)));
   expect(it.complaints).toEqual([]);
   await it.close();
 });
@@ -66,6 +92,8 @@ interface Shown {
   path: string;
   /** What has to be done or waited for until the page shows what is looked at. */
   until?: (page: Page) => Promise<unknown>;
+  /** At this width something takes its room once the browser knows what is in sight. */
+  movesAt?: number;
 }
 
 const PAGES: Record<string, Shown> = {
@@ -76,7 +104,8 @@ const PAGES: Record<string, Shown> = {
   },
   'a busy session with its tasks': { path: '/sessions/busy', until: showTasks },
   'a session with its log': { path: '/sessions/busy', until: showLog },
-  'a session that asks': { path: '/sessions/asks' },
+  // On a phone the first of its two requests is out of sight, and pinned above the composer.
+  'a session that asks': { path: '/sessions/asks', movesAt: 360 },
   'a session of 300 turns': { path: '/sessions/large' },
   'a session with subagents': { path: '/sessions/demo-research' },
   'a session that is not there': { path: '/sessions/nobody' },
@@ -90,23 +119,78 @@ const PAGES: Record<string, Shown> = {
   'a page that is not there': { path: '/nowhere' },
 };
 
-describe.each(WIDTHS)('%i px wide', (width) => {
+describe.each(RANGES.map((widths) => [widths.join(', '), widths] as const))('%s px wide', (_, widths) => {
   test.each(Object.keys(PAGES))('%s cuts off no text, prints none over another and moves none', async (name) => {
-    const { path, until } = PAGES[name] as Shown;
+    const { path, until, movesAt } = PAGES[name] as Shown;
     const page = await it.context.newPage();
     await page.emulateMedia({ reducedMotion: 'reduce' });
-    await page.setViewportSize({ width, height: 900 });
+    await page.setViewportSize({ width: widths[0], height: 900 });
     await page.addInitScript(() => localStorage.clear());
     await watchMoves(page);
     await page.goto(`${it.server.url}${path}`);
     if (!/signed-out|nowhere|nobody/.test(path)) await live(page);
-    const moves = await movesOf(page);
-    await until?.(page);
-    await picture(page, `${name}-${width}`);
-    expect({ moves, faults: await layoutFaults(page) }).toEqual({ moves: [], faults: [] });
-    await page.close();
+    if (movesAt !== widths[0]) expect(await movesOf(page)).toEqual([]);
+    for (const width of widths) {
+      await page.setViewportSize({ width, height: 900 });
+      await until?.(page);
+      await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+      await picture(page, `${name}-${width}`);
+    }
   });
 });
+
+describe('in the rows of all kinds of agents', () => {
+  test('of sessions, nothing is printed over anything else, and whose it is can be read', async () => {
+    const page = await openLater('/', ROW_WIDTHS[0]);
+    for (const width of ROW_WIDTHS) {
+      await page.setViewportSize({ width, height: 900 });
+      await expect.poll(() => rowFaults(page, SESSION_ROWS), { ...SETTLED, message: `${width} px` }).toEqual([]);
+      expect(Math.min(...(await nameWidths(page))), `${width} px`).toBeGreaterThanOrEqual(READABLE_PX);
+      await picture(page, `rows-of-sessions-${width}`);
+    }
+  });
+
+  test('nor in those of agents', async () => {
+    const page = await openLater('/agents', ROW_WIDTHS[0]);
+    await page.locator(AGENT_ROWS).first().waitFor();
+    for (const width of ROW_WIDTHS) {
+      await page.setViewportSize({ width, height: 900 });
+      await expect.poll(() => rowFaults(page, AGENT_ROWS), { ...SETTLED, message: `${width} px` }).toEqual([]);
+      await picture(page, `rows-of-agents-${width}`);
+    }
+  });
+
+  test('nor in the sidebar, nor in the tasks beside a session', async () => {
+    const page = await openLater('/sessions/long-full', 1680);
+    await page.getByRole('complementary', { name: 'Tasks' }).waitFor();
+    await expect.poll(() => rowFaults(page, SESSION_ROWS), SETTLED).toEqual([]);
+    expect(Math.min(...(await nameWidths(page)))).toBeGreaterThanOrEqual(READABLE_PX);
+    expect(await rowFaults(page, 'aside[aria-label="Tasks"] li')).toEqual([]);
+    await picture(page, 'rows-beside');
+  });
+});
+
+/** With the clock set to when all ages are told in their longest words. */
+async function openLater(path: string, width: number): Promise<Page> {
+  const page = await it.context.newPage();
+  await page.clock.setFixedTime(Date.now() + LATER_MS);
+  await page.setViewportSize({ width, height: 900 });
+  await page.goto(`${it.server.url}${path}`);
+  await live(page);
+  return page;
+}
+
+/** How much is seen of the agent's name in each row that is shown; all of one that is shorter counts as enough. */
+function nameWidths(page: Page): Promise<number[]> {
+  return page.locator('[data-session-row] [data-agent-name]').evaluateAll(
+    (names, enough) =>
+      names.map((name) => {
+        const isWhole = name.scrollWidth <= name.clientWidth + 1;
+        return isWhole ? Math.max(enough, name.clientWidth) : name.clientWidth;
+      }),
+    READABLE_PX,
+  );
+}
 
 /** For who wants to look: INTERLUDE_PICTURES names a folder for a picture of each page in both themes. */
 async function picture(page: Page, name: string): Promise<void> {
@@ -128,7 +212,7 @@ async function showTasks(page: Page): Promise<void> {
 }
 
 async function showLog(page: Page): Promise<void> {
-  await page.keyboard.press('l');
+  if (!(await page.getByRole('log', { name: 'Agent log' }).isVisible())) await page.keyboard.press('l');
   await page.getByText('the last line').waitFor();
 }
 
@@ -228,6 +312,39 @@ async function manyAgents(): Promise<void> {
   }
 }
 
+/** Rows that bear all marks at once, of agents with all kinds of names. */
+async function fullRows(): Promise<void> {
+  const agents = {
+    short: 'blue',
+    usual: 'agent-checkout-service',
+    long: `agent-${'w'.repeat(180)}`,
+    hostile: 'red\u202Edeerf\u0007\u200B אבגדה '.repeat(5),
+  };
+  for (const [name, agentId] of Object.entries(agents)) {
+    const agent = new EventWriter(it.server, agentId);
+    const title = name === 'long' ? 'T'.repeat(119) : `Deploy the ${name} service to staging and watch it`;
+    const words =
+      name === 'hostile' ? '\u202Ewon\u0000 **done**\n\n|a|b|\n'.repeat(20) : `It is ${'very '.repeat(60)}done`;
+    await agent.write(`${name}-full`, [
+      ...userTurn('r1', title, words),
+      ...[1, 2, 3, 4].map((at) => taskStarted(`t${at}`, `Watch ${at} ${'of many '.repeat(12)}`)),
+      ...wokenTurn('r2', 't1', words),
+      { type: 'RUN_STARTED', threadId: 's', runId: 'r3', metadata: { interlude: { turn: 'between-run' } } },
+    ]);
+    await agent.failHook('Stop', 'exit 3', `${name}-full`);
+    await agent.failHook('Stop', 'exit 4', `${name}-full`);
+    await agent.lose(`${name}-full`, 1_234);
+    await agent.puzzle(`${name}-full`);
+    await owe(`${name}-full`, 3);
+    await agent.write(`${name}-plain`, userTurn('r1', title, words));
+    await agent.write(`${name}-failed`, [
+      ...userTurn('r1', title, words),
+      { type: 'RUN_STARTED', threadId: 's', runId: 'r2' },
+      { type: 'RUN_ERROR', threadId: 's', runId: 'r2', message: `No disk left\n\n${'at '.repeat(80)}` },
+    ]);
+  }
+}
+
 async function longLog(): Promise<void> {
   const log = new LogWriter(it.server, LONG_NAME, `${LONG_NAME}-log`);
   const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
@@ -239,4 +356,15 @@ async function longLog(): Promise<void> {
     })),
     { message: 'the last line' },
   ]);
+}
+
+async function owe(sessionId: string, count: number): Promise<void> {
+  for (let at = 0; at < count; at += 1) {
+    const response = await fetch(`${it.server.url}/api/v1/sessions/${sessionId}/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ text: `Are you there? ${at}`, clientId: `${sessionId}-${at}` }),
+    });
+    if (!response.ok) throw new Error(await response.text());
+  }
 }

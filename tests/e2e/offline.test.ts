@@ -35,6 +35,15 @@ function words(page: Page): Promise<string> {
   });
 }
 
+async function standsStill(page: Page): Promise<void> {
+  expect(await endlessAnimations(page)).toEqual([]);
+  const age = badgeOf(page).getByText(/^\d+ s ago$/);
+  expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, \d+ s ago$/);
+  const [before, since] = [await words(page), await age.textContent()];
+  await expect.poll(() => age.textContent()).not.toBe(since);
+  expect(await words(page)).toBe(before);
+}
+
 test('while the server is silent every tab says so within 25 s and stands still, and goes on by itself after', async () => {
   const agent = new EventWriter(it.server, 'frozen');
   await agent.write('frozen-session', [
@@ -64,14 +73,7 @@ test('while the server is silent every tab says so within 25 s and stands still,
   process.kill(it.server.pid, 'SIGSTOP');
   try {
     await Promise.all(pages.map((page) => badgeOf(page).getByText('Reconnecting').waitFor({ timeout: 25_000 })));
-    for (const page of pages) {
-      expect(await endlessAnimations(page)).toEqual([]);
-      const age = badgeOf(page).getByText(/^\d+ s ago$/);
-      expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, \d+ s ago$/);
-      const [before, since] = [await words(page), await age.textContent()];
-      await expect.poll(() => age.textContent()).not.toBe(since);
-      expect(await words(page)).toBe(before);
-    }
+    await Promise.all(pages.map(standsStill));
 
     const field = session.getByRole('textbox', { name: 'Message to frozen' });
     await field.fill('Are you there?');

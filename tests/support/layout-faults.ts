@@ -78,6 +78,9 @@ export function layoutFaults(page: Page): Promise<string[]> {
     /** @returns null where it is not meant to be seen */
     function inSight(node: Text, parent: HTMLElement, whole: Box): Box | null {
       let seen: Box = meet(whole, { left: 0, top: 0, right: innerWidth, bottom: innerHeight });
+      // The space at which a line wraps hangs over its end.
+      const { whiteSpace, fontSize } = getComputedStyle(parent);
+      const hanging = whiteSpace === 'pre-wrap' ? Number.parseFloat(fontSize) : ROUNDED;
       let shortens = false;
       let fixed = false;
       for (let box: HTMLElement | null = parent; box !== null && box !== document.body; box = box.parentElement) {
@@ -96,7 +99,7 @@ export function layoutFaults(page: Page): Promise<string[]> {
             // It clips nothing.
           } else {
             const scrolls = (overflow: string) => /auto|scroll/.test(overflow);
-            const cutX = seen.right > edge.right + ROUNDED || seen.left < edge.left - ROUNDED;
+            const cutX = seen.right > edge.right + hanging || seen.left < edge.left - ROUNDED;
             const cutY = seen.bottom > edge.bottom + ROUNDED * 2 || seen.top < edge.top - ROUNDED * 2;
             if (signs && cutX && box.clientWidth < LEAST_NAME) squeezed.add(box);
             const isCut =
@@ -148,12 +151,36 @@ export async function watchMoves(page: Page): Promise<void> {
     const moves = new Set<string>();
     let before = new Map<string, DOMRect | null>();
     let frames = 0;
-    // What stands there once a frame is painted: until then it may be put right.
-    const watch = () => requestAnimationFrame(() => setTimeout(look));
-    const look = () => {
+    // What is painted is what stands there when a frame has been laid out, and still does once it is over: before, it
+    // may yet be put right, and after, the next frame is begun already.
+    const watch = () =>
+      requestAnimationFrame(() => {
+        new ResizeObserver((_, layout) => {
+          layout.disconnect();
+          const laidOut = places();
+          setTimeout(() => look(laidOut));
+        }).observe(document.documentElement);
+      });
+    const look = (laidOut: Map<string, DOMRect | null>) => {
       watch();
       // What is still being read stands where it can, and what opens at its end is there a frame later.
       if (document.readyState === 'loading' || frames++ < 2) return;
+      const now = places();
+      for (const [text, to] of now) {
+        const same = laidOut.get(text);
+        if (same && to && same.left === to.left && same.top === to.top) continue;
+        now.delete(text);
+      }
+      for (const [text, to] of now) {
+        const from = before.get(text);
+        if (!from || !to) continue;
+        if (Math.abs(from.left - to.left) <= TICK_PX && Math.abs(from.top - to.top) <= MOVED_PX) continue;
+        const place = ({ left, top }: DOMRect) => `${Math.round(left)},${Math.round(top)}`;
+        moves.add(`“${text.slice(0, 40)}” moved from ${place(from)} to ${place(to)}`);
+      }
+      before = now;
+    };
+    const places = () => {
       const now = new Map<string, DOMRect | null>();
       const range = document.createRange();
       const walker = document.createTreeWalker(document.body ?? document.documentElement, NodeFilter.SHOW_TEXT);
@@ -169,14 +196,7 @@ export async function watchMoves(page: Page): Promise<void> {
         // Words that stand in two places tell nothing.
         now.set(text, now.has(text) ? null : rect);
       }
-      for (const [text, to] of now) {
-        const from = before.get(text);
-        if (!from || !to) continue;
-        if (Math.abs(from.left - to.left) <= TICK_PX && Math.abs(from.top - to.top) <= MOVED_PX) continue;
-        const place = ({ left, top }: DOMRect) => `${Math.round(left)},${Math.round(top)}`;
-        moves.add(`“${text.slice(0, 40)}” moved from ${place(from)} to ${place(to)}`);
-      }
-      before = now;
+      return now;
     };
     watch();
     Object.assign(window, { moves });

@@ -1,5 +1,7 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
+import { FirstLines } from '@/components/logs/first-lines';
+import type { FirstLog } from '@/components/logs/first-log';
 import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
 import { LineSearch } from '@/components/logs/line-search';
 import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams } from '@/components/logs/log-query';
@@ -189,5 +191,28 @@ describe('a query', () => {
     { ...EVERYTHING, isRegex: true },
   ])('is the same after a way through an address: %j', (query) => {
     expect(queryFromParams(new URLSearchParams(paramsFromQuery(query).toString()))).toEqual(query);
+  });
+});
+
+describe('the lines that the server writes', () => {
+  const written = (message: string) =>
+    renderToStaticMarkup(
+      <FirstLines
+        first={{ query: EVERYTHING, page: { lines: [aLine({ message })] } as unknown as FirstLog['page'], readAt: 0 }}
+        onPainted={() => {}}
+      />,
+    );
+
+  it('are as long as they stay, whether they will be cut or wrapped', () => {
+    const long = written('word '.repeat(500));
+    expect(long).toContain('more characters');
+    const wrapped = long.slice(long.indexOf('only-where-wrapped'));
+    expect(wrapped).not.toContain('more characters');
+    expect(written('ready')).not.toContain('only-where-wrapped');
+  });
+
+  it('offer to unfold what wraps only where there is more of it', () => {
+    expect(written('word '.repeat(30))).toMatch(/aria-label="Unfold the line" class="[^"]*only-where-cut/);
+    expect(written('The answer is {"a":1,"b":{"c":[1,2,3]}}')).not.toContain('only-where-cut');
   });
 });

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 
 /** What is wrong with how rows are laid out, said in words; nothing, where all of it can be read. */
-export function layoutFaults(page: Page, rows: string): Promise<string[]> {
+export function rowFaults(page: Page, rows: string): Promise<string[]> {
   return page.evaluate((selector) => {
     interface Box {
       node: Node;
