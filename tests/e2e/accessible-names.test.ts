@@ -9,8 +9,8 @@ beforeAll(async () => {
   it = await visit();
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 test('a shell command that fails in the background has the names that assistive technology is promised', async () => {

@@ -12,8 +12,8 @@ beforeAll(async () => {
   it = await visit();
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 const row = (page: Page, session: string) => page.locator(`[data-session-row="${session}"]`).first();

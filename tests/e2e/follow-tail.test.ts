@@ -11,8 +11,8 @@ beforeAll(async () => {
   it = await visit();
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 const LONG = Array.from({ length: 60 }, (_, at) => `Paragraph ${at} of the answer.`).join('\n\n');

@@ -19,8 +19,8 @@ beforeAll(async () => {
   await agent.failHook('Stop', 'exit 3: needle', 'full');
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 /** Text of this contrast is read, and more than that has any sign. */

@@ -24,8 +24,8 @@ beforeAll(async () => {
   await agent.write('long', turns.flat());
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 test('keys alone lead from the list into a session, into a tool call, to the task that woke the agent, and back', async () => {

@@ -84,8 +84,8 @@ afterEach(async () => {
 afterAll(async () => {
   // The browser itself notes the page that is not there.
   it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one)));
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 interface Shown {

@@ -21,8 +21,8 @@ beforeAll(async () => {
   watched = await it.open('/');
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 test.each(recordings)(

@@ -13,8 +13,8 @@ beforeAll(async () => {
   it = await visit();
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 /** A runner the dashboard has heard of, so that its agent has a page. */

@@ -40,8 +40,8 @@ beforeAll(async () => {
   await busy.numbered(300);
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 test('the log follows its end, and stops for a reader who scrolls up: nothing moves, and what comes is counted', async () => {

@@ -15,8 +15,8 @@ beforeAll(async () => {
   await new EventWriter(it.server, 'patient').write('long', turns.flat(), { stepMs: 40 });
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 test('a link to a turn far back loads back to it, scrolls there and marks it', async () => {

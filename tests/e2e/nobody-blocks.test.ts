@@ -20,8 +20,8 @@ beforeAll(async () => {
   }
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 test('the pages of sessions made to hold up whoever renders them hold up nobody', { timeout: 300_000 }, async () => {

@@ -13,8 +13,8 @@ beforeAll(async () => {
   it = await visit();
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 const tasksOf = async (session: string) => (await it.read<{ tasks: Task[] }>(`/sessions/${session}/tasks`)).tasks;

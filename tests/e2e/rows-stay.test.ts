@@ -14,8 +14,8 @@ beforeAll(async () => {
   for (const id of ['one', 'two', 'three', 'four']) await agent.write(id, userTurn('r1', `Session ${id}`, 'Done.'));
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 const fails = (runId: string) => [

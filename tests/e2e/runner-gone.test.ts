@@ -20,8 +20,8 @@ beforeAll(async () => {
   it = await visit();
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 async function picture(page: Page, name: string): Promise<void> {

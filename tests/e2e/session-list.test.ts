@@ -27,8 +27,8 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 const rows = '[data-session-row]';

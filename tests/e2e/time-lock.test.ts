@@ -48,8 +48,8 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 const logOf = (page: Page) => page.getByRole('log', { name: 'Agent log' });

@@ -36,8 +36,8 @@ beforeAll(async () => {
   await new EventWriter(it.server, `agent-${wide}`).write('wide', userTurn('r1', `${wide} and on`, WIDE));
 });
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 describe.each([360, 1280])('%i px wide', (width) => {

@@ -58,8 +58,8 @@ beforeAll(async () => {
 });
 afterEach(() => expect(it.complaints).toEqual([]));
 afterAll(async () => {
-  expect(it.complaints).toEqual([]);
   await it.close();
+  expect(it.complaints).toEqual([]);
 });
 
 async function shot(page: Page, name: string): Promise<void> {

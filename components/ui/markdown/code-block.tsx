@@ -1,5 +1,6 @@
 'use client';
 
+import { clsx } from 'clsx';
 import { useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
@@ -20,12 +21,13 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
   const clamped = !all && !streaming && isLong;
   const head = clamped ? lines.slice(0, CLAMP_LINES).join('\n') : code;
   const shown = head.slice(0, endOfFirstPart(head, clamped ? CLAMP_CHARACTERS : MOST_CHARACTERS));
+  const isNamed = language !== '' && language !== 'text';
   const coloured = useHighlight(shown, language.toLowerCase(), !streaming);
 
   return (
     <figure dir="ltr" className="group/code relative my-3 rounded-md bg-sunken">
       <figcaption className="absolute top-1.5 right-1.5 text-2xs text-ink-3">
-        {language !== '' && language !== 'text' && (
+        {isNamed && (
           <span className="bg-sunken px-1 group-focus-within/code:hidden group-hover/code:hidden max-sm:hidden">
             {language}
           </span>
@@ -39,7 +41,8 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
       <pre
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls sideways must be reachable by keyboard
         tabIndex={0}
-        className="overflow-x-auto px-3 py-2.5 text-xs"
+        // A name has a line of its own: code that is wider than its box goes on beneath whatever stands in its corner.
+        className={clsx('overflow-x-auto px-3 py-2.5 text-xs', isNamed && 'sm:pt-7')}
       >
         <code>{coloured}</code>
       </pre>
