@@ -10,7 +10,7 @@ export function TaskOutcome({ task, className }: { task: Task; className?: strin
   const { stopped } = useLiveness();
   const isLost = task.status === 'lost' || (stopped !== null && task.status === 'running');
   return (
-    <span className={clsx('tabular flex shrink-0 items-baseline gap-2 text-2xs', className)}>
+    <span className={clsx('tabular flex shrink-0 items-baseline gap-2 whitespace-nowrap text-2xs', className)}>
       <span className={task.status === 'failed' ? 'text-failed' : isLost ? 'text-waiting' : 'text-ink-2'}>
         {stopped !== null && task.status === 'running' ? 'not heard of' : taskOutcome(task)}
       </span>

@@ -12,6 +12,7 @@ import { MessageView } from './message-view';
 import { NoticeLine } from './notice-line';
 import { ReasoningLine } from './reasoning-line';
 import { repliesToSay } from './reply-link';
+import { type AskedRequests, useRequestsElsewhere } from './requests-elsewhere';
 import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from './row-weight';
 import { around, FIRST_PAINT_ROWS, MORE_ROWS, stretchesOf, TURN_ROWS } from './shown-rows';
 import { ToolCallLine } from './tool-call-line';
@@ -41,7 +42,11 @@ export function ItemList(props: ItemListProps) {
   const { items, endedAt, queued = false, renderTask, renderRequest, startedBy } = props;
   const calls = useMemo(() => callsOfTasks(items, startedBy), [items, startedBy]);
   const rows = useMemo(() => rowsOf(items, calls), [items, calls]);
-  const requests = useMemo(() => requestsByCall(items), [items]);
+  const elsewhere = useRequestsElsewhere();
+  const requests = useMemo((): AskedRequests => {
+    const own = requestsByCall(items);
+    return { get: (callId) => own.get(callId) ?? elsewhere.get(callId) };
+  }, [items, elsewhere]);
   const [opened, setOpened] = useState<readonly (readonly [number, number])[]>([]);
   const wanted = useContext(WantedAnchor);
   const wantedRow = useMemo(() => rowOf(rows, items, wanted), [rows, items, wanted]);

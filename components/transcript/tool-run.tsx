@@ -2,8 +2,9 @@
 
 import { useState } from 'react';
 import { plural } from '@/components/ui/duration';
-import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
+import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { useHoldTail } from './hold-tail';
+import type { AskedRequests } from './requests-elsewhere';
 import { ToolCallLine } from './tool-call-line';
 
 /** Shown with each asking. */
@@ -14,7 +15,7 @@ const HEAD = 4;
 const TAIL = 6;
 
 /** Tool calls in a row, as a tight list, with what was asked about each. */
-export function ToolRun(props: { calls: readonly ToolCallItem[]; requests: ReadonlyMap<string, RequestItem> }) {
+export function ToolRun(props: { calls: readonly ToolCallItem[]; requests: AskedRequests }) {
   const { calls, requests } = props;
   const [asked, setAsked] = useState(0);
   const hold = useHoldTail();

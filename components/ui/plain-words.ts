@@ -21,8 +21,8 @@ const LINK = /(!?)\[([^[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^[\]]*\])/g;
 const CUT_LINK = /!?\[([^[\]]*)\]\([^()\s]*$/;
 const AUTOLINK = /<((?:https?:\/\/|mailto:)[^\s<>]*)>/gi;
 /** Not stars that multiply, or stand for names of files, as in what was code. */
-const EMPHASIS = /(?<![\p{L}\p{N}*/])(\*{1,3})(?![\s.,;:*)\]}])([^*]+)(?<![\s/(])\1(?![\p{N}*/])/gu;
-const CUT_STRONG = /(?<=^|\s)\*\*(?=\p{L}(?:(?!\*\*).)*$)/su;
+const EMPHASIS = /(?<![\p{L}\p{N}*/\\])(\*{1,3})(?![\s.,;:*)\]}])([^*]+)(?<![\s/(\\])\1(?![\p{N}*/])/gu;
+const CUT_STRONG = /(?<=^|\s)\*\*(?=[^\s*/.,;:)\]}](?:(?!\*\*).)*$)/su;
 /** Of several words: what has underscores around a single one is a name. */
 const UNDERLINED = /(?<![\p{L}\p{N}_])(_{1,2})(?!\s)([^_]+)(?<!\s)\1(?![\p{L}\p{N}_])/gu;
 const STRUCK = /~~([^~]+)~~/g;

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
-import { message, toolCall, userTurn } from '../support/turn-events';
+import { live } from '../support/transcript-page';
+import { message, taskStarted, toolCall, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 
 /** What a reader sees of calls: edits, things to do, and those that wait for a person. */
@@ -104,6 +105,39 @@ test('a call that waits for a person neither turns nor ticks; when its time is o
   expect(await pinned.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);
   await press(pinned.getByRole('button', { name: 'Dismiss' }));
   await pinned.waitFor({ state: 'detached' });
+  expect(it.complaints).toEqual([]);
+  await page.close();
+});
+
+test('a call waits without a spinner where it is asked apart from it; the clocks are the server’s, whatever the browser’s says', async () => {
+  const ofTask = { subagentRunId: 't1' };
+  const command = { command: 'ls' };
+  await agent.write('apart', [
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r1' },
+    ...begun('late', 'Bash', command),
+    { type: 'RUN_FINISHED', threadId: 's', runId: 'r1' },
+    request('opened', 'late', { title: 'Asked once the run is over', input: command }),
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r2' },
+    ...begun('t', 'Agent', { description: 'Look around' }),
+    taskStarted('t1', 'Look around', { task_type: 'local_agent', tool_use_id: 't' }),
+    ...begun('inner', 'Bash', { command: 'ls inner' }).map((event) => ({ ...event, ...ofTask })),
+    request('opened', 'inner', { title: 'Asked by the subagent', input: command }),
+  ]);
+  const page = await it.context.newPage();
+  await page.addInitScript(() => {
+    const real = Date.now;
+    Date.now = () => real() + 5 * 3_600_000;
+  });
+  await page.goto(`${it.server.url}/sessions/apart`);
+  await live(page);
+  await page.getByRole('button', { name: 'What it did' }).click();
+  for (const name of ['Bash ls waiting for you', 'Bash ls inner waiting for you']) {
+    const call = page.getByRole('button', { name });
+    await call.waitFor();
+    expect(await call.locator('time, .animate-turn').count()).toBe(0);
+  }
+  const asked = page.getByRole('region', { name: 'Permission: Asked by the subagent' });
+  expect(await asked.locator('time').allTextContents()).toEqual([expect.stringMatching(/^0:\d\d$/)]);
   expect(it.complaints).toEqual([]);
   await page.close();
 });

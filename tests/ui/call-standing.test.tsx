@@ -1,10 +1,11 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { ItemList } from '@/components/transcript/item-list';
+import { RequestsElsewhere } from '@/components/transcript/requests-elsewhere';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
-import { aCall, aRequest } from './rows';
+import { aCall, aRequest, aTurn } from './rows';
 
 const NOW = 100_000;
 
@@ -107,5 +108,25 @@ describe('the line of a call', () => {
     const markup = line({}, { outcome: null }, { at: 50_000, why: 'Runner gone' });
     expect(markup).not.toMatch(/animate-|waiting for you/);
     expect(markup).toContain('Runner gone');
+  });
+
+  it('that waits for what was asked apart from it, or for what its subagent asks in the turn, has neither', () => {
+    const call = aCall({ result: null, status: 'running', endedAt: null });
+    const asked = aTurn({ id: 'none:2', kind: 'none', items: [aRequest({ toolCallId: 'c1', outcome: null })] });
+    const markup = renderToStaticMarkup(
+      <NowProvider renderedAt={NOW}>
+        <RequestsElsewhere turns={[aTurn({ items: [call] }), asked]}>
+          <ItemList
+            items={[call]}
+            endedAt={null}
+            renderTask={() => null}
+            renderRequest={() => null}
+            startedBy={() => null}
+          />
+        </RequestsElsewhere>
+      </NowProvider>,
+    );
+    expect(markup).not.toMatch(moves);
+    expect(markup).toContain('waiting for you');
   });
 });

@@ -24,9 +24,13 @@ describe('what a text of markdown says on one line', () => {
     ['1 &lt; 2 &amp;&amp; 3&nbsp;&gt; 2', '1 < 2 && 3 > 2'],
     ['one<br>two', 'one two'],
     ['\\*not emphasis and \\_nor this', '*not emphasis and _nor this'],
+    ['\\*so it is\\* and \\*that', 'so it is and *that'],
     ['**✅ Done:** 4 of 4', '✅ Done: 4 of 4'],
     // where a preview was cut
     ['All passed. **Next st', 'All passed. Next st'],
+    ['Suite passes\n\n**9 passed, 0 fai', 'Suite passes 9 passed, 0 fai'],
+    ['All done. **✅ Not', 'All done. ✅ Not'],
+    ['It says **“no', 'It says “no'],
     ['See [the log](https://exam', 'See the log'],
     ['Run `npm te', 'Run npm te'],
   ])('%j reads %j', (markdown, words) => expect(plainWords(markdown)).toBe(words));

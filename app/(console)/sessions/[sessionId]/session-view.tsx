@@ -13,6 +13,7 @@ import { useSession } from '@/components/sessions/use-sessions';
 import { TaskPanel } from '@/components/tasks/task-panel';
 import { namedTask } from '@/components/tasks/task-words';
 import { useTasks } from '@/components/tasks/use-tasks';
+import { RequestsElsewhere } from '@/components/transcript/requests-elsewhere';
 import { Transcript, type TranscriptHandle } from '@/components/transcript/transcript';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TranscriptWait } from '@/components/transcript/transcript-wait';
@@ -123,16 +124,18 @@ export function SessionView({ sessionId, initial: json, nonce }: SessionViewProp
                   )}
                   {shown && (
                     <TranscriptSlotsProvider value={slots}>
-                      <Transcript
-                        state={shown}
-                        nonce={nonce}
-                        sentCount={sentCount}
-                        loadOlder={transcript.loadOlder}
-                        loadingOlder={transcript.loadingOlder}
-                        olderError={transcript.olderError}
-                        seek={transcript.seek}
-                        handle={transcriptHandle}
-                      />
+                      <RequestsElsewhere turns={shown.turns}>
+                        <Transcript
+                          state={shown}
+                          nonce={nonce}
+                          sentCount={sentCount}
+                          loadOlder={transcript.loadOlder}
+                          loadingOlder={transcript.loadingOlder}
+                          olderError={transcript.olderError}
+                          seek={transcript.seek}
+                          handle={transcriptHandle}
+                        />
+                      </RequestsElsewhere>
                     </TranscriptSlotsProvider>
                   )}
                   <JumpProvider jump={jump}>

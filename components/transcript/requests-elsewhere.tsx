@@ -1,0 +1,46 @@
+'use client';
+
+import { createContext, type ReactNode, useContext, useMemo, useRef } from 'react';
+import type { Item, RequestItem, Turn } from '@/lib/protocol/read-models';
+
+/** What was asked about each of some calls, by the call's id. */
+export type AskedRequests = Pick<ReadonlyMap<string, RequestItem>, 'get'>;
+
+const NONE: ReadonlyMap<string, RequestItem> = new Map();
+
+const Elsewhere = createContext<AskedRequests>(NONE);
+
+/**
+ * Requests that stand apart from the call they are about: a run may end in order to ask, and what a subagent wants to do
+ * is asked in the turn, while its calls stand in the card of its task.
+ */
+export function RequestsElsewhere({ turns, children }: { turns: readonly Turn[]; children: ReactNode }) {
+  // The same while they are: a turn that grows renders no other one.
+  const known = useRef(NONE);
+  const requests = useMemo(() => {
+    const found = new Map<string, RequestItem>();
+    for (const { items } of turns) for (const [callId, request] of apartIn(items)) found.set(callId, request);
+    const isSame =
+      found.size === known.current.size && [...found].every(([id, request]) => known.current.get(id) === request);
+    if (!isSame) known.current = found;
+    return known.current;
+  }, [turns]);
+  return <Elsewhere value={requests}>{children}</Elsewhere>;
+}
+
+export function useRequestsElsewhere(): AskedRequests {
+  return useContext(Elsewhere);
+}
+
+const apart = new WeakMap<readonly Item[], ReadonlyMap<string, RequestItem>>();
+
+/** Those of a turn whose call is not in it; of a turn that did not change they are known. */
+function apartIn(items: readonly Item[]): ReadonlyMap<string, RequestItem> {
+  const known = apart.get(items);
+  if (known !== undefined) return known;
+  const found = new Map<string, RequestItem>();
+  for (const item of items) if (item.kind === 'request' && item.toolCallId !== null) found.set(item.toolCallId, item);
+  if (found.size > 0) for (const item of items) if (item.kind === 'tool-call') found.delete(item.id);
+  apart.set(items, found);
+  return found;
+}
