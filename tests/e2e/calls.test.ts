@@ -3,7 +3,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { live } from '../support/transcript-page';
-import { message, taskStarted, toolCall, userTurn } from '../support/turn-events';
+import { message, taskEnded, taskStarted, toolCall, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 
 /** What a reader sees of calls: edits, things to do, and those that wait for a person. */
@@ -139,5 +139,18 @@ test('a call waits without a spinner where it is asked apart from it; the clocks
   const asked = page.getByRole('region', { name: 'Permission: Asked by the subagent' });
   expect(await asked.locator('time').allTextContents()).toEqual([expect.stringMatching(/^0:\d\d$/)]);
   expect(it.complaints).toEqual([]);
+  await page.close();
+});
+
+test('how long a task took stays on one line beside a long name', async () => {
+  const work = [taskStarted('t', 'a long name '.repeat(20)), taskEnded('t', 'completed', {})];
+  await agent.write('long-name', userTurn('r', 'Go', work));
+  const page = await it.open('/sessions/long-name');
+  const time = page
+    .getByRole('group', { name: /^Task/ })
+    .getByText(/^\d+\.\d s$/)
+    .first();
+  expect(await time.evaluate((element) => element.getClientRects().length)).toBe(1);
+  expect((await time.boundingBox())?.height).toBeLessThan(24);
   await page.close();
 });
