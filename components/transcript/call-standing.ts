@@ -32,11 +32,38 @@ export function hasLapsed({ outcome, answer }: Pick<RequestItem, 'outcome' | 'an
   return isOver && outcome === null && (answer === null || answer.state === 'failed');
 }
 
-/** What was asked about each call, by its id: the last, where it was asked more than once. */
+/**
+ * What was asked about each call, by its id: the last, where it was asked more than once. A request that names no call is
+ * about the one that runs under its tool's name with its input, if there is just one.
+ */
 export function requestsByCall(items: readonly Item[]): ReadonlyMap<string, RequestItem> {
   const requests = new Map<string, RequestItem>();
   for (const item of items) {
-    if (item.kind === 'request' && item.toolCallId !== null) requests.set(item.toolCallId, item);
+    if (item.kind !== 'request') continue;
+    const callId = item.toolCallId ?? callAskedAbout(item, items);
+    if (callId !== null) requests.set(callId, item);
   }
   return requests;
+}
+
+/** Of longer arguments it is not found out whether they are the same. */
+const MOST_COMPARED = 20_000;
+
+function callAskedAbout({ toolName, input, outcome }: RequestItem, items: readonly Item[]): string | null {
+  if (toolName === null || outcome !== null) return null;
+  const calls = items.filter(
+    (item) => item.kind === 'tool-call' && item.status === 'running' && item.name === toolName,
+  );
+  const [call] = calls as ToolCallItem[];
+  if (call === undefined || calls.length > 1 || call.argsText.length > MOST_COMPARED) return null;
+  return isSame(call.args, input) ? call.id : null;
+}
+
+/** Of two values of JSON; found out in as many steps as the first has values. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null) return one === other;
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const fields = Object.entries(one);
+  if (fields.length !== Object.keys(other).length) return false;
+  return fields.every(([name, value]) => Object.hasOwn(other, name) && isSame(value, Reflect.get(other, name)));
 }

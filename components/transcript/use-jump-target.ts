@@ -140,7 +140,8 @@ function decodeHash(): string {
   try {
     return decodeURIComponent(location.hash.slice(1));
   } catch {
-    return '';
+    // Cut in the middle of a sign: it names nothing, which is said as of any other.
+    return location.hash.slice(1);
   }
 }
 

@@ -61,6 +61,15 @@ describe('the line of a call', () => {
     }
   });
 
+  it('is what a request without a call’s name asks about, where it alone runs with that input', () => {
+    const call = { name: 'Bash', args: { command: 'ls', env: [1] }, argsText: '{"command":"ls","env":[1]}' };
+    const request = { toolCallId: null, toolName: 'Bash', outcome: null };
+    expect(line(call, { ...request, input: { env: [1], command: 'ls' } })).toContain('waiting for you');
+    expect(line(call, { ...request, input: { env: [2], command: 'ls' } })).toContain('running');
+    expect(line({ ...call, name: 'Read' }, { ...request, input: call.args })).toContain('running');
+    expect(line({ ...call, status: 'completed' }, { ...request, input: call.args })).not.toContain('waiting for you');
+  });
+
   it('goes by what was asked last, where it was asked more than once', () => {
     const items = [
       aRequest({ id: 'a', toolCallId: 'c1', outcome: 'denied' }),
