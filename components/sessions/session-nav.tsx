@@ -7,6 +7,7 @@ import { MoreRows } from '@/components/live/more-rows';
 import type { MorePages } from '@/components/live/use-more-pages';
 import { Boundary } from '@/components/ui/boundary';
 import { HeldChanges } from '@/components/ui/held-changes';
+import { NEW_ROWS } from '@/components/ui/held-order';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { groupSessions, type SessionGroup } from './session-groups';
@@ -79,15 +80,15 @@ export function SessionNav(props: {
         {sessions === undefined && <p className="px-4 py-3 text-ink-3">Loading sessions…</p>}
         {sessions?.length === 0 && empty}
         {order.map(({ name, ids }) => {
-          const standing = name as Standing;
-          const group = groups.find((one) => one.standing === standing) ?? { standing, sessions: NONE };
+          const rows = ids.flatMap((id) => byId.get(id) ?? []);
+          const group = groups.find(({ standing }) => standing === name);
           return (
             <Group
-              key={standing}
-              standing={standing}
-              rows={ids.flatMap((id) => byId.get(id) ?? [])}
-              listed={group.sessions.length}
-              count={list?.next == null || wanted !== '' ? null : countOf(group, list)}
+              key={name}
+              standing={name as Standing | typeof NEW_ROWS}
+              rows={rows}
+              listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
+              count={list?.next == null || wanted !== '' || group === undefined ? null : countOf(group, list)}
               currentId={currentId}
               // What was searched for is shown, and so is what is all there is.
               unfolds={wanted !== '' || order.length === 1}
@@ -118,7 +119,7 @@ function countOf({ standing, sessions }: SessionGroup, list: SessionList): numbe
 }
 
 function Group(props: {
-  standing: Standing;
+  standing: Standing | typeof NEW_ROWS;
   /** What is shown of it: while its order is held, what was in it then. */
   rows: readonly SessionSummary[];
   /** How many of those that are loaded are in it. */
@@ -167,12 +168,14 @@ function Group(props: {
   );
 }
 
-function GroupTitle(props: { standing: Standing; listed: number; count: number | null }) {
+function GroupTitle(props: { standing: Standing | typeof NEW_ROWS; listed: number; count: number | null }) {
   const { standing, listed, count } = props;
   const urgent = standing === 'failed' || standing === 'away' || standing === 'waiting';
   return (
     <span className="flex items-baseline gap-1.5">
-      <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>{STANDING_WORD[standing]}</span>
+      <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>
+        {standing === NEW_ROWS ? 'New' : STANDING_WORD[standing]}
+      </span>
       <span className="tabular">
         {listed.toLocaleString('en')}
         {count !== null && count > listed && ` of ${count.toLocaleString('en')}`}

@@ -6,32 +6,49 @@ export interface RowGroup {
   ids: readonly string[];
 }
 
+/** What came in meanwhile stands behind all others, where it moves none of them. */
+export const NEW_ROWS = 'new';
+
 /**
  * What a list shows whose order is held while it is another one by now: every row where it was, without those that are
- * gone.
+ * gone, and behind them in a group of its own what has come in.
  *
  * @param isThere whether there still is such a row, in the list or out of it, as one is that a search no longer finds
- * @returns and how many rows would go elsewhere, and how many come in, were it let go
+ * @returns and how many rows would go elsewhere, and how many have come in; the order is `held` while it needs no change
  */
 export function heldOrder(
   held: RowOrder,
   now: RowOrder,
   isThere?: (id: string) => boolean,
 ): { order: RowOrder; moved: number; added: number } {
-  if (held === now) return { order: now, moved: 0, added: 0 };
+  if (held === now || held.length === 0) return { order: now, moved: 0, added: 0 };
   const groupNow = new Map(now.flatMap(({ name, ids }) => ids.map((id) => [id, name] as const)));
   const isHeld = new Set(held.flatMap(({ ids }) => ids));
-  const order = held
-    .map(({ name, ids }) => ({ name, ids: ids.filter((id) => groupNow.has(id) || isThere?.(id)) }))
+  const fresh = [...groupNow.keys()].filter((id) => !isHeld.has(id));
+  const isOpen = held.at(-1)?.name === NEW_ROWS;
+  const order = (isOpen || fresh.length === 0 ? held : [...held, { name: NEW_ROWS, ids: [] }])
+    .map(({ name, ids }) => ({
+      name,
+      ids: [...ids.filter((id) => groupNow.has(id) || isThere?.(id)), ...(name === NEW_ROWS ? fresh : [])],
+    }))
     .filter(({ ids }) => ids.length > 0);
   let moved = 0;
+  let added = 0;
   for (const { name, ids } of order) {
+    if (name === NEW_ROWS) {
+      added = ids.length;
+      continue;
+    }
     const staying = ids.filter((id) => groupNow.get(id) === name);
     moved += ids.length - staying.length;
     const wanted = now.find((group) => group.name === name)?.ids ?? [];
     moved += outOfOrder(staying, new Map(wanted.map((id, at) => [id, at])));
   }
-  return { order, moved, added: [...groupNow.keys()].filter((id) => !isHeld.has(id)).length };
+  return { order: fresh.length === 0 && isSame(order, held) ? held : order, moved, added };
+}
+
+function isSame(one: RowOrder, other: RowOrder): boolean {
+  return one.length === other.length && one.every(({ ids }, at) => ids.length === other[at]?.ids.length);
 }
 
 /** How few of them have to go elsewhere for the rest to stand in this order. */

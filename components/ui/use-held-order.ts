@@ -20,9 +20,12 @@ export function useHeldOrder(
 ): { order: RowOrder; moved: number; added: number; letGo: () => void } {
   const isHeld = useHolds(box);
   const [kept, setKept] = useState({ of, order: now });
-  const holds = isHeld && kept.of === of;
-  if (!holds && (kept.order !== now || kept.of !== of)) setKept({ of, order: now });
-  return { ...heldOrder(holds ? kept.order : now, now, isThere), letGo: () => setKept({ of, order: now }) };
+  const holds = isHeld && kept.of === of && kept.order.length > 0;
+  const shown = heldOrder(holds ? kept.order : now, now, isThere);
+  // What has come in keeps its place from then on, too.
+  const keeps = holds && shown.added === 0 ? kept.order : shown.order;
+  if (kept.order !== keeps || kept.of !== of) setKept({ of, order: keeps });
+  return { ...shown, letGo: () => setKept({ of, order: now }) };
 }
 
 /** Whether the pointer is over it, or the focus is in it that a key has brought there. */

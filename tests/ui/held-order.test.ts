@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { byName } from '@/components/agents/by-name';
-import { heldOrder, type RowOrder } from '@/components/ui/held-order';
+import { heldOrder, NEW_ROWS, type RowOrder } from '@/components/ui/held-order';
 
 const order = (groups: Record<string, string[]>): RowOrder =>
   Object.entries(groups).map(([name, ids]) => ({ name, ids }));
@@ -19,9 +19,23 @@ describe('a list whose order is held', () => {
     expect(heldOrder(held, order({ failed: ['a'], working: ['b', 'c', 'd'] })).moved).toBe(0);
   });
 
-  it('leaves out what is new, and counts it', () => {
-    const now = order({ waiting: ['new'], failed: ['a'], working: ['b', 'other', 'c', 'd'] });
-    expect(heldOrder(held, now)).toEqual({ order: held, moved: 0, added: 2 });
+  it('has what is new behind all others, where it moves none and stays in turn', () => {
+    const now = order({ waiting: ['x'], failed: ['a'], working: ['b', 'y', 'c', 'd'] });
+    const shown = heldOrder(held, now);
+    expect(shown).toEqual({ order: [...held, { name: NEW_ROWS, ids: ['x', 'y'] }], moved: 0, added: 2 });
+    const later = order({ failed: ['y', 'a'], working: ['z', 'b', 'c', 'd', 'x'] });
+    expect(heldOrder(shown.order, later)).toEqual({
+      order: [...held, { name: NEW_ROWS, ids: ['x', 'y', 'z'] }],
+      moved: 0,
+      added: 3,
+    });
+  });
+
+  it('is the same object while nothing has to change in it, and holds nothing where there was nothing', () => {
+    const shown = heldOrder(held, order({ failed: ['a', 'x'], working: ['b', 'c', 'd'] })).order;
+    expect(heldOrder(shown, order({ failed: ['a'], working: ['x', 'b', 'c', 'd'] })).order).toBe(shown);
+    const now = order({ working: ['a'] });
+    expect(heldOrder([], now)).toEqual({ order: now, moved: 0, added: 0 });
   });
 
   it('shows nothing that is gone, and no group of which nothing is left', () => {
