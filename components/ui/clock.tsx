@@ -2,12 +2,12 @@
 
 import { formatAgo, formatClock } from './duration';
 import { useLiveness } from './liveness';
-import { useHydrated, useServerNow } from './now';
+import { useClock, useHydrated } from './now';
 
 /** Time since `since`, running; where nobody tells any more whether it goes on, up to when it was last known to. */
 export function RunningClock({ since, className }: { since: number; className?: string }) {
   const { stopped } = useLiveness();
-  const text = useServerNow((now) => formatClock(Math.min(now, stopped?.at ?? now) - since));
+  const text = useClock((now) => formatClock(Math.min(now, stopped?.at ?? now) - since));
   return (
     <time className={className} dateTime={isoTime(since)} title={stopped?.why}>
       {text}
@@ -17,7 +17,7 @@ export function RunningClock({ since, className }: { since: number; className?: 
 
 /** How long ago `at` was, ticking. */
 export function Ago({ at, className }: { at: number; className?: string }) {
-  const text = useServerNow((now) => formatAgo(now - at));
+  const text = useClock((now) => formatAgo(now - at));
   const hydrated = useHydrated();
   return (
     <time className={className} dateTime={isoTime(at)} title={hydrated ? new Date(at).toLocaleString() : undefined}>

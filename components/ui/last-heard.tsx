@@ -1,14 +1,14 @@
 'use client';
 
 import { formatAgo } from '@/components/ui/duration';
-import { useServerNow } from '@/components/ui/now';
+import { useClock } from '@/components/ui/now';
 
 /** A silence shorter than this is how agents work. */
 const NOTABLE_MS = 60_000;
 
 /** `last heard 4m ago`, once that is worth a word, else nothing: something that works need not be alive. */
 export function useLastHeard(at: number): string {
-  return useServerNow((now) => (now - at < NOTABLE_MS ? '' : `last heard ${formatAgo(now - at)} ago`));
+  return useClock((now) => (now - at < NOTABLE_MS ? '' : `last heard ${formatAgo(now - at)} ago`));
 }
 
 export function LastHeard({ at, className }: { at: number; className?: string }) {

@@ -71,6 +71,15 @@ export function useServerNow<Derived>(derive: (now: number) => Derived): Derived
   return useTime(shownNow, useContext(Offset), derive);
 }
 
+/** What a page takes to get here looks like a clock that is behind: so much is not told from it. */
+const ABOUT_RIGHT_MS = 5_000;
+
+/** The same for clocks that run: by the reader's own where that is about right, so that those of two tabs agree. */
+export function useClock<Derived>(derive: (now: number) => Derived): Derived {
+  const offset = useContext(Offset);
+  return useTime(shownNow, Math.abs(offset) < ABOUT_RIGHT_MS ? 0 : offset, derive);
+}
+
 /** Whether a time of the server's clock has passed, also while nothing is heard of the server. */
 export function useHasPassed(at: number | null): boolean {
   return useTime(trueTime, useContext(Offset), (now) => at !== null && now >= at);
