@@ -146,6 +146,8 @@ test('how long a task took stays on one line beside a long name', async () => {
   const work = [taskStarted('t', 'a long name '.repeat(20)), taskEnded('t', 'completed', {})];
   await agent.write('long-name', userTurn('r', 'Go', work));
   const page = await it.open('/sessions/long-name');
+  // until then the page may still come in pieces
+  await live(page);
   const time = page
     .getByRole('group', { name: /^Task/ })
     .getByText(/^\d+\.\d s$/)
