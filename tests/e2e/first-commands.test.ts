@@ -184,4 +184,9 @@ test('every shell line of the README runs, at this server', async () => {
     expect(end.stdout, block).not.toContain('"error"');
   }
   expect(blocks.length).toBeGreaterThanOrEqual(7);
+
+  // tried a second time, the curl says the same again, not twice as much
+  const curl = here(blocks.find((block) => block.includes('curl')) ?? '');
+  expect(JSON.parse((await runShell(`sleep 1; ${curl}`, env, root)).stdout)).toMatchObject({ accepted: 3 });
+  expect((await sessions()).find(({ id }) => id === 's1')?.lastText).toBe('Hello.');
 });
