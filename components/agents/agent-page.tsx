@@ -11,10 +11,10 @@ import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { AgentDetail, SessionSummary } from '@/lib/protocol/read-models';
 import { DeliveryLedger } from './delivery-ledger';
 import { FailureList } from './failure-list';
+import { InsightList } from './insight-list';
 import { ParkedList } from './parked-list';
 import { QuarantineList } from './quarantine-list';
 import { RunnerFacts } from './runner-facts';
-import { SignalList } from './signal-list';
 import { useAgent, useAgentSessions } from './use-agents';
 
 /** The ledger is read again at most this often while its agent is at work. */
@@ -80,7 +80,7 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
       </Section>
       {signals.length > 0 && (
         <Section title="Signals">
-          <SignalList insights={signals} sessions={detail.sessions} />
+          <InsightList insights={signals} sessions={detail.sessions} />
         </Section>
       )}
       {agent.status !== null && (

@@ -2,7 +2,7 @@
 
 import { useState } from 'react';
 import type { AgentDetail, Insight } from '@/lib/protocol/read-models';
-import { InsightItem } from './insight-item';
+import { InsightList } from './insight-list';
 import { seeFailures } from './see-failures';
 import { unseenOf, useSeenWhileShown } from './use-seen-while-shown';
 
@@ -12,15 +12,7 @@ export function FailureList({ agent, insights, sessions }: Pick<AgentDetail, 'ag
   useSeenWhileShown({ agent, insights });
   return (
     <>
-      <ul>
-        {insights.map((insight) => (
-          <InsightItem
-            key={insight.position}
-            insight={insight}
-            session={sessions.find(({ id }) => id === insight.sessionId) ?? null}
-          />
-        ))}
-      </ul>
+      <InsightList insights={insights} sessions={sessions} />
       {newest !== undefined && <MarkAsSeen agentId={agent.id} newest={newest} />}
     </>
   );

@@ -13,6 +13,7 @@ import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { readRecording } from '@/lib/runner/replay/recording';
 import { loadClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { fired } from './fired';
 import { interruptSignal } from './interrupt';
 import { fromInterlude, openDataDir, serverEndpoint } from './local-server';
 import { logLevelOf } from './log-level';
@@ -107,13 +108,6 @@ export async function demo(argv: string[], env: Record<string, string | undefine
   } finally {
     release();
   }
-}
-
-function fired(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** Says once that the server can't be reached or refuses the token, and once that all agents get through again. */

@@ -20,6 +20,7 @@ import { withDeadline } from '@/lib/runner/with-deadline';
 import { endSignals } from './end-signals';
 import { ensureClaudeSdk } from './ensure-claude-sdk';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { fired } from './fired';
 import { requireIds } from './id-option';
 import { fromInterlude, openDataDir, serverEndpoint, serverKey } from './local-server';
 import { logLevelOf } from './log-level';
@@ -181,13 +182,6 @@ class TroubleLine {
 
 function say(message: string): void {
   process.stderr.write(`interlude: ${message}\n`);
-}
-
-function fired(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** Two machines, or two folders of one name, are two agents. */

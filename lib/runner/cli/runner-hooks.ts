@@ -14,6 +14,7 @@ import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { Companion } from '@/lib/runner/sources/hooks/companion';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { fired } from './fired';
 import { requireIds } from './id-option';
 import { interruptSignal } from './interrupt';
 import { openDataDir, serverEndpoint, serverKey } from './local-server';
@@ -130,13 +131,6 @@ async function answers(url: string): Promise<boolean> {
 
 function say(message: string): void {
   process.stderr.write(`interlude: ${message}\n`);
-}
-
-function fired(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 function readOptions(argv: string[], env: Environment) {
