@@ -166,11 +166,14 @@ class Scan {
   }
 
   /**
-   * Judges line by line, with turns for others between: a regex may take milliseconds for one.
+   * Judges line by line, with turns for others between: a regex may take milliseconds for one. How long the database
+   * took for these rows ends nothing here: they are at hand, and dropping them would leave a page short.
    *
    * @returns why to end there; null to go on
    */
   async #take(rows: readonly Row[]): Promise<'full' | 'time' | null> {
+    this.#countTime();
+    const busyMs = this.#busyMs;
     for (const row of rows) {
       const line = logLineFromRow(row);
       if (matchesLine(this.#filter, line)) {
@@ -183,7 +186,7 @@ class Scan {
       }
       if (!this.#pace.isDue) continue;
       await this.#giveTurn();
-      if (this.#isOver()) {
+      if (this.#busyMs - busyMs >= this.#range.budgetMs) {
         this.#edge = positionToNumber(line.position);
         return 'time';
       }
@@ -201,9 +204,15 @@ class Scan {
 
   /** What others do meanwhile is not of the scan's time. */
   async #giveTurn(): Promise<void> {
-    this.#busyMs += performance.now() - this.#busySince;
+    this.#countTime();
     await this.#pace.turn();
     this.#busySince = performance.now();
+  }
+
+  #countTime(): void {
+    const now = performance.now();
+    this.#busyMs += now - this.#busySince;
+    this.#busySince = now;
   }
 
   #isOver(): boolean {

@@ -76,6 +76,28 @@ for (const direction of ['newer', 'older'] as const) {
   });
 }
 
+test('a slow answer of the database costs a page none of the lines that came with it', async () => {
+  const writer = new LineWriter(target, AGENT);
+  await writer.write(Array.from({ length: 10 }, (_, index) => ({ message: `line ${index}` })));
+  const { reader } = target.database;
+  let nowMs = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const slow: typeof reader = Object.create(reader, {
+    batch: {
+      value: async (...args: Parameters<typeof reader.batch>) => {
+        const answer = await reader.batch(...args);
+        nowMs += 5_000;
+        return answer;
+      },
+    },
+  });
+  for (const filter of [EVERY_LINE, filterBy('^line')]) {
+    const range = { ...RANGE, direction: 'older', edge: 1e9, limit: 3, budgetMs: 100 } as const;
+    const { lines, end } = await scanLog(slow, AGENT, filter, range);
+    expect([lines.map(({ message }) => message), end]).toEqual([['line 9', 'line 8', 'line 7'], 'full']);
+  }
+});
+
 test('lines of chunks come in slices, as others do', async () => {
   await write(MANY);
   await index();
