@@ -15,7 +15,7 @@ import { MarkerRow } from './marker-row';
 import { NewLines } from './new-lines';
 import { useFollow } from './use-follow';
 import { useLogFill } from './use-log-fill';
-import { useLogRows } from './use-log-rows';
+import { BOTTOM_PX, useLogRows } from './use-log-rows';
 import { type LogReveal, useReveal } from './use-reveal';
 
 /** A span of time, by the runner's clock. */
@@ -127,7 +127,8 @@ export function LogList(props: LogListProps) {
       >
         <div style={{ height: heightPx }} className="relative">
           <LogTop store={store} />
-          <div style={{ top: items[0]?.start }} className="absolute inset-x-0">
+          {/* The room at the end is of the rows too: one that proves higher is paid for by scrolling before the box is. */}
+          <div style={{ top: items[0]?.start, paddingBottom: BOTTOM_PX }} className="absolute inset-x-0">
             {items.map(({ key, index }) => {
               const row = buffer.rowAt(begin + index);
               if (row === null) return null;

@@ -9,7 +9,7 @@ import { type LogStretch, nextStretch } from './log-stretch';
 export const LINE_PX = 20;
 const GAP_PX = 28;
 export const TOP_PX = 32;
-const BOTTOM_PX = 8;
+export const BOTTOM_PX = 8;
 /** What a line that wraps is taken for until it is laid out: of long lines, fewer come at once. */
 const WRAPPED = { columns: 200, mostLines: 5 };
 /** Rows beyond the edge of what is seen, on either side. */

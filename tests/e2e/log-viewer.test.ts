@@ -72,6 +72,42 @@ test('the log follows its end, and stops for a reader who scrolls up: nothing mo
   await line(page, 'line 395').waitFor();
 });
 
+test('lines that prove higher than others come to stand where they stay, in the very first frame', async () => {
+  const phone = new LogWriter(it.server, 'phone');
+  await phone.numbered(100);
+  const page = await open('phone');
+  await page.setViewportSize({ width: 360, height: 800 });
+  await page.reload();
+  await line(page, 'line 100').waitFor();
+  await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
+  const rooms = await logOf(page).evaluateHandle((box) => {
+    const seen = new Set<number>();
+    const room = () => {
+      const last = Array.from(box.querySelectorAll('[data-row]')).at(-1);
+      return Math.round(box.getBoundingClientRect().bottom - (last?.getBoundingClientRect().bottom ?? 0));
+    };
+    // what stands there once the frame is laid out, and still does when it is over, was painted
+    const watch = () =>
+      requestAnimationFrame(() => {
+        new ResizeObserver((_, layout) => {
+          layout.disconnect();
+          const laidOut = room();
+          setTimeout(() => {
+            if (room() === laidOut) seen.add(laidOut);
+            watch();
+          });
+        }).observe(document.documentElement);
+      });
+    watch();
+    return seen;
+  });
+  for (let at = 0; at < 12; at += 1) {
+    await phone.write([{ message: `wide ${at} ${'of many words '.repeat(20)}` }]);
+    await line(page, `wide ${at} `).waitFor();
+  }
+  expect(await rooms.evaluate((seen) => [...seen])).toEqual([8]);
+});
+
 test('who is led up by something else than their hand stays there too, and a flood leads nobody away', async () => {
   const writer = new LogWriter(it.server, 'led');
   await writer.numbered(900);
