@@ -8,7 +8,7 @@ import { takeOwnEnvironment } from './own-environment';
 import { REPLAY_HELP, replay } from './replay';
 import { RUNNER_HELP, runner } from './runner';
 
-const HELP = `Usage: interlude <command> [options]
+const HELP = `Usage: ${interludeCommand([])} <command> [options]
 
   replay   feed a recording of an agent's run to the dashboard
   demo     a fleet of agents that replay recordings, and one that answers; without end
@@ -18,7 +18,6 @@ const HELP = `Usage: interlude <command> [options]
 
   --version   the version of this command line and its runners
 
-Here it is called as: ${interludeCommand([])} <command>
 With --help each command tells more. On the dashboard's own machine no address and no token is needed;
 elsewhere: --url / INTERLUDE_URL and --token / INTERLUDE_TOKEN.
 
