@@ -1,8 +1,10 @@
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { errorLine } from '@/lib/runner/system-error.mjs';
 import { RUNNER_VERSION } from '@/lib/runner/version';
 import { DEMO_HELP, demo } from './demo';
 import { CliError, EXIT, type ExitCode } from './exit';
 import { HOOKS_HELP, hooks } from './hooks';
+import { dataDir } from './local-server';
 import { OUTBOX_HELP, outbox } from './outbox';
 import { takeOwnEnvironment } from './own-environment';
 import { REPLAY_HELP, replay } from './replay';
@@ -39,6 +41,7 @@ const COMMANDS: Record<string, Command> = {
 /** @returns the exit code; errors are one line on stderr */
 export async function main(argv: string[]): Promise<ExitCode> {
   const [name, ...rest] = argv;
+  const env = takeOwnEnvironment(process.env);
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
       process.stdout.write(`${(name === 'help' && COMMANDS[rest[0] ?? '']?.help) || HELP}\n`);
@@ -55,10 +58,9 @@ export async function main(argv: string[]): Promise<ExitCode> {
       process.stdout.write(`${command.help}\n`);
       return EXIT.done;
     }
-    return await command.run(rest, takeOwnEnvironment(process.env));
+    return await command.run(rest, env);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`interlude: ${message.replaceAll(/\s*\n\s*/g, ' ')}\n`);
+    process.stderr.write(`interlude: ${errorLine(error, dataDir(env))}\n`);
     return error instanceof CliError ? error.exitCode : EXIT.failed;
   }
 }
