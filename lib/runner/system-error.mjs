@@ -6,31 +6,23 @@ import { dirname, relative } from 'node:path';
  * package: `npm start` needs it before there are any.
  */
 
-/** @type {Record<string, (path: string, error: NodeJS.ErrnoException) => { what: string, next: string, canMove?: boolean }>} */
-const CODES = {
-  ENOSPC: full,
-  SQLITE_FULL: full,
-  EDQUOT: (path) => ({
-    what: `your quota on the disk of ${path} is used up`,
-    next: 'free some space there',
-    canMove: true,
-  }),
-  EROFS: (path) => ({ what: `the disk of ${path} is read-only`, next: 'make it writable', canMove: true }),
-  SQLITE_READONLY: unwritable,
-  SQLITE_CANTOPEN: unwritable,
-  ENOENT: unwritable,
-  EACCES: forbidden,
-  EPERM: forbidden,
-  ENOTDIR: inTheWay,
-  EEXIST: inTheWay,
-  EIO: failing,
-  SQLITE_IOERR: failing,
-  EMFILE: tooManyFiles,
-  ENFILE: tooManyFiles,
-};
+/** @type {readonly [RegExp, (path: string, error: NodeJS.ErrnoException) => string, string][]} */
+const MEANINGS = [
+  [/^(ENOSPC|SQLITE_FULL)/, (path) => `the disk of ${path} is full`, 'free some space there'],
+  [/^EDQUOT/, (path) => `your quota on the disk of ${path} is used up`, 'free some space there'],
+  [/^EROFS/, (path) => `the disk of ${path} is read-only`, 'make it writable'],
+  [/^(EACCES|EPERM)/, (path) => `this user may not write in ${path}`, 'make it yours'],
+  [/^(EIO|SQLITE_IOERR)/, (path) => `the disk of ${path} fails`, 'look at it'],
+  [/^(ENOTDIR|EEXIST)/, (path, error) => `something in the way of ${error.path ?? path} is no folder`, 'move it away'],
+  [
+    /^(ENOENT|SQLITE_READONLY|SQLITE_CANTOPEN)/,
+    (path) => `nothing can be written in ${path}`,
+    'see that its disk is there, and yours',
+  ],
+];
 
 /** What these mean where a file is opened is another matter. */
-const OF_FOLDERS = /^(?:ENOENT|ENOTDIR|EEXIST)$/;
+const OF_FOLDERS = /^(ENOENT|ENOTDIR|EEXIST)$/;
 
 /**
  * @param {NodeJS.ErrnoException} error of writing something in `path`
@@ -39,10 +31,15 @@ const OF_FOLDERS = /^(?:ENOENT|ENOTDIR|EEXIST)$/;
  * @returns {string | null} one line; null for a code that is not known here
  */
 export function systemTrouble(error, path, elsewhere) {
-  const known = CODES[codeOf(error, path)]?.(path, error);
+  const code = codeOf(error, path);
+  if (/^E[MN]FILE$/.test(code)) {
+    return 'too many files are open; raise the limit ("ulimit -n") or end other programs, then try again';
+  }
+  const known = MEANINGS.find(([codes]) => codes.test(code));
   if (known === undefined) return null;
-  const other = known.canMove && elsewhere ? `, or set ${elsewhere} to a folder elsewhere` : '';
-  return `${known.what}; ${known.next}${other}, then try again`;
+  const [, what, next] = known;
+  const other = elsewhere ? `, or set ${elsewhere} to a folder elsewhere` : '';
+  return `${what(path, error)}; ${next}${other}, then try again`;
 }
 
 /**
@@ -62,13 +59,14 @@ export function errorLine(error, dataDir) {
 
 /**
  * Node says of a folder that it could not make, with those above it, only that it is not there: the nearest one above
- * tells why. SQLite's codes go into detail (`SQLITE_IOERR_WRITE`).
+ * tells why.
  *
  * @param {NodeJS.ErrnoException} error
  * @param {string} path
+ * @returns {string} empty where there is none that says anything
  */
 function codeOf(error, path) {
-  const code = /^SQLITE_[A-Z]+/.exec(error?.code ?? '')?.[0] ?? error?.code ?? '';
+  const code = error.code ?? '';
   if (OF_FOLDERS.test(code) && error.syscall !== 'mkdir') return '';
   if (code !== 'ENOENT') return code;
   let above = path;
@@ -79,36 +77,4 @@ function codeOf(error, path) {
   } catch (why) {
     return why.code;
   }
-}
-
-/** @param {string} path */
-function full(path) {
-  return { what: `the disk of ${path} is full`, next: 'free some space there', canMove: true };
-}
-
-/** @param {string} path */
-function unwritable(path) {
-  return { what: `nothing can be written in ${path}`, next: 'see that its disk is there, and yours', canMove: true };
-}
-
-/** @param {string} path */
-function forbidden(path) {
-  return { what: `this user may not write in ${path}`, next: 'make it yours', canMove: true };
-}
-
-/**
- * @param {string} path
- * @param {NodeJS.ErrnoException} error
- */
-function inTheWay(path, error) {
-  return { what: `something in the way of ${error.path ?? path} is no folder`, next: 'move it away', canMove: true };
-}
-
-/** @param {string} path */
-function failing(path) {
-  return { what: `the disk of ${path} fails`, next: 'look at it', canMove: true };
-}
-
-function tooManyFiles() {
-  return { what: 'too many files are open', next: 'raise the limit ("ulimit -n") or end other programs' };
 }
