@@ -17,7 +17,7 @@ const MEANINGS = [
   [
     /^(ENOENT|SQLITE_READONLY|SQLITE_CANTOPEN)/,
     (path) => `nothing can be written in ${path}`,
-    'see that its disk is there, and yours',
+    'see that it is yours, and that its disk is not read-only',
   ],
 ];
 
