@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { systemTrouble } from '../runner/system-error.mjs';
 import { root } from './root.mjs';
 import { runProgram } from './run-program.mjs';
 import { LaunchError, say } from './say.mjs';
-import { systemTrouble } from './system-error.mjs';
 
 /** All that goes into the build. The runner and the start-up code do not. */
 const SOURCES = [

@@ -4,7 +4,7 @@ import { npmCommand } from '../runner/shown-command.mjs';
 import { root } from './root.mjs';
 import { LaunchError } from './say.mjs';
 
-export const START_HELP = `Usage: npm start [-- options]
+export const START_HELP = `Usage: ${npmCommand(['start', '--'])} [options]
 
 Starts the dashboard: installs and builds what is missing, brings the database up to date, serves it.
 

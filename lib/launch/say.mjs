@@ -1,4 +1,4 @@
-import { systemTrouble } from './system-error.mjs';
+import { errorLine } from '../runner/system-error.mjs';
 
 /** What start-up code tells a person: one line each, and one line when it can't go on. */
 
@@ -27,14 +27,6 @@ export class LaunchError extends Error {
  * @returns {never}
  */
 export function giveUp(error) {
-  const message = messageOf(error);
-  process.stderr.write(`interlude: ${message.replaceAll(/\s*\n\s*/g, ' ')}\n`);
+  process.stderr.write(`interlude: ${errorLine(error)}\n`);
   process.exit(error instanceof LaunchError ? error.exitCode : 1);
-}
-
-/** @param {unknown} error */
-function messageOf(error) {
-  if (!(error instanceof Error)) return String(error);
-  const { path } = /** @type {NodeJS.ErrnoException} */ (error);
-  return (path && !(error instanceof LaunchError) && systemTrouble(error, path)) || error.message;
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemTrouble } from '../runner/system-error.mjs';
 import { LaunchError } from './say.mjs';
-import { systemTrouble } from './system-error.mjs';
 
 const NAME = 'server.json';
 

@@ -38,12 +38,12 @@ async function start() {
   const held = await holdPort(host, options.port).catch((error) => {
     const url = runningAt(dataDir, options.port);
     if (url === null) throw error;
-    const next = options.demo ? `; for the demo beside it run: ${interludeCommand(['demo'], process.env)}` : '';
+    const next = options.demo ? `; for the demo beside it run: ${interludeCommand(['demo'])}` : '';
     throw new LaunchError(`port ${options.port} is in use on ${host}; Interlude runs already, at ${url}${next}`);
   });
   checkDataFolder(dataDir);
   const tokenFile = process.env.INTERLUDE_TOKEN ? '' : join(dataDir, 'token');
-  const commands = hint({ ...process.env });
+  const commands = hint(process.env);
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
   await installWhatIsMissing();
@@ -107,11 +107,11 @@ function pause(ms) {
  * @param {NodeJS.ProcessEnv} env
  */
 function hint(env) {
-  const ours = (...args) => `    ${interludeCommand(args, env)}`;
+  const ours = (...args) => `    ${interludeCommand(args)}`;
   const recording = shownPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
   return [
     `  In another terminal${env.INTERLUDE_TOKEN ? ', with the same INTERLUDE_TOKEN' : ''}, run Claude Code, in a project of yours or an empty one:`,
-    `    mkdir -p ~/my-project && ${interludeCommand(['runner', 'claude', '--cwd'], env)} ~/my-project`,
+    `    mkdir -p ~/my-project && ${interludeCommand(['runner', 'claude', '--cwd'])} ~/my-project`,
     '  Or follow the Claude Code of your terminals:',
     ours('hooks', 'install'),
     ours('runner', 'hooks'),

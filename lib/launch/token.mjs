@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
+import { systemTrouble } from '../runner/system-error.mjs';
 import { LaunchError } from './say.mjs';
-import { systemTrouble } from './system-error.mjs';
 
 const SHORTEST = 16;
 
@@ -25,9 +25,7 @@ export function readOrMakeToken(dataDir, env) {
     writeFileSync(file, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
     if (error.code !== 'EEXIST') {
-      const known = systemTrouble(error, dataDir, 'INTERLUDE_DATA_DIR');
-      const unknown = `${dataDir} can't be written (${error.code}); set INTERLUDE_DATA_DIR to a folder that can`;
-      throw new LaunchError(known ?? unknown);
+      throw new LaunchError(systemTrouble(error, dataDir, 'INTERLUDE_DATA_DIR') ?? error.message);
     }
   }
   try {

@@ -34,6 +34,9 @@ export const readFrom = readersFolder(process.env, process.cwd());
  * @property {string} [path] where the shell looks for programs
  */
 
+/** The data folder that was named to this process, before it names one to itself, or hides it. */
+const { INTERLUDE_DATA_DIR } = process.env;
+
 /** @type {Reader} */
 const here = { folder: readFrom, program: process.argv[1], path: process.env.PATH };
 
@@ -42,7 +45,7 @@ const here = { folder: readFrom, program: process.argv[1], path: process.env.PAT
  * @param {Record<string, string | undefined>} [env] whatever of it the command needs is written before it
  * @param {Reader} [reader]
  */
-export function interludeCommand(args, env = {}, reader = here) {
+export function interludeCommand(args, env = { INTERLUDE_DATA_DIR }, reader = here) {
   const folder = env.INTERLUDE_DATA_DIR;
   const setting = folder ? `INTERLUDE_DATA_DIR=${shellWord(folder)} ` : '';
   if (isOnPath(reader)) return `${setting}${['interlude', ...args].map(shellWord).join(' ')}`;

@@ -163,6 +163,13 @@ test('when the demo is stopped nothing says that it works, and the agent that an
   expect((await demo?.ended)?.exitCode).toBe(130);
   await expect.poll(working, { timeout: 30_000 }).toEqual([]);
   expect((await sessions()).find(({ agentId }) => agentId === ASSISTANT)?.state).toBe('done');
+
+  const recorded = (await sessions()).find(({ agentId }) => agentId !== ASSISTANT);
+  const page = await it.open(`/sessions/${recorded?.id}`);
+  const composer = page.getByRole('region', { name: 'Composer' });
+  await composer.getByText(`${ASSISTANT} is offline until the demo runs again`).waitFor();
+  expect(await composer.getByRole('link').count()).toBe(0);
+  await page.close();
 });
 
 test('no page had anything to complain about', () => {

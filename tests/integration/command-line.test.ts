@@ -31,6 +31,33 @@ test('called through npm from another folder, paths are meant from there, as is 
   expect(stdout).toContain(`npm --prefix ${process.cwd()} run -s interlude -- hooks install`);
 });
 
+test.each(['', 'replay', 'demo', 'runner', 'hooks', 'outbox'])(
+  'the help of "%s" has commands that run as they are pasted where they are read, with the data folder that was named',
+  async (name) => {
+    const folder = await tempDir();
+    const program = `INTERLUDE_DATA_DIR=${folder}/data npm --prefix ${process.cwd()} run -s interlude --`;
+    const { stdout } = await runShell(`${program} ${name} --help`, {}, folder);
+    const usages = [...stdout.matchAll(/^Usage: (.+?)(?: [<[].*)?$/gm)].map(([, command = '']) => command);
+    expect(usages.length).toBeGreaterThan(0);
+    // Whatever else it says to run has the program's whole name as well.
+    expect(stdout.replaceAll(`${program} `, '')).not.toMatch(/interlude (?:replay|demo|runner|hooks|outbox|<)/);
+    for (const usage of usages) {
+      expect(usage).toContain(program);
+      expect(await runShell(`${usage} --help`, {}, folder)).toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringContaining(`Usage: ${usage}`),
+      });
+    }
+  },
+);
+
+test('the help of the start has a command that runs as it is pasted', async () => {
+  const folder = await tempDir();
+  const { stdout } = await runShell(`npm --prefix ${process.cwd()} -s start -- --help`, {}, folder);
+  const usage = /^Usage: (.+) \[options\]$/m.exec(stdout)?.[1] ?? '';
+  expect(await runShell(`${usage} --help`, {}, folder)).toMatchObject({ exitCode: 0 });
+});
+
 test('a usage error says the command that helps, and that one works', async () => {
   const folder = await tempDir();
   const end = await runCli(['replay'], {}, folder);

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
-import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Outbox } from '@/lib/runner/outbox/outbox';
 import { runCli } from '../support/cli';
+import { canMount, smallDisk } from '../support/small-disk';
 import { tempDir } from '../support/temp-dir';
 
 const start = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.url));
@@ -44,6 +45,69 @@ test('what a runner keeps is readable by its owner only, whatever the mask of it
   await outbox.stop();
   logger.close();
 });
+
+const COMMANDS = [
+  ['npm start', []],
+  ['runner claude', ['runner', 'claude', '--yes']],
+  ['runner hooks', ['runner', 'hooks']],
+  ['replay', ['replay', recording]],
+  ['demo', ['demo']],
+] as const;
+
+describe.each(COMMANDS)(
+  '%s says what is wrong with a place where nothing can be written, and what to do',
+  (_name, args) => {
+    test('behind a file', async () => {
+      const file = join(await tempDir(), 'file');
+      await writeFile(file, '');
+      expect(await refusal(args, join(file, 'data'))).toMatch(
+        /^something in the way of \S+\/file\/data\S* is no folder; move it away, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again$/,
+      );
+    });
+
+    test.runIf(canMount())('on a disk that is read-only, whether it is there or not', async () => {
+      const disk = smallDisk('ro,size=1m');
+      for (const folder of [disk.folder, join(disk.folder, 'data')]) {
+        expect(await refusal(args, folder)).toBe(
+          `the disk of ${folder} is read-only; make it writable, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again`,
+        );
+      }
+    });
+
+    test.runIf(canMount())('on a disk that is full', async () => {
+      const disk = smallDisk('size=4k');
+      await writeFile(join(disk.folder, 'ballast'), new Uint8Array(4_096));
+      expect(await refusal(args, disk.folder)).toBe(
+        `the disk of ${disk.folder} is full; free some space there, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again`,
+      );
+    });
+  },
+);
+
+test.runIf(canMount())(
+  'the hooks say of a settings file on a disk that is read-only that it is, and what to do',
+  async () => {
+    const { folder } = smallDisk('ro,size=1m');
+    for (const place of [folder, join(folder, 'config')]) {
+      const end = await runCli(['hooks', 'install', '--settings', join(place, 'settings.json')], {
+        INTERLUDE_DATA_DIR: join(await tempDir(), 'data'),
+      });
+      expect(end).toEqual({
+        exitCode: 1,
+        stdout: '',
+        stderr: `interlude: ${place}/settings.json was left as it is: the disk of ${place} is read-only; make it writable, then try again\n`,
+      });
+    }
+  },
+);
+
+/** What a command says of a data folder in its one line. */
+async function refusal(args: readonly string[], folder: string): Promise<string> {
+  const env = { INTERLUDE_DATA_DIR: folder, INTERLUDE_URL: 'http://127.0.0.1:9' };
+  const { exitCode, stderr } = args.length === 0 ? await startServer(env) : await runCli([...args], env);
+  expect(exitCode).toBe(1);
+  return /^interlude: (.+)\n$/.exec(stderr)?.[1] ?? stderr;
+}
 
 test.each([
   ['npm start', []],

@@ -85,6 +85,16 @@ test('the demo’s agent is interrupted where it asks, and its task is stopped w
   expect(turns.filter(({ kind }) => kind !== 'none').map(({ kind }) => kind)).toEqual(['user', 'user', 'user']);
 });
 
+test('the demo’s agent, stopped where it asks, was interrupted: neither its turn nor its session has failed', async () => {
+  const stage = await assistantStage(dashboard);
+  await askForTests(stage);
+  await stage.close();
+  const turns = await stage.operator.turns();
+  expect(turns.find(({ kind }) => kind === 'user')).toMatchObject({ state: 'interrupted', error: null });
+  expect(requests(turns)).toMatchObject([{ outcome: 'cancelled' }]);
+  expect(await stage.operator.session()).toMatchObject({ state: 'done', stateReason: 'the runner was stopped' });
+});
+
 test('the demo’s agent says that it is of the demo, and acts on every command', async () => {
   await assistantStage(dashboard);
   const status = async () => {

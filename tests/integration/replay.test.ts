@@ -208,7 +208,7 @@ describe('replay', () => {
   });
 
   test.each([
-    ['no command', [], 2, 'Usage: interlude'],
+    ['no command', [], 2, 'Usage: '],
     ['an unknown command', ['dance'], 2, 'no command "dance"'],
     ['no recording', ['replay'], 2, 'name one recording'],
     ['an unknown option', ['replay', recording, '--loud'], 2, "Unknown option '--loud'"],
@@ -216,8 +216,8 @@ describe('replay', () => {
     ['an address that is none', ['replay', recording, '--url', 'ftp://there'], 2, 'not an http address'],
     ['a file that is not there', ['replay', 'nowhere.jsonl'], 1, 'nowhere.jsonl: no such file'],
     ['a file that is no recording', ['replay', 'package.json'], 1, 'not a recording: line 1'],
-    ['help', ['--help'], 0, 'Usage: interlude <command>'],
-    ['help for a command', ['replay', '--help'], 0, 'Usage: interlude replay'],
+    ['help', ['--help'], 0, 'interlude -- <command>'],
+    ['help for a command', ['replay', '--help'], 0, 'interlude -- replay <recording.jsonl>'],
   ])('%s is answered in words and with its exit code', async (_name, args, exitCode, words) => {
     const end = await runCli(args, env);
     expect(end.exitCode).toBe(exitCode);

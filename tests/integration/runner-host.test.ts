@@ -227,6 +227,6 @@ describe('interlude runner claude', () => {
   test('is explained by --help', async () => {
     const end = await run('claude', '--help');
     expect(end).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(end.stdout).toContain('Usage: interlude runner claude');
+    expect(end.stdout).toContain('interlude -- runner claude [options]');
   });
 });

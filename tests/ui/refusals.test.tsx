@@ -1,3 +1,4 @@
+import type { ComponentProps } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, test } from 'vitest';
 import { ComposerRefusal } from '@/components/composer/composer-refusal';
@@ -30,14 +31,29 @@ describe('what an agent does not act on', () => {
 
   test('stands in the place of the composer, with a way to who can be asked, and neither disguises anything', () => {
     const instead = { agentId: 'talk\u202eto', sessionId: 'a/../b' };
-    const markup = (sessionId: string) =>
+    const markup = (
+      sessionId: string,
+      other: ComponentProps<typeof ComposerRefusal>['other'] = { connection: 'connected', status: null },
+    ) =>
       renderToStaticMarkup(
-        <ComposerRefusal refusal={{ reason: 'it is \u202e a recording', instead }} sessionId={sessionId} />,
+        <ComposerRefusal
+          refusal={{ reason: 'it is \u202e a recording', instead }}
+          sessionId={sessionId}
+          other={other}
+        />,
       );
     expect(markup('s1')).toContain('href="/sessions/a%2F..%2Fb"');
     expect(markup('s1')).not.toContain('\u202e');
     expect(markup('s1')).toContain('You can’t write here');
     // Nobody is sent to where they are.
     expect(markup('a/../b')).not.toContain('href');
+    // Nor to where nobody is.
+    const away = markup('s1', { connection: 'away', status: null });
+    expect(away).not.toContain('href');
+    expect(away).not.toContain('\u202e');
+    expect(away).toContain('is offline.');
+    expect(markup('s1', { connection: 'away', status: { source: 'demo' } })).toContain(
+      'is offline until the demo runs again.',
+    );
   });
 });

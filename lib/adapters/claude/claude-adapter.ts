@@ -28,6 +28,8 @@ export interface ProcessExit {
   /** For people: `exited`, `terminated by signal SIGKILL`. */
   reason?: string;
   exitCode?: number | null;
+  /** Somebody ended it: what it was at has not failed. */
+  isAsked?: boolean;
   /** The session goes on with another process: what follows, in a sentence. Else the session is told to have ended. */
   goesOn?: string;
 }
@@ -136,7 +138,7 @@ export class ClaudeAdapter {
     const out = this.#collect(now, () => {
       this.#flushThinking();
       this.#requests.processEnded();
-      this.#turns.exit();
+      this.#turns.exit(exit.isAsked === true);
       this.#processEnded();
       const { reason = 'exited', exitCode, goesOn } = exit;
       if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode })));

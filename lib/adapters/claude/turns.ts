@@ -111,8 +111,8 @@ export class Turns {
     this.#take(this.#isForeign(message) ? 'foreign-result' : 'result', message);
   }
 
-  exit(): void {
-    this.#take('exit', {});
+  exit(isAsked: boolean): void {
+    this.#take('exit', { isAsked });
     this.#around.ends.clear();
   }
 
@@ -152,13 +152,17 @@ export class Turns {
         code: 'result_missing',
         unanswered: false,
       }),
-    exit: () =>
-      this.#finish({
-        kind: 'failed',
-        message: 'The agent’s process ended in the middle of this turn.',
-        code: 'agent_exited',
-        unanswered: false,
-      }),
+    exit: ({ isAsked }) =>
+      this.#finish(
+        isAsked === true
+          ? { kind: 'cancelled' }
+          : {
+              kind: 'failed',
+              message: 'The agent’s process ended in the middle of this turn.',
+              code: 'agent_exited',
+              unanswered: false,
+            },
+      ),
   };
 
   #begin(message: Fields): void {

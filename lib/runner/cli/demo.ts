@@ -11,6 +11,7 @@ import { Redactor } from '@/lib/runner/logger/redactor';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { readRecording } from '@/lib/runner/replay/recording';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { loadClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { fired } from './fired';
@@ -18,7 +19,7 @@ import { interruptSignal } from './interrupt';
 import { fromInterlude, openDataDir, serverEndpoint } from './local-server';
 import { logLevelOf } from './log-level';
 
-export const DEMO_HELP = `Usage: interlude demo [options]
+export const DEMO_HELP = `Usage: ${interludeCommand(['demo'])} [options]
 
 Runs a fleet beside the dashboard until it is stopped. ${FLEET.length} agents replay recordings of real Claude Code runs, one session
 after the other; they go the way every agent's events go: adapter, outbox, HTTP. One more, ${ASSISTANT}, takes part: it

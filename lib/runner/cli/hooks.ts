@@ -8,7 +8,7 @@ import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { openDataDir } from './local-server';
 
-export const HOOKS_HELP = `Usage: interlude hooks install|uninstall [--settings FILE]
+export const HOOKS_HELP = `Usage: ${interludeCommand(['hooks'])} <install|uninstall> [--settings FILE]
 
 Connects the Claude Code of your terminals: its hooks tell their companion what happens. Only Interlude's own entries are
 added and removed; everything else in the file stays as it is, and what was there before is kept beside it until
@@ -35,7 +35,7 @@ export async function hooks(argv: string[], env: Environment): Promise<ExitCode>
     const same = action === 'install' ? 'the hooks were in already:' : 'there were no hooks of ours in';
     process.stdout.write(`${outcome === 'changed' ? done : same} ${settings}\n`);
     if (action === 'install') {
-      const companion = interludeCommand(['runner', 'hooks'], env);
+      const companion = interludeCommand(['runner', 'hooks']);
       process.stdout.write(
         `start their companion and leave it running, then Claude Code in any terminal:\n  ${companion}\n`,
       );

@@ -1,14 +1,16 @@
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { errorLine } from '@/lib/runner/system-error.mjs';
 import { RUNNER_VERSION } from '@/lib/runner/version';
 import { DEMO_HELP, demo } from './demo';
 import { CliError, EXIT, type ExitCode } from './exit';
 import { HOOKS_HELP, hooks } from './hooks';
+import { dataDir } from './local-server';
 import { OUTBOX_HELP, outbox } from './outbox';
 import { takeOwnEnvironment } from './own-environment';
 import { REPLAY_HELP, replay } from './replay';
 import { RUNNER_HELP, runner } from './runner';
 
-const HELP = `Usage: interlude <command> [options]
+const HELP = `Usage: ${interludeCommand([])} <command> [options]
 
   replay   feed a recording of an agent's run to the dashboard
   demo     a fleet of agents that replay recordings, and one that answers; without end
@@ -18,7 +20,6 @@ const HELP = `Usage: interlude <command> [options]
 
   --version   the version of this command line and its runners
 
-Here it is called as: ${interludeCommand([])} <command>
 With --help each command tells more. On the dashboard's own machine no address and no token is needed;
 elsewhere: --url / INTERLUDE_URL and --token / INTERLUDE_TOKEN.
 
@@ -40,6 +41,7 @@ const COMMANDS: Record<string, Command> = {
 /** @returns the exit code; errors are one line on stderr */
 export async function main(argv: string[]): Promise<ExitCode> {
   const [name, ...rest] = argv;
+  const env = takeOwnEnvironment(process.env);
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
       process.stdout.write(`${(name === 'help' && COMMANDS[rest[0] ?? '']?.help) || HELP}\n`);
@@ -56,10 +58,9 @@ export async function main(argv: string[]): Promise<ExitCode> {
       process.stdout.write(`${command.help}\n`);
       return EXIT.done;
     }
-    return await command.run(rest, takeOwnEnvironment(process.env));
+    return await command.run(rest, env);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`interlude: ${message.replaceAll(/\s*\n\s*/g, ' ')}\n`);
+    process.stderr.write(`interlude: ${errorLine(error, dataDir(env))}\n`);
     return error instanceof CliError ? error.exitCode : EXIT.failed;
   }
 }

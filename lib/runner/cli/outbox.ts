@@ -6,7 +6,7 @@ import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { openDataDir } from './local-server';
 
-export const OUTBOX_HELP = `Usage: interlude outbox status|list|redrive|discard [options]
+export const OUTBOX_HELP = `Usage: ${interludeCommand(['outbox'])} <status|list|redrive|discard> [options]
 
 What the runners of this machine hold for the dashboard. Works while they run.
 
@@ -115,7 +115,10 @@ async function settle(
       process.stderr.write(`interlude: ${nameOf(file)} ${id}: ${why}\n`);
     }
   }
-  const done = action === 'redrive' ? 'are sent again' : 'are discarded, and stay in "list --all"';
+  const done =
+    action === 'redrive'
+      ? 'are sent again'
+      : `are discarded, and stay in "${interludeCommand(['outbox', 'list', '--all'])}"`;
   if (!json) print(`${changed} record${changed === 1 ? '' : 's'} ${changed === 1 ? done.replace('are', 'is') : done}`);
   return changed === 0 || refused > 0 ? EXIT.failed : EXIT.done;
 }
@@ -125,10 +128,7 @@ async function chosen(env: Environment, only: string | undefined): Promise<strin
   if (only === undefined) return files;
   const found = files.filter((file) => nameOf(file) === only || file === resolve(only));
   if (found.length === 0)
-    throw new CliError(
-      EXIT.failed,
-      `there is no outbox "${only}"; see "${interludeCommand(['outbox', 'status'], env)}"`,
-    );
+    throw new CliError(EXIT.failed, `there is no outbox "${only}"; see "${interludeCommand(['outbox', 'status'])}"`);
   return found;
 }
 

@@ -14,6 +14,7 @@ import type { Outbox } from '@/lib/runner/outbox/outbox';
 import { play } from '@/lib/runner/replay/player';
 import { readRecording } from '@/lib/runner/replay/recording';
 import { openReplayOutbox, type ReplayOutbox, replayCursor } from '@/lib/runner/replay/replay-outbox';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { requireIds } from './id-option';
 import { interruptSignal } from './interrupt';
@@ -22,7 +23,7 @@ import { logLevelOf } from './log-level';
 import { replayFailure } from './replay-end';
 import { ReplayProgress } from './replay-progress';
 
-export const REPLAY_HELP = `Usage: interlude replay <recording.jsonl> [options]
+export const REPLAY_HELP = `Usage: ${interludeCommand(['replay'])} <recording.jsonl> [options]
 
 Feeds a recording of a Claude Code run through the adapter and the outbox to the dashboard, as a runner would.
 Ends when the server has acknowledged everything, and prints the address of the session.

@@ -11,6 +11,7 @@ import { createLogger } from '@/lib/runner/logger/logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { claudeHost } from '@/lib/runner/sources/claude/claude-host';
 import { type ClaudeMemory, readInHand, readMemories, recall } from '@/lib/runner/sources/claude/claude-memory';
 import { CLAUDE_SDK, PERMISSION_MODES, type PermissionMode } from '@/lib/runner/sources/claude/claude-sdk';
@@ -25,7 +26,7 @@ import { requireIds } from './id-option';
 import { fromInterlude, openDataDir, serverEndpoint, serverKey } from './local-server';
 import { logLevelOf } from './log-level';
 
-export const RUNNER_CLAUDE_HELP = `Usage: interlude runner claude [options]
+export const RUNNER_CLAUDE_HELP = `Usage: ${interludeCommand(['runner', 'claude'])} [options]
 
 Runs a Claude Code session and connects it to the dashboard: what people write there reaches the agent, what the agent
 does, in a turn and between turns, reaches the dashboard. Prints the address of the session.

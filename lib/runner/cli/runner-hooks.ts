@@ -20,7 +20,7 @@ import { interruptSignal } from './interrupt';
 import { openDataDir, serverEndpoint, serverKey } from './local-server';
 import { logLevelOf } from './log-level';
 
-export const RUNNER_HOOKS_HELP = `Usage: interlude runner hooks [options]
+export const RUNNER_HOOKS_HELP = `Usage: ${interludeCommand(['runner', 'hooks'])} [options]
 
 Stands beside the Claude Code sessions in the terminals of this machine and mirrors them to the dashboard. Their hooks
 find it; this puts those in place, once: ${interludeCommand(['hooks', 'install'])}

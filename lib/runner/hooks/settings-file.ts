@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { systemTrouble } from '@/lib/runner/system-error.mjs';
 import { hasHooks, SettingsError, withHooks, withoutHooks } from './hook-entries';
 
 /**
@@ -55,6 +56,8 @@ async function named<Result>(file: string, work: () => Promise<Result>): Promise
     return await work();
   } catch (error) {
     if (error instanceof SettingsError) throw new SettingsError(`${file} ${error.message}; it was left as it is`);
+    const trouble = systemTrouble(error as NodeJS.ErrnoException, dirname(file));
+    if (trouble !== null) throw new SettingsError(`${file} was left as it is: ${trouble}`);
     const { code } = error as NodeJS.ErrnoException;
     if (code !== undefined) throw new SettingsError(`${file} can't be changed (${code}); it was left as it is`);
     throw error;

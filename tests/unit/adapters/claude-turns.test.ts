@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
+import type { AdapterOutput, ProcessExit } from '@/lib/adapters/claude/claude-adapter';
 import { newAdapter } from './play';
 import { sdkMessages, text, toolUse } from './sdk-messages';
 import { tell } from './story';
@@ -12,7 +12,7 @@ function session() {
     for (const message of messages) outputs.push(...adapter.read(message, 1));
   };
   const sent = (message: object) => outputs.push(...adapter.sent(message, 1));
-  const ended = () => outputs.push(...adapter.ended(2, { reason: 'exited', exitCode: 1 }));
+  const ended = (exit: ProcessExit = { reason: 'exited', exitCode: 1 }) => outputs.push(...adapter.ended(2, exit));
   return { adapter, feed, sent, ended, outputs, story: () => tell(outputs), ...sdkMessages() };
 }
 
@@ -235,6 +235,13 @@ describe('which turn is open', () => {
     expect(tasks.a?.ends).toEqual(['lost']);
     const ends = customs.filter((event) => event.name === 'session:ended').map((event) => event.value);
     expect(ends).toEqual([{ reason: 'exited', exitCode: 1 }]);
+  });
+
+  it('is interrupted, and has not failed, where somebody ended the process', () => {
+    const s = session();
+    s.feed(s.init(['u1']), s.result({ num_turns: 1 }), s.init(['u2']));
+    s.ended({ reason: 'the runner was stopped', isAsked: true });
+    expect(s.story().turns.map(({ end }) => end)).toEqual(['success', 'cancelled']);
   });
 });
 

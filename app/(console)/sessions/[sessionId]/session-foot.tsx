@@ -1,6 +1,7 @@
 'use client';
 
 import { type RefObject, useMemo } from 'react';
+import { useAgentSummary } from '@/components/agents/use-agents';
 import { Composer, type ComposerHandle } from '@/components/composer/composer';
 import { ComposerRefusal } from '@/components/composer/composer-refusal';
 import { useOutgoing } from '@/components/composer/outgoing-provider';
@@ -31,6 +32,7 @@ export function SessionFoot(props: {
   const { session, agent, turns = NO_TURNS, ended, composer, toast, onCloseToast, onSend, onLeave } = props;
   const { messages } = useOutgoing(session.id);
   const refusal = useRefusal('message');
+  const other = useAgentSummary(refusal?.instead?.agentId ?? session.agentId).data?.agent ?? null;
   const { pendingRequestCount } = session;
   const requests = useMemo(() => openRequests(turns, pendingRequestCount), [turns, pendingRequestCount]);
   return (
@@ -43,7 +45,7 @@ export function SessionFoot(props: {
         renderRequest={(item, onDismiss) => renderRequest(item, { onDismiss })}
       />
       {refusal !== null ? (
-        <ComposerRefusal refusal={refusal} sessionId={session.id} />
+        <ComposerRefusal refusal={refusal} sessionId={session.id} other={other} />
       ) : (
         <Composer
           handle={composer}

@@ -203,7 +203,7 @@ export class ClaudeSource implements Source {
       const reason = exitText(exit);
       this.#observe({ state: 'exited', pid: null, exitCode: exit.exitCode });
       if (this.#ending.signal.aborted) {
-        this.#conversation.processEnded({ reason: this.#endsFor });
+        this.#conversation.processEnded({ reason: this.#endsFor, isAsked: true });
         return;
       }
       const next = this.#restarts.exited(startedAt, this.#now());
