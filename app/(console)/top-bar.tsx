@@ -18,7 +18,7 @@ export function TopBar({ home, list }: { home: boolean; list: SessionList | unde
       <Title className="font-medium">
         <Link href="/" className="flex items-center gap-2">
           <Logo />
-          Interlude
+          <span className="max-[280px]:sr-only">Interlude</span>
         </Link>
       </Title>
       {home && list !== undefined && list.sessions.length > 0 && <FleetSummary list={list} />}

@@ -116,10 +116,10 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
             disabled={ended !== null}
             aria-label={`Message to ${nameText(session.agentId)}`}
             aria-describedby={statusId}
-            placeholder={ended === null ? `Message to ${nameText(session.agentId)}` : undefined}
+            placeholder={ended === null ? 'Message' : undefined}
             onChange={(event) => change({ text: event.target.value })}
             onKeyDown={onKeyDown}
-            className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-[3px] text-md outline-none [overflow-wrap:anywhere] placeholder:text-ink-3 placeholder-shown:overflow-hidden placeholder-shown:text-ellipsis placeholder-shown:whitespace-nowrap disabled:cursor-not-allowed"
+            className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-[3px] text-md outline-none [overflow-wrap:anywhere] placeholder:text-ink-3 disabled:cursor-not-allowed"
           />
           {interrupt !== null && (
             <InterruptButton

@@ -25,7 +25,12 @@ export function LevelRadios(props: {
     group.current?.querySelectorAll<HTMLElement>('[role="radio"]')[to]?.focus();
   };
   return (
-    <div ref={group} role="radiogroup" aria-label="Runner log level" className="flex rounded border border-line-strong">
+    <div
+      ref={group}
+      role="radiogroup"
+      aria-label="Runner log level"
+      className="flex flex-wrap rounded border border-line-strong"
+    >
       {LOG_LEVELS.map((level, at) => (
         // biome-ignore lint/a11y/useSemanticElements: a native radio is chosen by the arrow key that only passes it
         <button

@@ -64,7 +64,7 @@ export function SearchBar(props: {
           ref={field}
           type="search"
           aria-label="Search log"
-          placeholder={query.isRegex ? 'Regular expression' : 'Search log'}
+          placeholder={query.isRegex ? 'Regex' : 'Search log'}
           value={text}
           onChange={(event) => setText(event.target.value)}
           onKeyDown={onKeyDown}

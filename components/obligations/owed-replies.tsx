@@ -17,7 +17,7 @@ export function OwedReplies({ session }: { session: SessionSummary }) {
   if (session.owedCount === 0) return null;
   return (
     <Popover.Root open={open} onOpenChange={setOpen}>
-      <Popover.Trigger className="hover:text-ink hover:underline data-[state=open]:text-ink">
+      <Popover.Trigger className="text-start hover:text-ink hover:underline data-[state=open]:text-ink">
         owes {plural(session.owedCount, 'reply', 'replies')}
       </Popover.Trigger>
       <Popover.Portal>

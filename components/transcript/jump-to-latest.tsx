@@ -6,7 +6,7 @@ export function JumpToLatest({ count, onJump }: { count: number; onJump: () => v
     <button
       type="button"
       onClick={onJump}
-      className="-translate-x-1/2 absolute bottom-4 left-1/2 flex items-center gap-1.5 rounded-full bg-ink px-3 py-1 text-ground text-xs shadow-lg hover:bg-ink-2"
+      className="-translate-x-1/2 absolute bottom-4 left-1/2 flex items-center gap-1.5 whitespace-nowrap rounded-full bg-ink px-3 py-1 text-ground text-xs shadow-lg hover:bg-ink-2"
     >
       <ArrowDown size={13} aria-hidden="true" />
       <span className="tabular">{count > 0 ? `${count} new` : 'Jump to latest'}</span>

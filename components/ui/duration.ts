@@ -5,20 +5,25 @@ const DAY = 24 * HOUR;
 
 const two = (value: number) => String(value).padStart(2, '0');
 
-/** A clock that runs: `0:03`, `12:04`, `1:02:33`. Never negative, whatever two machines' clocks think. */
+/**
+ * A clock that runs: `0:03`, `12:04`, `1:02:33`; from a day on hours and minutes: `3d 01:02`. Never negative, whatever two
+ * machines' clocks think.
+ */
 export function formatClock(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / SECOND));
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  if (hours >= 24) return `${Math.floor(hours / 24)}d ${two(hours % 24)}:${two(minutes)}`;
   return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
-/** How long something took: `0.4 s`, `12 s`, `3 m 20 s`, `2 h 5 m`. */
+/** How long something took: `0.4 s`, `12 s`, `3 m 20 s`, `2 h 5 m`, `3 d 1 h`. */
 export function formatDuration(ms: number): string {
   const span = Math.max(0, ms);
   if (span < 9_950) return `${(span / SECOND).toFixed(1)} s`;
   if (span < MINUTE) return `${Math.floor(span / SECOND)} s`;
   if (span < HOUR) return `${Math.floor(span / MINUTE)} m ${Math.floor((span % MINUTE) / SECOND)} s`;
-  return `${Math.floor(span / HOUR)} h ${Math.floor((span % HOUR) / MINUTE)} m`;
+  if (span < DAY) return `${Math.floor(span / HOUR)} h ${Math.floor((span % HOUR) / MINUTE)} m`;
+  return `${Math.floor(span / DAY)} d ${Math.floor((span % DAY) / HOUR)} h`;
 }
 
 /** How long ago, in the fewest signs that tell: `now`, `12s`, `3m`, `2h`, `5d`. */
@@ -31,13 +36,14 @@ export function formatAgo(ms: number): string {
   return `${Math.floor(span / DAY)}d`;
 }
 
-/** How long ago, in words: `just now`, `12 s ago`, `3 min ago`, `2 h 5 min ago`. */
+/** How long ago, in words: `just now`, `12 s ago`, `3 min ago`, `2 h 5 min ago`, `3 d 1 h ago`. */
 export function agoInWords(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / SECOND));
   if (seconds < 1) return 'just now';
   if (seconds < 60) return `${seconds} s ago`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ago` : `${Math.floor(minutes / 60)} h ${minutes % 60} min ago`;
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  if (hours < 1) return `${minutes} min ago`;
+  return hours < 24 ? `${hours} h ${minutes} min ago` : `${Math.floor(hours / 24)} d ${hours % 24} h ago`;
 }
 
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });

@@ -7,7 +7,7 @@ import { EventWriter } from '../support/event-writer';
 import { layoutFaults, movesOf, watchMoves } from '../support/layout-faults';
 import { LogWriter } from '../support/log-writer';
 import { playRecording } from '../support/play-recording';
-
+import { press } from '../support/press';
 import { rowFaults } from '../support/row-faults';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
@@ -42,6 +42,10 @@ A word of ${WORD}, a path /${'folder/'.repeat(40)}file.ts, and \`${'code'.repeat
 \`\`\`ts
 const line = '${'code '.repeat(60)}';
 \`\`\`
+
+| שלום | 123 |
+|---|---|
+| בעברית | כן |
 
 שלום, זה טקסט בעברית עם English words ו-123. مرحبا بالعالم ${'ا'.repeat(80)}
 `;
@@ -145,6 +149,7 @@ describe('in the rows of all kinds of agents', () => {
     for (const width of ROW_WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
       await expect.poll(() => rowFaults(page, SESSION_ROWS), { ...SETTLED, message: `${width} px` }).toEqual([]);
+      expect(await layoutFaults(page), `${width} px`).toEqual([]);
       expect(Math.min(...(await nameWidths(page))), `${width} px`).toBeGreaterThanOrEqual(READABLE_PX);
       await picture(page, `rows-of-sessions-${width}`);
     }
@@ -156,6 +161,7 @@ describe('in the rows of all kinds of agents', () => {
     for (const width of ROW_WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
       await expect.poll(() => rowFaults(page, AGENT_ROWS), { ...SETTLED, message: `${width} px` }).toEqual([]);
+      expect(await layoutFaults(page), `${width} px`).toEqual([]);
       await picture(page, `rows-of-agents-${width}`);
     }
   });
@@ -168,6 +174,24 @@ describe('in the rows of all kinds of agents', () => {
     expect(await rowFaults(page, 'aside[aria-label="Tasks"] li')).toEqual([]);
     await picture(page, 'rows-beside');
   });
+});
+
+test('the narrowest page has room for what each empty field says', async () => {
+  const page = await it.context.newPage();
+  await page.setViewportSize({ width: 240, height: 900 });
+  await page.goto(`${it.server.url}/sessions/asks`);
+  await live(page);
+  const pinned = page.getByRole('group', { name: 'Waiting for you' });
+  await press(pinned.getByRole('button', { name: 'Deny with a reason' }));
+  await pinned.getByLabel('Reason for denying').waitFor();
+  await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+  await picture(page, 'fields-of-a-session-240');
+  await page.goto(`${it.server.url}/agents/${LONG_NAME}/logs`);
+  await page.getByText('the last line').waitFor();
+  expect(await layoutFaults(page)).toEqual([]);
+  await press(page.getByRole('button', { name: 'Regular expression' }));
+  await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+  await picture(page, 'fields-of-a-log-240');
 });
 
 /** With the clock set to when all ages are told in their longest words. */

@@ -59,6 +59,16 @@ export function layoutFaults(page: Page): Promise<string[]> {
     for (const element of squeezed)
       faults.push(`squeezed to ${element.clientWidth} px: ${place(element)} “${element.textContent?.slice(0, 40)}”`);
 
+    const pen = document.createElement('canvas').getContext('2d') as CanvasRenderingContext2D;
+    for (const field of document.querySelectorAll<HTMLInputElement>(':placeholder-shown:not([placeholder=""])')) {
+      if (!field.checkVisibility({ visibilityProperty: true })) continue;
+      const { paddingLeft, paddingRight } = getComputedStyle(field);
+      pen.font = getComputedStyle(field, '::placeholder').font;
+      const room = field.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
+      const width = Math.ceil(pen.measureText(field.placeholder).width);
+      if (width > room + ROUNDED) faults.push(`“${field.placeholder}” needs ${width} px and has ${room}`);
+    }
+
     pieces.sort((a, b) => a.seen.top - b.seen.top);
     for (const [at, one] of pieces.entries()) {
       for (let other = at + 1; other < pieces.length; other++) {

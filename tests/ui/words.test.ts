@@ -7,7 +7,8 @@ import {
   nextConnectionState,
 } from '@/components/live/connection-state';
 import { tellingArgument, toolName } from '@/components/transcript/tool-words';
-import { formatAgo, formatClock, formatDuration, plural } from '@/components/ui/duration';
+import { agoInWords, formatAgo, formatClock, formatDuration, plural } from '@/components/ui/duration';
+import { spanOf } from '@/lib/projections/span-of';
 import { aCall } from './rows';
 
 describe('times', () => {
@@ -16,6 +17,9 @@ describe('times', () => {
     [3_999, '0:03'],
     [724_000, '12:04'],
     [3_753_000, '1:02:33'],
+    [86_399_999, '23:59:59'],
+    [86_400_000, '1d 00:00'],
+    [25_920_134_000, '300d 00:02'],
   ])('a clock at %i ms shows %s', (ms, shown) => expect(formatClock(ms)).toBe(shown));
 
   it.each([
@@ -25,6 +29,7 @@ describe('times', () => {
     [12_400, '12 s'],
     [200_000, '3 m 20 s'],
     [7_500_000, '2 h 5 m'],
+    [90_000_000, '1 d 1 h'],
   ])('%i ms took %s', (ms, shown) => expect(formatDuration(ms)).toBe(shown));
 
   it.each([
@@ -35,6 +40,18 @@ describe('times', () => {
     [7_200_000, '2h'],
     [432_000_000, '5d'],
   ])('%i ms ago is %s', (ms, shown) => expect(formatAgo(ms)).toBe(shown));
+
+  it.each([
+    [400, 'just now'],
+    [7_500_000, '2 h 5 min ago'],
+    [90_000_000, '1 d 1 h ago'],
+  ])('%i ms ago is said as %s', (ms, shown) => expect(agoInWords(ms)).toBe(shown));
+
+  it.each([
+    [119_000, '119 s'],
+    [7_200_000, '2 h'],
+    [172_800_000, '2 days'],
+  ])('a sentence says of %i ms %s', (ms, shown) => expect(spanOf(ms)).toBe(shown));
 
   it('counts one thing in the singular', () => {
     expect([plural(0, 'task'), plural(1, 'task'), plural(2, 'task')]).toEqual(['0 tasks', '1 task', '2 tasks']);

@@ -32,10 +32,12 @@ export function Table({ table }: { table: Tokens.Table | LongTable }): ReactNode
     <div className="my-3">
       <div
         ref={box}
+        // The box's, and not only the table's: a table narrower than it stands where the box begins.
+        dir={directionOf(table.raw)}
         {...(overflows && { role: 'region', 'aria-label': tableName(table), tabIndex: 0 })}
         className="scroll-sideways overflow-x-auto pb-1"
       >
-        <table dir={directionOf(table.raw)} className="text-sm [&_:is(td,th,a,code)]:[overflow-wrap:normal]">
+        <table className="text-sm [&_:is(td,th,a,code)]:[overflow-wrap:normal]">
           <thead>
             <tr className="border-line-strong border-b">
               {table.header.slice(0, MOST_COLUMNS).map((cell, at) => (

@@ -43,7 +43,7 @@ export function SessionHeader(props: {
             <Glyph name={glyphOf(standingOf(session))} />
             <span className="shrink-0">{describeState(session)}</span>
             {session.away === null && session.stateReason !== null && (
-              <span dir="auto" className="truncate text-ink-3">
+              <span dir="auto" className="truncate text-ink-3 max-[280px]:hidden">
                 <Words text={plainWords(session.stateReason)} />
               </span>
             )}
