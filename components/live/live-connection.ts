@@ -58,8 +58,8 @@ export class LiveConnection {
   #openTimer: ReturnType<typeof setTimeout> | null = null;
   #gapTimer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
-  /** When everything up to then had last arrived. */
-  #wholeAt: number | null = null;
+  /** When everything up to then had last arrived: by the wall's clock, and by one that nobody moves. */
+  #whole: { at: number; steady: number } | null = null;
   readonly #silence = new SilenceWatch(() => {
     this.#stream?.abort.abort();
     this.#stream = null;
@@ -202,7 +202,7 @@ export class LiveConnection {
   #hear(): void {
     this.#silence.heard();
     const { status } = this.#state;
-    if (status === 'live' || status === 'gap') this.#wholeAt = this.#options.now();
+    if (status === 'live' || status === 'gap') this.#whole = { at: this.#options.now(), steady: performance.now() };
   }
 
   #take(frames: RowFrame[]): void {
@@ -241,7 +241,10 @@ export class LiveConnection {
   }
 
   #transition(event: ConnectionEvent): void {
-    const next = nextConnectionState(this.#state, event, this.#options.now(), this.#wholeAt);
+    const now = this.#options.now();
+    // As long ago by the clock of now, where that was put back since.
+    const wholeAt = this.#whole && Math.min(this.#whole.at, now - (performance.now() - this.#whole.steady));
+    const next = nextConnectionState(this.#state, event, now, wholeAt);
     if (next === this.#state) return;
     this.#state = next;
     this.#options.onState(next);

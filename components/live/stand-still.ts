@@ -13,6 +13,8 @@ export function standStillWhileStale(live: Pick<LiveClient, 'state' | 'onState'>
     const { status, asOf } = live.state;
     const stale = isStale(status);
     document.documentElement.toggleAttribute('data-stale', stale);
-    knowUntil(stale ? Math.max(asOf ?? 0, loadedAt) : null);
+    // By a clock that was put back since, the page has not begun to load yet: that says nothing then.
+    const now = Date.now();
+    knowUntil(stale ? Math.max(asOf ?? 0, loadedAt > now ? 0 : loadedAt) || now : null);
   });
 }

@@ -1,18 +1,40 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
+import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
 import { badgeOf, live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 
 /** A server that is silent: it takes connections, and nothing comes. */
 
+const HOUR_MS = 3_600_000;
+/** A server whose clock goes ahead by five hours, then back by ten, as it is told. */
+const MOVED_CLOCK = `
+  let by = 0;
+  const moves = [5, -10];
+  const Real = Date;
+  globalThis.Date = class extends Real {
+    constructor(...given) { given.length === 0 ? super(Real.now() + by) : super(...given); }
+    static now() { return Real.now() + by; }
+  };
+  process.on('SIGUSR2', () => { by += (moves.shift() ?? 0) * ${HOUR_MS}; });
+`;
+
 let it: Visit;
+let line: SwallowingProxy;
 beforeAll(async () => {
-  it = await visit();
+  it = await visit({
+    env: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(MOVED_CLOCK)}` },
+    origin: async (server) => {
+      line = await swallowingProxy(server.url);
+      return line.origin;
+    },
+  });
 });
 afterAll(async () => {
   await it.close();
+  await line.close();
   expect(it.complaints).toEqual([]);
 });
 
@@ -110,3 +132,79 @@ test('a page whose own requests fail says so at once, whatever the tabs share, a
   // The browser itself complains of the request that found no way.
   it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !one.includes('ERR_INTERNET_DISCONNECTED')));
 });
+
+/** A tab with a clock of its own, on which a test can move the hands. Its connection is its own, so as to go by the same. */
+async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: number) => Promise<void> }> {
+  const page = await it.context.newPage();
+  await page.addInitScript(() => {
+    Reflect.deleteProperty(globalThis, 'SharedWorker');
+    const Real = Date;
+    const clock = { by: 0 };
+    const now = () => Real.now() + clock.by;
+    Object.assign(globalThis, { clock });
+    globalThis.Date = new Proxy(Real, {
+      construct: (target, given) => Reflect.construct(target, given.length === 0 ? [now()] : given),
+      get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
+    });
+  });
+  await page.goto(`${line.origin}${path}`);
+  const move = (by: number) =>
+    page.evaluate((ms) => {
+      (globalThis as unknown as { clock: { by: number } }).clock.by += ms;
+    }, by * HOUR_MS);
+  return { page, move };
+}
+
+test('a dead line is noticed though its connections stay open, and whatever is done to the browser’s clock meanwhile', async () => {
+  const agent = new EventWriter(it.server, 'dead-line');
+  await agent.write('dead-line-session', [
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
+  ]);
+  const tabs = await Promise.all(
+    [0, 5, -5].map(async (hours) => ({ hours, ...(await withOwnClock('/sessions/dead-line-session')) })),
+  );
+  for (const { page } of tabs) await live(page);
+  for (const { page } of tabs) await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
+  line.swallow();
+  await Promise.all(
+    tabs.map(async ({ page, move, hours }) => {
+      await move(hours);
+      await badgeOf(page).getByText('Reconnecting').waitFor({ timeout: 25_000 });
+      expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, /);
+      // To a page it is as if it had slept, when its clock goes ahead.
+      if (hours <= 0) await standsStill(page);
+      else expect(await endlessAnimations(page)).toEqual([]);
+    }),
+  );
+  line.mend();
+  for (const { page } of tabs) await live(page);
+  await agent.write('dead-line-session', message('m', 'Here again'));
+  for (const { page } of tabs) {
+    await transcriptOf(page).getByText('Here again').waitFor();
+    expect(await endlessAnimations(page)).toContain('breathe');
+    await page.close();
+  }
+  // The browser itself complains of what was under way when the line was mended.
+  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !one.includes('ERR_EMPTY_RESPONSE')));
+}, 90_000);
+
+test('the server’s clock that is moved while it is silent stops nothing, and no clock goes mad', async () => {
+  const agent = new EventWriter(it.server, 'moved');
+  await agent.write('moved-session', [
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
+  ]);
+  const page = await it.open('/sessions/moved-session');
+  for (const said of ['Hours ahead', 'Hours back']) {
+    await live(page);
+    process.kill(it.server.pid, 'SIGSTOP');
+    await badgeOf(page).getByText('Reconnecting').waitFor({ timeout: 25_000 });
+    await standsStill(page);
+    process.kill(it.server.pid, 'SIGUSR2');
+    process.kill(it.server.pid, 'SIGCONT');
+    await live(page);
+    await agent.write('moved-session', message(said, said));
+    await transcriptOf(page).getByText(said).waitFor();
+    expect(await endlessAnimations(page)).toContain('breathe');
+    expect(await page.locator('main header time').first().textContent()).toMatch(/^\d:\d\d$/);
+  }
+}, 120_000);

@@ -112,6 +112,30 @@ describe('what the server refused', () => {
     });
   });
 
+  test('is not sent again behind fresher ones, where it said how the agent was', async () => {
+    const outbox = await open();
+    const status = (state: string): OutgoingRecord => ({
+      kind: 'status',
+      agentId: 'agent-1',
+      sessionId: 's1',
+      occurredAt: 1,
+      status: { state },
+    });
+    server.script({ kind: 'answer', ...refusal(400, 'malformed', {}) });
+    await outbox.enqueue(status('working'));
+    await outbox.settled();
+    await outbox.enqueue(status('idle'));
+    await outbox.settled();
+    expect(await decide(file, 'all', 'redrive', 1)).toMatchObject({
+      changed: [],
+      refused: [{ id: 1, why: 'it was of its moment, and its runner tells a newer one' }],
+    });
+    await outbox.takeRedrives();
+    await outbox.settled();
+    expect(server.ledger.records.map(({ kind }) => kind)).toEqual(['lost', 'status']);
+    expect((await decide(file, 'all', 'discarded', 2)).changed).toEqual([1]);
+  });
+
   test('waits while the outbox is full', async () => {
     await (await withRefused()).stop();
     await decide(file, 'all', 'redrive', 1);

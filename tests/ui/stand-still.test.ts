@@ -14,8 +14,8 @@ afterEach(() => {
   knowUntil(null);
 });
 
-/** A page that came at 1000, and the states its connection enters. */
-function page() {
+/** A page that came at 1000 unless it says otherwise, and the states its connection enters. */
+function page(loadedAt = 1_000) {
   let tell = () => {};
   const live = {
     state: { status: 'connecting', since: 0, attempt: 0, asOf: null } as ConnectionState,
@@ -24,7 +24,7 @@ function page() {
       return () => {};
     },
   };
-  standStillWhileStale(live, 1_000);
+  standStillWhileStale(live, loadedAt);
   return (status: ConnectionState['status'], asOf: number | null) => {
     live.state = { ...live.state, status, asOf };
     tell();
@@ -44,4 +44,9 @@ it('a page that was never live is known up to when it came, as is one that came 
   const enter = page();
   expect(enter('reconnecting', null)).toEqual({ isMarked: true, until: 1_000 });
   expect(enter('reconnecting', 400)).toEqual({ isMarked: true, until: 1_000 });
+});
+
+it('goes by the connection alone where the clock was put back to before the page came', () => {
+  const enter = page(Date.now() + 3_600_000);
+  expect(enter('reconnecting', 5_000).until).toBe(5_000);
 });

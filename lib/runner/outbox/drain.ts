@@ -149,7 +149,8 @@ export class Drain {
     const delivery = await this.#deliver(this.#abort.signal).catch(
       (error): Delivery => ({ kind: 'held', cause: 'storage', message: String(error), retryAfterMs: null }),
     );
-    if (delivery.kind === 'delivered') this.#trouble = null;
+    // With nothing left to send there is none either: a disk that was full may have taken what was sent all the same.
+    if (delivery.kind === 'delivered' || delivery.kind === 'emptied') this.#trouble = null;
     if (delivery.kind === 'held') this.#hold(delivery);
     if (delivery.kind === 'fenced') this.#note('fenced', delivery.message, null);
     this.#on(delivery.kind);

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, createClient } from '@libsql/client';
 import { makePrivate } from '@/lib/runner/data-folder.mjs';
-import { type PoisonedRow, poisonedRow } from './poisoned-row';
+import { candidateOf, type PoisonedRow, poisonedRow } from './poisoned-row';
 import { OUTBOX_FROM_1, OUTBOX_VERSION } from './schema';
 import { OLDEST } from './store';
 
@@ -83,7 +83,7 @@ export async function poisonedIn(file: string): Promise<PoisonedRow[]> {
 export interface Decision {
   /** What is noted now. */
   changed: number[];
-  /** Ids that are not there, are decided already, or can't be sent by any server. */
+  /** Ids that are not there, are decided already, or are not to be sent again. */
   refused: { id: number; why: string }[];
 }
 
@@ -120,7 +120,10 @@ function objection(row: PoisonedRow | undefined, to: 'redrive' | 'discarded'): s
   if (row === undefined) return 'there is no such record';
   if (row.state === 'redriven') return 'it has been sent again already';
   if (row.state === to) return to === 'redrive' ? 'it is about to be sent again' : 'it is discarded already';
-  if (to === 'redrive' && row.reason === 'record-too-large') return 'no request can hold it';
+  if (to === 'discarded') return null;
+  if (row.reason === 'record-too-large') return 'no request can hold it';
+  // behind what the runner has said since, it would be what the server shows
+  if (candidateOf(row.body).kind === 'status') return 'it was of its moment, and its runner tells a newer one';
   return null;
 }
 

@@ -57,6 +57,18 @@ describe('the drain', () => {
     expect(drain.state).toBe('idle');
   });
 
+  test('has no trouble once nothing is left to send, also where the last of it was sent in spite of one', async () => {
+    const { drain, ends } = scene();
+    drain.work();
+    await turn();
+    await ends({ ...held, cause: 'storage' });
+    expect(drain.trouble).toMatchObject({ kind: 'storage' });
+    drain.kick();
+    await turn();
+    await ends({ kind: 'emptied' });
+    expect([drain.state, drain.trouble]).toEqual(['idle', null]);
+  });
+
   test('work that comes while it waits does not shorten the wait; a kick does', async () => {
     const { drain, ends, deliveries, clock } = scene();
     drain.work();
