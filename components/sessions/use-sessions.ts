@@ -1,15 +1,13 @@
 'use client';
 
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useMemo } from 'react';
+import { useEffect } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { RowFrame } from '@/components/live/row-frame';
 import { useLiveQuery } from '@/components/live/use-live-query';
 import { useMorePages } from '@/components/live/use-more-pages';
-import { useServerTime } from '@/components/ui/now';
 import { comparePositions } from '@/lib/protocol/position';
 import type { SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
-import { lapse, lapseAll, lastLapse } from './lapse';
 
 /** Sessions of one page, and those that are added with each asking. */
 const PAGE = 100;
@@ -53,10 +51,7 @@ export function useSessions(initial?: SessionList) {
     }, COUNT_AGAIN_MS);
     return () => clearTimeout(timer);
   }, [isOld, queryClient]);
-  const known = query.data;
-  const passed = useServerTime((now) => lastLapse(known?.sessions ?? [], now));
-  const data = useMemo(() => known && lapseAll(known, passed), [known, passed]);
-  return { ...query, data, more };
+  return { ...query, more };
 }
 
 /** What was loaded is kept current by the stream: of two that know a session, the one that knows later is right. */
@@ -72,8 +67,8 @@ export function addPage(list: ListedSessions, page: SessionList): ListedSessions
 }
 
 /** One session, kept current. */
-export function useSession(sessionId: string, initial: SessionDetail): SessionSummary {
-  const { data } = useLiveQuery<SessionDetail>({
+export function useSession(sessionId: string, initial?: SessionDetail) {
+  return useLiveQuery<SessionDetail>({
     key: ['session', sessionId],
     topic: 'fleet',
     initial,
@@ -83,9 +78,6 @@ export function useSession(sessionId: string, initial: SessionDetail): SessionSu
       return { session: rows.at(-1) ?? detail.session, position: lastPosition(frames) };
     },
   });
-  const { session } = data ?? initial;
-  const passed = useServerTime((now) => lastLapse([session], now));
-  return lapse(session, passed);
 }
 
 export function foldSessionList(list: ListedSessions, frames: RowFrame[]): ListedSessions {

@@ -80,14 +80,9 @@ export function useClock<Derived>(derive: (now: number) => Derived): Derived {
   return useTime(shownNow, Math.abs(offset) < ABOUT_RIGHT_MS ? 0 : offset, derive);
 }
 
-/** The server's clock, also while nothing is heard of the server. */
-export function useServerTime<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(trueTime, useContext(Offset), derive);
-}
-
-/** Whether a time of that clock has passed. */
+/** Whether a time of the server's clock has passed, also while nothing is heard of the server. */
 export function useHasPassed(at: number | null): boolean {
-  return useServerTime((now) => at !== null && now >= at);
+  return useTime(trueTime, useContext(Offset), (now) => at !== null && now >= at);
 }
 
 /** The true time, for what tells how old the page is. */

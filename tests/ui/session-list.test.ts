@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { lapse, lapseAll, lastLapse } from '@/components/sessions/lapse';
 import { groupSessions } from '@/components/sessions/session-groups';
 import { describeState, sessionTitle } from '@/components/sessions/session-words';
 import { addPage, foldSessionList } from '@/components/sessions/use-sessions';
-import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
+import type { SessionList } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
 const NONE = { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 };
@@ -34,25 +33,6 @@ describe('the session list', () => {
       ['waiting', 'd'],
     ]);
     expect(sessions.map(describeState)).toEqual(['Failed', 'Runner gone', 'Not watched', 'Waiting']);
-  });
-
-  it('lists no session as waiting for what has expired, though nobody has said so', () => {
-    const asks = { state: 'waiting', stateReason: 'Allow Bash?', pendingRequestCount: 1, answerBy: 1_000 } as const;
-    const sessions = [
-      aSession({ id: 'a', ...asks, openTurnId: 'r1' }),
-      aSession({ id: 'b', ...asks, openTurnId: null }),
-      aSession({ id: 'c', ...asks, answerBy: 1_001 }),
-      aSession({ id: 'd', ...asks, pendingRequestCount: 2 }),
-      aSession({ id: 'e', ...asks, away: { since: 5, lastHeardAt: 4, agentGoesOn: true } }),
-    ];
-    const list: SessionList = { sessions, counts: { ...NONE, waiting: 5 }, position: '9', hasMore: false, next: null };
-    expect(lastLapse(sessions, 999)).toBe(0);
-    expect(lapseAll(list, 999)).toEqual(list);
-    const later = lapseAll(list, lastLapse(sessions, 1_000));
-    expect(later.sessions.map(({ state }) => state)).toEqual(['working', 'idle', 'waiting', 'waiting', 'waiting']);
-    expect(later.counts).toEqual({ ...NONE, working: 1, idle: 1, waiting: 3 });
-    expect(later.sessions[0]).toMatchObject({ stateReason: null, stateSince: 1_000 });
-    expect(lapse(sessions[0] as SessionSummary, 2_000)).toBe(later.sessions[0]);
   });
 
   it('keeps working sessions in place while they work', () => {

@@ -48,7 +48,7 @@ interface SessionViewProps {
 /** A session's page: its header, its transcript, where to write, and on wide screens its tasks beside it. */
 export function SessionView({ sessionId, initial: json, nonce }: SessionViewProps) {
   const [initial] = useState(() => JSON.parse(json) as SessionStart);
-  const session = useSession(sessionId, initial.session);
+  const session = useSession(sessionId, initial.session).data?.session ?? initial.session.session;
   const agent = useAgentSummary(session.agentId, initial.agent ?? undefined).data?.agent ?? null;
   const { tasks: taskRows, omitted } = useTasks(sessionId, initial.tasks).data ?? initial.tasks.list;
   const tasks = useMemo(() => taskRows.map(namedTask), [taskRows]);
