@@ -8,7 +8,7 @@ import type { Refusal } from '@/lib/protocol/takes';
 export function ComposerRefusal(props: {
   refusal: Refusal;
   sessionId: string;
-  /** The agent that can be asked instead; null until it is known. */
+  /** The agent that can be asked instead; null while its row has not come. */
   other: Pick<AgentSummary, 'connection' | 'status'> | null;
 }) {
   const { refusal, sessionId, other } = props;
@@ -25,7 +25,7 @@ export function ComposerRefusal(props: {
             <Name text={instead.agentId} /> is offline{other.status?.source === 'demo' && ' until the demo runs again'}.
           </span>
         )}
-        {instead !== null && other?.connection === 'connected' && (
+        {instead !== null && other?.connection !== 'away' && (
           <Link
             href={`/sessions/${encodeURIComponent(instead.sessionId)}`}
             aria-label={`Write to ${nameText(instead.agentId)} instead`}

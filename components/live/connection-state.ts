@@ -95,6 +95,6 @@ export function nextConnectionState(
   const status = TRANSITIONS[state.status][event];
   const attempt = event === 'cut' ? state.attempt + 1 : event === 'gap-shown' || event === 'retry' ? state.attempt : 0;
   if (status === state.status && attempt === state.attempt) return state;
-  const asOf = isStale(status) ? (state.asOf ?? wholeAt) : null;
+  const asOf = isStale(status) ? wholeAt : null;
   return { status, since: status === state.status ? state.since : now, attempt, asOf };
 }

@@ -242,7 +242,7 @@ export class LiveConnection {
 
   #transition(event: ConnectionEvent): void {
     const now = this.#options.now();
-    // As long ago by the clock of now, where that was put back since.
+    // If the wall clock was set back since, the age stays and the time moves.
     const wholeAt = this.#whole && Math.min(this.#whole.at, now - (performance.now() - this.#whole.steady));
     const next = nextConnectionState(this.#state, event, now, wholeAt);
     if (next === this.#state) return;

@@ -1,4 +1,4 @@
-import { knowUntil } from '@/components/ui/now';
+import { knownUntil, knowUntil } from '@/components/ui/now';
 import { isStale } from './connection-state';
 import type { LiveClient } from './live-client';
 
@@ -13,8 +13,9 @@ export function standStillWhileStale(live: Pick<LiveClient, 'state' | 'onState'>
     const { status, asOf } = live.state;
     const stale = isStale(status);
     document.documentElement.toggleAttribute('data-stale', stale);
-    // By a clock that was put back since, the page has not begun to load yet: that says nothing then.
+    // If the clock was set back since, the page has yet to begin loading by it, which says nothing.
     const now = Date.now();
-    knowUntil(stale ? Math.max(asOf ?? 0, loadedAt > now ? 0 : loadedAt) || now : null);
+    const since = Math.max(asOf ?? 0, loadedAt > now ? 0 : loadedAt);
+    knowUntil(stale ? since || (knownUntil() ?? now) : null);
   });
 }

@@ -127,7 +127,7 @@ export function LogList(props: LogListProps) {
       >
         <div style={{ height: heightPx }} className="relative">
           <LogTop store={store} />
-          {/* The room at the end is of the rows too: one that proves higher is paid for by scrolling before the box is. */}
+          {/* The room at the end is the rows’ own: one that measures taller than expected is scrolled to before the box grows. */}
           <div style={{ top: items[0]?.start, paddingBottom: BOTTOM_PX }} className="absolute inset-x-0">
             {items.map(({ key, index }) => {
               const row = buffer.rowAt(begin + index);

@@ -59,7 +59,7 @@ export function PermissionAnswer(props: {
             // biome-ignore lint/a11y/noAutofocus: it was just asked for
             autoFocus
             aria-label="Reason for denying"
-            placeholder="Why not, and what instead"
+            placeholder="Why, and what to do instead"
             maxLength={REASON_LENGTH}
             value={reason}
             onChange={(event) => onReason(event.target.value)}

@@ -19,7 +19,7 @@ export interface ScanRange {
   limit: number;
   /** Most bytes of messages, give or take one line. */
   bytes: number;
-  /** How long the scan may keep the event loop busy; Infinity to scan to the end. */
+  /** How long the scan may keep the event loop busy, before it judges the lines it has; Infinity to scan to the end. */
   budgetMs: number;
 }
 

@@ -11,9 +11,9 @@ const MEANINGS = [
   [/^(ENOSPC|SQLITE_FULL)/, (path) => `the disk of ${path} is full`, 'free some space there'],
   [/^EDQUOT/, (path) => `your quota on the disk of ${path} is used up`, 'free some space there'],
   [/^EROFS/, (path) => `the disk of ${path} is read-only`, 'make it writable'],
-  [/^(EACCES|EPERM)/, (path) => `this user may not write in ${path}`, 'make it yours'],
-  [/^(EIO|SQLITE_IOERR)/, (path) => `the disk of ${path} fails`, 'look at it'],
-  [/^(ENOTDIR|EEXIST)/, (path, error) => `something in the way of ${error.path ?? path} is no folder`, 'move it away'],
+  [/^(EACCES|EPERM)/, (path, error) => `no permission for ${nearest(error.path ?? path)}`, 'change its owner or mode'],
+  [/^(EIO|SQLITE_IOERR)/, (path) => `the disk of ${path} is failing`, 'check it'],
+  [/^(ENOTDIR|EEXIST)/, (path, error) => `part of ${error.path ?? path} is a file, not a folder`, 'move that file'],
   [
     /^(ENOENT|SQLITE_READONLY|SQLITE_CANTOPEN)/,
     (path) => `nothing can be written in ${path}`,
@@ -51,7 +51,7 @@ export function errorLine(error, dataDir) {
   if (!(error instanceof Error)) return String(error);
   const { code = '', path } = /** @type {NodeJS.ErrnoException} */ (error);
   const isInData =
-    dataDir !== undefined && (path ? !relative(dataDir, path).startsWith('..') : code.startsWith('SQLITE_'));
+    dataDir !== undefined && (path ? !relative(dataDir, path).startsWith('..') : String(code).startsWith('SQLITE_'));
   const place = isInData ? dataDir : path;
   const told = place ? systemTrouble(error, place, isInData ? 'INTERLUDE_DATA_DIR' : undefined) : null;
   return (told ?? error.message).replaceAll(/\s*\n\s*/g, ' ');
@@ -66,15 +66,25 @@ export function errorLine(error, dataDir) {
  * @returns {string} empty where there is none that says anything
  */
 function codeOf(error, path) {
-  const code = error.code ?? '';
+  const code = String(error.code ?? '');
+  // a program that can't be started is another matter
+  if (error.syscall?.startsWith('spawn')) return '';
   if (OF_FOLDERS.test(code) && error.syscall !== 'mkdir') return '';
   if (code !== 'ENOENT') return code;
-  let above = path;
-  while (!existsSync(above) && above !== dirname(above)) above = dirname(above);
   try {
-    accessSync(above, constants.W_OK);
+    accessSync(nearest(path), constants.W_OK);
     return code;
   } catch (why) {
     return why.code;
   }
+}
+
+/**
+ * What keeps somebody from it: the file or folder itself, or the nearest one above that can be seen.
+ *
+ * @param {string} path
+ * @returns {string}
+ */
+function nearest(path) {
+  return existsSync(path) || path === dirname(path) ? path : nearest(dirname(path));
 }

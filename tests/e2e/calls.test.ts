@@ -43,8 +43,9 @@ test('an edit unfolds to what it changes, in colour and by signs; a list of thin
   ];
   await agent.write('edits', userTurn('r', 'Mend it', work));
   const page = await it.open('/sessions/edits');
+  await live(page);
   await page.getByRole('button', { name: 'Edit a.ts 2 lines added, 1 removed' }).click();
-  expect(await page.getByRole('deletion').allInnerTexts()).toEqual(['−\ntwo']);
+  await expect.poll(() => page.getByRole('deletion').allInnerTexts()).toEqual(['−\ntwo']);
   expect(await page.getByRole('insertion').allInnerTexts()).toEqual(['+\n2', '+\nthree']);
   const ground = (role: 'deletion' | 'insertion') =>
     page
@@ -59,10 +60,9 @@ test('an edit unfolds to what it changes, in colour and by signs; a list of thin
   await page.getByText('line 0 ⟨RLO⟩', { exact: true }).waitFor();
   await page.getByRole('button', { name: /^TodoWrite 1 of 2 done: Run the tests/ }).click();
   const items = page.getByRole('list', { name: 'To do' }).getByRole('listitem');
-  expect((await items.allTextContents()).map((text) => text.trim())).toEqual([
-    'done: Read',
-    'in progress: Run the tests',
-  ]);
+  await expect
+    .poll(async () => (await items.allTextContents()).map((text) => text.trim()))
+    .toEqual(['done: Read', 'in progress: Run the tests']);
   expect(it.complaints).toEqual([]);
   await page.close();
 });

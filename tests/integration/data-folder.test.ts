@@ -61,7 +61,7 @@ describe.each(COMMANDS)(
       const file = join(await tempDir(), 'file');
       await writeFile(file, '');
       expect(await refusal(args, join(file, 'data'))).toMatch(
-        /^something in the way of \S+\/file\/data\S* is no folder; move it away, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again$/,
+        /^part of \S+\/file\/data\S* is a file, not a folder; move that file, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again$/,
       );
     });
 

@@ -128,7 +128,7 @@ describe('what the server refused', () => {
     await outbox.settled();
     expect(await decide(file, 'all', 'redrive', 1)).toMatchObject({
       changed: [],
-      refused: [{ id: 1, why: 'it was of its moment, and its runner tells a newer one' }],
+      refused: [{ id: 1, why: 'it is an old status report, and newer ones have replaced it' }],
     });
     await outbox.takeRedrives();
     await outbox.settled();

@@ -92,6 +92,11 @@ describe('the connection’s state', () => {
     expect(nextConnectionState(state, 'up-to-date', 30, 8)).toEqual({ ...live, since: 30 });
   });
 
+  it('tells how old it is by the clock of now, at each failure anew', () => {
+    const ahead = nextConnectionState(live, 'cut', 10, 8);
+    expect(nextConnectionState(ahead, 'cut', 5, 3).asOf).toBe(3);
+  });
+
   it('does not take a gap back only because it is up to date again', () => {
     const gap = { ...live, status: 'gap' as const };
     expect(nextConnectionState(gap, 'up-to-date', 1, 0)).toBe(gap);
@@ -107,8 +112,9 @@ describe('the connection’s state', () => {
   it('says up to when everything had arrived for as long as something may be missing, whatever happens meanwhile', () => {
     for (const first of CONNECTION_EVENTS) {
       for (const status of CONNECTION_STATUSES) {
-        const state = nextConnectionState({ ...live, status, asOf: isStale(status) ? 5 : null }, first, 10, 8);
-        expect(state.asOf).toBe(!isStale(state.status) ? null : isStale(status) ? 5 : 8);
+        // while it is stale nothing arrives whole
+        const state = nextConnectionState({ ...live, status, asOf: isStale(status) ? 8 : null }, first, 10, 8);
+        expect(state.asOf).toBe(isStale(state.status) ? 8 : null);
       }
     }
   });

@@ -12,8 +12,8 @@ What the runners of this machine hold for the dashboard. Works while they run.
 
   status               every outbox: what waits, since when, what was refused or declared lost
   list                 the records the server refused for good, kept whole
-  redrive              send them again, as new records: the outbox takes them up within seconds, or at its next start;
-                       none that told how the agent was then: its runner has told since how it is
+  redrive              send them again, as new records: the outbox takes them up within seconds, or at its next start.
+                       Status reports are not sent again: newer ones have replaced them
   discard              keep them, but count them no more; they stay in "list --all"
 
   --outbox NAME        only this outbox (as "status" names it)

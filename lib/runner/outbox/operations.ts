@@ -123,7 +123,7 @@ function objection(row: PoisonedRow | undefined, to: 'redrive' | 'discarded'): s
   if (to === 'discarded') return null;
   if (row.reason === 'record-too-large') return 'no request can hold it';
   // behind what the runner has said since, it would be what the server shows
-  if (candidateOf(row.body).kind === 'status') return 'it was of its moment, and its runner tells a newer one';
+  if (candidateOf(row.body).kind === 'status') return 'it is an old status report, and newer ones have replaced it';
   return null;
 }
 

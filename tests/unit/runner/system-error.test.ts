@@ -6,7 +6,7 @@ const failed = (about: object) => Object.assign(new Error('raw\nwords'), about);
 test.each([
   ['SQLITE_READONLY_DIRECTORY', 'nothing can be written in /data; see that it is yours'],
   ['SQLITE_CANTOPEN', 'nothing can be written in /data; see that it is yours'],
-  ['SQLITE_IOERR_WRITE', 'the disk of /data fails; look at it'],
+  ['SQLITE_IOERR_WRITE', 'the disk of /data is failing; check it'],
   ['SQLITE_FULL', 'the disk of /data is full; free some space there'],
 ])('%s of a database in the data folder is told by that folder, and what to do', (code, words) => {
   expect(errorLine(failed({ code }), '/data')).toMatch(
@@ -16,12 +16,14 @@ test.each([
 
 test('another data folder helps nobody whose files are elsewhere, or are only not there', () => {
   expect(errorLine(failed({ code: 'EACCES', syscall: 'open', path: '/elsewhere/file' }), '/data')).toBe(
-    'this user may not write in /elsewhere/file; make it yours, then try again',
+    'no permission for /; change its owner or mode, then try again',
   );
   for (const code of ['ENOENT', 'EEXIST', 'ENOTDIR']) {
     expect(errorLine(failed({ code, syscall: 'open', path: '/data/file' }), '/data')).toBe('raw words');
   }
   expect(errorLine(failed({ code: 'SQLITE_CORRUPT' }), '/data')).toBe('raw words');
   expect(errorLine(failed({}), '/data')).toBe('raw words');
+  expect(errorLine(failed({ code: 20 }), '/data')).toBe('raw words');
+  expect(errorLine(failed({ code: 'EACCES', syscall: 'spawn claude', path: 'claude' }), '/data')).toBe('raw words');
   expect(errorLine('no error at all')).toBe('no error at all');
 });
