@@ -52,7 +52,9 @@ test('a token that is too short is told in one line', async () => {
 test('a data directory that can not be written is told in one line', async () => {
   const end = await refused(['--port', '0'], { INTERLUDE_DATA_DIR: join(program, 'data') });
   expect(end.exitCode).toBe(1);
-  expect(end.stderr).toMatch(/^interlude: .*is no folder; move it away, or set INTERLUDE_DATA_DIR[^\n]+\n$/);
+  expect(end.stderr).toMatch(
+    /^interlude: part of .* is a file, not a folder; move that file, or set INTERLUDE_DATA_DIR[^\n]+\n$/,
+  );
 });
 
 test.each([
