@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
+import { press } from '../support/press';
 import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
 import { badgeOf, live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
@@ -102,7 +103,7 @@ test('while the server is silent every tab says so within 25 s and stands still,
     await field.press('Enter');
     await transcriptOf(session).getByText('Not sent yet, retrying').waitFor();
     await session.getByRole('form', { name: 'Composer' }).getByText('Offline: what you send waits here').waitFor();
-    await session.getByRole('button', { name: 'Interrupt', exact: true }).click();
+    await press(session.getByRole('button', { name: 'Interrupt', exact: true }));
     await session.getByText('The server can’t be reached').first().waitFor();
   } finally {
     process.kill(it.server.pid, 'SIGCONT');

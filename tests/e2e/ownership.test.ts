@@ -69,7 +69,7 @@ test('what nothing proves the session of is assigned or discarded on the agentâ€
   expect(await barriersInBothThemes(page)).toEqual([]);
 
   await page.getByLabel('Session of task nightly-1').selectOption('first');
-  await page.getByRole('button', { name: 'Assign task nightly-1' }).click();
+  await press(page.getByRole('button', { name: 'Assign task nightly-1' }));
   await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
   expect(await tasksOf('first')).toMatchObject([{ status: 'completed', assignedBy: 'operator', reportedBy: 'second' }]);
 

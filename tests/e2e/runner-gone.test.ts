@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { barriers } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
-import { takesPresses } from '../support/press';
+import { press, takesPresses } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
@@ -132,9 +132,9 @@ test('a reply that a broken turn left owed is dropped where the message stands, 
 
   await page.getByRole('button', { name: 'owes 1 reply' }).click();
   const owed = page.getByRole('dialog', { name: 'Replies owed' });
-  await owed.getByRole('button', { name: 'No reply needed', exact: true }).click();
+  await press(owed.getByRole('button', { name: 'No reply needed', exact: true }));
   await picture(page, 'waive-list');
-  await owed.getByRole('button', { name: 'Press again: no reply needed' }).click();
+  await press(owed.getByRole('button', { name: 'Press again: no reply needed' }));
   await transcriptOf(page).getByText('The reply to “Second?” is owed no more, says operator.').waitFor();
   await page.getByRole('button', { name: /owes/ }).waitFor({ state: 'hidden' });
   await page.reload();

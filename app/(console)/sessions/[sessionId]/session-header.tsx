@@ -55,7 +55,8 @@ export function SessionHeader(props: {
             ) : session.state === 'working' || session.state === 'waiting' ? (
               <RunningClock since={session.stateSince} className="text-ink-3" />
             ) : (
-              <Ago at={session.stateSince} className="text-ink-3" />
+              // As wide as it gets: what stands behind it, and what hangs from that, is not moved as it ticks.
+              <Ago at={session.stateSince} className="min-w-[4ch] text-ink-3" />
             )}
             {session.state === 'working' && <LastHeard at={session.lastHeardAt} className="text-ink-3" />}
           </span>
