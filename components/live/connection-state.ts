@@ -85,7 +85,7 @@ export function initialConnectionState(now: number): ConnectionState {
   return { status: 'connecting', since: now, attempt: 0, asOf: null };
 }
 
-/** @param wholeAt when everything had last arrived, null where it never had */
+/** @param wholeAt when everything had last arrived, by the clock that says `now`; null where it never had */
 export function nextConnectionState(
   state: ConnectionState,
   event: ConnectionEvent,
