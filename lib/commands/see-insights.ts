@@ -3,7 +3,6 @@ import { columnText } from '@/db/column-text';
 import { agentFromRow, agentToRow } from '@/db/fleet-rows';
 import { inPieces, runInTurns } from '@/db/json-pieces';
 import type { WriteTransaction } from '@/db/write-queue';
-import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { isPosition, type Position, positionFromNumber, positionToNumber } from '@/lib/protocol/position';
@@ -18,7 +17,9 @@ interface Unseen {
   other: number;
 }
 
-const seenSchema = z.object({ upTo: z.string().refine(isPosition, 'upTo is the position of an insight') }).strict();
+export const seeInsightsSchema = z
+  .object({ upTo: z.string().refine(isPosition, 'upTo is the position of an insight') })
+  .strict();
 
 /**
  * `POST /agents/:id/insights/seen` `{"upTo"}`: a person has looked at an agent's failures up to this one.
@@ -31,8 +32,7 @@ export async function postInsightsSeen(
   server: ServerContext,
   { agentId = '' }: Record<string, string>,
 ): Promise<Response> {
-  await authenticate(request, server);
-  const { upTo } = await readInput(request, seenSchema);
+  const { upTo } = await readInput(request, seeInsightsSchema);
   const now = server.now();
   const answer = await server.database.writes.run((transaction) =>
     seeInsights(transaction, columnText(agentId), upTo, now),
