@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { controlPath } from '@/lib/runner/control-port/control-file';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { Source } from '@/lib/runner/host/source';
 import { type LevelClock, LevelSwitch } from '@/lib/runner/logger/level-switch';
@@ -45,6 +46,7 @@ export async function startQuietRunner(options: {
     endpoint,
     level: new LevelSwitch(undefined, clock),
     ...{ dataDir: folder, logDir: folder },
+    controlFile: (id) => controlPath(folder, id),
     runnerId: `process-${processes}`,
     startedAt,
   });

@@ -5,13 +5,28 @@ import type { SourceSurroundings } from '@/lib/runner/host/source';
 
 /** What a host does for its source, in memory: what the source told, and what is open by that. */
 export class MemorySurroundings implements SourceSurroundings {
-  readonly told: { sessionId: string; event: AgUiEvent }[] = [];
-  readonly stored = new Map<string, string>();
-  readonly #open = new Map<string, OpenWork>();
+  readonly told: { sessionId: string; occurredAt: number; event: AgUiEvent }[];
+  readonly stored: Map<string, string>;
+  onTold = () => {};
+  readonly #open: Map<string, OpenWork>;
   readonly #owed: () => OwedReply[];
+  #isDeaf = false;
 
-  constructor(owed: () => OwedReply[] = () => []) {
+  /** @param before those of a process that was killed */
+  constructor(owed: () => OwedReply[] = () => [], before?: MemorySurroundings) {
     this.#owed = owed;
+    this.told = [...(before?.told ?? [])];
+    this.stored = new Map(before?.stored);
+    this.#open = new Map(before === undefined ? [] : before.#open);
+  }
+
+  /** Its process was killed: nothing it says is stored any more. */
+  deafen(): void {
+    this.#isDeaf = true;
+  }
+
+  get sessionIds(): string[] {
+    return [...this.#open.keys()];
   }
 
   get events(): AgUiEvent[] {
@@ -19,7 +34,9 @@ export class MemorySurroundings implements SourceSurroundings {
   }
 
   readonly emit: SourceSurroundings['emit'] = async (sessionId, events, cursors = []) => {
-    this.told.push(...events.map(({ event }) => ({ sessionId, event })));
+    if (this.#isDeaf) return;
+    this.onTold();
+    this.told.push(...events.map((one) => ({ sessionId, ...one })));
     this.#open.set(sessionId, events.reduce(foldOpenWork, this.openWork(sessionId)));
     for (const { name, value } of cursors) {
       if (value === null) this.stored.delete(name);

@@ -54,14 +54,8 @@ const FIRST_TOKEN_MS = 400;
 /** @throws OutboxLockedError when another demo runs it */
 export async function startAssistant(stage: AssistantStage): Promise<Assistant> {
   const { dataDir, installed, env, redactor, endpoint, speed, onStatus, onOver } = stage;
-  const place = makePlace(dataDir, speed);
   const host = await RunnerHost.open({
-    about: {
-      kind: installed === null ? 'scripted' : 'claude',
-      source: 'demo',
-      model: 'scripted',
-      cwd: place.project,
-    },
+    about: { kind: installed === null ? 'scripted' : 'claude', source: 'demo', model: 'scripted' },
     journal: installed === null ? 'scripted' : 'claude',
     meanwhile: 'the agent goes on',
     ...{ endpoint, dataDir, redactor, onStatus },
@@ -70,6 +64,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
     openOutbox: (listeners) => openDemoOutbox(join(dataDir, 'outboxes'), ASSISTANT, listeners),
   });
   const { outbox } = host;
+  const place = makePlace(dataDir, speed);
   const say = (heard: Heard) => step(answer(heard), { wait: FIRST_TOKEN_MS / speed, pace: TOKENS_PER_SECOND * speed });
   const model = installed === null ? null : await startModel({ otherwise: say }, { cwd: place.project });
   const killed = (await readMemories(outbox)).find(({ running }) => running);

@@ -57,6 +57,7 @@ export const VERBS: Record<Exclude<CommandType, 'log-level.set'>, keyof Verbs> =
 /** What the status record says of a session beside what is open in it. */
 export interface SessionFacts {
   sessionId: string;
+  cwd?: string;
   process?: { state: 'starting' | 'running' | 'restarting' | 'exited'; pid: number | null; exitCode: number | null };
   /** What the agent says it does. */
   state?: string;

@@ -94,7 +94,8 @@ export class ClaudeSource implements Source {
   get sessions(): SessionFacts[] {
     const [process, provider] = [this.#process, this.#provider];
     const { inHand, memory } = this.#conversation;
-    return [{ sessionId: memory.sessionId, process, provider, pendingMessages: inHand.length }];
+    const { sessionId, cwd } = memory;
+    return [{ sessionId, cwd, process, provider, pendingMessages: inHand.length }];
   }
 
   async start(): Promise<void> {

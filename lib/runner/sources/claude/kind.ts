@@ -67,7 +67,7 @@ export const kind: RunnerKind = {
     const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
     const installed = await ensureClaudeSdk(dataDir, { sdk, yes: has('yes') });
     return {
-      about: { kind: 'claude', source: 'sdk', cwd, ...(model === undefined ? {} : { model }) },
+      about: { kind: 'claude', source: 'sdk', ...(model === undefined ? {} : { model }) },
       journal: 'claude',
       meanwhile: 'the agent goes on',
       agentId: agentIdOf(cwd),
