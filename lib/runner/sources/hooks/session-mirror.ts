@@ -2,6 +2,7 @@ import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
 import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
+import { remember } from '@/lib/adapters/claude/remember';
 import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { textIn } from '@/lib/adapters/claude/transcript-line';
@@ -36,6 +37,9 @@ export interface SessionMirrorOptions {
 
 /** What a session writes this long after it has ended is nobody's any more. */
 const LATE_MS = 10_000;
+/** Most messages that are remembered as read, or as answered. */
+const MOST_MESSAGES = 1_000;
+
 export class SessionMirror {
   readonly #options: SessionMirrorOptions;
   readonly #now: () => number;
@@ -52,10 +56,10 @@ export class SessionMirror {
   #ended: { reason: string; at: number } | null = null;
   readonly #offers = new Offers();
   /** Put before the agent since somebody looks, or in the turn that was open then. */
-  readonly #reached = new Set<string>();
+  readonly #reached = new Map<string, true>();
   #handedAt = 0;
   /** Answered by a turn that finished: owed no more, whatever the snapshot still says. */
-  readonly #answered = new Set<string>();
+  readonly #answered = new Map<string, true>();
   #work: Promise<void>;
 
   constructor(options: SessionMirrorOptions) {
@@ -108,17 +112,9 @@ export class SessionMirror {
     return this.#adapter.openRunId;
   }
 
-  get tasks(): { id: string; description: string }[] {
-    return this.#adapter.runningTasks;
-  }
-
   /** Of the agent, as its transcript told last. */
   get provider(): string | null {
     return this.#provider;
-  }
-
-  get requests(): number {
-    return this.#state.asks.length;
   }
 
   /** A turn goes on, so its end will come and with it the stop hook. */
@@ -320,7 +316,7 @@ export class SessionMirror {
     const ids = this.#offers.take(feedback);
     if (ids.length === 0) return;
     this.#state.handed.push(...ids);
-    for (const id of ids) this.#reached.add(id);
+    for (const id of ids) remember(this.#reached, id, true, MOST_MESSAGES);
     this.#handedAt = this.#now();
     this.#adapter.handedOver(ids);
     this.#options.onHandedOver(ids);
@@ -333,7 +329,7 @@ export class SessionMirror {
       if (event.name === CUSTOM.requestOpened) this.#options.log('debug', `the terminal asks: ${textOf(value.title)}`);
       if (event.type !== 'RUN_FINISHED' && event.type !== 'RUN_ERROR') continue;
       const isAnswer = event.type === 'RUN_FINISHED' && fieldsOf(event.outcome).type === 'success';
-      if (isAnswer) for (const id of this.#state.handed) this.#answered.add(id);
+      if (isAnswer) for (const id of this.#state.handed) remember(this.#answered, id, true, MOST_MESSAGES);
       this.#state.handed = [];
       this.#state.asks = [];
       this.#offers.drop((moment) => !this.#adapter.stops.isAhead(moment));
@@ -363,7 +359,7 @@ export class SessionMirror {
     if (was.ended) this.#adapter.ended(now, {});
     for (const { tool, input } of was.asks) this.#adapter.permissionAsked(tool, input, {}, now);
     this.#adapter.handedOver(was.handed);
-    for (const id of was.handed) this.#reached.add(id);
+    for (const id of was.handed) remember(this.#reached, id, true, MOST_MESSAGES);
     this.#offers.recall(was.offers, now);
   }
 
