@@ -193,7 +193,7 @@ export class HooksSource implements Source {
       const { process, hasEnded } = mirror;
       if (hasEnded || process === null || !(await isGone(process))) continue;
       // A hook may have told of another process in the meantime.
-      if (mirror.process === process) mirror.end('the terminal’s process is gone');
+      if (mirror.process === process) mirror.died();
     }
   }
 }

@@ -7,7 +7,7 @@ import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { textIn } from '@/lib/adapters/claude/transcript-line';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { type MirrorState, newMirrorState } from './mirror-state';
+import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { Offers } from './offers';
 import { type AgentSays, SelfReport } from './self-report';
 import type { StopDecision } from './stop-decision';
@@ -40,6 +40,8 @@ const LATE_MS = 10_000;
 /** Most messages that are remembered as read, or as answered. */
 const MOST_MESSAGES = 1_000;
 
+const LEFT: SessionEnding = { reason: 'the terminal session was left', isAsked: true };
+
 export class SessionMirror {
   readonly #options: SessionMirrorOptions;
   readonly #now: () => number;
@@ -51,9 +53,9 @@ export class SessionMirror {
   #isRecalling = false;
   #lastLineAt = 0;
   #provider: string | null = null;
-  #ending: { reason: string; at: number; ranAt: number } | null = null;
+  #ending: (SessionEnding & { at: number; ranAt: number }) | null = null;
   #began: number;
-  #ended: { reason: string; at: number } | null = null;
+  #ended: (SessionEnding & { at: number }) | null = null;
   readonly #offers = new Offers();
   /** Put before the agent since somebody looks, or in the turn that was open then. */
   readonly #reached = new Map<string, true>();
@@ -77,7 +79,7 @@ export class SessionMirror {
     });
     this.#began = this.#state.began;
     const at = this.#now();
-    if (this.#state.ending !== null) this.#ending = { reason: this.#state.ending, at, ranAt: at };
+    if (this.#state.ending !== null) this.#ending = { ...this.#state.ending, at, ranAt: at };
     this.#work = options.state ? this.#guarded(() => this.#recall(options.state as MirrorState)) : Promise.resolve();
   }
 
@@ -231,12 +233,22 @@ export class SessionMirror {
     });
   }
 
+  /** Somebody left it: what the agent was at has not failed. */
   end(reason: string, claim?: HookClaim): void {
+    this.#end({ reason, isAsked: true }, claim);
+  }
+
+  /** Nobody said so: the process is not there any more. */
+  died(): void {
+    this.#end({ reason: 'the terminal’s process is gone', isAsked: false });
+  }
+
+  #end(ending: SessionEnding, claim?: HookClaim): void {
     const { at } = this.#momentOf(claim);
     if (this.#ending !== null || at < this.#began) return;
-    this.#ending = { reason, at: this.#now(), ranAt: at };
+    this.#ending = { ...ending, at: this.#now(), ranAt: at };
     this.#do(() => {
-      this.#state.ending = reason;
+      this.#state.ending = ending;
       this.#tell([], true);
     });
   }
@@ -271,18 +283,19 @@ export class SessionMirror {
       this.#offers.drop();
     }
     if (this.#ending !== null && isOver) {
-      const { reason } = this.#ending;
+      const { reason, isAsked } = this.#ending;
       this.#ending = null;
       this.#state.ending = null;
       if (this.#state.ended) return;
       this.#state.ended = true;
-      this.#ended = { reason, at: now };
+      this.#ended = { reason, isAsked, at: now };
       this.#offers.drop();
-      this.#tell(this.#adapter.ended(now, { reason }), true);
+      this.#tell(this.#adapter.ended(now, { reason, isAsked }), true);
     }
     // Its last words came behind its end: they are told, and the session has ended all the same.
     if (this.#state.ended && this.#adapter.openRunId !== null) {
-      this.#tell(this.#adapter.ended(now, { reason: this.#ended?.reason ?? 'the terminal session was left' }), true);
+      const { reason, isAsked } = this.#ended ?? LEFT;
+      this.#tell(this.#adapter.ended(now, { reason, isAsked }), true);
     }
   }
 
