@@ -1,7 +1,9 @@
 import * as z from 'zod';
 import { columnText } from '@/db/column-text';
-import { agentFromRow, agentToRow } from '@/db/fleet-rows';
+import { AGENT_WRITER, agentFromRow, agentToRow } from '@/db/fleet-rows';
 import { inPieces, runInTurns } from '@/db/json-pieces';
+import { sessions } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -75,16 +77,8 @@ async function seeInsights(
   await recountSessions(transaction, agentId, left);
   const position = await takePosition(transaction);
   const updatedPosition = positionFromNumber(position);
-  const { body } = agentToRow({
-    ...agent,
-    insightCount: unseen.all,
-    otherFailureCount: unseen.other,
-    updatedPosition,
-  });
-  await transaction.execute({
-    sql: 'UPDATE agents SET body = ?, updated_position = ? WHERE id = ?',
-    args: [JSON.stringify(body), position, agentId],
-  });
+  const seen = { ...agent, insightCount: unseen.all, otherFailureCount: unseen.other, updatedPosition };
+  await transaction.execute(AGENT_WRITER.one(agentToRow(seen)));
   return { seen: marked?.rows.length ?? 0, unseen: unseen.all, position: updatedPosition };
 }
 
@@ -98,26 +92,26 @@ async function recountSessions(
   unseen: ReadonlyMap<string | null, Unseen>,
 ): Promise<void> {
   const { rows } = await transaction.execute({
-    sql: `SELECT id, state, body->>'$.insightCount' AS marks FROM sessions
-          WHERE agent_id = ? AND body->>'$.insightCount' > 0 ORDER BY id`,
+    sql: 'SELECT id, state, insight_count FROM sessions WHERE agent_id = ? AND insight_count > 0 ORDER BY id',
     args: [agentId],
   });
-  const changes = rows.flatMap(({ id, state, marks }) => {
-    const own = unseen.get(String(id)) ?? NONE;
+  const changes = rows.map(MARKED.read).flatMap(({ id, state, insightCount }) => {
+    const own = unseen.get(id) ?? NONE;
     const left = state === 'done' ? own : sumOf([own, unseen.get(null) ?? NONE]);
-    return left.all < Number(marks) ? [{ id: String(id), left }] : [];
+    return left.all < insightCount ? [{ id, left }] : [];
   });
   const first = changes.length === 0 ? 0 : await takePositions(transaction, changes.length);
   const updates = changes.map(({ id, left }, at) => [id, left.all, left.other, first + at]);
   const statements = inPieces(updates, (json) => ({
-    sql: `UPDATE sessions SET updated_position = told.value->>3,
-            body = json_set(body, '$.insightCount', told.value->>1, '$.otherFailureCount', told.value->>2)
+    sql: `UPDATE sessions SET insight_count = told.value->>1, other_failure_count = told.value->>2,
+            updated_position = told.value->>3
           FROM json_each(?) AS told WHERE sessions.id = told.value->>0`,
     args: [json],
   }));
   await runInTurns(transaction, statements);
 }
 
+const MARKED = shapeOf(sessions, 'id', 'state', 'insightCount');
 const NONE: Unseen = { all: 0, other: 0 };
 
 function sumOf(counts: readonly Unseen[]): Unseen {
