@@ -1,7 +1,7 @@
 import type { Row } from '@libsql/client';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { agents, obligations, producers, sessions, tasks } from './schema';
-import { RowWriter, shapeOf } from './table-rows';
+import { shapeOf } from './table-rows';
 
 /**
  * The rows of the fleet's tables, in and out: what queries look for and sort by has a column, the rest is JSON in `body`.
@@ -43,12 +43,6 @@ export const SESSION_ROW = shapeOf(
 export const TASK_ROW = shapeOf(tasks, 'sessionId', 'agentId', 'position', 'status', 'startedAt', 'endedAt', 'body');
 export const OBLIGATION_ROW = shapeOf(obligations, 'sessionId', 'agentId', 'position', 'state', 'body');
 const PRODUCER_ROW = shapeOf(producers);
-
-export const AGENT_WRITER = new RowWriter(
-  agents,
-  ['id', 'body', 'lastSeenAt', 'reportedBy', 'reportsEveryMs', 'updatedPosition'],
-  { keeps: [] },
-);
 
 export function agentFromRow(row: Row): AgentSummary {
   const { body, updatedPosition, ...columns } = AGENT_ROW.read(row);

@@ -3,7 +3,8 @@ import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep'
 import { sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
-import { appendServerEvents, type ServerEvent } from '@/lib/ingest/append-server-events';
+import { appendFacts } from '@/lib/ingest/append-facts';
+import type { EventFact } from '@/lib/ingest/facts';
 import { rememberedFold } from '@/lib/ingest/remembered-fold';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { REQUEST_GRACE_MS } from '@/lib/protocol/limits';
@@ -47,12 +48,12 @@ export async function expireRequests(
     const expired = (rememberedFold(memory).pendingRequests ?? []).filter(
       ({ answerBy }) => answerBy !== undefined && answerBy <= now - REQUEST_GRACE_MS,
     );
-    return expired.map(({ id }): ServerEvent => {
+    return expired.map(({ id }): EventFact => {
       const value = { request_id: id, outcome: 'expired' };
       const event = { type: 'CUSTOM', name: CUSTOM.requestResolved, value } as const;
       return { agentId, sessionId, event };
     });
   });
-  await appendServerEvents(transaction, now, events);
+  await appendFacts(transaction, now, events);
   return rows.length;
 }

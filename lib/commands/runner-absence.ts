@@ -4,7 +4,7 @@ import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep'
 import { runners, sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
-import { appendServerEvents } from '@/lib/ingest/append-server-events';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import { type AgUiEvent, CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';
 import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import { takePosition } from './take-position';
@@ -93,7 +93,7 @@ export async function tellAbsence(
     return 1;
   }
   const goesOn = AGENT_ROW.first(agents)?.body.status?.agentGoesOn === true;
-  await appendServerEvents(
+  await appendFacts(
     transaction,
     now,
     missed.rows.map((row) => {
@@ -171,6 +171,6 @@ export async function tellReturn(
     return { agentId, sessionId: id, event };
   });
   for (let at = 0; at < events.length; at += MAX_TOLD) {
-    await appendServerEvents(transaction, now, events.slice(at, at + MAX_TOLD));
+    await appendFacts(transaction, now, events.slice(at, at + MAX_TOLD));
   }
 }

@@ -1,15 +1,12 @@
-import { AGENT_WRITER, agentFromRow, agentToRow } from '@/db/fleet-rows';
+import type { Row } from '@libsql/client';
 import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import { runners } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
-import { newAgent } from '@/lib/ingest/agent-ledger';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import { MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
-import { positionFromNumber } from '@/lib/protocol/position';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { tellReturn } from './runner-absence';
-import { takePosition } from './take-position';
 
 /** When an agent was last seen is noted every 5 s only, so nothing shorter than this is a silence. */
 const LEAST_SILENCE_MS = 15_000;
@@ -93,13 +90,8 @@ export async function connectRunner(
     }),
   );
   if (isSame) await tellReturn(transaction, agentId, stored?.firstConnectedPosition ?? null, now);
-  await changeAgent(transaction, agentId, now, (agent) => ({
-    ...agent,
-    lastSeenAt: now,
-    connection: 'connected',
-    connectedSince: agent.connection === 'connected' && agent.runnerId === runner.id ? agent.connectedSince : now,
-    runnerId: runner.id,
-  }));
+  // An agent is there as soon as its runner is, before it has said anything.
+  await appendFacts(transaction, now, [{ kind: 'runner-connected', agentId, runnerId: runner.id }]);
   return { kind: 'connected' };
 }
 
@@ -154,7 +146,7 @@ export async function disconnectRunner(
           RETURNING agent_id`,
     args: [now, now + RUNNER_GRACE_MS, agentId, streamId],
   });
-  if (rows.length > 0) await sayAway(transaction, agentId, now);
+  await tellAway(transaction, rows, now);
 }
 
 /** @returns the agents of runners whose term has run out */
@@ -177,7 +169,7 @@ export async function disconnectSilent(
     sql: `UPDATE runners SET ${MISSED} WHERE alive_until <= ?1 AND ${isChosen('agent_id', 3)} RETURNING agent_id`,
     args: [now, now + RUNNER_GRACE_MS, ...choiceArgs(choice)],
   });
-  for (const row of rows) await sayAway(transaction, String(row.agent_id), now);
+  await tellAway(transaction, rows, now);
   return rows.length;
 }
 
@@ -200,7 +192,7 @@ export async function disconnectMute(
           RETURNING agent_id, stream_id`,
     args: [now, JSON.stringify(streamIds)],
   });
-  for (const row of rows) await sayAway(transaction, String(row.agent_id), now);
+  await tellAway(transaction, rows, now);
   return rows.map((row) => String(row.stream_id));
 }
 
@@ -217,19 +209,7 @@ export async function renewRunners(
   });
 }
 
-function sayAway(transaction: WriteTransaction, agentId: string, now: number): Promise<void> {
-  return changeAgent(transaction, agentId, now, (agent) => ({ ...agent, connection: 'away', connectedSince: now }));
-}
-
-/** An agent is there as soon as its runner is, before it has said anything. */
-export async function changeAgent(
-  transaction: WriteTransaction,
-  agentId: string,
-  now: number,
-  change: (agent: AgentSummary) => AgentSummary,
-): Promise<void> {
-  const { rows } = await transaction.execute({ sql: 'SELECT * FROM agents WHERE id = ?', args: [agentId] });
-  const before = rows[0] === undefined ? newAgent(agentId, now) : agentFromRow(rows[0]);
-  const updatedPosition = positionFromNumber(await takePosition(transaction));
-  await transaction.execute(AGENT_WRITER.one(agentToRow({ ...change(before), updatedPosition })));
+async function tellAway(transaction: WriteTransaction, runners: readonly Row[], now: number): Promise<void> {
+  const facts = runners.map((row) => ({ kind: 'runner-away', agentId: String(row.agent_id) }) as const);
+  await appendFacts(transaction, now, facts);
 }

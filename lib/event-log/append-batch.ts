@@ -1,8 +1,19 @@
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
-import { AGENT_WRITER, agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/fleet-rows';
+import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/fleet-rows';
 import { inPieces, runInTurns } from '@/db/json-pieces';
-import { agentLogs, events, insights, logLines, obligations, producers, sessions, tasks, turns } from '@/db/schema';
+import {
+  agentLogs,
+  agents,
+  events,
+  insights,
+  logLines,
+  obligations,
+  producers,
+  sessions,
+  tasks,
+  turns,
+} from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
@@ -202,6 +213,9 @@ const SESSIONS = new RowWriter(
   ],
   { keeps: ['agentId'] },
 );
+const AGENTS = new RowWriter(agents, ['id', 'body', 'lastSeenAt', 'reportedBy', 'reportsEveryMs', 'updatedPosition'], {
+  keeps: [],
+});
 const OBLIGATIONS = new RowWriter(
   obligations,
   ['sessionId', 'messageId', 'position', 'agentId', 'state', 'body', 'updatedPosition'],
@@ -212,7 +226,7 @@ function* fleetStatements(batch: BatchRows): Generator<InStatement> {
   const { stillThereAgentIds, receivedAt } = batch;
   yield* TASKS.rows(batch.tasks, ({ task, updatedPosition }) => taskToRow(task, updatedPosition));
   yield* SESSIONS.rows(batch.sessions, ({ summary, ...rest }) => ({ ...sessionToRow(summary), ...rest }));
-  yield* AGENT_WRITER.rows(batch.agents, agentToRow);
+  yield* AGENTS.rows(batch.agents, agentToRow);
   yield* inPieces(stillThereAgentIds, (json) => ({
     sql: 'UPDATE agents SET last_seen_at = ? WHERE id IN (SELECT value FROM json_each(?))',
     args: [receivedAt, json],
