@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer, STATUS_CODES } from 'node:http';
+import { hasBody } from './exchange.mjs';
 
 /**
  * The HTTP server before Next: what Node and Next would refuse by themselves (no HTTP at all, a path that is no UTF-8,
@@ -9,8 +10,18 @@ import { createServer, STATUS_CODES } from 'node:http';
  */
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** Where a route reads its request's body, or refuses it itself. Next would copy one that is sent to a page. */
-const MAY_TAKE_BODIES = /^\/(api(\/.*)?|sign-in|sign-out|healthz|readyz)$/;
+/** What is no page. Its handlers read a request's body, or refuse it themselves; Next would copy one sent to a page. */
+const NO_PAGE = /^\/(api(\/.*)?|sign-in|sign-out|healthz|readyz)$/;
+
+/** @param {import('node:http').IncomingMessage} request */
+export function pathOf({ url }) {
+  return (url ?? '').split('?', 1)[0] ?? '';
+}
+
+/** @param {string} path */
+export function isNoPage(path) {
+  return NO_PAGE.test(path);
+}
 
 /** Long enough for any network, short enough that half requests don't pile up: for headers, and for a stranger's body. */
 const STRANGER_TIMEOUT_MS = 10_000;
@@ -28,12 +39,13 @@ const LOOK_EVERY_MS = 1_000;
 const connections = new AsyncLocalStorage();
 Object.assign(globalThis, { [Symbol.for('interlude.connection')]: connections });
 
+/** @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => Promise<boolean>} Judge */
 /** @typedef {{ status: number, code: string, message: string, headers?: Record<string, string> }} Refusal */
 
 /**
  * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => Promise<void>} handle
  * @param {object} [options]
- * @param {(request: import('node:http').IncomingMessage) => Promise<boolean>} [options.knows] whether a request carries
+ * @param {Judge} [options.knows] whether a request carries
  *   a good credential; asked only when its body is late
  * @param {number} [options.strangerTimeoutMs]
  * @returns {import('node:http').Server} not listening yet
@@ -91,23 +103,18 @@ function connectionOf(request, response) {
   };
 }
 
-/** @param {import('node:http').IncomingMessage} request */
-function hasBody({ headers }) {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
-
 /**
  * Hangs up where a body does not come: on whoever has no credential, and on whoever was answered without it.
  *
  * @param {import('node:http').IncomingMessage} request
  * @param {import('node:http').ServerResponse} response
- * @param {(request: import('node:http').IncomingMessage) => Promise<boolean>} knows
+ * @param {Judge} knows
  * @param {number} timeoutMs
  */
 function cutOffLate(request, response, knows, timeoutMs) {
   const timer = setTimeout(async () => {
     if (request.complete) return;
-    const isKnown = !response.writableEnded && (await knows(request).catch(() => false));
+    const isKnown = !response.writableEnded && (await knows(request, response).catch(() => false));
     if (isKnown || request.complete) return;
     // the handler that reads the body must come to an end with it, too
     if (response.headersSent) return void request.destroy();
@@ -161,14 +168,14 @@ function judge(request) {
   if (!METHODS.includes(request.method ?? '')) return METHOD;
   const hosts = request.rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length;
   if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) return malformed('A request has one Host header.');
-  const path = (request.url ?? '').split('?', 1)[0] ?? '';
+  const path = pathOf(request);
   if (!path.startsWith('/')) return malformed('An address begins with "/" here; this is no proxy.');
   try {
     decodeURIComponent(path);
   } catch {
     return malformed('The path is not valid UTF-8 in percent-encoding. Encode each part with encodeURIComponent.');
   }
-  if (hasBody(request) && !MAY_TAKE_BODIES.test(path)) return BODY;
+  if (hasBody(request) && !isNoPage(path)) return BODY;
   return null;
 }
 

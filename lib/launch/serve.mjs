@@ -1,11 +1,12 @@
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { frontDoor } from './front-door.mjs';
+import { theServer } from '../server/process-server.mjs';
+import { exchange, requestOf } from './exchange.mjs';
+import { frontDoor, isNoPage, pathOf } from './front-door.mjs';
 import { listenError } from './port.mjs';
 import { root } from './root.mjs';
 import { LaunchError } from './say.mjs';
-import { loadTypescript } from './typescript.mjs';
 
 const READY_WITHIN_MS = 60_000;
 
@@ -25,7 +26,12 @@ export async function serve(host, { port, release }) {
   const httpServer = new EventEmitter();
   const app = next({ dev: false, dir: root, hostname: host, port, httpServer });
   await quietly(() => app.prepare());
-  const server = frontDoor(app.getRequestHandler(), { knows: await credentials() });
+  const page = app.getRequestHandler();
+  const { handle, knows } = theServer();
+  const server = frontDoor(
+    (request, response) => (isNoPage(pathOf(request)) ? exchange(handle, request, response) : page(request, response)),
+    { knows: (request, response) => knows(requestOf(request, response)) },
+  );
   await release();
   await new Promise((resolve, reject) => {
     server.once('error', (error) => reject(new LaunchError(listenError(error.code, host, port))));
@@ -34,22 +40,6 @@ export async function serve(host, { port, release }) {
   const url = `http://${reachable(host)}:${port}`;
   await answers(`${url}/api/v1/healthz`);
   return url;
-}
-
-/**
- * The very check the handlers make, for requests that never get to one.
- *
- * @returns {Promise<(request: import('node:http').IncomingMessage) => Promise<boolean>>}
- */
-async function credentials() {
-  const { authenticate } = await loadTypescript('lib/access/authenticate.ts', { alone: true });
-  const { accessPolicy } = await loadTypescript('lib/access/access-policy.ts', { alone: true });
-  const policy = accessPolicy(process.env);
-  return async ({ method, url, headers }) => {
-    const pairs = Object.entries(headers).map(([name, value]) => [name, String(value)]);
-    await authenticate(new Request(`http://${headers.host}${url}`, { method, headers: pairs }), policy);
-    return true;
-  };
 }
 
 /**

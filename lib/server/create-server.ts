@@ -15,6 +15,8 @@ const OPEN_AGAIN_MS = 5_000;
 export interface Server {
   /** Answers whatever is no page. Never rejects. */
   handle(request: Request): Promise<Response>;
+  /** Whether a request carries a good credential. */
+  knows(request: Request): Promise<boolean>;
   /** From now on commands expire, runners that went silent are missed, and logs are kept, with nobody's request needed. */
   start(): Promise<void>;
   /**
@@ -104,6 +106,11 @@ export function createServer(env: Record<string, string | undefined>): Server {
 
   return {
     handle: withErrors(answer),
+    knows: (request) =>
+      authenticate(request, policy()).then(
+        () => true,
+        () => false,
+      ),
     start,
     parts,
     close(farewellMs = 0) {

@@ -15,7 +15,7 @@ import { describeRequestsContract } from './requests-contract';
 import { describeStreamContract } from './stream-contract';
 import { describeTurnAtContract } from './turn-at-contract';
 
-/** The same suites against `next start`: what they find here and not in the process is Next's part of the contract. */
+/** The same suites against `npm start`: what they find here and not in the process is the front door's part of it. */
 let server: Promise<ServerTarget> | null = null;
 
 /** One server for all suites, which keep to sessions of their own. */
@@ -26,12 +26,12 @@ async function shared(): Promise<ServerTarget> {
 
 afterAll(async () => (await server)?.close());
 
-describeIngestContract('next start', shared);
-describeAccessContract('next start', shared);
-describeStreamContract('next start', shared);
-describeReadModelsContract('next start', shared);
+describeIngestContract('npm start', shared);
+describeAccessContract('npm start', shared);
+describeStreamContract('npm start', shared);
+describeReadModelsContract('npm start', shared);
 
-describe('pages, next start', () => {
+describe('pages, npm start', () => {
   let target: ServerTarget;
   let cookie = '';
 
@@ -96,14 +96,14 @@ describe('a server that stops', () => {
     expect(performance.now() - askedAt).toBeLessThan(10_000);
   });
 });
-describeCommandsContract('next start', shared);
-describeRequestsContract('next start', shared);
+describeCommandsContract('npm start', shared);
+describeRequestsContract('npm start', shared);
 // A server of its own: what other suites leave behind goes on by itself.
-describeReadsContract('next start', liveServer);
-describeLogLevelContract('next start', shared);
-describeInsightsContract('next start', shared);
-describeMessagesContract('next start', shared);
-describeObligationsContract('next start', shared);
-describeOwnershipContract('next start', shared);
-describeLogsContract('next start', shared);
-describeTurnAtContract('next start', shared);
+describeReadsContract('npm start', liveServer);
+describeLogLevelContract('npm start', shared);
+describeInsightsContract('npm start', shared);
+describeMessagesContract('npm start', shared);
+describeObligationsContract('npm start', shared);
+describeOwnershipContract('npm start', shared);
+describeLogsContract('npm start', shared);
+describeTurnAtContract('npm start', shared);

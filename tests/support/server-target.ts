@@ -1,9 +1,11 @@
+import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { vi } from 'vitest';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { createServer } from '@/lib/server/create-server';
 import { ROUTES } from '@/lib/server/routes';
@@ -11,6 +13,7 @@ import { dumpDatabase } from './database';
 import { FrameReader } from './frames';
 import type { IngestTarget } from './ingest-target';
 import { startLiveServer } from './live-server';
+import { ownPort } from './own-port.mjs';
 
 /** A whole server: every route, in this process or live on loopback. */
 export interface ServerTarget extends IngestTarget {
@@ -24,6 +27,7 @@ export interface ServerTarget extends IngestTarget {
   close(options?: { keepStreams?: boolean }): Promise<void>;
 }
 
+const NEXT = fileURLToPath(new URL('../../node_modules/next/dist/bin/next', import.meta.url));
 const TOKEN = 'a-token-for-tests-0123456789';
 
 export interface InProcessServer extends ServerTarget {
@@ -57,12 +61,37 @@ export async function liveServer(): Promise<ServerTarget> {
   const server = await startLiveServer();
   return target(server.url, server.token, {
     fetch: sendOverHttp,
-    dump: async () => {
-      const opened = await openDatabase({ url: pathToFileURL(join(server.dataDir, 'interlude.db')).href });
-      return dumpDatabase(opened).finally(() => opened.close());
-    },
+    dump: () => dumpFolder(server.dataDir),
     close: () => server.stop(),
   });
+}
+
+/** `next start`, as on a host of its own kind: no front door stands before Next. */
+export async function nextServer(): Promise<ServerTarget> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'interlude-next-'));
+  const port = await ownPort();
+  const env = { ...process.env, NODE_ENV: 'production', INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: dataDir } as const;
+  const child = spawn(process.execPath, [NEXT, 'start', '-p', String(port), '-H', '127.0.0.1'], {
+    env,
+    stdio: 'ignore',
+  });
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  const origin = `http://127.0.0.1:${port}`;
+  await vi.waitFor(() => fetch(`${origin}/healthz`), { timeout: 60_000, interval: 50 });
+  return target(origin, TOKEN, {
+    fetch: sendOverHttp,
+    dump: () => dumpFolder(dataDir),
+    close: async () => {
+      child.kill('SIGTERM');
+      await gone;
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  });
+}
+
+async function dumpFolder(dataDir: string): Promise<Record<string, unknown[]>> {
+  const opened = await openDatabase({ url: pathToFileURL(join(dataDir, 'interlude.db')).href });
+  return dumpDatabase(opened).finally(() => opened.close());
 }
 
 function target(

@@ -1,20 +1,7 @@
-import type { NextConfig } from 'next';
+import { DATA_POLICY, SECURITY_HEADERS } from './lib/access/response-headers.mjs';
 
-/** On every response. Pages get their content policy, with a nonce, from proxy.ts. */
-const SECURITY_HEADERS = {
-  'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'no-referrer',
-  'X-Frame-Options': 'DENY',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Permissions-Policy':
-    'camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), display-capture=(), browsing-topics=()',
-};
-
-/** On what is not a page: should a browser ever be made to show it, it can do nothing. */
-const DATA_POLICY = { 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'; sandbox" };
-
-const config: NextConfig = {
+/** @type {import('next').NextConfig} */
+const config = {
   // Type checking is `npm run typecheck`, with the same compiler the editor uses.
   typescript: { ignoreBuildErrors: true },
   poweredByHeader: false,
@@ -30,7 +17,8 @@ const config: NextConfig = {
   ],
 };
 
-function headerList(headers: Record<string, string>) {
+/** @param {Record<string, string>} headers */
+function headerList(headers) {
   return Object.entries(headers).map(([key, value]) => ({ key, value }));
 }
 

@@ -1,0 +1,199 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { createGzip, gzip } from 'node:zlib';
+import { DATA_POLICY, SECURITY_HEADERS } from '../access/response-headers.mjs';
+
+/** Below this a packed body is hardly shorter, and packing costs more than it saves. */
+const LEAST_PACKED_BYTES = 1024;
+
+const ALWAYS = Object.entries({ ...SECURITY_HEADERS, ...DATA_POLICY }).flat();
+
+const packed = promisify(gzip);
+
+/** @typedef {import('node:http').IncomingMessage} IncomingMessage */
+/** @typedef {import('node:http').ServerResponse} ServerResponse */
+
+/**
+ * One request as handlers take it, and its answer as handlers give it, straight from and to the connection.
+ *
+ * Failure: when the client goes, the request's signal is aborted and the answer's body is cancelled. A body that fails
+ * breaks the connection off, so that nobody takes half of it for the whole.
+ *
+ * @param {(request: Request) => Promise<Response>} handle never rejects
+ * @param {IncomingMessage} incoming
+ * @param {ServerResponse} response
+ */
+export async function exchange(handle, incoming, response) {
+  const answer = await handle(requestOf(incoming, response));
+  if (response.destroyed || response.headersSent) return void answer.body?.cancel().catch(() => {});
+  const { body, headers, status } = answer;
+  const list = [...ALWAYS];
+  for (const [name, value] of headers) list.push(name, value);
+  const type = headers.get('content-type') ?? '';
+  const isPackable =
+    /^(application\/json|text\/plain)\b/.test(type) && !/\bno-transform\b/.test(headers.get('cache-control') ?? '');
+  if (isPackable) list.push('vary', 'accept-encoding');
+  const takesPacked = isPackable && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
+  if (incoming.method === 'HEAD' || body === null) {
+    body?.cancel().catch(() => {});
+    if (incoming.method !== 'HEAD' && status >= 200 && status !== 204 && status !== 304)
+      list.push('content-length', '0');
+    response.writeHead(status, list).end();
+  } else if (type.startsWith('application/json')) {
+    let bytes = Buffer.from(await answer.arrayBuffer());
+    if (takesPacked && bytes.byteLength >= LEAST_PACKED_BYTES) {
+      bytes = await packed(bytes);
+      list.push('content-encoding', 'gzip');
+    }
+    if (response.destroyed) return;
+    list.push('content-length', String(bytes.byteLength));
+    response.writeHead(status, list).end(bytes);
+  } else if (takesPacked) {
+    response.writeHead(status, [...list, 'content-encoding', 'gzip']);
+    await carried(pipeline(Readable.fromWeb(/** @type {any} */ (body)), createGzip(), response));
+  } else {
+    response.writeHead(status, list);
+    response.flushHeaders();
+    await carried(pipe(body.getReader(), response));
+  }
+}
+
+/**
+ * @param {IncomingMessage} incoming
+ * @param {ServerResponse} response
+ * @returns {Request} as much of one as handlers ask for
+ */
+export function requestOf(incoming, response) {
+  return /** @type {Request} */ (/** @type {unknown} */ (new IncomingRequest(incoming, response)));
+}
+
+/**
+ * Through a plain loop, which takes a third of what a pipeline does for each chunk.
+ *
+ * @param {ReadableStreamDefaultReader<Uint8Array>} reader
+ * @param {ServerResponse} response
+ */
+async function pipe(reader, response) {
+  let drained = () => {};
+  response.on('drain', () => drained());
+  response.on('close', () => {
+    drained();
+    reader.cancel().catch(() => {});
+  });
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (response.destroyed) return;
+      if (done) break;
+      if (!response.write(value)) {
+        await new Promise((resolve) => {
+          drained = () => resolve(undefined);
+        });
+      }
+    }
+    response.end();
+  } catch (error) {
+    response.destroy();
+    throw error;
+  }
+}
+
+/**
+ * A stream that breaks off has said why; of an abort there is nothing to say.
+ *
+ * @param {Promise<void>} carrying
+ */
+async function carried(carrying) {
+  await carrying.catch((error) => {
+    const isGone = error?.name === 'AbortError' || error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
+    if (!isGone) console.error('[interlude] an answer broke off', error);
+  });
+}
+
+/** As much of a Request as handlers ask for, each part made when it is asked for: a whole one costs more than an answer. */
+class IncomingRequest {
+  #incoming;
+  #response;
+  /** @type {Headers | undefined} */
+  #headers;
+  /** @type {AbortController | undefined} */
+  #gone;
+  /** @type {ReadableStream | null | undefined} */
+  #body;
+
+  /**
+   * @param {IncomingMessage} incoming
+   * @param {ServerResponse} response
+   */
+  constructor(incoming, response) {
+    this.#incoming = incoming;
+    this.#response = response;
+  }
+
+  get method() {
+    return this.#incoming.method;
+  }
+
+  get url() {
+    // only its path counts: a Host header may be anything, and is judged by itself
+    return `http://localhost${this.#incoming.url}`;
+  }
+
+  get headers() {
+    this.#headers ??= headersOf(this.#incoming);
+    return this.#headers;
+  }
+
+  get signal() {
+    if (this.#gone === undefined) {
+      const gone = new AbortController();
+      this.#gone = gone;
+      const leave = () => {
+        if (!this.#response.writableFinished) gone.abort();
+      };
+      if (this.#response.destroyed) leave();
+      else this.#response.once('close', leave);
+    }
+    return this.#gone.signal;
+  }
+
+  get body() {
+    this.#body ??= hasBody(this.#incoming) ? bodyOf(this.#incoming) : null;
+    return this.#body;
+  }
+}
+
+/** @param {IncomingMessage} incoming */
+function headersOf({ headers, socket }) {
+  const all = new Headers();
+  // as Next has it: clients that share a token wait in line each for itself
+  if (headers['x-forwarded-for'] === undefined) all.set('x-forwarded-for', socket.remoteAddress ?? '');
+  for (const name in headers) {
+    const value = headers[name];
+    for (const each of Array.isArray(value) ? value : [value]) if (each !== undefined) all.append(name, each);
+  }
+  return all;
+}
+
+/** @param {IncomingMessage} incoming */
+export function hasBody({ headers }) {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/** @param {IncomingMessage} incoming */
+function bodyOf(incoming) {
+  const chunks = incoming[Symbol.asyncIterator]();
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      // what is still to come is read by nobody: the connection goes with the answer
+      async cancel() {},
+    },
+    { highWaterMark: 0 },
+  );
+}

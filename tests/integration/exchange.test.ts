@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { type IncomingMessage, type RequestOptions, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { exchange } from '@/lib/launch/exchange.mjs';
+import { frontDoor } from '@/lib/launch/front-door.mjs';
+import { PATIENTLY } from '../support/patience';
+
+/** What is answered straight to the connection, without Next. */
+async function serving(handle: (request: Request) => Promise<Response>) {
+  const door = frontDoor((incoming, response) => exchange(handle, incoming, response));
+  door.listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  onTestFinished(() => {
+    door.closeAllConnections();
+    door.close();
+  });
+  const { port } = door.address() as AddressInfo;
+  return (options: RequestOptions = {}) => request({ host: '127.0.0.1', port, path: '/api/x', ...options });
+}
+
+async function answerTo(sent: ReturnType<typeof request>, body = ''): Promise<{ head: IncomingMessage; body: Buffer }> {
+  sent.end(body);
+  const [head] = (await once(sent, 'response')) as [IncomingMessage];
+  return { head, body: await buffer(head) };
+}
+
+const large = { text: 'x'.repeat(5_000) };
+
+test('a long answer is packed for those who take that, and a short one for nobody', async () => {
+  const ask = await serving(async ({ url }) => Response.json(url.endsWith('long') ? large : { text: 'x' }));
+  const packed = await answerTo(ask({ path: '/api/long', headers: { 'accept-encoding': 'gzip, br' } }));
+  expect(packed.head.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' });
+  expect(JSON.parse(gunzipSync(packed.body).toString())).toEqual(large);
+  for (const options of [{ path: '/api/long' }, { headers: { 'accept-encoding': 'gzip' } }]) {
+    const { head, body } = await answerTo(ask(options));
+    expect(head.headers['content-encoding']).toBeUndefined();
+    expect(head.headers['content-length']).toBe(String(body.byteLength));
+  }
+});
+
+test('a streamed file is packed as it comes', async () => {
+  const text = 'line\n'.repeat(10_000);
+  const ask = await serving(
+    async () => new Response(new Blob([text]).stream(), { headers: { 'content-type': 'text/plain; charset=utf-8' } }),
+  );
+  const { head, body } = await answerTo(ask({ headers: { 'accept-encoding': 'gzip' } }));
+  expect(head.headers['content-encoding']).toBe('gzip');
+  expect(gunzipSync(body).toString()).toBe(text);
+});
+
+test('HEAD is answered without a body, and each cookie is a header of its own', async () => {
+  const ask = await serving(async () => {
+    const headers = new Headers({ 'content-type': 'application/json' });
+    headers.append('set-cookie', 'a=1');
+    headers.append('set-cookie', 'b=2');
+    return new Response('{}', { headers });
+  });
+  const { head, body } = await answerTo(ask({ method: 'HEAD' }));
+  expect(head.headers['set-cookie']).toEqual(['a=1', 'b=2']);
+  expect(body.byteLength).toBe(0);
+});
+
+test('every answer carries the headers that keep it from being framed, sniffed or told on', async () => {
+  const ask = await serving(async () => new Response(null, { status: 303, headers: { location: '/' } }));
+  expect((await answerTo(ask())).head.headers).toMatchObject({
+    location: '/',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'x-frame-options': 'DENY',
+    'cross-origin-opener-policy': 'same-origin',
+  });
+});
+
+test('a body arrives byte for byte, also in pieces', async () => {
+  const ask = await serving(async (asked) => new Response(await new Response(asked.body).text()));
+  const sent = ask({ method: 'POST' });
+  const pieces = Array.from({ length: 50 }, (_, at) => `${at}ü`.repeat(1_000));
+  for (const piece of pieces) sent.write(piece);
+  expect((await answerTo(sent)).body.toString()).toBe(pieces.join(''));
+});
+
+test('a client that goes aborts the request, whose body fails and whose stream is cancelled', async () => {
+  const told: string[] = [];
+  const ask = await serving(async (asked) => {
+    asked.signal.addEventListener('abort', () => told.push('aborted'));
+    if (asked.body !== null) {
+      const text = await new Response(asked.body).text().catch(() => 'cut off');
+      told.push(text);
+      return new Response(text);
+    }
+    const body = new ReadableStream({
+      start: (to) => to.enqueue(new Uint8Array(1)),
+      cancel: () => void told.push('cancelled'),
+    });
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  });
+  const watching = ask();
+  watching.end();
+  await once(watching, 'response');
+  watching.destroy();
+  await vi.waitFor(() => expect(told.sort()).toEqual(['aborted', 'cancelled']), PATIENTLY);
+  const sending = ask({ method: 'POST', headers: { 'content-length': '10' } });
+  sending.on('error', () => {}).write('half');
+  await vi.waitFor(() => expect(sending.socket?.bytesWritten).toBeGreaterThan(0), PATIENTLY);
+  sending.destroy();
+  await vi.waitFor(() => expect(told.sort()).toEqual(['aborted', 'aborted', 'cancelled', 'cut off']), PATIENTLY);
+});
+
+test('a stream that fails breaks the connection off: nobody takes half of it for the whole', async () => {
+  const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+  const ask = await serving(async () => {
+    let count = 0;
+    const pull = (to: ReadableStreamDefaultController) => {
+      count += 1;
+      if (count === 3) to.error(new DOMException('of no use', 'AbortError'));
+      else to.enqueue(new Uint8Array(10));
+    };
+    return new Response(new ReadableStream({ pull }), { headers: { 'content-type': 'text/event-stream' } });
+  });
+  await expect(answerTo(ask())).rejects.toMatchObject({ code: 'ECONNRESET' });
+  // an abort has been told of where it came from
+  expect(said).not.toHaveBeenCalled();
+  said.mockRestore();
+});
