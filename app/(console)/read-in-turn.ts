@@ -1,5 +1,5 @@
 import { headers } from 'next/headers';
-import { clientOf } from '@/lib/access/peer';
+import { clientOf } from '@/lib/access/client-of';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { theServer } from '@/lib/server/process-server.mjs';

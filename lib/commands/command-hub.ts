@@ -4,6 +4,7 @@ import { type RowChoice, RowSweep } from '@/db/row-sweep';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import { ClockWatch } from '@/lib/access/clock-watch';
 import type { ServerContext } from '@/lib/access/server-context';
+import type { Opener } from '@/lib/access/stream-answer';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import { claimCommands } from './claim-commands';
@@ -94,7 +95,6 @@ export class CommandHub {
    * @param after the last command the runner has; 0 for none
    * @param signal aborted when the runner is gone
    * @param maxMs when to say `bye` and end; null for never
-   * @param hangUp breaks the runner's connection unless it has carried everything
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
   async open(
@@ -103,8 +103,7 @@ export class CommandHub {
     after: number,
     signal: AbortSignal,
     maxMs: number | null,
-    hangUp: () => void = () => {},
-  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  ): Promise<Opener> {
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
         headers: { 'retry-after': '1' },
@@ -120,7 +119,6 @@ export class CommandHub {
       after: isBeyond ? 0 : after,
       claim: (self, from) => this.#claim(self, from),
       onEnd: (self, isGone) => this.#ended(self, isGone),
-      hangUp,
     });
     const outcome = await this.#database.writes.run(async (transaction) => {
       const connection = await connectRunner(transaction, agentId, runner, stream.id, this.#now());
@@ -129,7 +127,7 @@ export class CommandHub {
     });
     if (outcome.kind === 'fenced') {
       stream.fence(outcome.by);
-      return stream.body;
+      return stream.open;
     }
     const before = this.#streams.get(agentId);
     this.#streams.set(agentId, stream);
@@ -143,7 +141,7 @@ export class CommandHub {
     stream.greet(isBeyond ? 'gap' : 'ok');
     if (signal.aborted) stream.abandon();
     stream.wake();
-    return stream.body;
+    return stream.open;
   }
 
   /** Says `bye` to every runner, so that a server can stop without cutting one off. */

@@ -1,3 +1,4 @@
+import type { Opener, Sink } from '@/lib/access/stream-answer';
 import type { CommandFrameData } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { positionFromNumber } from '@/lib/protocol/position';
@@ -24,13 +25,12 @@ export class CommandStream {
   readonly id = crypto.randomUUID();
   readonly agentId: string;
   readonly runner: RunnerRef;
-  readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
   readonly #claim: (after: number) => Promise<ClaimOutcome>;
   readonly #onEnd: (isGone: boolean) => void;
-  readonly #hangUp: () => void;
   readonly #lingerMs: number;
   #linger: ReturnType<typeof setTimeout> | undefined;
-  #controller!: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>;
+  #sink: Sink | null = null;
+  readonly #early: Uint8Array<ArrayBuffer>[] = [];
   #after: number;
   #isLive = false;
   #isEnded = false;
@@ -39,7 +39,6 @@ export class CommandStream {
 
   /**
    * @param after what the runner has: everything open behind it is sent at once
-   * @param hangUp breaks the connection unless it has carried everything
    * @param onEnd told once; `isGone` when the runner went, and not when this side sent it away
    */
   constructor(options: {
@@ -48,7 +47,6 @@ export class CommandStream {
     after: number;
     claim: (stream: CommandStream, after: number) => Promise<ClaimOutcome>;
     onEnd: (stream: CommandStream, isGone: boolean) => void;
-    hangUp: () => void;
     lingerMs?: number;
   }) {
     this.agentId = options.agentId;
@@ -56,21 +54,22 @@ export class CommandStream {
     this.#after = options.after;
     this.#claim = (after) => options.claim(this, after);
     this.#onEnd = (isGone) => options.onEnd(this, isGone);
-    this.#hangUp = options.hangUp;
     this.#lingerMs = options.lingerMs ?? LINGER_MS;
-    this.body = new ReadableStream<Uint8Array<ArrayBuffer>>(
-      {
-        start: (controller) => {
-          this.#controller = controller;
-        },
-        pull: () => {
-          if (this.#isAwake) this.wake();
-        },
-        cancel: () => this.abandon(),
-      },
-      new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD_BYTES }),
-    );
   }
+
+  /** Begins to write, with what was said before there was anything to write to. */
+  readonly open: Opener = (sink) => {
+    this.#sink = sink;
+    for (const chunk of this.#early.splice(0)) sink.write(chunk);
+    if (this.#isEnded) sink.end();
+    else if (this.#isAwake) this.wake();
+    return {
+      drained: () => {
+        if (this.#isAwake) this.wake();
+      },
+      gone: () => this.abandon(),
+    };
+  };
 
   greet(resume: CommandFrameData['hello']['resume']): void {
     this.#send({ event: 'hello', data: { resume, position: positionFromNumber(this.#after) } });
@@ -83,7 +82,7 @@ export class CommandStream {
   }
 
   beat(): void {
-    if (!this.#isEnded && this.#hasRoom) this.#controller.enqueue(encoder.encode(HEARTBEAT));
+    if (!this.#isEnded && this.#hasRoom) this.#write(encoder.encode(HEARTBEAT));
   }
 
   fence(by: RunnerRef): void {
@@ -102,15 +101,11 @@ export class CommandStream {
     clearTimeout(this.#linger);
     if (this.#isEnded) return;
     this.#end(true);
-    try {
-      this.#controller.close();
-    } catch {
-      // cancelled already
-    }
+    this.#sink?.end();
   }
 
   get #hasRoom(): boolean {
-    return (this.#controller.desiredSize ?? 0) > 0;
+    return this.#sink !== null && this.#sink.waiting < READ_AHEAD_BYTES;
   }
 
   async #pump(): Promise<void> {
@@ -148,17 +143,19 @@ export class CommandStream {
   }
 
   #send(frame: CommandFrame): void {
-    if (!this.#isEnded) this.#controller.enqueue(encoder.encode(encodeFrame(frame)));
+    if (!this.#isEnded) this.#write(encoder.encode(encodeFrame(frame)));
+  }
+
+  #write(chunk: Uint8Array<ArrayBuffer>): void {
+    if (this.#sink === null) this.#early.push(chunk);
+    else this.#sink.write(chunk);
   }
 
   #close(): void {
     if (this.#isEnded) return;
-    this.#controller.close();
-    this.#linger = setTimeout(() => {
-      // by the name of an abort: whoever pipes this logs nothing of it
-      this.#controller.error(new DOMException('the runner did not read that it was sent away', 'AbortError'));
-      this.#hangUp();
-    }, this.#lingerMs);
+    this.#sink?.end();
+    const hangUp = () => this.#sink?.hangUp('the runner did not read that it was sent away');
+    this.#linger = setTimeout(hangUp, this.#lingerMs);
     if (typeof this.#linger === 'object') this.#linger.unref?.();
     this.#end(false);
   }

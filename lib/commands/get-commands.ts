@@ -1,5 +1,5 @@
 import { columnText } from '@/db/column-text';
-import { peerOf } from '@/lib/access/peer';
+import { StreamAnswer } from '@/lib/access/stream-answer';
 import { idSchema } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
@@ -35,13 +35,12 @@ export async function getCommands(
   // A runner that does not name itself is a new one each time it connects. It gives way to any that does, so that
   // whoever only looks shuts nobody out.
   const runner = runnerIn(request) ?? { id: `${server.now()}-${crypto.randomUUID()}`, startedAt: 0 };
-  const body = await server.commands.open(
+  const open = await server.commands.open(
     columnText(agentId),
     runner,
     positionToNumber(after),
     request.signal,
     server.streamMaxMs,
-    peerOf(request).hangUp,
   );
-  return new Response(body, { headers: SSE_HEADERS });
+  return new StreamAnswer(open, SSE_HEADERS);
 }

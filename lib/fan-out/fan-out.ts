@@ -1,5 +1,5 @@
 import type { Database } from '@/db/client';
-import { NO_CONNECTION, type Peer } from '@/lib/access/peer';
+import type { Opener, Sink } from '@/lib/access/stream-answer';
 import { type Bounds, readBounds } from '@/lib/event-log/read-after';
 import type { RowLimits } from '@/lib/event-log/rows';
 import { AppError, inShort } from '@/lib/protocol/errors';
@@ -76,7 +76,8 @@ export class FanOut {
    * @param after where to resume; null for "from now"
    * @param signal aborted when the reader is gone
    * @param maxMs when to say `bye` and end; null for never
-   * @param peer who listens
+   * @param client who listens, for its place in line
+   * @returns how the stream begins, once there is something to write it to
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
   async subscribe(
@@ -84,23 +85,37 @@ export class FanOut {
     after: number | null,
     signal: AbortSignal,
     maxMs: number | null = null,
-    peer: Peer = { client: '', ...NO_CONNECTION },
-  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    client = '',
+  ): Promise<Opener> {
     const start = resume(after, await readBounds(this.#database));
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
         headers: { 'retry-after': '1' },
       });
     }
+    return (sink) => {
+      const subscriber = this.#begin(sink, topics, start, signal, maxMs);
+      const { page } = this.#options;
+      catchUp(subscriber, this.#database, this.#tailer, wantedBy(topics), start.after, page, client).then(
+        () => {
+          this.#isBroken = false;
+        },
+        (error) => {
+          if (subscriber.isEnded) return;
+          this.#sayBroken(error);
+          subscriber.fail(error);
+        },
+      );
+      return { drained: () => subscriber.drained(), gone: () => subscriber.abandon() };
+    };
+  }
+
+  #begin(sink: Sink, topics: readonly Topic[], start: Start, signal: AbortSignal, maxMs: number | null): Subscriber {
     const cleanUps: (() => void)[] = [];
-    const subscriber = new Subscriber(
-      this.#options,
-      () => {
-        for (const cleanUp of cleanUps) cleanUp();
-        if (this.#broadcast.size === 0) this.#rest();
-      },
-      peer,
-    );
+    const subscriber = new Subscriber(sink, this.#options, () => {
+      for (const cleanUp of cleanUps) cleanUp();
+      if (this.#broadcast.size === 0) this.#rest();
+    });
     cleanUps.push(this.#broadcast.add(topics, subscriber));
     const abandon = () => subscriber.abandon();
     signal.addEventListener('abort', abandon);
@@ -112,19 +127,9 @@ export class FanOut {
     this.#wakeUp(start.latest);
     const hello = { resume: start.resume, position: positionFromNumber(start.after) };
     subscriber.send(encodeText(encodeFrame({ event: 'hello', data: hello })));
+    if (this.#isClosed) subscriber.close('shutdown');
     if (signal.aborted) subscriber.abandon();
-    const wanted = wantedBy(topics);
-    catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, this.#options.page, peer.client).then(
-      () => {
-        this.#isBroken = false;
-      },
-      (error) => {
-        if (subscriber.isEnded) return;
-        this.#sayBroken(error);
-        subscriber.fail(error);
-      },
-    );
-    return subscriber.stream;
+    return subscriber;
   }
 
   /** Says `bye` to everybody and takes nobody more, so that a server can stop without cutting anyone off. */
@@ -154,11 +159,13 @@ export class FanOut {
   }
 }
 
+type Start = Bounds & { resume: 'ok' | 'gap'; after: number };
+
 /**
  * Where a stream begins. What can't be resumed is a `gap`: the position is of another database or from beyond
  * retention. Such a stream begins now, and its client loads its snapshot again.
  */
-export function resume(after: number | null, bounds: Bounds): Bounds & { resume: 'ok' | 'gap'; after: number } {
+export function resume(after: number | null, bounds: Bounds): Start {
   if (after === null) return { ...bounds, resume: 'ok', after: bounds.latest };
   if (after > bounds.latest || after < bounds.oldest) return { ...bounds, resume: 'gap', after: bounds.latest };
   return { ...bounds, resume: 'ok', after };

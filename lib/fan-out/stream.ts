@@ -1,6 +1,7 @@
 import { columnText } from '@/db/column-text';
-import { peerOf } from '@/lib/access/peer';
+import { clientOf } from '@/lib/access/client-of';
 import type { ServerContext } from '@/lib/access/server-context';
+import { StreamAnswer } from '@/lib/access/stream-answer';
 import { AppError } from '@/lib/protocol/errors';
 import { formatTopic, parseTopic, type Topic } from '@/lib/protocol/frames';
 import { MAX_TOPICS } from '@/lib/protocol/limits';
@@ -21,8 +22,9 @@ export async function stream(request: Request, server: StreamServer): Promise<Re
   const query = new URL(request.url).searchParams;
   const topics = topicsOf(query.getAll('topic'));
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
-  const body = await server.fanOut.subscribe(topics, after, request.signal, server.streamMaxMs, peerOf(request));
-  return new Response(body, { headers: SSE_HEADERS });
+  const client = clientOf(request.headers);
+  const open = await server.fanOut.subscribe(topics, after, request.signal, server.streamMaxMs, client);
+  return new StreamAnswer(open, SSE_HEADERS);
 }
 
 function topicsOf(names: readonly string[]): Topic[] {

@@ -1,5 +1,4 @@
-import { type Connection, NO_CONNECTION } from '@/lib/access/peer';
-import { brokenOff } from '@/lib/protocol/errors';
+import type { Sink } from '@/lib/access/stream-answer';
 import type { FrameData } from '@/lib/protocol/frames';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { encodeFrame } from '@/lib/protocol/sse';
@@ -25,15 +24,11 @@ type Chunk = Uint8Array<ArrayBuffer>;
  * not read yet, and ended; what it has received by then has no hole, so it resumes where it stands.
  */
 export class Subscriber {
-  readonly stream: ReadableStream<Chunk>;
   readonly #limits: SubscriberLimits;
   readonly #onEnd: () => void;
-  readonly #connection: Connection;
-  #controller!: ReadableStreamDefaultController<Chunk>;
+  readonly #sink: Sink;
   #phase: 'reading' | 'holding' | 'live' | 'ended' = 'reading';
   #after = 0;
-  /** Bytes of everything so far. */
-  #sent = 0;
   #held: Tick[] = [];
   #onDrain: (() => void) | null = null;
   #linger: ReturnType<typeof setTimeout> | undefined;
@@ -41,20 +36,10 @@ export class Subscriber {
   /**
    * @param onEnd called once, whichever side ended it
    */
-  constructor(limits: SubscriberLimits, onEnd: () => void, connection: Connection = NO_CONNECTION) {
+  constructor(sink: Sink, limits: SubscriberLimits, onEnd: () => void) {
+    this.#sink = sink;
     this.#limits = limits;
     this.#onEnd = onEnd;
-    this.#connection = connection;
-    this.stream = new ReadableStream<Chunk>(
-      {
-        start: (controller) => {
-          this.#controller = controller;
-        },
-        pull: () => this.#drained(),
-        cancel: () => this.abandon(),
-      },
-      new ByteLengthQueuingStrategy({ highWaterMark: limits.readAheadBytes }),
-    );
   }
 
   get isEnded(): boolean {
@@ -62,12 +47,12 @@ export class Subscriber {
   }
 
   send(chunk: Chunk): void {
-    if (this.#phase !== 'ended') this.#send(chunk);
+    if (this.#phase !== 'ended') this.#sink.write(chunk);
   }
 
   /** Resolves when there is room for another page, or nobody to read it. */
   async room(): Promise<void> {
-    while (this.#phase !== 'ended' && (this.#controller.desiredSize ?? 0) <= 0) {
+    while (this.#phase !== 'ended' && !this.#hasRoom) {
       await new Promise<void>((resolve) => {
         this.#onDrain = resolve;
       });
@@ -104,27 +89,25 @@ export class Subscriber {
     if (this.#phase !== 'live') return;
     const chunk = tick.chunkAfter(this.#after);
     if (chunk === null) return;
-    const waiting = this.#limits.readAheadBytes - (this.#controller.desiredSize ?? 0);
+    const { waiting } = this.#sink;
     // A backlog of nothing has room for a tick of any size: cutting off would not make it smaller.
     if (waiting > 0 && waiting + chunk.byteLength > this.#limits.maxBacklogBytes) this.close('slow');
-    else this.#send(chunk);
+    else this.#sink.write(chunk);
   }
 
   /** A comment for idle proxies. Pointless behind a backlog, which keeps the connection busy by itself. */
   beat(heartbeat: Chunk): void {
-    if (this.#phase !== 'ended' && (this.#controller.desiredSize ?? 0) > 0) this.#send(heartbeat);
+    if (this.#phase !== 'ended' && this.#hasRoom) this.#sink.write(heartbeat);
   }
 
   /** Ends the stream of our own accord, behind what is still on its way. */
   close(reason: FrameData['bye']['reason']): void {
     if (this.#phase === 'ended') return;
-    this.#send(encodeText(encodeFrame({ event: 'bye', data: { reason } })));
-    this.#controller.close();
+    this.#sink.write(encodeText(encodeFrame({ event: 'bye', data: { reason } })));
+    this.#sink.end();
     // A reader that stands still would hold its backlog for ever: what is here, and what the socket has taken over.
-    this.#linger = setTimeout(() => {
-      this.#controller.error(brokenOff('the reader did not fetch its backlog'));
-      this.#connection.hangUp();
-    }, this.#limits.lingerMs);
+    const hangUp = () => this.#sink.hangUp('the reader did not fetch its backlog');
+    this.#linger = setTimeout(hangUp, this.#limits.lingerMs);
     unref(this.#linger);
     this.#ended();
   }
@@ -132,7 +115,7 @@ export class Subscriber {
   /** Ends the stream as a broken connection does: no `bye`, the client resumes. Whoever calls it has said the cause. */
   fail(error: unknown): void {
     if (this.#phase === 'ended') return;
-    this.#controller.error(brokenOff(error));
+    this.#sink.hangUp(error);
     this.#ended();
   }
 
@@ -141,27 +124,23 @@ export class Subscriber {
     clearTimeout(this.#linger);
     if (this.#phase === 'ended') return;
     this.#ended();
-    // harmless where the reader cancelled; ends the stream where only the request was aborted
-    try {
-      this.#controller.close();
-    } catch {
-      // cancelled already
-    }
+    // where only the request was aborted there is still a stream to end
+    this.#sink.end();
   }
 
-  #send(chunk: Chunk): void {
-    if (!this.#connection.pass(chunk, this.#sent)) this.#controller.enqueue(chunk);
-    this.#sent += chunk.byteLength;
+  get #hasRoom(): boolean {
+    return this.#sink.waiting < this.#limits.readAheadBytes;
   }
 
   #ended(): void {
     this.#phase = 'ended';
     this.#held = [];
-    this.#drained();
+    this.drained();
     this.#onEnd();
   }
 
-  #drained(): void {
+  /** There is room again. */
+  drained(): void {
     this.#onDrain?.();
     this.#onDrain = null;
   }

@@ -27,7 +27,7 @@ const packed = promisify(gzip);
 export async function exchange(handle, incoming, response) {
   const answer = await handle(requestOf(incoming, response));
   if (response.destroyed || response.headersSent) return void answer.body?.cancel().catch(() => {});
-  const { body, headers, status } = answer;
+  const { headers, status } = answer;
   const list = [...ALWAYS];
   for (const [name, value] of headers) list.push(name, value);
   const type = headers.get('content-type') ?? '';
@@ -35,6 +35,15 @@ export async function exchange(handle, incoming, response) {
     /^(application\/json|text\/plain)\b/.test(type) && !/\bno-transform\b/.test(headers.get('cache-control') ?? '');
   if (isPackable) list.push('vary', 'accept-encoding');
   const takesPacked = isPackable && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
+  if ('open' in answer) {
+    response.writeHead(status, list);
+    response.flushHeaders();
+    const source = /** @type {import('../access/stream-answer').StreamAnswer} */ (answer).open(sinkOf(response));
+    response.on('drain', () => source.drained());
+    response.once('close', () => source.gone());
+    return;
+  }
+  const { body } = answer;
   if (incoming.method === 'HEAD' || body === null) {
     body?.cancel().catch(() => {});
     if (incoming.method !== 'HEAD' && status >= 200 && status !== 204 && status !== 304)
@@ -66,6 +75,28 @@ export async function exchange(handle, incoming, response) {
  */
 export function requestOf(incoming, response) {
   return /** @type {Request} */ (/** @type {unknown} */ (new IncomingRequest(incoming, response)));
+}
+
+/**
+ * @param {ServerResponse} response
+ * @returns {import('../access/stream-answer').Sink}
+ */
+function sinkOf(response) {
+  return {
+    get waiting() {
+      return response.writableLength;
+    },
+    write(chunk) {
+      if (!response.destroyed) response.write(chunk);
+    },
+    end() {
+      if (!response.destroyed) response.end();
+    },
+    hangUp() {
+      // a connection that has finished its answer may be carrying the next one by now
+      if (!response.writableFinished) response.destroy();
+    },
+  };
 }
 
 /**

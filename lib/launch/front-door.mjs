@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer, STATUS_CODES } from 'node:http';
 import { hasBody } from './exchange.mjs';
 
@@ -30,15 +29,6 @@ const UPLOAD_TIMEOUT_MS = 300_000;
 /** How often Node looks for requests that are late. */
 const LOOK_EVERY_MS = 1_000;
 
-/**
- * The connection that is being answered, for streams. See lib/access/peer.ts.
- *
- * @typedef {{ hangUp(): void, pass(chunk: Uint8Array, behind: number): boolean }} Connection
- * @type {AsyncLocalStorage<Connection>}
- */
-const connections = new AsyncLocalStorage();
-Object.assign(globalThis, { [Symbol.for('interlude.connection')]: connections });
-
 /** @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => Promise<boolean>} Judge */
 /** @typedef {{ status: number, code: string, message: string, headers?: Record<string, string> }} Refusal */
 
@@ -63,7 +53,7 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
     if (refusal) return answer(response, refusal);
     if (hasBody(request)) cutOffLate(request, response, knows, strangerTimeoutMs);
     try {
-      await connections.run(connectionOf(request, response), () => handle(request, response));
+      await handle(request, response);
     } catch (error) {
       process.stderr.write(`[interlude] ${request.method} ${request.url} failed: ${error?.stack ?? error}\n`);
       answer(response, INTERNAL);
@@ -73,34 +63,6 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
   server.on('connect', (_request, socket) => answerRaw(socket, METHOD));
   server.on('clientError', (error, socket) => answerRaw(socket, CLIENT_ERRORS[error.code] ?? NO_HTTP));
   return server;
-}
-
-/**
- * @param {import('node:http').IncomingMessage} request
- * @param {import('node:http').ServerResponse} response
- * @returns {Connection}
- */
-function connectionOf(request, response) {
-  const write = response.write.bind(response);
-  let carried = 0;
-  response.write = (/** @type {any} */ chunk, /** @type {any[]} */ ...rest) => {
-    carried += Buffer.byteLength(chunk);
-    return write(chunk, ...rest);
-  };
-  return {
-    hangUp() {
-      // a connection that has finished its answer may be carrying the next one by now
-      if (!response.writableFinished) request.socket.destroy();
-    },
-    pass(chunk, behind) {
-      if (carried !== behind || !response.headersSent || response.writableEnded || response.destroyed) return false;
-      // Less than makes Node ask to wait: the one whose stream it is waits for that, and is told once, whoever wrote.
-      if (response.writableLength + chunk.byteLength >= response.writableHighWaterMark) return false;
-      carried += chunk.byteLength;
-      write(chunk);
-      return true;
-    },
-  };
 }
 
 /**

@@ -27,9 +27,9 @@ export async function serve(host, { port, release }) {
   const app = next({ dev: false, dir: root, hostname: host, port, httpServer });
   await quietly(() => app.prepare());
   const page = app.getRequestHandler();
-  const { handle, knows } = theServer();
+  const { answer, knows } = theServer();
   const server = frontDoor(
-    (request, response) => (isNoPage(pathOf(request)) ? exchange(handle, request, response) : page(request, response)),
+    (request, response) => (isNoPage(pathOf(request)) ? exchange(answer, request, response) : page(request, response)),
     { knows: (request, response) => knows(requestOf(request, response)) },
   );
   await release();

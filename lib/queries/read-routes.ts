@@ -1,4 +1,4 @@
-import { clientOf } from '@/lib/access/peer';
+import { clientOf } from '@/lib/access/client-of';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { SESSION_STATES } from '@/lib/protocol/read-models';

@@ -2,6 +2,7 @@ import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
 import { type AccessPolicy, accessPolicy } from '@/lib/access/access-policy';
 import { authenticate, authenticateProgram } from '@/lib/access/authenticate';
+import { asResponse } from '@/lib/access/stream-answer';
 import { logRetention } from '@/lib/log-store/log-retention';
 import { AppError, withErrors } from '@/lib/protocol/errors';
 import { Readiness } from '@/lib/queries/health';
@@ -15,6 +16,8 @@ const OPEN_AGAIN_MS = 5_000;
 export interface Server {
   /** Answers whatever is no page. Never rejects. */
   handle(request: Request): Promise<Response>;
+  /** The same for the front door, which opens a StreamAnswer over the connection itself. */
+  answer(request: Request): Promise<Response>;
   /** Whether a request carries a good credential. */
   knows(request: Request): Promise<boolean>;
   /** From now on commands expire, runners that went silent are missed, and logs are kept, with nobody's request needed. */
@@ -86,6 +89,8 @@ export function createServer(env: Record<string, string | undefined>): Server {
     throw new AppError('method_not_allowed', message, { headers: { allow } });
   }
 
+  const safely = withErrors(answer);
+
   async function start(): Promise<void> {
     await parts().catch(() => {
       retry = setTimeout(start, OPEN_AGAIN_MS);
@@ -105,7 +110,8 @@ export function createServer(env: Record<string, string | undefined>): Server {
   }
 
   return {
-    handle: withErrors(answer),
+    handle: async (request) => asResponse(await safely(request)),
+    answer: safely,
     knows: (request) =>
       authenticate(request, policy()).then(
         () => true,

@@ -1,11 +1,12 @@
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { pipeToNodeResponse } from 'next/dist/server/pipe-readable';
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from 'vitest';
-import { peerOf } from '@/lib/access/peer';
+import { type Opener, StreamAnswer } from '@/lib/access/stream-answer';
 import { CommandStream } from '@/lib/commands/command-stream';
 import { FanOut } from '@/lib/fan-out/fan-out';
+import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
+import { SSE_HEADERS } from '@/lib/protocol/sse';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 import { deltas, insertRows } from '../support/insert-rows';
 import { PATIENTLY } from '../support/patience';
@@ -23,9 +24,7 @@ beforeEach(async () => {
   logged = vi.spyOn(process.stderr, 'write');
   database = await temporaryDatabase();
   fanOut = new FanOut(database, { lingerMs: LINGER_MS, maxBacklogBytes: 100_000 });
-  server = await listening((signal, request) =>
-    fanOut.subscribe([{ kind: 'session', sessionId: 's1' }], null, signal, null, peerOf(request)),
-  );
+  server = await listening((signal) => fanOut.subscribe([{ kind: 'session', sessionId: 's1' }], null, signal));
 });
 afterEach(async () => {
   // that readers come and go is nothing to write a stack trace of
@@ -64,7 +63,7 @@ test('a runner that was sent away and does not read loses its connection', async
   server.close();
   const text = MIB.slice(0, 256 * 1024);
   let stream: CommandStream | undefined;
-  server = await listening(async (_signal, asked) => {
+  server = await listening(async () => {
     stream = new CommandStream({
       agentId: 'a1',
       runner: { id: 'r1', startedAt: 1 },
@@ -75,12 +74,11 @@ test('a runner that was sent away and does not read loses its connection', async
         commands: Array.from({ length: 80 }, (_, at) => commandOf(at + 1, text)),
       }),
       onEnd: () => {},
-      hangUp: peerOf(asked).hangUp,
       lingerMs: LINGER_MS,
     });
     stream.greet('ok');
     stream.wake();
-    return stream.body;
+    return stream.open;
   });
   client = await request(server);
   await vi.waitFor(() => expect(stream).toBeDefined(), PATIENTLY);
@@ -94,15 +92,11 @@ function commandOf(position: number, text: string) {
   return { command, position, agentId: 'a1', state: 'queued' as const, reason: null };
 }
 
-/** The front door, and behind it what Next does with a stream. */
-async function listening(
-  open: (signal: AbortSignal, request: Request) => Promise<ReadableStream<Uint8Array>>,
-): Promise<Server> {
-  const door = frontDoor(async (_incoming, response) => {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    await pipeToNodeResponse(await open(gone.signal, new Request('http://127.0.0.1/')), response);
-  });
+/** The front door, which opens a stream over the connection itself. */
+async function listening(open: (signal: AbortSignal) => Promise<Opener>): Promise<Server> {
+  const door = frontDoor((incoming, response) =>
+    exchange(async ({ signal }) => new StreamAnswer(await open(signal), SSE_HEADERS), incoming, response),
+  );
   await new Promise<void>((resolve) => {
     door.listen(0, '127.0.0.1', resolve);
   });

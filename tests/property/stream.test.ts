@@ -3,6 +3,7 @@ import { afterEach, expect, it } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
 import { ReadQueue } from '@/db/read-queue';
+import { readable } from '@/lib/access/stream-answer';
 import { FanOut } from '@/lib/fan-out/fan-out';
 import { foldTranscript, type TranscriptState, transcriptFromPage } from '@/lib/projections/transcript';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
@@ -129,7 +130,7 @@ class Client {
   async connect(): Promise<void> {
     const after = idsOf(this.frames).at(-1) ?? 0;
     const topics = this.topics.map((name) => parseTopic(name) as Topic);
-    this.#reader = new FrameReader(await this.#fanOut.subscribe(topics, after, new AbortController().signal));
+    this.#reader = new FrameReader(readable(await this.#fanOut.subscribe(topics, after, new AbortController().signal)));
   }
 
   async cut(): Promise<void> {
@@ -269,7 +270,9 @@ it('live equals reloaded: a page and the frames after it make the page of any la
             // more is written between the page and the stream
             await nextTurn();
             const topics: Topic[] = [{ kind: 'session', sessionId: 's1' }];
-            const stream = await fanOut.subscribe(topics, Number(page.position), new AbortController().signal);
+            const stream = readable(
+              await fanOut.subscribe(topics, Number(page.position), new AbortController().signal),
+            );
             browsers.push({ page, reader: new FrameReader(stream) });
           }
         }

@@ -1,6 +1,7 @@
 import { LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '@/db/client';
+import { readable } from '@/lib/access/stream-answer';
 import { FanOut, type FanOutOptions, resume } from '@/lib/fan-out/fan-out';
 import { parseTopic, type Topic } from '@/lib/protocol/frames';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
@@ -16,7 +17,7 @@ const abort = new AbortController();
 const topics = (...names: string[]): Topic[] => names.map((name) => parseTopic(name) as Topic);
 
 async function listen(names: string[], after: number | null = 0, signal = abort.signal): Promise<FrameReader> {
-  return new FrameReader(await fanOut.subscribe(topics(...names), after, signal));
+  return new FrameReader(readable(await fanOut.subscribe(topics(...names), after, signal)));
 }
 
 function fanOutWith(options: Partial<FanOutOptions>): void {
@@ -222,7 +223,7 @@ describe('others get their turns', () => {
 
 describe('the end of a stream', () => {
   test('is a bye when its time is up', async () => {
-    const stream = await fanOut.subscribe(topics('fleet'), 0, abort.signal, 20);
+    const stream = readable(await fanOut.subscribe(topics('fleet'), 0, abort.signal, 20));
     const frames = await new FrameReader(stream).end();
     expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'planned' } });
     expect(fanOut.isIdle).toBe(true);
@@ -239,7 +240,7 @@ describe('the end of a stream', () => {
 
   test('comes to a live reader that stands still, with a bye behind what it had coming, and concerns nobody else', async () => {
     fanOutWith({ maxBacklogBytes: 5_000, readAheadBytes: 1_000 });
-    const slow = await fanOut.subscribe(topics('session:s1'), null, abort.signal);
+    const slow = readable(await fanOut.subscribe(topics('session:s1'), null, abort.signal));
     const quick = await listen(['session:s1'], null);
     await quick.frame('up-to-date');
     const positions: number[] = [];
@@ -256,7 +257,7 @@ describe('the end of a stream', () => {
 
   test('takes the backlog away from a reader that does not come back for it', async () => {
     fanOutWith({ maxBacklogBytes: 2_000, readAheadBytes: 1_000, lingerMs: 5 });
-    const slow = await fanOut.subscribe(topics('session:s1'), null, abort.signal);
+    const slow = readable(await fanOut.subscribe(topics('session:s1'), null, abort.signal));
     while (fanOut.subscriberCount > 0) await insertRows(database, deltas(5));
     await vi.waitFor(async () => {
       const reader = slow.getReader();
@@ -270,7 +271,7 @@ describe('the end of a stream', () => {
 
   test('frees everything when the request is aborted or the reader cancels', async () => {
     const gone = new AbortController();
-    await fanOut.subscribe(topics('fleet', 'session:s1'), 0, gone.signal, 60_000);
+    readable(await fanOut.subscribe(topics('fleet', 'session:s1'), 0, gone.signal, 60_000));
     const reader = await listen(['logs:a1']);
     expect(fanOut.subscriberCount).toBe(2);
     expect(fanOut.isIdle).toBe(false);
@@ -282,7 +283,7 @@ describe('the end of a stream', () => {
   });
 
   test('frees everything when the request was aborted before it began', async () => {
-    await fanOut.subscribe(topics('fleet'), 0, AbortSignal.abort());
+    readable(await fanOut.subscribe(topics('fleet'), 0, AbortSignal.abort()));
     expect(fanOut.subscriberCount).toBe(0);
     expect(fanOut.isIdle).toBe(true);
   });
@@ -299,7 +300,7 @@ describe('the end of a stream', () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
     const bodies = [];
     for (let count = 0; count < 3; count += 1) {
-      bodies.push(await fanOut.subscribe(topics('session:s1'), 0, abort.signal));
+      bodies.push(readable(await fanOut.subscribe(topics('session:s1'), 0, abort.signal)));
     }
     await fail();
     logged.mockClear();
@@ -315,7 +316,7 @@ describe('the end of a stream', () => {
     fanOutWith({ page: { rows: 5, bytes: 1_000_000 }, readAheadBytes: 10 });
     await insertRows(database, deltas(50));
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
-    const body = await fanOut.subscribe(topics('session:s1'), 0, abort.signal);
+    const body = readable(await fanOut.subscribe(topics('session:s1'), 0, abort.signal));
     await database.close();
     await expect(new FrameReader(body).end()).rejects.toThrow();
     expect(logged).toHaveBeenCalled();
@@ -326,7 +327,7 @@ describe('the end of a stream', () => {
   test('does not come to a reader that only catches up slowly', async () => {
     fanOutWith({ maxBacklogBytes: 1_000, readAheadBytes: 100, page: { rows: 20, bytes: 1_000_000 } });
     const positions = await insertRows(database, deltas(200));
-    const body = await fanOut.subscribe(topics('session:s1'), 0, abort.signal);
+    const body = readable(await fanOut.subscribe(topics('session:s1'), 0, abort.signal));
     // rows come in while nobody reads: they are met again in the pages that follow
     positions.push(...(await insertRows(database, deltas(200))));
     const reader = new FrameReader(body);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { readable } from '@/lib/access/stream-answer';
 import { FanOut } from '@/lib/fan-out/fan-out';
 import { parseTopic, type Topic } from '@/lib/protocol/frames';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
@@ -75,7 +76,7 @@ function openAt(position: number): Set<string> {
 /** Everything a stream replays, in its order. */
 async function replay(after: number, ...more: string[]): Promise<Step[]> {
   const topics = ['fleet', ...more].map((name) => parseTopic(name) as Topic);
-  const reader = new FrameReader(await fanOut.subscribe(topics, after, new AbortController().signal));
+  const reader = new FrameReader(readable(await fanOut.subscribe(topics, after, new AbortController().signal)));
   await reader.frame('up-to-date');
   await reader.cancel();
   return reader.frames.flatMap((frame): Step[] => {
