@@ -5,7 +5,7 @@ import { commitProducer } from '@/lib/event-log/producer-state';
 import { type BatchScope, type BatchState, readBatchState } from '@/lib/event-log/read-batch-state';
 import { saidKey } from '@/lib/event-log/said-rows';
 import { obligationsTouchedBy } from '@/lib/projections/obligations';
-import { endsEveryTask, wakesUnsaid } from '@/lib/projections/tasks';
+import { endsEveryTask, startsWithoutCause } from '@/lib/projections/tasks';
 import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
 import { readInsight } from '@/lib/protocol/insight';
 import { positionFromNumber } from '@/lib/protocol/position';
@@ -88,22 +88,21 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
       else if (insight?.session === null && isFailure(insight, record.log.level)) openSessionsOf.add(record.agentId);
     }
     if (record.kind !== 'event') return;
-    const entry = { position: '0', occurredAt: 0, receivedAt: 0, event: record.event };
     for (const { id, text } of snapshots.partsOf(record.sessionId, record.event)) {
       const key = saidKey(record.sessionId, id);
       // once, however often it is spoken of: its rows are told one after the other, each as they are read
       const length = Math.max(said.get(key)?.length ?? 0, text.length);
       said.set(key, { sessionId: record.sessionId, id, length });
     }
-    const touched = obligationsTouchedBy([entry]);
+    const touched = obligationsTouchedBy(record.event);
     if (touched.settles || touched.messageIds.length > 0) {
       const known = obligations.get(record.sessionId) ?? { messageIds: new Set(), settles: false };
       obligations.set(record.sessionId, known);
       known.settles ||= touched.settles;
       for (const id of touched.messageIds) known.messageIds.add(id);
     }
-    if (endsEveryTask([entry])) endedSessionIds.add(record.sessionId);
-    if (wakesUnsaid([entry])) wokenSessionIds.add(record.sessionId);
+    if (endsEveryTask(record.event)) endedSessionIds.add(record.sessionId);
+    if (startsWithoutCause(record.event)) wokenSessionIds.add(record.sessionId);
     const spokenOf = tasksSpokenOf(record.event);
     if (spokenOf.length === 0) return;
     const session = `${JSON.stringify(record.agentId)} ${record.sessionId}`;
