@@ -53,6 +53,7 @@ export class TaskRouter {
 
   /** A task that was stored before this batch. Those of a session come in the order in which they began. */
   knowTask(task: Task): void {
+    this.#owners.started({ ...task, taskId: task.id });
     this.#runs.know(task);
   }
 
