@@ -58,34 +58,37 @@ export function selectLogs(agentIds: Iterable<string>): Iterable<InStatement> {
  * What a session knows of a task it may be told of: the run that is named, and of all runs and of the nameless ones the
  * newest. An id may have been used any number of times.
  */
-export function* selectTasks(
-  tasks: readonly Pick<SpokenTask, 'sessionId' | 'taskId' | 'runId'>[],
-): Iterable<InStatement> {
-  const keys = tasks.map(({ sessionId, taskId, runId }) => [sessionId, columnText(taskId), runId && columnText(runId)]);
-  const newest = (which: string, limit: number) =>
-    `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>0
-     WHERE t.position IN (SELECT position FROM tasks
-       WHERE session_id = wanted.value->>0 AND id = wanted.value->>1 ${which} ORDER BY position DESC LIMIT ${limit})`;
-  yield* inGroups(uniquePairs(keys), newest('', RUNS_READ));
-  yield* inGroups(uniquePairs(keys), newest('AND run_id IS NULL', RUNS_READ));
-  const named = keys.filter(([, , runId]) => runId !== null);
-  yield* inGroups(named, newest('AND run_id = wanted.value->>2', 1));
+export function* selectTasks(tasks: readonly SpokenTask[]): Iterable<InStatement> {
+  const keys = tasks.map(({ agentId, sessionId, taskId, runId }) => {
+    return [agentId, columnText(taskId), sessionId, runId && columnText(runId)];
+  });
+  const newest = (index: string, run: string, limit: number) =>
+    `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>2
+     WHERE t.position IN (SELECT position FROM tasks INDEXED BY ${index}
+       WHERE agent_id = wanted.value->>0 AND id = wanted.value->>1 AND session_id = wanted.value->>2 ${run}
+       ORDER BY position DESC LIMIT ${limit})`;
+  const any = keys.map((key) => key.slice(0, 3));
+  yield* inGroups(distinct(any), newest('tasks_by_id', '', RUNS_READ));
+  yield* inGroups(distinct(any), newest('tasks_by_run', 'AND run_id IS NULL', RUNS_READ));
+  const named = keys.filter(([, , , runId]) => runId !== null);
+  yield* inGroups(named, newest('tasks_by_run', 'AND run_id = wanted.value->>3', 1));
 }
 
 /** Sessions that know a task by its id, and those that started the very run: one more than make its owner uncertain. */
-export function* selectTaskHomes(tasks: readonly Omit<SpokenTask, 'sessionId'>[]): Iterable<InStatement> {
+export function* selectTaskHomes(tasks: readonly SpokenTask[]): Iterable<InStatement> {
   const keys = tasks.map(({ agentId, taskId, runId }) => [agentId, columnText(taskId), runId && columnText(runId)]);
-  const homes = (runId: string, which: string) =>
+  const homes = (index: string, runId: string, which: string) =>
     `SELECT t.agent_id, t.session_id, t.id, ${runId} AS run_id FROM json_each(?1) AS wanted CROSS JOIN tasks AS t
-     WHERE t.rowid IN (SELECT min(rowid) FROM tasks INDEXED BY tasks_by_agent
+     WHERE t.rowid IN (SELECT min(rowid) FROM tasks INDEXED BY ${index}
        WHERE agent_id = wanted.value->>0 AND id = wanted.value->>1 ${which} GROUP BY session_id LIMIT ${MAX_HOMES + 1})`;
-  yield* inGroups(uniquePairs(keys), homes('NULL', ''));
-  const named = new Map(keys.filter(([, , runId]) => runId !== null).map((key) => [JSON.stringify(key), key]));
-  yield* inGroups(named.values(), homes('t.run_id', 'AND run_id = wanted.value->>2'));
+  const any = keys.map((key) => key.slice(0, 2));
+  yield* inGroups(distinct(any), homes('tasks_by_agent', 'NULL', ''));
+  const named = keys.filter(([, , runId]) => runId !== null);
+  yield* inGroups(distinct(named), homes('tasks_by_run', 't.run_id', 'AND run_id = wanted.value->>2'));
 }
 
-function uniquePairs(keys: readonly unknown[][]): Iterable<unknown[]> {
-  return new Map(keys.map((key) => [JSON.stringify(key.slice(0, 2)), key])).values();
+function distinct<T>(keys: readonly T[]): Iterable<T> {
+  return new Map(keys.map((key) => [JSON.stringify(key), key])).values();
 }
 
 export function selectLatestTasks(sessionIds: Iterable<string>): Iterable<InStatement> {

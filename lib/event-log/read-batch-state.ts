@@ -3,6 +3,8 @@ import { columnText } from '@/db/column-text';
 import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
 import { runInTurns } from '@/db/json-pieces';
 import { Pace } from '@/db/next-turn';
+import { sessions } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@/lib/protocol/read-models';
 import {
@@ -189,13 +191,13 @@ async function readElsewhere(
     const key = keyOf(home, home.runId);
     homes.set(key, (homes.get(key) ?? new Set()).add(home.sessionId));
   });
-  const found = new Map<string, Omit<SpokenTask, 'agentId'>>();
+  const found = new Map<string, SpokenTask>();
   await pace.each(wanted, (task) => {
     const may = homes.get(keyOf(task, task.runId)) ?? homes.get(keyOf(task, null));
     // Its own task is nobody else's, unless another session started the very run.
     if (may === undefined || may.size > MAX_HOMES || may.has(task.sessionId)) return;
-    const { taskId, runId } = task;
-    for (const sessionId of may) found.set(JSON.stringify([sessionId, taskId, runId]), { sessionId, taskId, runId });
+    for (const sessionId of may)
+      found.set(JSON.stringify([sessionId, task.taskId, task.runId]), { ...task, sessionId });
   });
   if (found.size === 0) return;
   const unread = new Set([...found.values()].map(({ sessionId }) => sessionId));
@@ -241,10 +243,17 @@ async function tasksBySession(tasks: readonly Task[], pace: Pace): Promise<Map<s
   return sessions;
 }
 
+const SESSION_MEMORY = shapeOf(
+  sessions,
+  'places',
+  'memory',
+  'isUnderWay',
+  'isAway',
+  'awayPosition',
+  'seenAt',
+  'seenPosition',
+);
+
 function sessionChangeFromRow(row: Row): SessionChange {
-  return {
-    summary: sessionFromRow(row),
-    places: JSON.parse(String(row.places)),
-    memory: JSON.parse(String(row.memory)),
-  };
+  return { summary: sessionFromRow(row), ...SESSION_MEMORY.read(row) };
 }
