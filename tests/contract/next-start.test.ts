@@ -26,19 +26,20 @@ async function shared(): Promise<ServerTarget> {
 
 afterAll(async () => (await server)?.close());
 
-describeAccessContract('next start', shared);
-describeCommandsContract('next start', shared);
+// in this order: the first look at all sessions there are
 describeIngestContract('next start', shared);
-describeInsightsContract('next start', shared);
+describeAccessContract('next start', shared);
+describeStreamContract('next start', shared);
+describeReadModelsContract('next start', shared);
+describeCommandsContract('next start', shared);
+describeRequestsContract('next start', shared);
+describeReadsContract('next start', nextServer);
 describeLogLevelContract('next start', shared);
-describeLogsContract('next start', shared);
+describeInsightsContract('next start', shared);
 describeMessagesContract('next start', shared);
 describeObligationsContract('next start', shared);
 describeOwnershipContract('next start', shared);
-describeReadModelsContract('next start', shared);
-describeReadsContract('next start', nextServer);
-describeRequestsContract('next start', shared);
-describeStreamContract('next start', shared);
+describeLogsContract('next start', shared);
 describeTurnAtContract('next start', shared);
 
 describe('next start, told to stop', () => {
