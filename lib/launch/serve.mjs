@@ -27,10 +27,13 @@ export async function serve(host, { port, release }) {
   const app = next({ dev: false, dir: root, hostname: host, port, httpServer });
   await quietly(() => app.prepare());
   const page = app.getRequestHandler();
-  const { answer, knows } = theServer();
+  // Next makes the server at the first request it is given: ours, below. From then on the API never gets to it.
+  /** @type {ReturnType<typeof theServer> | null} */
+  let api = null;
   const server = frontDoor(
-    (request, response) => (isNoPage(pathOf(request)) ? exchange(answer, request, response) : page(request, response)),
-    { knows: (request, response) => knows(requestOf(request, response)) },
+    (request, response) =>
+      api !== null && isNoPage(pathOf(request)) ? exchange(api.answer, request, response) : page(request, response),
+    { knows: async (request, response) => (await api?.knows(requestOf(request, response))) ?? false },
   );
   await release();
   await new Promise((resolve, reject) => {
@@ -39,6 +42,7 @@ export async function serve(host, { port, release }) {
   });
   const url = `http://${reachable(host)}:${port}`;
   await answers(`${url}/api/v1/healthz`);
+  api = theServer();
   return url;
 }
 
