@@ -1,6 +1,6 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
-import { type RowChoice, RowSweep } from '@/db/row-sweep';
+import { isAnyDue, type RowChoice, RowSweep } from '@/db/row-sweep';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import { ClockWatch } from '@/lib/access/clock-watch';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -11,8 +11,8 @@ import { CommandStream } from './command-stream';
 import { cutTerms } from './cut-terms';
 import { expiredLevels, expireLevels, renewLevel } from './desire-level';
 import { expireCommands, expiredCommands, type Hour } from './expire-commands';
-import { expireRequests, IS_OVERDUE, overdueSessions } from './expire-requests';
-import { missedRunners, sessionsUnderWay, tellAbsence } from './runner-absence';
+import { expireRequests, overdueSessions } from './expire-requests';
+import { missedRunners, openSessions, tellAbsence } from './runner-absence';
 import {
   connectRunner,
   disconnectMute,
@@ -40,7 +40,7 @@ const NEWEST_EVERY_MS = 10_000;
 export class CommandHub {
   readonly #database: Database;
   readonly #now: () => number;
-  readonly #rows = new RowSweep();
+  readonly #rows: RowSweep;
   readonly #clock: ClockWatch;
   readonly #steady: () => number;
   readonly #trust: ClockTrust;
@@ -60,6 +60,7 @@ export class CommandHub {
 
   constructor({ database, now, steady }: Pick<ServerContext, 'database' | 'now' | 'steady'>) {
     this.#database = database;
+    this.#rows = new RowSweep(database.reader);
     this.#now = now;
     this.#clock = new ClockWatch(now, steady);
     this.#steady = steady ?? (() => performance.now());
@@ -152,36 +153,36 @@ export class CommandHub {
 
   /** Expires what is over, counts out who is silent, and says who has gone, now. The poll does so by itself. */
   async sweep(): Promise<void> {
-    const { reader, writes } = this.#database;
+    const { writes } = this.#database;
     await this.#minded();
     const hour = await this.#hour();
     const { now } = hour;
     await this.#rows.run({
       kind: 'the log level of',
-      due: (except) => expiredLevels(reader, now, except),
+      due: expiredLevels(now),
       work: (choice) => writes.run((transaction) => expireLevels(transaction, now, choice)),
     });
     await this.#rows.run({
       kind: 'the command',
-      due: (except) => expiredCommands(reader, hour, except),
+      due: expiredCommands(hour),
       work: (choice) => writes.run((transaction) => expireCommands(transaction, hour, choice)),
     });
     // What is said so of an agent is said for good: by a clock that may be wrong it is not.
     if (hour.isSure) {
       await this.#rows.run({
         kind: 'what expired in the session',
-        due: (except) => overdueSessions(reader, now, except),
+        due: overdueSessions(now),
         work: (choice) => writes.run((transaction) => expireRequests(transaction, now, choice)),
       });
     }
     await this.#rows.run({
       kind: 'the silent runner of',
-      due: (except) => silentRunners(reader, now, except),
+      due: silentRunners(now),
       work: (choice) => writes.run((transaction) => disconnectSilent(transaction, now, choice)),
     });
     await this.#rows.run({
       kind: 'the missed runner of',
-      due: (except) => missedRunners(reader, now, except),
+      due: missedRunners(now),
       work: (choice) =>
         choice.only === null
           ? writes.run((transaction) => tellAbsence(transaction, now, choice))
@@ -191,11 +192,11 @@ export class CommandHub {
 
   /** One runner's, each of its sessions by itself where together they can't be told. */
   async #tellSessions(runner: RowChoice & { only: string | null }, now: number): Promise<number> {
-    const { reader, writes } = this.#database;
+    const { writes } = this.#database;
     const agentId = runner.only ?? '';
     await this.#rows.run({
       kind: `of the missed runner of ${JSON.stringify(agentId)} the session`,
-      due: (except) => sessionsUnderWay(reader, agentId, except),
+      due: openSessions(agentId),
       work: (sessions) => writes.run((transaction) => tellAbsence(transaction, now, runner, sessions)),
     });
     return 0;
@@ -251,14 +252,13 @@ export class CommandHub {
       const { now, isSure } = await this.#hour();
       const [overdue, due, current] = await this.#database.reader.batch(
         [
-          {
-            sql: `SELECT EXISTS (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') AND expires_at <= ?1
-                    AND (?2 OR type <> 'message'))
-                  OR EXISTS (SELECT 1 FROM log_levels WHERE expires_at <= ?1)
-                  OR (?2 AND EXISTS (SELECT 1 FROM sessions WHERE ${IS_OVERDUE}))
-                  OR EXISTS (SELECT 1 FROM runners WHERE alive_until <= ?1 OR absence_due_at <= ?1) AS is_overdue`,
-            args: [now, Number(isSure)],
-          },
+          isAnyDue([
+            expiredLevels(now),
+            expiredCommands({ now, isSure }),
+            ...(isSure ? [overdueSessions(now)] : []),
+            silentRunners(now),
+            missedRunners(now),
+          ]),
           {
             sql: `SELECT wanted.value AS agent_id FROM json_each(?1) AS wanted WHERE EXISTS (
                     SELECT 1 FROM commands INDEXED BY commands_open_by_agent WHERE agent_id = wanted.value
@@ -280,7 +280,7 @@ export class CommandHub {
         else if (newest.get(stream.id) === null) stream.close('slow');
       }
       for (const row of due?.rows ?? []) this.wake(String(row.agent_id));
-      if (Number(overdue?.rows[0]?.is_overdue) === 1) await this.sweep();
+      if (Number(overdue?.rows[0]?.is_any_due) === 1) await this.sweep();
       this.#failing.delete('look');
     } catch (error) {
       this.#failed('look', error);

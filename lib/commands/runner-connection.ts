@@ -1,6 +1,5 @@
 import type { Row } from '@libsql/client';
-import type { Reader } from '@/db/reader';
-import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
+import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import { runners } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
@@ -149,13 +148,9 @@ export async function disconnectRunner(
   await tellAway(transaction, rows, now);
 }
 
-/** @returns the agents of runners whose term has run out */
-export async function silentRunners(reader: Reader, now: number, except: readonly string[]): Promise<string[]> {
-  const { rows } = await reader.execute({
-    sql: `SELECT agent_id FROM runners WHERE alive_until <= ?1 AND ${isChosen('agent_id', 2)}`,
-    args: [now, ...choiceArgs({ only: null, except })],
-  });
-  return rows.map((row) => String(row.agent_id));
+/** Runners whose term has run out. */
+export function silentRunners(now: number): DueRows {
+  return { table: 'runners', key: 'agent_id', where: 'alive_until <= ?1', args: [now] };
 }
 
 /** Runners whose server died with their streams. @returns how many */

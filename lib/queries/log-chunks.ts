@@ -1,7 +1,7 @@
 import type { InStatement, InValue } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
-import { chunkFromRow, chunkId, type LogChunk, levelBits } from '@/db/log-chunks';
+import { chunkId, LOG_CHUNK, type LogChunk, levelBits } from '@/db/log-chunks';
 import { type LogFilter, levelsOf, requiredText } from '@/lib/projections/log-filter';
 import type { Condition } from './log-condition';
 import { matchOf } from './log-match';
@@ -21,18 +21,14 @@ export async function readChunkRegion(reader: Database['reader'], agentId: strin
   const [agent, first, last] = await reader.batch(
     [
       { sql: 'SELECT number FROM agent_logs WHERE agent_id = ?', args: [agentId] },
-      { sql: `SELECT id, first_position, last_position ${own} ORDER BY id LIMIT 1`, args },
-      { sql: `SELECT id, first_position, last_position ${own} ORDER BY id DESC LIMIT 1`, args },
+      { sql: `SELECT ${LOG_CHUNK.columns()} ${own} ORDER BY id LIMIT 1`, args },
+      { sql: `SELECT ${LOG_CHUNK.columns()} ${own} ORDER BY id DESC LIMIT 1`, args },
     ],
     'read',
   );
-  const [firstRow, lastRow] = [first?.rows[0], last?.rows[0]];
-  if (firstRow === undefined || lastRow === undefined) return null;
-  return {
-    agentNumber: Number(agent?.rows[0]?.number),
-    first: chunkFromRow(firstRow),
-    last: chunkFromRow(lastRow),
-  };
+  const [firstChunk, lastChunk] = [LOG_CHUNK.first(first), LOG_CHUNK.first(last)];
+  if (firstChunk === undefined || lastChunk === undefined) return null;
+  return { agentNumber: Number(agent?.rows[0]?.number), first: firstChunk, last: lastChunk };
 }
 
 /** The chunk that has the line next to a position, on the side that is scanned. */
@@ -88,7 +84,7 @@ export async function readChunkWindow(
   const [ends, found] = await reader.batch(
     [
       {
-        sql: `SELECT id, first_position, last_position FROM log_chunks WHERE id BETWEEN ? AND ?
+        sql: `SELECT ${LOG_CHUNK.columns()} FROM log_chunks WHERE id BETWEEN ? AND ?
           ORDER BY id ${isOlder ? 'ASC' : 'DESC'} LIMIT 1`,
         args: [low, high],
       },
@@ -96,9 +92,9 @@ export async function readChunkWindow(
     ],
     'read',
   );
-  const chunks = (found?.rows ?? []).map(chunkFromRow);
+  const chunks = LOG_CHUNK.all(found);
   const isFull = chunks.length === MAX_FOUND;
-  const farthest = isFull ? chunks.at(-1) : ends?.rows[0] && chunkFromRow(ends.rows[0]);
+  const farthest = isFull ? chunks.at(-1) : LOG_CHUNK.first(ends);
   const reached = isFull ? (farthest?.id ?? 0) : isOlder ? low : high;
   const isLast = isOlder ? reached <= region.first.id : reached >= region.last.id;
   return { found: chunks, next: isLast ? null : reached + (isOlder ? -1 : 1), edge: farthest ?? null };
@@ -109,7 +105,7 @@ function candidates(filter: LogFilter, low: number, high: number, isOlder: boole
   const match = required === null ? null : matchOf(required);
   const condition = chunkCondition(filter);
   const order = isOlder ? 'DESC' : 'ASC';
-  const columns = 'c.id, c.first_position, c.last_position';
+  const columns = LOG_CHUNK.columns('c');
   if (match === null) {
     return {
       sql: `SELECT ${columns} FROM log_chunks AS c WHERE c.id BETWEEN ? AND ? AND ${condition.sql}
