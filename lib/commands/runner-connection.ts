@@ -27,22 +27,7 @@ export interface RunnerRef {
 export type ConnectOutcome = { kind: 'connected' } | { kind: 'fenced'; by: RunnerRef };
 
 const RUNNER = shapeOf(runners);
-const RUNNERS = new RowWriter(
-  runners,
-  [
-    'agentId',
-    'runnerId',
-    'startedAt',
-    'streamId',
-    'aliveUntil',
-    'missedAt',
-    'missedPosition',
-    'absenceDueAt',
-    'firstConnectedAt',
-    'firstConnectedPosition',
-  ],
-  { keeps: [] },
-);
+const RUNNERS = new RowWriter(runners, { keeps: [] });
 
 type RunnerRow = RunnerRef & Omit<typeof runners.$inferSelect, 'runnerId' | 'agentId'>;
 

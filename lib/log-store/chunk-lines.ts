@@ -85,16 +85,7 @@ function wholeChunks(lines: readonly LogLine[]): LogLine[][] {
   return chunks;
 }
 
-const CHUNKS = new RowWriter(logChunks, [
-  'id',
-  'firstPosition',
-  'lastPosition',
-  'fromAt',
-  'toAt',
-  'levels',
-  'components',
-  'hasMarkers',
-]);
+const CHUNKS = new RowWriter(logChunks);
 
 /** Chunks that follow what is indexed, without a hole. */
 async function writeChunks(

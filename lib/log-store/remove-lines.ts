@@ -32,17 +32,7 @@ const LOG = shapeOf(agentLogs, 'bytes', 'removedLines', 'removedBytes');
 const REMOVED = shapeOf(logLines, 'position', 'line', 'occurredAt', 'receivedAt', 'component');
 type RemovedLine = ReturnType<typeof REMOVED.read> & { size: number };
 
-const MARKERS = new RowWriter(logLines, [
-  'position',
-  'agentId',
-  'occurredAt',
-  'receivedAt',
-  'level',
-  'component',
-  'message',
-  'line',
-  'marker',
-]);
+const MARKERS = new RowWriter(logLines, { lacks: ['redacted'] });
 
 /**
  * Removes the oldest lines of a log as long as they are too old or the log is too large, a slice at a time. In the place

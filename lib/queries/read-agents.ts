@@ -4,7 +4,7 @@ import { columnText } from '@/db/column-text';
 import { AGENT_ROW, agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { insights, quarantine } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { shapeWithout } from '@/db/table-rows';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type {
   AgentDetail,
@@ -26,30 +26,9 @@ const INSIGHTS_SHOWN = 50;
 /** Quarantined records are as large as a request may be: up to this many bytes they are shown whole, else begun. */
 const RECORD_SHOWN_BYTES = 2_048;
 
-const QUARANTINED = shapeOf(
-  quarantine,
-  'position',
-  'producerId',
-  'epoch',
-  'seq',
-  'agentId',
-  'sessionId',
-  'code',
-  'message',
-  'receivedAt',
-);
-const PARKED = shapeOf(
-  quarantine,
-  'parked',
-  'taskId',
-  'taskRunId',
-  'settledAt',
-  'settledBy',
-  'settledReason',
-  'settledSessionId',
-);
+const QUARANTINED = shapeWithout(quarantine, 'record');
 /** Cut by the database, so that no megabytes are read to show a line. What would be unreadable is escaped in JSON. */
-const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, ${PARKED.columns()}, octet_length(record) AS size,
+const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, octet_length(record) AS size,
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
 
@@ -176,19 +155,7 @@ function selectParked(
   return query(quarantinedFromRow, sql, columnText(agentId), state, after, limit);
 }
 
-const INSIGHT = shapeOf(
-  insights,
-  'position',
-  'agentId',
-  'signal',
-  'value',
-  'outcome',
-  'source',
-  'detail',
-  'isFailure',
-  'occurredAt',
-  'seenAt',
-);
+const INSIGHT = shapeWithout(insights, 'sessionId');
 
 /** Apart: however many other signals there are, the failures are not among what is left out. */
 function newestInsights(isFailure: 0 | 1): string {
@@ -206,25 +173,15 @@ function insightFromRow(row: Row): Insight {
 }
 
 function quarantinedFromRow(row: Row): QuarantinedRecord {
-  const { position, ...quarantined } = QUARANTINED.read(row);
+  const { parked, taskId, taskRunId, settledAt, settledBy, settledReason, settledSessionId, settledClientId, ...rest } =
+    QUARANTINED.read(row);
+  const settled = { settledAt, settledBy, reason: settledReason, assignedSessionId: settledSessionId };
   return {
-    ...quarantined,
-    position: positionFromNumber(position),
+    ...rest,
+    position: positionFromNumber(rest.position),
     record: row.record === null ? null : JSON.parse(String(row.record)),
     excerpt: row.excerpt === null ? null : String(row.excerpt),
     size: Number(row.size),
-    parked: parkedFromRow(row),
-  };
-}
-
-function parkedFromRow(row: Row): ParkedState | null {
-  const { parked, taskId, settledReason, settledSessionId, ...settled } = PARKED.read(row);
-  if (parked === null) return null;
-  return {
-    ...settled,
-    state: parked,
-    taskId: taskId ?? '',
-    reason: settledReason,
-    assignedSessionId: settledSessionId,
+    parked: parked === null ? null : { state: parked, taskId: taskId ?? '', taskRunId, ...settled },
   };
 }

@@ -1,24 +1,11 @@
 import type { Row } from '@libsql/client';
 import { events, turns } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { shapeOf, shapeWithout } from '@/db/table-rows';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 
-const TURN = shapeOf(
-  turns,
-  'id',
-  'kind',
-  'state',
-  'position',
-  'trigger',
-  'userMessageIds',
-  'parentTurnId',
-  'startedAt',
-  'endedAt',
-  'errorMessage',
-  'errorCode',
-);
+const TURN = shapeWithout(turns, 'sessionId');
 const ENTRY = shapeOf(events, 'position', 'occurredAt', 'receivedAt', 'turnId', 'payload');
 
 export const ENTRY_COLUMNS = ENTRY.columns();
