@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
-import { isAnyDue, type RowChoice, RowSweep } from '@/db/row-sweep';
+import { isAnyDue, type RowChoice, RowSweep, type RowWork } from '@/db/row-sweep';
+import type { WriteTransaction } from '@/db/write-queue';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import { ClockWatch } from '@/lib/access/clock-watch';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -158,41 +159,46 @@ export class CommandHub {
 
   /** Expires what is over, counts out who is silent, and says who has gone, now. The poll does so by itself. */
   async sweep(): Promise<void> {
-    const { writes } = this.#database;
     await this.#minded();
-    const hour = await this.#hour();
-    const { now } = hour;
-    await this.#rows.run({
-      kind: 'the log level of',
-      due: expiredLevels(now),
-      work: (choice) => writes.run((transaction) => expireLevels(transaction, now, choice)),
-    });
-    await this.#rows.run({
-      kind: 'the command',
-      due: expiredCommands(hour),
-      work: (choice) => writes.run((transaction) => expireCommands(transaction, hour, choice)),
-    });
+    for (const work of this.#sweeps(await this.#hour())) await this.#rows.run(work);
+  }
+
+  /** All that may be due at an hour, in the order in which it is done. */
+  #sweeps(hour: Hour): RowWork[] {
+    const { now, isSure } = hour;
+    const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
+      return (choice: RowChoice) => this.#database.writes.run((transaction) => work(transaction, choice));
+    };
+    const tellAll = written((transaction, choice) => tellAbsence(transaction, now, choice));
     // What is said so of an agent is said for good: by a clock that may be wrong it is not.
-    if (hour.isSure) {
-      await this.#rows.run({
-        kind: 'what expired in the session',
-        due: overdueSessions(now),
-        work: (choice) => writes.run((transaction) => expireRequests(transaction, now, choice)),
-      });
-    }
-    await this.#rows.run({
-      kind: 'the silent runner of',
-      due: silentRunners(now),
-      work: (choice) => writes.run((transaction) => disconnectSilent(transaction, now, choice)),
-    });
-    await this.#rows.run({
-      kind: 'the missed runner of',
-      due: missedRunners(now),
-      work: (choice) =>
-        choice.only === null
-          ? writes.run((transaction) => tellAbsence(transaction, now, choice))
-          : this.#tellSessions(choice, now),
-    });
+    const requests: RowWork = {
+      kind: 'what expired in the session',
+      due: overdueSessions(now),
+      work: written((transaction, choice) => expireRequests(transaction, now, choice)),
+    };
+    return [
+      {
+        kind: 'the log level of',
+        due: expiredLevels(now),
+        work: written((transaction, choice) => expireLevels(transaction, now, choice)),
+      },
+      {
+        kind: 'the command',
+        due: expiredCommands(hour),
+        work: written((transaction, choice) => expireCommands(transaction, hour, choice)),
+      },
+      ...(isSure ? [requests] : []),
+      {
+        kind: 'the silent runner of',
+        due: silentRunners(now),
+        work: written((transaction, choice) => disconnectSilent(transaction, now, choice)),
+      },
+      {
+        kind: 'the missed runner of',
+        due: missedRunners(now),
+        work: (choice) => (choice.only === null ? tellAll(choice) : this.#tellSessions(choice, now)),
+      },
+    ];
   }
 
   /** One runner's, each of its sessions by itself where together they can't be told. */
@@ -254,16 +260,11 @@ export class CommandHub {
     this.#isPolling = true;
     try {
       await this.#minded();
-      const { now, isSure } = await this.#hour();
+      const hour = await this.#hour();
+      const { now } = hour;
       const [overdue, due, current] = await this.#database.reader.batch(
         [
-          isAnyDue([
-            expiredLevels(now),
-            expiredCommands({ now, isSure }),
-            ...(isSure ? [overdueSessions(now)] : []),
-            silentRunners(now),
-            missedRunners(now),
-          ]),
+          isAnyDue(this.#sweeps(hour).map(({ due }) => due)),
           {
             sql: `SELECT wanted.value AS agent_id FROM json_each(?1) AS wanted WHERE EXISTS (
                     SELECT 1 FROM commands INDEXED BY commands_open_by_agent WHERE agent_id = wanted.value
