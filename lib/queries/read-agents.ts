@@ -38,6 +38,7 @@ export const AGENTS_IN_PAGE = 100;
 /** The group that cursors of the agents are of. */
 export const AGENTS_GROUP = 'agents';
 const SESSIONS_SHOWN = 100;
+const PRODUCERS_SHOWN = 100;
 const MOST_COUNTED = 100_000;
 
 /** What agents say of themselves may be as large as a record: a page ends where it grows beyond this. */
@@ -76,7 +77,7 @@ export async function readAgents(
 }
 
 /**
- * One agent with its outboxes, the newest 100 of its sessions (newest event first) and its newest quarantined records
+ * One agent with its outboxes, the 100 heard of last, the newest 100 of its sessions (newest event first) and its newest quarantined records
  * (newest first).
  *
  * @returns null when there is no such agent
@@ -85,7 +86,13 @@ export async function readAgent({ reader }: Database, agentId: string): Promise<
   const id = columnText(agentId);
   const { position, found } = await readTogether(reader, [
     selectAgent(agentId),
-    query(producerFromRow, 'SELECT * FROM producers WHERE agent_id = ? ORDER BY last_seen_at DESC, id', id),
+    query(
+      asRead,
+      `SELECT *, count(*) OVER () AS producer_count FROM producers
+        WHERE agent_id = ? ORDER BY last_seen_at DESC, id LIMIT ?`,
+      id,
+      PRODUCERS_SHOWN,
+    ),
     ofAgent(agentId, null, SESSIONS_SHOWN + 1),
     query(
       quarantinedFromRow,
@@ -106,7 +113,8 @@ export async function readAgent({ reader }: Database, agentId: string): Promise<
   return {
     position,
     agent,
-    producers,
+    producers: producers.map(producerFromRow),
+    producerCount: Number(producers[0]?.producer_count ?? 0),
     sessions: listed.sessions,
     nextSessions: listed.next,
     quarantine: quarantined,
