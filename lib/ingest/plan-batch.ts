@@ -5,6 +5,7 @@ import { customName, customValue, pickNumber } from '@/lib/projections/event-fie
 import { heardLevel } from '@/lib/projections/log-level';
 import { owedDifference } from '@/lib/projections/session-summary';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { readAgentStatus } from '@/lib/protocol/agent-status';
 import {
   type EventRecord,
   type IngestAnswer,
@@ -351,8 +352,9 @@ class BatchDraft {
     const agent = this.#agents.see(agentId);
     if (!this.#agents.hasSaid(agentId, status)) agent.status = status;
     agent.statusAt = occurredAt;
-    if (typeof status.kind === 'string') agent.kind = status.kind;
-    agent.logLevel = heardLevel(agent.logLevel, status, this.#receivedAt);
+    const said = readAgentStatus(status);
+    if (said.kind !== undefined) agent.kind = said.kind;
+    agent.logLevel = heardLevel(agent.logLevel, said, this.#receivedAt);
   }
 
   /** What the server itself knows of an agent. */
