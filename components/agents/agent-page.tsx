@@ -25,7 +25,7 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
   const { initial, renderSession } = props;
   const query = useAgent(initial.agent.id, initial);
   const detail = query.data ?? initial;
-  const { agent, producers, quarantine, parked, insights } = detail;
+  const { agent, producers, producerCount, quarantine, parked, insights } = detail;
   const failures = insights.filter(({ isFailure }) => isFailure);
   const signals = insights.filter(({ isFailure }) => !isFailure);
   const { sessions, hasMore, more } = useAgentSessions(detail);
@@ -76,7 +76,7 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
         <LevelSwitch agent={agent} />
       </Section>
       <Section title="Delivery">
-        <DeliveryLedger producers={producers} />
+        <DeliveryLedger producers={producers} count={producerCount} />
       </Section>
       {signals.length > 0 && (
         <Section title="Signals">
