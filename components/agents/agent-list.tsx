@@ -3,7 +3,8 @@
 import Link from 'next/link';
 import { type ReactNode, useMemo, useRef, useState } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
-import type { MorePages } from '@/components/live/use-more-pages';
+import type { ShownList } from '@/components/live/row-table';
+import type { MorePages } from '@/components/live/use-fleet';
 import { failuresInWords } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
@@ -11,15 +12,15 @@ import { HeldChanges } from '@/components/ui/held-changes';
 import { Name } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { nameText } from '@/components/ui/verbatim';
-import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
+import type { AgentSummary } from '@/lib/protocol/read-models';
 import { byName } from './by-name';
 import { SelectionBar } from './selection-bar';
 import { useAgents } from './use-agents';
 
 /** Every agent this server has heard of, by name: each has its place, whoever was heard last. */
-export function AgentTable(props: { initial: AgentList; renderState: (agent: AgentSummary) => ReactNode }) {
-  const { data, more } = useAgents(props.initial);
-  if (data === undefined || data.agents.length === 0) {
+export function AgentTable({ renderState }: { renderState: (agent: AgentSummary) => ReactNode }) {
+  const { list, more } = useAgents();
+  if (list === undefined || list.rows.length === 0) {
     return (
       <p className="max-w-prose text-ink-2">
         No agent has sent anything yet. One appears here by itself with its first event; the start page says how to
@@ -27,12 +28,16 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
       </p>
     );
   }
-  return <AgentRows list={data} more={more} renderState={props.renderState} />;
+  return <AgentRows list={list} more={more} renderState={renderState} />;
 }
 
-function AgentRows(props: { list: AgentList; more: MorePages; renderState: (agent: AgentSummary) => ReactNode }) {
+function AgentRows(props: {
+  list: ShownList<AgentSummary>;
+  more: MorePages;
+  renderState: (agent: AgentSummary) => ReactNode;
+}) {
   const { list, more, renderState } = props;
-  const { agents, next, count } = list;
+  const { rows: agents, next, count } = list;
   const box = useRef<HTMLDivElement>(null);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const names = useMemo(() => [{ name: 'agents', ids: agents.map(({ id }) => id).sort(byName) }], [agents]);

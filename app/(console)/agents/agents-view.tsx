@@ -2,18 +2,18 @@
 
 import { useMemo } from 'react';
 import { AgentTable } from '@/components/agents/agent-list';
+import { useFleet, useStart } from '@/components/live/use-fleet';
 import { glyphOf, STANDING_WORD, STANDINGS, standingOf } from '@/components/sessions/session-words';
-import { useSessions } from '@/components/sessions/use-sessions';
 import { Glyph } from '@/components/ui/glyph';
 import type { AgentList, SessionSummary } from '@/lib/protocol/read-models';
 
 /** The agents, each with the most urgent state of its sessions. */
 export function AgentsView({ initial }: { initial: AgentList }) {
-  const sessions = useSessions().data?.sessions;
+  useStart((fleet) => fleet.takeAgents(initial));
+  const sessions = useFleet(({ listedSessions }) => listedSessions?.sessions);
   const byAgent = useMemo(() => sessionsByAgent(sessions ?? []), [sessions]);
   return (
     <AgentTable
-      initial={initial}
       renderState={({ id, sessionCount }) => <AgentState sessions={byAgent.get(id) ?? NONE} count={sessionCount} />}
     />
   );
