@@ -2,7 +2,7 @@ import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
 import { authenticateProgram } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
-import { appendServerEvents } from '@/lib/ingest/append-server-events';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import { type Ack, ackSchema, type CommandAnswer, type CommandState } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { boundedJson } from './bounded-json';
@@ -101,5 +101,5 @@ export async function settle(
   if (command.type === 'message' && state === 'done' && before === 'delivered') return;
   const event = momentEvent(command, state === 'expired' ? 'failed' : state, reason);
   if (command.sessionId === null || event === null) return;
-  await appendServerEvents(transaction, now, [{ agentId, sessionId: command.sessionId, event }]);
+  await appendFacts(transaction, now, [{ agentId, sessionId: command.sessionId, event }]);
 }

@@ -1,4 +1,5 @@
 import type { WriteTransaction } from '@/db/write-queue';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import {
   COMMAND_EXPIRY_MS,
   COMMAND_LEASE_MS,
@@ -8,7 +9,6 @@ import {
   RUNNER_GRACE_MS,
 } from '@/lib/protocol/limits';
 import { desiredFromRow, writeDesired } from './desired-level';
-import { changeAgent } from './runner-connection';
 
 /**
  * What is due at a time of the server's clock, when that clock was moved: nothing is due later than its whole term from
@@ -73,8 +73,9 @@ async function cutSeen(transaction: WriteTransaction, now: number, ahead: number
           OR (?2 > 0 AND id IN (SELECT agent_id FROM runners WHERE alive_until IS NOT NULL))`,
     args: [now, ahead],
   });
-  for (const row of rows) {
+  const facts = rows.map((row) => {
     const lastSeenAt = Math.min(Number(row.last_seen_at) + ahead, now);
-    await changeAgent(transaction, String(row.id), now, (agent) => ({ ...agent, lastSeenAt }));
-  }
+    return { kind: 'clock-moved', agentId: String(row.id), lastSeenAt } as const;
+  });
+  await appendFacts(transaction, now, facts);
 }

@@ -1,10 +1,10 @@
 import type { Row } from '@libsql/client';
 import type { WriteTransaction } from '@/db/write-queue';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import type { Command, CommandState } from '@/lib/protocol/commands';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { DesiredLogLevel } from '@/lib/protocol/read-models';
 import type { StoredCommand } from './command-row';
-import { changeAgent } from './runner-connection';
 
 /** The log level that is asked of an agent's runner, as the database holds it and as the agent's row shows it. */
 
@@ -29,13 +29,13 @@ export async function writeDesired(
             reason = excluded.reason, command_id = excluded.command_id`,
     args: [agentId, level ?? DEFAULT, requestedBy, requestedAt, expiresAt, state, reason, commandId],
   });
-  await show(transaction, agentId, desired, now);
+  await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired }]);
 }
 
 /** Nothing is asked of it any more. */
 export async function clearDesired(transaction: WriteTransaction, agentId: string, now: number): Promise<void> {
   await transaction.execute({ sql: 'DELETE FROM log_levels WHERE agent_id = ?', args: [agentId] });
-  await show(transaction, agentId, null, now);
+  await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired: null }]);
 }
 
 export function desiredFromRow(row: Row): DesiredLogLevel {
@@ -79,8 +79,4 @@ export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand 
   // a clock that was set back gives nobody more than was asked
   const ttlSeconds = Math.min(left, command.body.ttlSeconds ?? left);
   return { ...stored, command: { ...command, body: { ...command.body, ttlSeconds } } };
-}
-
-function show(transaction: WriteTransaction, agentId: string, desired: DesiredLogLevel | null, now: number) {
-  return changeAgent(transaction, agentId, now, (agent) => ({ ...agent, logLevel: { ...agent.logLevel, desired } }));
 }

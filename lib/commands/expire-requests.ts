@@ -1,7 +1,8 @@
 import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
-import { appendServerEvents, type ServerEvent } from '@/lib/ingest/append-server-events';
+import { appendFacts } from '@/lib/ingest/append-facts';
+import type { EventFact } from '@/lib/ingest/facts';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { REQUEST_GRACE_MS } from '@/lib/protocol/limits';
 import type { PendingRequest } from './writable-session';
@@ -42,12 +43,12 @@ export async function expireRequests(
   const events = rows.flatMap((row) => {
     const requests = JSON.parse(String(row.requests)) as PendingRequest[];
     const expired = requests.filter(({ answerBy }) => answerBy !== undefined && answerBy <= now - REQUEST_GRACE_MS);
-    return expired.map(({ id }): ServerEvent => {
+    return expired.map(({ id }): EventFact => {
       const value = { request_id: id, outcome: 'expired' };
       const event = { type: 'CUSTOM', name: CUSTOM.requestResolved, value } as const;
       return { agentId: String(row.agent_id), sessionId: String(row.id), event };
     });
   });
-  await appendServerEvents(transaction, now, events);
+  await appendFacts(transaction, now, events);
   return rows.length;
 }

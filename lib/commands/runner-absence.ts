@@ -1,7 +1,7 @@
 import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
-import { appendServerEvents } from '@/lib/ingest/append-server-events';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import { type AgUiEvent, CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';
 import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import { takePosition } from './take-position';
@@ -85,7 +85,7 @@ export async function tellAbsence(
     await settle(transaction, agentId, settled, cameAt, now);
     return 1;
   }
-  await appendServerEvents(
+  await appendFacts(
     transaction,
     now,
     missed.rows.map((row) => {
@@ -161,6 +161,6 @@ export async function tellReturn(
     return { agentId, sessionId: String(row.id), event };
   });
   for (let at = 0; at < events.length; at += MAX_TOLD) {
-    await appendServerEvents(transaction, now, events.slice(at, at + MAX_TOLD));
+    await appendFacts(transaction, now, events.slice(at, at + MAX_TOLD));
   }
 }

@@ -1,14 +1,11 @@
+import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
-import { agentFromRow, agentToRow } from '@/db/fleet-rows';
 import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
-import { newAgent } from '@/lib/ingest/agent-ledger';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import { MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
-import { positionFromNumber } from '@/lib/protocol/position';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { tellReturn } from './runner-absence';
-import { takePosition } from './take-position';
 
 /** When an agent was last seen is noted every 5 s only, so nothing shorter than this is a silence. */
 const LEAST_SILENCE_MS = 15_000;
@@ -102,13 +99,8 @@ export async function connectRunner(
     ],
   });
   if (isSame) await tellReturn(transaction, agentId, stored?.camePosition ?? null, now);
-  await changeAgent(transaction, agentId, now, (agent) => ({
-    ...agent,
-    lastSeenAt: now,
-    connection: 'connected',
-    connectedSince: agent.connection === 'connected' && agent.runnerId === runner.id ? agent.connectedSince : now,
-    runnerId: runner.id,
-  }));
+  // An agent is there as soon as its runner is, before it has said anything.
+  await appendFacts(transaction, now, [{ kind: 'runner-connected', agentId, runnerId: runner.id }]);
   return { kind: 'connected' };
 }
 
@@ -162,7 +154,7 @@ export async function disconnectRunner(
           RETURNING agent_id`,
     args: [now, now + RUNNER_GRACE_MS, agentId, streamId],
   });
-  if (rows.length > 0) await sayAway(transaction, agentId, now);
+  await tellAway(transaction, rows, now);
 }
 
 /** @returns the agents of runners whose term has run out */
@@ -185,7 +177,7 @@ export async function disconnectSilent(
     sql: `UPDATE runners SET ${MISSED} WHERE alive_until <= ?1 AND ${isChosen('agent_id', 3)} RETURNING agent_id`,
     args: [now, now + RUNNER_GRACE_MS, ...choiceArgs(choice)],
   });
-  for (const row of rows) await sayAway(transaction, String(row.agent_id), now);
+  await tellAway(transaction, rows, now);
   return rows.length;
 }
 
@@ -208,7 +200,7 @@ export async function disconnectMute(
           RETURNING agent_id, stream_id`,
     args: [now, JSON.stringify(streamIds)],
   });
-  for (const row of rows) await sayAway(transaction, String(row.agent_id), now);
+  await tellAway(transaction, rows, now);
   return rows.map((row) => String(row.stream_id));
 }
 
@@ -225,27 +217,9 @@ export async function renewRunners(
   });
 }
 
-function sayAway(transaction: WriteTransaction, agentId: string, now: number): Promise<void> {
-  return changeAgent(transaction, agentId, now, (agent) => ({ ...agent, connection: 'away', connectedSince: now }));
-}
-
-/** An agent is there as soon as its runner is, before it has said anything. */
-export async function changeAgent(
-  transaction: WriteTransaction,
-  agentId: string,
-  now: number,
-  change: (agent: AgentSummary) => AgentSummary,
-): Promise<void> {
-  const { rows } = await transaction.execute({ sql: 'SELECT * FROM agents WHERE id = ?', args: [agentId] });
-  const before = rows[0] === undefined ? newAgent(agentId, now) : agentFromRow(rows[0]);
-  const updatedPosition = positionFromNumber(await takePosition(transaction));
-  const row = agentToRow({ ...change(before), updatedPosition });
-  await transaction.execute({
-    sql: `INSERT INTO agents (id, body, last_seen_at, updated_position) VALUES (?, ?, ?, ?)
-          ON CONFLICT (id) DO UPDATE SET body = excluded.body, last_seen_at = excluded.last_seen_at,
-            updated_position = excluded.updated_position`,
-    args: [row.id, JSON.stringify(row.body), row.lastSeenAt, row.updatedPosition],
-  });
+async function tellAway(transaction: WriteTransaction, runners: readonly Row[], now: number): Promise<void> {
+  const facts = runners.map((row) => ({ kind: 'runner-away', agentId: String(row.agent_id) }) as const);
+  await appendFacts(transaction, now, facts);
 }
 
 function numberOrNull(value: unknown): number | null {

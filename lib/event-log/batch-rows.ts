@@ -89,7 +89,7 @@ export interface InsightRow {
   /** That of the log line that tells it. */
   position: number;
   agentId: string;
-  /** Null where no session of the agent is known to be meant. */
+  /** The session it names, whoever's it is; '' where that can be no session's, null where it names none. */
   sessionId: string | null;
   signal: string;
   value: number | string | boolean | null;
@@ -137,4 +137,6 @@ export interface SessionMemory {
   obligations?: unknown;
   /** When the row was last given a new position, on the server's clock. */
   announcedAt?: number;
+  /** Where the newest failure stands that ever marked it. */
+  markedUpTo?: number;
 }

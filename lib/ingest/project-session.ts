@@ -45,6 +45,8 @@ export interface SessionBatch {
   entries: SessionEntry[];
   /** Failures around it that this batch tells of. */
   failures: FailureTally;
+  /** Where the newest failure stands that ever marked it. */
+  markedUpTo: number;
   /** The agent itself said something of it in this batch, also that it is still there. */
   isHeard: boolean;
 }
@@ -153,7 +155,12 @@ export async function projectSession(
     change: {
       summary,
       places,
-      memory: { fold, obligations: owed.fold, announcedAt: announces ? receivedAt : announcedAt },
+      memory: {
+        fold,
+        obligations: owed.fold,
+        announcedAt: announces ? receivedAt : announcedAt,
+        markedUpTo: session.markedUpTo,
+      },
     },
     announces,
     tasks: changedTasks,

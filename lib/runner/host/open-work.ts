@@ -1,27 +1,28 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
-import type { SourceEvent } from '@/lib/runner/host/source';
+import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { SourceEvent } from './source';
 
 /**
- * What is open in the agent, told from the events it gave. Stored with them, so that the runner after a killed one can
- * say how it all ended.
+ * What is open in a session, told from the events its source gave and from nothing else. Stored with them, so that the
+ * runner after a killed one can say how it all ended.
  */
-export interface OpenThings {
+export interface OpenWork {
   turn: { runId: string; userMessageIds: string[] } | null;
   tasks: { id: string; runId: string | null; description: string }[];
   requests: string[];
 }
 
-export const NOTHING_OPEN: OpenThings = { turn: null, tasks: [], requests: [] };
+export const NOTHING_OPEN: OpenWork = { turn: null, tasks: [], requests: [] };
 
 /** @returns the very same object when nothing changed */
-export function foldOpenThings(open: OpenThings, { event }: SourceEvent): OpenThings {
+export function foldOpenWork(open: OpenWork, { event }: SourceEvent): OpenWork {
   const ids = event.metadata?.interlude?.userMessageIds ?? [];
   if (event.type === 'RUN_STARTED') return { ...open, turn: { runId: String(event.runId), userMessageIds: ids } };
   if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') return { ...open, turn: null };
   if (event.type !== 'CUSTOM') return open;
   const value = (event.value ?? {}) as Record<string, unknown>;
   const runId = typeof value.run_id === 'string' ? value.run_id : null;
-  const isTask = (task: OpenThings['tasks'][number]) =>
+  const isTask = (task: OpenWork['tasks'][number]) =>
     task.id === value.task_id && (runId === null || task.runId === null || task.runId === runId);
   switch (event.name) {
     case CUSTOM.taskStarted: {
@@ -42,7 +43,7 @@ export function foldOpenThings(open: OpenThings, { event }: SourceEvent): OpenTh
 }
 
 /** How what was open ends when the runner that knew of it is gone. */
-export function closeOpenThings(open: OpenThings, sessionId: string, occurredAt: number): SourceEvent[] {
+export function endsOf(open: OpenWork, sessionId: string, occurredAt: number): SourceEvent[] {
   const say = (event: SourceEvent['event']): SourceEvent => ({ occurredAt, event });
   return [
     ...open.requests.map((id) =>
@@ -67,4 +68,23 @@ export function closeOpenThings(open: OpenThings, sessionId: string, occurredAt:
       }),
     ),
   ];
+}
+
+const CURSOR = 'open-work:';
+
+/** Stored with the events that made it so. */
+export function openWorkCursor(sessionId: string, open: OpenWork): Cursor {
+  return { name: CURSOR + sessionId, value: isNothing(open) ? null : JSON.stringify(open) };
+}
+
+/** By session: what the processes before this one left open. */
+export async function readOpenWork(outbox: {
+  cursors: (prefix: string) => Promise<Map<string, string>>;
+}): Promise<Map<string, OpenWork>> {
+  const stored = await outbox.cursors(CURSOR);
+  return new Map([...stored].map(([name, value]) => [name.slice(CURSOR.length), JSON.parse(value) as OpenWork]));
+}
+
+export function isNothing({ turn, tasks, requests }: OpenWork): boolean {
+  return turn === null && tasks.length === 0 && requests.length === 0;
 }

@@ -1,7 +1,7 @@
+import { CliError, EXIT } from '@/lib/runner/cli/exit';
+import { interruptSignal } from '@/lib/runner/cli/interrupt';
 import { ensurePackage } from '@/lib/runner/install/ensure-package';
-import { type InstalledSdk, loadClaudeSdk, wantedClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
-import { CliError, EXIT } from './exit';
-import { interruptSignal } from './interrupt';
+import { type InstalledSdk, loadClaudeSdk, wantedClaudeSdk } from './claude-sdk';
 
 /**
  * The Agent SDK, installed where somebody agrees to it.
