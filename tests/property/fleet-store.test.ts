@@ -209,7 +209,12 @@ class Scene {
       }
       case 'session': {
         const session = sessions.find(({ id }) => id === 's1');
-        return () => session && fleet.takeSession({ session, position });
+        return () => {
+          if (session !== undefined) fleet.takeSession({ session, position });
+          // It is not found, and is asked for again while there is one.
+          else if (server.rows('session').some(({ id }) => id === 's1')) this.ask('session');
+          else this.#asked.delete('session');
+        };
       }
       case 'agent-sessions': {
         const own = sessions.filter(({ agentId }) => agentId === 'a1');
