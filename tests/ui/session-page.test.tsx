@@ -8,10 +8,14 @@ import { LiveProvider } from '@/components/live/live-provider';
 import { useStart } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { NowProvider } from '@/components/ui/now';
+import type { Turn } from '@/lib/protocol/read-models';
+import { API_BASE } from '@/lib/protocol/version';
 import { aMessage, aSession, aTask, aTurn } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';
 
 /** How often each part was rendered; the parts themselves are the real ones. */
+/** Without a layout no row of a transcript is laid out. */
+const given = vi.hoisted((): { turns: readonly Turn[] } => ({ turns: [] }));
 const renders = vi.hoisted(() => ({ header: 0, transcript: 0 }));
 vi.mock('@/app/(console)/sessions/[sessionId]/session-header', async (original) => {
   const real = await original<typeof import('@/app/(console)/sessions/[sessionId]/session-header')>();
@@ -25,6 +29,7 @@ vi.mock('@/components/transcript/transcript', async (original) => {
   const real = await original<typeof import('@/components/transcript/transcript')>();
   const Transcript: typeof real.Transcript = (props) => {
     renders.transcript += 1;
+    given.turns = props.state.turns;
     return real.Transcript(props);
   };
   return { ...real, Transcript };
@@ -47,9 +52,17 @@ function Beside() {
 }
 
 let script: ReturnType<typeof scriptedFetch>;
+/** What the server answers, by the path below its base. */
+let answers: Record<string, unknown>;
 beforeEach(() => {
   script = scriptedFetch();
-  vi.stubGlobal('fetch', script.fetch);
+  answers = {};
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    const path = url.replace(API_BASE, '');
+    if (path.startsWith('/stream')) return script.fetch(url, init);
+    const found = answers[path] ?? answers[path.replace(/[?].*/, '')] ?? answers[path.replace(/[?].*/, '?')];
+    return found === undefined ? new Response('{}', { status: 404 }) : Response.json(found);
+  });
 });
 afterEach(() => {
   cleanup();
@@ -57,8 +70,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it('news of other sessions renders neither the transcript nor the header of the one that is shown, and each topic is read once', async () => {
-  const subscribe = vi.spyOn(LiveConnection.prototype, 'subscribe');
+/** The session's page beside the list of sessions, once it is live. */
+async function openPage() {
   const page = render(
     <NowProvider renderedAt={Date.now()}>
       <LiveProvider>
@@ -70,10 +83,22 @@ it('news of other sessions renders neither the transcript nor the header of the 
     </NowProvider>,
   );
   await page.findByText('Another one');
-  await vi.waitFor(() => expect(script.streams.at(-1)?.topics).toEqual(['fleet', 'session:shown']));
-  const stream = script.streams.at(-1) as ScriptedStream;
+  const stream = await nextStream(0);
   stream.accept().send({ event: 'up-to-date', data: { position: '10' } });
   await page.findByText('Live');
+  return { page, stream };
+}
+
+async function nextStream(known: number): Promise<ScriptedStream> {
+  await vi.waitFor(() => expect(script.streams.length).toBeGreaterThan(known));
+  const stream = script.streams.at(-1) as ScriptedStream;
+  expect(stream.topics).toEqual(['fleet', 'session:shown']);
+  return stream;
+}
+
+it('news of other sessions renders neither the transcript nor the header of the one that is shown, and each topic is read once', async () => {
+  const subscribe = vi.spyOn(LiveConnection.prototype, 'subscribe');
+  const { page, stream } = await openPage();
   const before = { ...renders };
   for (let id = 11; id < 40; id++) {
     stream.send(
@@ -93,4 +118,32 @@ it('news of other sessions renders neither the transcript nor the header of the 
   stream.send({ event: 'session', id: '100', data: renamed });
   await page.findByRole('heading', { name: 'Shown anew' });
   expect([renders.header > before.header, renders.transcript]).toEqual([true, before.transcript]);
+});
+
+it('after a gap all that is shown is read again, at whatever position, and the stream goes on from there', async () => {
+  const { page, stream } = await openPage();
+  stream.send({ event: 'session', id: '20', data: { ...other, title: 'Gone with the disk', updatedPosition: '20' } });
+  await page.findByText('Gone with the disk');
+  const turns = [aTurn({ items: [aMessage({ text: 'Restored words' })] })];
+  const counts = { failed: 0, waiting: 0, working: 0, idle: 2, done: 0 };
+  answers = {
+    '/sessions?': {
+      sessions: [shown, { ...other, title: 'Restored', updatedPosition: '6' }],
+      position: '7',
+      hasMore: false,
+      next: null,
+      counts,
+    },
+    '/sessions/shown': { session: shown, position: '7' },
+    '/sessions/shown/tasks': { tasks: [], position: '7' },
+    '/sessions/shown/transcript': { turns, position: '7', hasMore: false },
+  };
+  const known = script.streams.length;
+  stream.cut();
+  const next = (await nextStream(known)).accept('gap', '7');
+  await page.findByText('Restored');
+  await vi.waitFor(() => expect(given.turns).toEqual(turns));
+  expect(page.queryByText('Gone with the disk')).toBeNull();
+  next.send({ event: 'session', id: '8', data: { ...other, title: 'Goes on', updatedPosition: '8' } });
+  await page.findByText('Goes on');
 });
