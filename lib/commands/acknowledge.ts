@@ -12,7 +12,6 @@ import { levelAnswered } from './desired-level';
 import { readInput } from './read-input';
 import { runnerIn } from './runner-arguments';
 import { isOlder, type RunnerRef, readRunner } from './runner-connection';
-import { takePosition } from './take-position';
 
 /**
  * What an acknowledgement makes of a command; null: it stays as it is. An end stays an end, but for one that was only
@@ -85,16 +84,10 @@ export async function settle(
   result: unknown,
   now: number,
 ): Promise<void> {
-  const position = await takePosition(transaction);
+  const stored = result === undefined ? null : boundedJson(result, 'The result');
   await transaction.execute({
-    sql: `UPDATE commands SET state = ?, reason = ?, result = ?, lease_until = NULL, updated_position = ? WHERE id = ?`,
-    args: [
-      state,
-      reason === null ? null : columnText(reason),
-      result === undefined ? null : boundedJson(result, 'The result'),
-      position,
-      command.id,
-    ],
+    sql: 'UPDATE commands SET state = ?, reason = ?, result = ?, lease_until = NULL WHERE id = ?',
+    args: [state, reason === null ? null : columnText(reason), stored, command.id],
   });
   if (command.type === 'log-level.set') await levelAnswered(transaction, agentId, command, state, reason, now);
   // Delivered and done are one moment in a message's life, and it is told once.

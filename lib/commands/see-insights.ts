@@ -89,7 +89,7 @@ async function readUnseen(transaction: WriteTransaction, agentId: string): Promi
 
 async function readMarked(transaction: WriteTransaction, agentId: string): Promise<string[]> {
   const { rows } = await transaction.execute({
-    sql: `SELECT id FROM sessions WHERE agent_id = ? AND body->>'$.insightCount' > 0 ORDER BY id`,
+    sql: `SELECT id FROM sessions WHERE agent_id = ? AND insight_count > 0 ORDER BY id`,
     args: [agentId],
   });
   return rows.map(({ id }) => String(id));
