@@ -112,7 +112,7 @@ export class FleetStore extends Store {
   }
 
   takeSessions({ sessions: rows, position, next, counts }: SessionList, after?: string): void {
-    this.#read('sessions', ALL, position, () => this.sessions.takeList(ALL, { rows, position, next, ...page(after) }));
+    this.#read('sessions', ALL, position, () => this.sessions.takeList(ALL, { rows, position, next, after }));
     this.takeCounts(counts, position);
   }
 
@@ -131,12 +131,12 @@ export class FleetStore extends Store {
     { sessions: rows, position, next }: Pick<SessionList, 'sessions' | 'position' | 'next'>,
     after?: string,
   ): void {
-    const list = { rows, position, next, ...page(after) };
+    const list = { rows, position, next, after };
     this.#read('sessions', agentId, position, () => this.sessions.takeList(agentId, list));
   }
 
   takeAgents({ agents: rows, position, next, count }: AgentList, after?: string): void {
-    const list = { rows, position, next, count, ...page(after) };
+    const list = { rows, position, next, count, after };
     this.#read('agents', ALL, position, () => this.agents.takeList(ALL, list));
   }
 
@@ -185,7 +185,3 @@ export class FleetStore extends Store {
 const HELD = ['sessions', 'agents', 'tasks', 'obligations'] as const;
 /** The kinds of rows that lists are held of. */
 export type Held = (typeof HELD)[number];
-
-function page(after: string | undefined): { after?: string } {
-  return after === undefined ? {} : { after };
-}

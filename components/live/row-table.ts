@@ -17,7 +17,7 @@ export interface ReadList<Row> {
   /** Where the next page begins; null at the end, left out where this is no page of the list. */
   next?: string | null;
   /** The cursor that this page was read with; left out for the first one. */
-  after?: string;
+  after?: string | undefined;
   /** As the answer has it: of agents how many there are, of tasks how many are not listed. */
   count?: number;
 }
