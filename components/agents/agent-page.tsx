@@ -4,10 +4,11 @@ import Link from 'next/link';
 import type { ReactNode } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import { LevelSwitch } from '@/components/logs/level-switch';
+import { SessionRow } from '@/components/sessions/session-row';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { Name } from '@/components/ui/name';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import type { AgentDetail, SessionSummary } from '@/lib/protocol/read-models';
+import type { AgentDetail } from '@/lib/protocol/read-models';
 import { DeliveryLedger } from './delivery-ledger';
 import { FailureList } from './failure-list';
 import { InsightList } from './insight-list';
@@ -17,8 +18,7 @@ import { RunnerFacts } from './runner-facts';
 import { useAgent } from './use-agents';
 
 /** One agent: what it says of itself, its sessions, what was delivered and what was not. */
-export function AgentPage(props: { initial: AgentDetail; renderSession: (session: SessionSummary) => ReactNode }) {
-  const { initial, renderSession } = props;
+export function AgentPage({ initial }: { initial: AgentDetail }) {
   const { detail, hasMore, more } = useAgent(initial, true);
   const { agent, sessions, producers, quarantine, parked, insights } = detail;
   const failures = insights.filter(({ isFailure }) => isFailure);
@@ -56,7 +56,9 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
       <Section title="Sessions" count={Math.max(agent.sessionCount, sessions.length)}>
         <ul className="@container -mx-4">
           {ordered.map((session) => (
-            <li key={session.id}>{renderSession(session)}</li>
+            <li key={session.id}>
+              <SessionRow session={session} current={false} />
+            </li>
           ))}
         </ul>
         {sessions.length === 0 && <p className="text-ink-3">No session yet.</p>}
