@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import type { ClaudeMemory, HandedMessage } from './claude-memory';
 import type {
@@ -19,7 +20,6 @@ import { interruptText } from './interrupt-text';
 import { endOrphan, leftBehind, leftBehindText } from './leftovers';
 import { MARK } from './marked-processes';
 import { answerOf, type Decision, PendingRequests, resultOf } from './pending-requests';
-import { RestartRule } from './restart-rule';
 
 /**
  * A live Claude Code, run through its Agent SDK.

@@ -36,6 +36,7 @@ export class HooksSource implements Source {
   readonly #around: SourceSurroundings;
   readonly #inbox = new MessageInbox();
   readonly #mirrors = new Map<string, SessionMirror>();
+  /** How far each session was told, also of those that have ended. */
   readonly #stored: Map<string, string>;
   #timers: NodeJS.Timeout[] = [];
 
@@ -134,7 +135,11 @@ export class HooksSource implements Source {
       sessionId,
       file,
       state: stored === undefined ? null : parseMirrorState(stored),
-      emit: (outputs, state) => this.#around.emit(sessionId, outputs, [{ name, value: JSON.stringify(state) }]),
+      emit: (outputs, state) => {
+        const value = JSON.stringify(state);
+        this.#stored.set(name, value);
+        return this.#around.emit(sessionId, outputs, [{ name, value }]);
+      },
       onHandedOver: (messageIds) => this.#inbox.handedOver(messageIds),
       onTurnEnded: () => {
         const reason = `${IN_TERMINAL}, and its turn ended before the message could be put before it`;
@@ -176,7 +181,11 @@ export class HooksSource implements Source {
   }
 
   #look(): void {
-    for (const mirror of this.#mirrors.values()) if (!mirror.isStill) void mirror.step();
+    for (const [sessionId, mirror] of this.#mirrors) {
+      // Should it be resumed, what was stored of it is enough to go on.
+      if (mirror.isStill) this.#mirrors.delete(sessionId);
+      else void mirror.step();
+    }
   }
 
   async #lookForDead(): Promise<void> {
@@ -184,7 +193,7 @@ export class HooksSource implements Source {
       const { process, hasEnded } = mirror;
       if (hasEnded || process === null || !(await isGone(process))) continue;
       // A hook may have told of another process in the meantime.
-      if (mirror.process === process) mirror.end('the terminal’s process is gone');
+      if (mirror.process === process) mirror.died();
     }
   }
 }
