@@ -5,6 +5,13 @@ import { useEffect, useEffectEvent, useSyncExternalStore } from 'react';
 import type { Position } from '@/lib/protocol/position';
 import type { FoldedSnapshot } from './folded-snapshot';
 import { useLiveClient } from './live-provider';
+import type { Store } from './store';
+
+/** What is read of a store now. @param select gives the same until what it is about has changed */
+export function useSelected<Of extends Store, Selected>(store: Of, select: (store: Of) => Selected): Selected {
+  const read = () => select(store);
+  return useSyncExternalStore(store.subscribe, read, read);
+}
 
 /**
  * A store that follows a topic while it is looked at, and is kept for ten minutes after.
@@ -12,29 +19,20 @@ import { useLiveClient } from './live-provider';
  * @param key names it for the whole page
  * @param make makes it where the page has none yet
  */
-export function useFolded<Snapshot extends { position: Position }, Store extends FoldedSnapshot<Snapshot>>(
+export function useFolded<Snapshot extends { position: Position }, Folded extends FoldedSnapshot<Snapshot>>(
   key: readonly string[],
   topic: string,
-  make: () => Store & FoldedSnapshot<Snapshot>,
+  make: () => Folded & FoldedSnapshot<Snapshot>,
 ) {
   const live = useLiveClient();
   const kept = useQuery<unknown>({ queryKey: ['store', ...key], queryFn: skipToken, initialData: make });
-  const store = kept.data as Store;
+  const store = kept.data as Folded;
   const query = useQuery({
     queryKey: key,
     queryFn: ({ signal }) => store.read(signal),
     initialData: () => store.position ?? undefined,
   });
-  const value = useSyncExternalStore(
-    store.subscribe,
-    () => store.value,
-    () => store.value,
-  );
-  const isCurrent = useSyncExternalStore(
-    store.subscribe,
-    () => store.position !== null,
-    () => false,
-  );
+  const isCurrent = useSelected(store, ({ position }) => position !== null);
   const readAgain = useEffectEvent(() => void query.refetch());
   useEffect(() => {
     if (!isCurrent) return;
@@ -46,5 +44,5 @@ export function useFolded<Snapshot extends { position: Position }, Store extends
       },
     });
   }, [live, store, topic, isCurrent]);
-  return { store, value, query };
+  return { store, query };
 }

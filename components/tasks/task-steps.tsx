@@ -1,6 +1,7 @@
 'use client';
 
 import type { ReactNode } from 'react';
+import { useSelected } from '@/components/live/use-folded';
 import type { Item, Task } from '@/lib/protocol/read-models';
 import { useTaskDetail } from './use-tasks';
 
@@ -10,7 +11,8 @@ export function TaskSteps(props: {
   renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode;
 }) {
   const { task, renderItems } = props;
-  const { value, query } = useTaskDetail(task);
+  const { store, query } = useTaskDetail(task);
+  const value = useSelected(store, (detail) => detail.value);
   if (query.isError) {
     return (
       <p className="text-ink-3 text-xs">

@@ -1,7 +1,7 @@
 'use client';
 
 import { useEffect } from 'react';
-import { useFolded } from '@/components/live/use-folded';
+import { useFolded, useSelected } from '@/components/live/use-folded';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { TranscriptStore } from './transcript-store';
 
@@ -13,7 +13,7 @@ export function useTranscript(sessionId: string, initial: TranscriptPage | null)
     () => new TranscriptStore(sessionId, initial),
   );
   // An event moved something out of a turn that is not loaded; only the server can tell what it was.
-  const isIncomplete = transcript.value?.incomplete ?? false;
+  const isIncomplete = useSelected(transcript.store, ({ value }) => value?.incomplete ?? false);
   const { refetch } = transcript.query;
   useEffect(() => {
     if (isIncomplete) void refetch();

@@ -20,7 +20,7 @@ function Reader() {
     return new FoldedSnapshot({ initial, read: load, fold: (before) => before });
   });
   const { data } = useQuery({ queryKey: ['other'], queryFn: () => 'never', enabled: false, initialData: 'there' });
-  return `${data} ${session?.title} ${snapshot.value?.text}`;
+  return `${data} ${session?.title} ${snapshot.store.value?.text}`;
 }
 
 it('a render on the server leaves no timer that would keep what it read', () => {

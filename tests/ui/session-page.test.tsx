@@ -120,6 +120,18 @@ it('news of other sessions renders neither the transcript nor the header of the 
   expect([renders.header > before.header, renders.transcript]).toEqual([true, before.transcript]);
 });
 
+it('what the shown session says renders its transcript, and its header only for what that shows', async () => {
+  const { stream } = await openPage();
+  const before = { ...renders };
+  for (let id = 11; id < 20; id++) {
+    const event = { type: 'TEXT_MESSAGE_CHUNK' as const, messageId: 'm2', role: 'assistant' as const, delta: `${id} ` };
+    const data = { sessionId: 'shown', agentId: 'agent-1', seq: id, occurredAt: id, receivedAt: id, event };
+    stream.send({ event: 'session-event', id: String(id), data });
+    await vi.waitFor(() => expect(JSON.stringify(given.turns)).toContain(`${id} "`));
+  }
+  expect([renders.header, renders.transcript > before.transcript]).toEqual([before.header, true]);
+});
+
 it('after a gap all that is shown is read again, at whatever position, and the stream goes on from there', async () => {
   const { page, stream } = await openPage();
   stream.send({ event: 'session', id: '20', data: { ...other, title: 'Gone with the disk', updatedPosition: '20' } });

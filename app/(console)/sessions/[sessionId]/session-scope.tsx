@@ -1,16 +1,9 @@
 'use client';
 
-import {
-  createContext,
-  type ReactNode,
-  type RefObject,
-  useContext,
-  useMemo,
-  useRef,
-  useSyncExternalStore,
-} from 'react';
+import { createContext, type ReactNode, type RefObject, useContext, useMemo, useRef } from 'react';
 import { useAgentSummary } from '@/components/agents/use-agents';
 import type { ComposerHandle } from '@/components/composer/composer';
+import { useSelected } from '@/components/live/use-folded';
 import { useSession } from '@/components/sessions/use-sessions';
 import type { TranscriptHandle } from '@/components/transcript/transcript';
 import type { TranscriptStore } from '@/components/transcript/transcript-store';
@@ -59,6 +52,5 @@ export function useSessionRows(): { session: SessionSummary; agent: AgentSummary
 /** @param select gives the same until what it is about has changed */
 export function useTranscriptState<Selected>(select: (state: TranscriptState | undefined) => Selected): Selected {
   const { transcript } = useSessionScope();
-  const read = () => select(transcript.value);
-  return useSyncExternalStore(transcript.subscribe, read, read);
+  return useSelected(transcript, ({ value }) => select(value));
 }

@@ -3,6 +3,7 @@
 import { useEffect, useMemo } from 'react';
 import { useOutgoing } from '@/components/composer/outgoing-provider';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
+import { useSelected } from '@/components/live/use-folded';
 import { RequestsElsewhere } from '@/components/transcript/requests-elsewhere';
 import { Transcript } from '@/components/transcript/transcript';
 import { TranscriptWait } from '@/components/transcript/transcript-wait';
@@ -12,7 +13,7 @@ import { useSessionScope, useTranscriptState } from './session-scope';
 export function SessionTranscript({ nonce, sentCount }: { nonce: string | undefined; sentCount: number }) {
   const { sessionId, transcript, query, shown: handle } = useSessionScope();
   const state = useTranscriptState((state) => state);
-  const older = useTranscriptState(() => transcript.older);
+  const older = useSelected(transcript, (store) => store.older);
   const { messages, queue } = useOutgoing(sessionId);
   const shown = useMemo(() => state && withOutgoing(state, messages), [state, messages]);
 
