@@ -6,12 +6,13 @@ import { AppError } from '@/lib/protocol/errors';
 import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 import { wellFormed } from '@/lib/protocol/well-formed';
 import { commitApart, isRefusal } from './commit-apart';
-import { type Batch, type CommitOutcome, commitBatch, scopeOf } from './commit-batch';
+import { type Batch, type CommitOutcome, commitBatch } from './commit-batch';
 import type { GapTally } from './gap-tally';
 import { judgeRecord, tooManyValues } from './judge-record';
 import { parseBatch } from './parse-batch';
 import { parseRequest } from './parse-request';
 import { readBody } from './read-body';
+import { scopeOf } from './scope-of';
 import { withdrawAnswers } from './withdraw-answers';
 
 export interface IngestServer extends ServerContext {

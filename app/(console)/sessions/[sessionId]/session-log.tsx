@@ -9,10 +9,11 @@ import { useTranscriptSlots } from '@/components/transcript/transcript-slots';
 import { turnTitle } from '@/components/transcript/turn-title';
 import { isTyping } from '@/components/ui/is-typing';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
+import { usePreload } from '@/components/ui/on-demand';
 import { TimeLockProvider } from '@/components/ui/time-lock';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { LogContext, type Named } from './log-context';
-import { LogPanel } from './log-panel';
+import { LogPanel, logCode } from './log-panel';
 import { useSessionScope, useTranscriptState } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
 
@@ -25,6 +26,7 @@ export function SessionLog(props: {
   children: ReactNode;
 }) {
   const { panel, tasks, children } = props;
+  usePreload(logCode);
   const { covers, close, show } = panel;
   const { sessionId, shown: transcript } = useSessionScope();
   const turns = useTranscriptState((state) => state?.turns) ?? NO_TURNS;
