@@ -8,7 +8,6 @@ import { useSession } from '@/components/sessions/use-sessions';
 import type { TranscriptHandle } from '@/components/transcript/transcript';
 import type { TranscriptStore } from '@/components/transcript/transcript-store';
 import { useTranscript } from '@/components/transcript/use-transcript';
-import type { TranscriptState } from '@/lib/projections/transcript';
 import type { AgentSummary, SessionSummary, TranscriptPage } from '@/lib/protocol/read-models';
 
 interface SessionScope {
@@ -50,7 +49,7 @@ export function useSessionRows(): { session: SessionSummary; agent: AgentSummary
 }
 
 /** @param select gives the same until what it is about has changed */
-export function useTranscriptState<Selected>(select: (state: TranscriptState | undefined) => Selected): Selected {
+export function useTranscriptState<Selected>(select: (state: TranscriptStore['value']) => Selected): Selected {
   const { transcript } = useSessionScope();
   return useSelected(transcript, ({ value }) => select(value));
 }
