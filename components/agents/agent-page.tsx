@@ -20,7 +20,7 @@ import { useAgent } from './use-agents';
 /** One agent: what it says of itself, its sessions, what was delivered and what was not. */
 export function AgentPage({ initial }: { initial: AgentDetail }) {
   const { detail, hasMore, more } = useAgent(initial, true);
-  const { agent, sessions, producers, quarantine, parked, insights } = detail;
+  const { agent, sessions, producers, producerCount, quarantine, parked, insights } = detail;
   const failures = insights.filter(({ isFailure }) => isFailure);
   const signals = insights.filter(({ isFailure }) => !isFailure);
   const ordered = [...sessions].sort((a, b) => b.lastEventAt - a.lastEventAt);
@@ -70,7 +70,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
         <LevelSwitch agent={agent} />
       </Section>
       <Section title="Delivery">
-        <DeliveryLedger producers={producers} />
+        <DeliveryLedger producers={producers} count={producerCount} />
       </Section>
       {signals.length > 0 && (
         <Section title="Signals">
