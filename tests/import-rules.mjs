@@ -60,7 +60,7 @@ export const MAY_IMPORT = {
     'pino',
     'node:',
   ],
-  'lib/launch': ['lib/server', 'lib/runner', 'next', 'tsx', 'node:'],
+  'lib/launch': ['lib/server', 'lib/access', 'lib/runner', 'next', 'tsx', 'node:'],
   'components/ui': ['lib/protocol', ...REACT, 'marked', 'remend', 'lowlight', 'highlight.js', 'hast'],
   'components/live': ['lib/protocol', 'lib/projections', 'components/ui', ...REACT, 'eventsource-parser'],
   'components/*': ['lib/protocol', 'lib/projections', 'components/ui', 'components/live', ...REACT, 'diff'],
