@@ -14,7 +14,7 @@ import { LocalConnection } from './local-connection';
 import { LocalReader } from './local-reader';
 import { localWriter } from './local-writer';
 import { isWhole, knowsFrames } from './look-through';
-import { migrate, schemaState } from './migrate';
+import { migrate, type SchemaState, schemaState } from './migrate';
 import { firstLine, openError } from './open-error';
 import { ReadQueue } from './read-queue';
 import type { Reader } from './reader';
@@ -198,19 +198,6 @@ async function touch(path: string): Promise<void> {
   }
 }
 
-const OPEN = Symbol.for('interlude.database');
-const holder = globalThis as { [OPEN]?: Promise<Database> };
-
-/** The process's one database. On `globalThis`, because Next bundles every route handler by itself. */
-export function database(): Promise<Database> {
-  holder[OPEN] ??= openDatabase(databaseOptions(process.env)).catch((error) => {
-    // the next request tries again: a disk may be mounted, a server may come back
-    delete holder[OPEN];
-    throw error;
-  });
-  return holder[OPEN];
-}
-
 /** Where the environment says the database is. Without a word, it is a file under `.interlude`. */
 export function databaseOptions(env: Record<string, string | undefined>): DatabaseOptions {
   const url = env.INTERLUDE_DATABASE_URL;
@@ -247,15 +234,14 @@ async function migrateUnlessNewer(reader: Reader, writes: WriteQueue, name: stri
   }
 }
 
+const SCHEMA_REFUSALS: Record<Exclude<SchemaState, 'current'>, string> = {
+  newer: 'was written by a newer Interlude. Update this one, or point it at another database.',
+  foreign:
+    'was written by an earlier Interlude, whose tables this one can’t take over. Move it away to begin anew, or point this one at another database.',
+  behind: "lacks this version's tables. Run: npm run db:migrate",
+};
+
 async function requireSchema(reader: Reader, name: string): Promise<void> {
   const state = await schemaState(reader);
-  if (state === 'newer') {
-    throw new AppError(
-      'unavailable',
-      `The database ${name} was written by a newer Interlude. Update this one, or point it at another database.`,
-    );
-  }
-  if (state === 'behind') {
-    throw new AppError('unavailable', `The database ${name} lacks this version's tables. Run: npm run db:migrate`);
-  }
+  if (state !== 'current') throw new AppError('unavailable', `The database ${name} ${SCHEMA_REFUSALS[state]}`);
 }

@@ -1,6 +1,5 @@
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
-import { authenticateProgram } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { type Ack, ackSchema, type CommandAnswer, type CommandState } from '@/lib/protocol/commands';
@@ -12,7 +11,6 @@ import { levelAnswered } from './desired-level';
 import { readInput } from './read-input';
 import { runnerIn } from './runner-arguments';
 import { isOlder, type RunnerRef, readRunner } from './runner-connection';
-import { takePosition } from './take-position';
 
 /**
  * What an acknowledgement makes of a command; null: it stays as it is. An end stays an end, but for one that was only
@@ -37,7 +35,6 @@ export async function postAck(
   server: ServerContext,
   { agentId = '', commandId = '' }: Record<string, string>,
 ): Promise<Response> {
-  await authenticateProgram(request, server);
   const ack = await readInput(request, ackSchema);
   const runner = runnerIn(request, ack);
   const now = server.now();
@@ -85,16 +82,10 @@ export async function settle(
   result: unknown,
   now: number,
 ): Promise<void> {
-  const position = await takePosition(transaction);
+  const stored = result === undefined ? null : boundedJson(result, 'The result');
   await transaction.execute({
-    sql: `UPDATE commands SET state = ?, reason = ?, result = ?, lease_until = NULL, updated_position = ? WHERE id = ?`,
-    args: [
-      state,
-      reason === null ? null : columnText(reason),
-      result === undefined ? null : boundedJson(result, 'The result'),
-      position,
-      command.id,
-    ],
+    sql: 'UPDATE commands SET state = ?, reason = ?, result = ?, lease_until = NULL WHERE id = ?',
+    args: [state, reason === null ? null : columnText(reason), stored, command.id],
   });
   if (command.type === 'log-level.set') await levelAnswered(transaction, agentId, command, state, reason, now);
   // Delivered and done are one moment in a message's life, and it is told once.

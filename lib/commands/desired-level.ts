@@ -1,8 +1,9 @@
 import type { Row } from '@libsql/client';
+import { logLevels } from '@/db/schema';
+import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { Command, CommandState } from '@/lib/protocol/commands';
-import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { DesiredLogLevel } from '@/lib/protocol/read-models';
 import type { StoredCommand } from './command-row';
 
@@ -10,8 +11,12 @@ import type { StoredCommand } from './command-row';
 
 type LevelCommand = Extract<Command, { type: 'log-level.set' }>;
 
-/** Stands for the runner's own default, which is no level. */
-const DEFAULT = 'default';
+export const LEVEL = shapeOf(logLevels);
+const LEVELS = new RowWriter(
+  logLevels,
+  ['agentId', 'level', 'requestedBy', 'requestedAt', 'expiresAt', 'state', 'reason', 'commandId'],
+  { keeps: [] },
+);
 
 export async function writeDesired(
   transaction: WriteTransaction,
@@ -20,15 +25,7 @@ export async function writeDesired(
   commandId: string,
   now: number,
 ): Promise<void> {
-  const { level, requestedBy, requestedAt, expiresAt, state, reason } = desired;
-  await transaction.execute({
-    sql: `INSERT INTO log_levels (agent_id, level, requested_by, requested_at, expires_at, state, reason, command_id)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-          ON CONFLICT (agent_id) DO UPDATE SET level = excluded.level, requested_by = excluded.requested_by,
-            requested_at = excluded.requested_at, expires_at = excluded.expires_at, state = excluded.state,
-            reason = excluded.reason, command_id = excluded.command_id`,
-    args: [agentId, level ?? DEFAULT, requestedBy, requestedAt, expiresAt, state, reason, commandId],
-  });
+  await transaction.execute(LEVELS.one({ agentId, commandId, ...desired }));
   await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired }]);
 }
 
@@ -39,14 +36,8 @@ export async function clearDesired(transaction: WriteTransaction, agentId: strin
 }
 
 export function desiredFromRow(row: Row): DesiredLogLevel {
-  return {
-    level: row.level === DEFAULT ? null : (String(row.level) as LogLevel),
-    requestedAt: Number(row.requested_at),
-    requestedBy: String(row.requested_by),
-    expiresAt: row.expires_at === null ? null : Number(row.expires_at),
-    state: String(row.state) as DesiredLogLevel['state'],
-    reason: row.reason === null ? null : String(row.reason),
-  };
+  const { agentId: _, commandId: __, ...desired } = LEVEL.read(row);
+  return desired;
 }
 
 /** What the runner's answer to a command means for what is asked: nothing, when something else is asked by now. */

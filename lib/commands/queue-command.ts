@@ -43,12 +43,19 @@ export async function queueCommand<Type extends CommandType>(
       events.map((event) => ({ agentId, sessionId, event })),
     );
   }
-  const position = await takePosition(transaction);
   await transaction.execute({
-    sql: `INSERT INTO commands (id, position, agent_id, session_id, type, body, state, created_at, expires_at,
-            updated_position)
-          VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)`,
-    args: [id, position, agentId, sessionId, type, boundedJson(body, 'A command'), now, expiresAt, position],
+    sql: `INSERT INTO commands (id, position, agent_id, session_id, type, body, state, created_at, expires_at)
+          VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?)`,
+    args: [
+      id,
+      await takePosition(transaction),
+      agentId,
+      sessionId,
+      type,
+      boundedJson(body, 'A command'),
+      now,
+      expiresAt,
+    ],
   });
   return command;
 }

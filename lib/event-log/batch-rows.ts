@@ -1,5 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { LogMarker, ProducerRef } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
 
@@ -67,7 +68,7 @@ export interface LogLineRow {
   position: number;
   agentId: string;
   occurredAt: number;
-  level: string;
+  level: LogLevel;
   component: string;
   message: string;
   /** Its number in the agent's log. */
@@ -127,6 +128,12 @@ export interface SessionChange {
   summary: SessionSummary;
   places: TurnPlaces;
   memory: SessionMemory;
+  /** What of its memory is looked for. */
+  isUnderWay: boolean;
+  isAway: boolean;
+  awayPosition: number | null;
+  seenAt: number | null;
+  seenPosition: number;
 }
 
 /** What must be remembered of a session beside its summary and its places. JSON. */

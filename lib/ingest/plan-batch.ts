@@ -3,7 +3,7 @@ import type { BatchRows, EventRow, InsightRow, QuarantineRow, SessionChange } fr
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, customValue, pickNumber } from '@/lib/projections/event-fields';
 import { heardLevel } from '@/lib/projections/log-level';
-import { owedDifference, type SessionFold } from '@/lib/projections/session-summary';
+import { owedDifference } from '@/lib/projections/session-summary';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import {
   type EventRecord,
@@ -295,8 +295,7 @@ class BatchDraft {
 
   /** That its runner is there is noted about once a second, and at once after it was missed. */
   #isNews({ isHeard, before }: SessionBatch): boolean {
-    const fold = before?.memory.fold as Partial<SessionFold> | undefined;
-    return isHeard && (fold?.away != null || Math.abs(this.#receivedAt - (fold?.seenAt ?? 0)) >= SEEN_MS);
+    return isHeard && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_MS);
   }
 
   #next(): number {

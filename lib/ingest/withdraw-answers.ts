@@ -44,8 +44,8 @@ export async function withdrawAnswers(
       { agentId: String(row.agent_id), sessionId, event: { type: 'CUSTOM', name: CUSTOM.commandFailed, value } },
     ]);
     await transaction.execute({
-      sql: `UPDATE commands SET state = iif(delivery_count > 0, 'expired', 'failed'), reason = ?, lease_until = NULL,
-              updated_position = (SELECT position FROM counter) WHERE id = ?`,
+      sql: `UPDATE commands SET state = iif(delivery_count > 0, 'expired', 'failed'), reason = ?, lease_until = NULL
+            WHERE id = ?`,
       args: [REASON, String(row.id)],
     });
   }
