@@ -18,10 +18,10 @@ import { TranscriptTop } from './transcript-top';
 import { TurnRow } from './turn-row';
 import { isAnchor, useJumpTarget } from './use-jump-target';
 import { usePaintedHeights } from './use-painted-heights';
-import { useRowsInTurn } from './use-rows-in-turn';
 import { countItemsAfter, TAIL_PX, useTail } from './use-tail';
 import type { Sought } from './use-transcript';
 import { type TurnMove, useTurnKeys } from './use-turn-keys';
+import { useWaitingRows } from './use-waiting-rows';
 
 /**
  * Before any of our code runs, the server's markup stands at its end already. It may have come hidden, to be shown when
@@ -74,23 +74,24 @@ export function Transcript({
   const { turns } = state;
   const scroller = useRef<HTMLDivElement>(null);
   const hydrated = useHydrated();
-  // Read through a reference, so that a turn that grows does not have ten thousand rows measured again.
-  const newest = useRef(turns);
-  newest.current = turns;
+  // The same while one only grows, so that it does not have ten thousand rows measured again.
+  const [laidOut, setLaidOut] = useState(turns);
+  const measured = areSameTurns(laidOut, turns) ? laidOut : turns;
+  if (measured !== laidOut) setLaidOut(measured);
   const { leftAt, held, hold } = useTail(scroller, state.position);
   const heightOf = usePaintedHeights(scroller);
   const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
     count: turns.length,
     enabled: hydrated,
     getScrollElement: () => scroller.current,
-    getItemKey: useCallback((index: number) => newest.current[index]?.id ?? index, []),
-    estimateSize: useCallback((index: number) => rowHeight(newest.current, index, heightOf), [heightOf]),
+    getItemKey: useCallback((index: number) => measured[index]?.id ?? index, [measured]),
+    estimateSize: useCallback((index: number) => rowHeight(measured, index, heightOf), [measured, heightOf]),
     overscan: 4,
     paddingStart: TOP_PX,
     paddingEnd: 24,
     anchorTo: 'end',
     followOnAppend: true,
-    scrollEndThreshold: held.current ? -1 : TAIL_PX,
+    scrollEndThreshold: held ? -1 : TAIL_PX,
     directDomUpdates: true,
     useFlushSync: false,
     initialOffset: () => turns.reduce((sum, _, index) => sum + rowHeight(turns, index, heightOf), 0),
@@ -117,9 +118,16 @@ export function Transcript({
   }, [hydrated, virtualizer]);
 
   const firstPaint = useMemo(() => (hydrated ? null : firstPaintOf(turns)), [hydrated, turns]);
-  const rows = useRowsInTurn(hydrated ? virtualizer.getVirtualItems() : NO_ROWS, virtualizer.range, (index) =>
-    turnWeight(turns[index] as Turn),
-  );
+  const near = hydrated ? virtualizer.getVirtualItems() : NO_ROWS;
+  const { range } = virtualizer;
+  const waiting = useWaitingRows(near, {
+    keyOf: ({ key }) => key,
+    weightOf: ({ index }) => turnWeight(turns[index] as Turn),
+    // With the page's own first layout comes only what is in sight.
+    firstWeight: 0,
+    isInSight: ({ index }) => range !== null && index >= range.startIndex && index <= range.endIndex,
+  });
+  const rows = near.filter((row) => !waiting.has(row));
   const first = rows[0]?.index ?? LOAD_AHEAD;
   const [waitsForReader, setWaitsForReader] = useState(false);
   useEffect(() => setWaitsForReader(olderError !== null), [olderError]);
@@ -129,7 +137,7 @@ export function Transcript({
 
   // A turn that takes another's place at the same index is no append, and its greater height would leave the end behind.
   useLayoutEffect(() => {
-    if (turns.length > 0 && hydrated && leftAt === null && !held.current) virtualizer.scrollToEnd();
+    if (turns.length > 0 && hydrated && leftAt === null && !held) virtualizer.scrollToEnd();
   }, [turns, hydrated, leftAt, held, virtualizer]);
 
   const cursor = useRef(-1);
@@ -229,6 +237,10 @@ export function Transcript({
 }
 
 /** A turn's, as far as it is known, with the room before it. */
+function areSameTurns(before: readonly Turn[], now: readonly Turn[]): boolean {
+  return before.length === now.length && before.every(({ id }, at) => id === now[at]?.id);
+}
+
 function rowHeight(turns: readonly Turn[], index: number, heightOf: (turn: Turn) => number): number {
   const turn = turns[index] as Turn;
   return heightOf(turn) + pauseHeight(turn, turns[index - 1]);
