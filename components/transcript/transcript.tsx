@@ -10,11 +10,11 @@ import { HoldTail } from './hold-tail';
 import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';
 import { LookupNotice } from './lookup-notice';
+import type { Sought } from './transcript-store';
 import { TranscriptTop } from './transcript-top';
 import { LaidOutTurns, PaintedTurns } from './turn-list';
 import { isAnchor, useJumpTarget } from './use-jump-target';
 import { countItemsAfter, useTail } from './use-tail';
-import type { Sought } from './use-transcript';
 import { useTurnRows } from './use-turn-rows';
 import { useTurnWalk } from './use-turn-walk';
 
