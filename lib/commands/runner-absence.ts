@@ -6,6 +6,7 @@ import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { type AgUiEvent, CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';
+import { readAgentStatus } from '@/lib/protocol/agent-status';
 import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import { takePosition } from './take-position';
 
@@ -92,7 +93,7 @@ export async function tellAbsence(
     );
     return 1;
   }
-  const goesOn = AGENT_ROW.first(agents)?.body.status?.agentGoesOn === true;
+  const goesOn = readAgentStatus(AGENT_ROW.first(agents)?.body.status ?? null).agentGoesOn === true;
   await appendFacts(
     transaction,
     now,

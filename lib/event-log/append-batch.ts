@@ -236,8 +236,8 @@ function* fleetStatements(batch: BatchRows): Generator<InStatement> {
 }
 
 /** What an agent does without a listening runner is no sign that it will be told of to its end. */
-function runnerStatements({ stirredAgentIds, receivedAt }: BatchRows): Iterable<InStatement> {
-  return inPieces(stirredAgentIds, (json) => ({
+function runnerStatements({ startedAgentIds, receivedAt }: BatchRows): Iterable<InStatement> {
+  return inPieces(startedAgentIds, (json) => ({
     sql: `UPDATE runners SET missed_at = ?, absence_due_at = ?
           WHERE agent_id IN (SELECT value FROM json_each(?)) AND alive_until IS NULL AND absence_due_at IS NULL`,
     args: [receivedAt, receivedAt + RUNNER_GRACE_MS, json],

@@ -36,6 +36,7 @@ export const AGENTS_IN_PAGE = 100;
 /** The group that cursors of the agents are of. */
 export const AGENTS_GROUP = 'agents';
 const SESSIONS_SHOWN = 100;
+const PRODUCERS_SHOWN = 100;
 const MOST_COUNTED = 100_000;
 
 /** What agents say of themselves may be as large as a record: a page ends where it grows beyond this. */
@@ -77,7 +78,7 @@ export async function readAgents(
 }
 
 /**
- * One agent with its outboxes, the newest 100 of its sessions (newest event first) and its newest quarantined records
+ * One agent with its outboxes, the 100 heard of last, the newest 100 of its sessions (newest event first) and its newest quarantined records
  * (newest first).
  *
  * @returns null when there is no such agent
@@ -88,7 +89,11 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
     [
       COUNTER,
       selectAgent(agentId),
-      { sql: 'SELECT * FROM producers WHERE agent_id = ? ORDER BY last_seen_at DESC, id', args },
+      {
+        sql: `SELECT *, count(*) OVER () AS producer_count FROM producers
+          WHERE agent_id = ? ORDER BY last_seen_at DESC, id LIMIT ${PRODUCERS_SHOWN}`,
+        args,
+      },
       ofAgent(agentId, null, SESSIONS_SHOWN + 1),
       {
         sql: `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
@@ -110,6 +115,7 @@ export async function readAgent(database: Database, agentId: string): Promise<Ag
     position: counterOf(counter),
     agent: agentFromRow(row),
     producers: (producers?.rows ?? []).map(producerFromRow),
+    producerCount: Number(producers?.rows[0]?.producer_count ?? 0),
     sessions: listed.sessions,
     nextSessions: listed.next,
     quarantine: (quarantine?.rows ?? []).map(quarantinedFromRow),
