@@ -3,6 +3,7 @@ import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/event
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { heardLevel } from '@/lib/projections/log-level';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { readAgentStatus } from '@/lib/protocol/agent-status';
 import {
   type IngestAnswer,
   type IngestRecord,
@@ -245,8 +246,9 @@ class BatchDraft {
     const agent = this.#fleet.agents.see(agentId);
     if (!this.#fleet.agents.hasSaid(agentId, status)) agent.status = status;
     agent.statusAt = occurredAt;
-    if (typeof status.kind === 'string') agent.kind = status.kind;
-    agent.logLevel = heardLevel(agent.logLevel, status, this.#receivedAt);
+    const said = readAgentStatus(status);
+    if (said.kind !== undefined) agent.kind = said.kind;
+    agent.logLevel = heardLevel(agent.logLevel, said, this.#receivedAt);
   }
 
   #declare({ agentId, seq, occurredAt, lost }: LostRecord, session: SessionBatch | null): void {
