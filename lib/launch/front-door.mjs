@@ -1,4 +1,5 @@
 import { createServer, STATUS_CODES } from 'node:http';
+import { errorCode } from '../runner/system-error.mjs';
 import { hasBody } from './exchange.mjs';
 
 /**
@@ -55,13 +56,15 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
     try {
       await handle(request, response);
     } catch (error) {
-      process.stderr.write(`[interlude] ${request.method} ${request.url} failed: ${error?.stack ?? error}\n`);
+      process.stderr.write(
+        `[interlude] ${request.method} ${request.url} failed: ${error instanceof Error ? error.stack : error}\n`,
+      );
       answer(response, INTERNAL);
     }
   });
   server.on('checkExpectation', (_request, response) => answer(response, EXPECTATION));
   server.on('connect', (_request, socket) => answerRaw(socket, METHOD));
-  server.on('clientError', (error, socket) => answerRaw(socket, CLIENT_ERRORS[error.code] ?? NO_HTTP));
+  server.on('clientError', (error, socket) => answerRaw(socket, CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP));
   return server;
 }
 
@@ -167,7 +170,8 @@ function answer(response, refusal) {
  */
 function answerRaw(socket, refusal) {
   socket.on('error', () => undefined);
-  if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
+  if (!socket.writable || /** @type {import('node:net').Socket} */ (socket).bytesWritten > 0)
+    return void socket.destroy();
   const headers = { ...headersOf(refusal), connection: 'close' };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const start = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`;

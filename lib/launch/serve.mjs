@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { errorCode } from '../runner/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
 import { exchange, requestOf } from './exchange.mjs';
 import { frontDoor, isNoPage, pathOf } from './front-door.mjs';
@@ -21,6 +22,7 @@ const READY_WITHIN_MS = 60_000;
 export async function serve(host, { port, release }) {
   process.env.NEXT_TELEMETRY_DISABLED = '1';
   const require = createRequire(join(root, 'package.json'));
+  /** @type {(options: object) => import('next/dist/server/next').NextServer} */
   const next = require('next');
   // Next would take over upgrades of the server it is told of, and hang up on each. Without it they are requests.
   const httpServer = new EventEmitter();
@@ -37,8 +39,8 @@ export async function serve(host, { port, release }) {
   );
   await release();
   await new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(new LaunchError(listenError(error.code, host, port))));
-    server.listen(port, host, resolve);
+    server.once('error', (error) => reject(new LaunchError(listenError(errorCode(error), host, port))));
+    server.listen(port, host, () => resolve(undefined));
   });
   const url = `http://${reachable(host)}:${port}`;
   await answers(`${url}/api/v1/healthz`);
