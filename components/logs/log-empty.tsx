@@ -12,8 +12,8 @@ export function LogEmpty(props: { store: LogStore | null; query: LogQuery; onQue
   const { store, query, onQuery } = props;
   useSyncExternalStore(store?.subscribe ?? never, store?.version ?? zero, zero);
   if (store === null) return <p className="px-3 py-3 text-ink-3 sm:px-4">Loading the log…</p>;
-  if (store.position === null || store.buffer.rowCount > 0) return null;
-  if (store.isLoading() || store.buffer.older !== null) {
+  if (store.position === null || store.window.rowCount > 0) return null;
+  if (store.isLoading() || store.window.hasMore) {
     return <Over>Looking through the log…</Over>;
   }
   if (narrows(query)) {

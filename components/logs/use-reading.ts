@@ -71,10 +71,16 @@ export function useReading(
     };
   }, [live, agentId, store, position]);
 
+  const error = useSyncExternalStore(
+    store?.subscribe ?? never,
+    () => store?.error ?? null,
+    () => null,
+  );
+
   // the server's markup is made without one
   const isHydrated = useHydrated();
   const isCurrent = store !== null && query !== null && sameQuery(store.query, query);
-  return { store: isHydrated ? store : null, isLoading: query !== null && !isCurrent };
+  return { store: isHydrated ? store : null, error, isLoading: query !== null && !isCurrent };
 }
 
 const never = () => () => {};
@@ -87,7 +93,6 @@ async function openStore(agentId: string, query: LogQuery, place: LogPlace): Pro
     filter = filterOf(query, outcome.kind === 'compiled' ? outcome.regex : NOTHING);
   }
   const store = new LogStore(agentId, query, filter);
-  if (place.kind === 'line') store.anchor = place.position;
   await store.open(place);
   return store;
 }

@@ -38,11 +38,11 @@ export function ViewMenu({ settings, store }: { settings: LogSettings; store: Lo
           ['wrapped', wraps, { wraps: true }],
         ]}
       />
-      {store !== null && store.buffer.lineCount > 0 && (
+      {store !== null && store.window.heldCount > 0 && (
         <CopyButton
-          label={`Copy the ${countOf(store.buffer.lineCount, 'line')} loaded`}
+          label={`Copy the ${countOf(store.window.heldCount, 'line')} loaded`}
           withLabel
-          text={() => [...store.buffer.lines()].map(plainLine).join('\n')}
+          text={() => [...store.window.lines()].map(plainLine).join('\n')}
           className="mt-2"
         />
       )}

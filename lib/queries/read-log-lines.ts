@@ -79,9 +79,9 @@ export async function readLogLines(
   };
 
   /** Null when all lines are older. */
-  async function middleOf(place: Exclude<LogPlace, { kind: 'newest' | 'before' | 'after' }>): Promise<number | null> {
-    if (place.kind === 'around') return place.position;
-    return place.kind === 'line' ? readLinePosition(reader, id, place.line) : positionAt(place.at);
+  async function middleOf(place: Exclude<LogPlace, { kind: 'newest' }>): Promise<number | null> {
+    if (place.kind === 'line') return readLinePosition(reader, id, place.line);
+    return place.kind === 'at' ? positionAt(place.at) : place.position;
   }
 
   /** Of the first line at a time or after it. */
