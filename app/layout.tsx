@@ -33,6 +33,7 @@ export default async function RootLayout({ children }: { children: ReactNode }) 
           disableTransitionOnChange={false}
           nonce={nonce}
         >
+          {/* oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server */}
           <NowProvider renderedAt={Date.now()}>
             <LiveProvider>{children}</LiveProvider>
           </NowProvider>

@@ -14,7 +14,7 @@ import { LocalConnection } from './local-connection';
 import { LocalReader } from './local-reader';
 import { localWriter } from './local-writer';
 import { isWhole, knowsFrames } from './look-through';
-import { migrate, schemaState } from './migrate';
+import { migrate, type SchemaState, schemaState } from './migrate';
 import { firstLine, openError } from './open-error';
 import { ReadQueue } from './read-queue';
 import type { Reader } from './reader';
@@ -247,15 +247,14 @@ async function migrateUnlessNewer(reader: Reader, writes: WriteQueue, name: stri
   }
 }
 
+const SCHEMA_REFUSALS: Record<Exclude<SchemaState, 'current'>, string> = {
+  newer: 'was written by a newer Interlude. Update this one, or point it at another database.',
+  foreign:
+    'was written by an earlier Interlude, whose tables this one can’t take over. Move it away to begin anew, or point this one at another database.',
+  behind: "lacks this version's tables. Run: npm run db:migrate",
+};
+
 async function requireSchema(reader: Reader, name: string): Promise<void> {
   const state = await schemaState(reader);
-  if (state === 'newer') {
-    throw new AppError(
-      'unavailable',
-      `The database ${name} was written by a newer Interlude. Update this one, or point it at another database.`,
-    );
-  }
-  if (state === 'behind') {
-    throw new AppError('unavailable', `The database ${name} lacks this version's tables. Run: npm run db:migrate`);
-  }
+  if (state !== 'current') throw new AppError('unavailable', `The database ${name} ${SCHEMA_REFUSALS[state]}`);
 }

@@ -1,119 +1,95 @@
 import type { Row } from '@libsql/client';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
-import { columnText } from './column-text';
+import { agents, obligations, producers, sessions, tasks } from './schema';
+import { shapeOf } from './table-rows';
 
 /**
- * The rows of the fleet's tables, in and out: what queries filter and sort by has a column, the rest is JSON in `body`.
+ * The rows of the fleet's tables, in and out: what queries look for and sort by has a column, the rest is JSON in `body`.
  */
 
-/** What bodies lack that were written before there were commands, obligations, insights and asked-for log levels. */
-const AGENT_BEFORE = {
-  owedCount: 0,
-  parkedCount: 0,
-  insightCount: 0,
-  otherFailureCount: 0,
-  logLevel: { level: null, since: null, by: null, until: null, base: null, desired: null },
-  connection: 'away',
-  connectedSince: null,
-  runnerId: null,
-};
-const SESSION_BEFORE = { owedCount: 0, insightCount: 0, otherFailureCount: 0, away: null };
+type AgentColumn = 'id' | 'lastSeenAt' | 'updatedPosition';
+type SessionColumn =
+  | 'id'
+  | 'agentId'
+  | 'state'
+  | 'lastEventAt'
+  | 'answerBy'
+  | 'insightCount'
+  | 'otherFailureCount'
+  | 'updatedPosition';
+type TaskColumn = 'sessionId' | 'agentId' | 'status' | 'startedAt' | 'endedAt' | 'position';
+type ObligationColumn = 'sessionId' | 'agentId' | 'state' | 'position';
+
+export type AgentBody = Omit<AgentSummary, AgentColumn>;
+export type SessionBody = Omit<SessionSummary, SessionColumn>;
+/** The id is here too, as it was sent: its column holds it as SQLite can. */
+export type TaskBody = Omit<Task, TaskColumn>;
+export type ObligationBody = Omit<Obligation, ObligationColumn>;
+
+/** What of these tables makes a row of the read models. */
+export const AGENT_ROW = shapeOf(agents, 'id', 'lastSeenAt', 'body', 'updatedPosition');
+export const SESSION_ROW = shapeOf(
+  sessions,
+  'id',
+  'agentId',
+  'state',
+  'lastEventAt',
+  'answerBy',
+  'insightCount',
+  'otherFailureCount',
+  'body',
+  'updatedPosition',
+);
+export const TASK_ROW = shapeOf(tasks, 'sessionId', 'agentId', 'position', 'status', 'startedAt', 'endedAt', 'body');
+export const OBLIGATION_ROW = shapeOf(obligations, 'sessionId', 'agentId', 'position', 'state', 'body');
+const PRODUCER_ROW = shapeOf(producers);
 
 export function agentFromRow(row: Row): AgentSummary {
-  return {
-    ...AGENT_BEFORE,
-    ...JSON.parse(String(row.body)),
-    id: String(row.id),
-    lastSeenAt: Number(row.last_seen_at),
-    updatedPosition: String(row.updated_position),
-  };
+  const { body, updatedPosition, ...columns } = AGENT_ROW.read(row);
+  return { ...body, ...columns, updatedPosition: String(updatedPosition) };
 }
 
 export function agentToRow({ id, lastSeenAt, updatedPosition, ...body }: AgentSummary) {
-  return { id, lastSeenAt, updatedPosition: Number(updatedPosition), body };
+  const { runner, everyMs } = (body.status ?? {}) as { runner?: { id?: unknown }; everyMs?: unknown };
+  const reportedBy = typeof runner?.id === 'string' ? runner.id : null;
+  const reportsEveryMs = Number.isSafeInteger(everyMs) ? (everyMs as number) : null;
+  return { id, lastSeenAt, reportedBy, reportsEveryMs, body, updatedPosition: Number(updatedPosition) };
 }
 
 export function sessionFromRow(row: Row): SessionSummary {
-  return {
-    ...SESSION_BEFORE,
-    lastHeardAt: Number(row.last_event_at),
-    ...JSON.parse(String(row.body)),
-    id: String(row.id),
-    agentId: String(row.agent_id),
-    state: String(row.state),
-    lastEventAt: Number(row.last_event_at),
-    updatedPosition: String(row.updated_position),
-  };
+  const { body, answerBy, updatedPosition, ...columns } = SESSION_ROW.read(row);
+  const expiry = answerBy === null ? {} : { answerBy };
+  return { ...body, ...columns, ...expiry, updatedPosition: String(updatedPosition) };
 }
 
-export function sessionToRow({ id, agentId, state, lastEventAt, updatedPosition, ...body }: SessionSummary) {
-  return { id, agentId, state, lastEventAt, updatedPosition: Number(updatedPosition), body };
+export function sessionToRow(summary: SessionSummary) {
+  const { id, agentId, state, lastEventAt, answerBy = null, updatedPosition, ...rest } = summary;
+  const { insightCount, otherFailureCount, ...body } = rest;
+  const columns = { id, agentId, state, lastEventAt, answerBy, insightCount, otherFailureCount };
+  return { ...columns, body, updatedPosition: Number(updatedPosition) };
 }
-
-/** What bodies of tasks lack that were written before one session could tell of another's. */
-const TASK_BEFORE = { reportedBy: null, assignedBy: null, toldElsewhere: null };
 
 export function taskFromRow(row: Row): Task {
-  return {
-    ...TASK_BEFORE,
-    ...JSON.parse(String(row.body)),
-    agentId: String(row.agent_id),
-    sessionId: String(row.session_id),
-    status: String(row.status),
-    position: String(row.position),
-  };
+  const { body, position, ...columns } = TASK_ROW.read(row);
+  return { ...body, ...columns, position: String(position) };
 }
 
-/** The ids are in the body too, as they were sent: the columns hold them as SQLite can. */
 export function taskToRow(task: Task, updatedPosition: number) {
-  const { sessionId, agentId, status, position, ...body } = task;
-  return {
-    sessionId,
-    position: Number(position),
-    id: columnText(task.id),
-    runId: task.runId === null ? null : columnText(task.runId),
-    agentId,
-    status,
-    updatedPosition,
-    body,
-  };
+  const { sessionId, agentId, status, startedAt, endedAt, position, ...body } = task;
+  const columns = { sessionId, agentId, status, startedAt, endedAt, id: task.id, runId: task.runId };
+  return { ...columns, body, position: Number(position), updatedPosition };
 }
 
 export function obligationFromRow(row: Row): Obligation {
-  return {
-    ...JSON.parse(String(row.body)),
-    sessionId: String(row.session_id),
-    agentId: String(row.agent_id),
-    state: String(row.state),
-    position: String(row.position),
-  };
+  const { body, position, ...columns } = OBLIGATION_ROW.read(row);
+  return { ...body, ...columns, position: String(position) };
 }
 
-/** The message's id is in the body too, as it was sent. */
 export function obligationToRow({ sessionId, agentId, state, position, ...body }: Obligation, updatedPosition: number) {
-  return {
-    sessionId,
-    messageId: columnText(body.messageId),
-    agentId,
-    state,
-    position: Number(position),
-    updatedPosition,
-    body,
-  };
+  const columns = { sessionId, agentId, state, messageId: body.messageId };
+  return { ...columns, body, position: Number(position), updatedPosition };
 }
 
 export function producerFromRow(row: Row): ProducerSummary {
-  return {
-    id: String(row.id),
-    epoch: Number(row.epoch),
-    agentId: row.agent_id === null ? null : String(row.agent_id),
-    lastSeq: Number(row.last_seq),
-    accepted: Number(row.accepted),
-    duplicates: Number(row.duplicates),
-    gaps: Number(row.gaps),
-    rejected: Number(row.rejected),
-    lost: Number(row.lost),
-    clockSkewMs: row.clock_skew_ms === null ? null : Number(row.clock_skew_ms),
-    lastSeenAt: Number(row.last_seen_at),
-  };
+  return PRODUCER_ROW.read(row);
 }

@@ -1,3 +1,4 @@
+import type { InStatement } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 import type { DatabaseFile } from './database-file';
 import type { LocalConnection, Place } from './local-connection';
@@ -36,7 +37,7 @@ export function localWriter(
       let onLoopMs = 0;
       const execute: WriteTransaction['execute'] = async (statement) => {
         const begunAt = performance.now();
-        const answer = await connection.execute(statement, place);
+        const answer = await connection.execute(statement, isSavepoint(statement) ? 'loop' : place);
         if (place === 'loop') onLoopMs += performance.now() - begunAt;
         if (onLoopMs >= MAX_LOOP_MS) place = 'thread';
         await pace.rest();
@@ -56,6 +57,11 @@ export function localWriter(
       };
     },
   };
+}
+
+/** Set and released in microseconds, whatever stands between. */
+function isSavepoint(statement: InStatement): boolean {
+  return typeof statement === 'string' && /^(SAVEPOINT|RELEASE) /.test(statement);
 }
 
 /** The path is the operator's affair: the server's own log names it, when /readyz is asked. */

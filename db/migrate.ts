@@ -1,7 +1,6 @@
-import { mendHalves } from './mend-halves';
 import journal from './migrations/meta/_journal.json';
 import type { Reader } from './reader';
-import type { WriteQueue, WriteTransaction } from './write-queue';
+import type { WriteQueue } from './write-queue';
 
 /**
  * Brings a database to this version's schema. Keeps the table drizzle-kit knows, so that its tools go on working.
@@ -12,22 +11,24 @@ import type { WriteQueue, WriteTransaction } from './write-queue';
 const CREATE_LEDGER =
   'CREATE TABLE IF NOT EXISTS __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)';
 
-/** What a migration does besides its SQL, right after it. */
-const REPAIRS: Record<string, (transaction: WriteTransaction) => Promise<void>> = { '0012_well_formed': mendHalves };
 const NEWEST = 'SELECT max(created_at) AS newest FROM __drizzle_migrations';
 
-export type SchemaState = 'current' | 'behind' | 'newer';
+/** `foreign`: made before these migrations began, so none of them can lead from there. */
+export type SchemaState = 'current' | 'behind' | 'newer' | 'foreign';
 
-const latest = Math.max(...journal.entries.map((entry) => entry.when));
+const times = journal.entries.map((entry) => entry.when);
+const latest = Math.max(...times);
 
 /** Where the database's schema stands beside this version's. */
 export async function schemaState(reader: Reader): Promise<SchemaState> {
   const ledger = await reader.execute("SELECT 1 FROM sqlite_master WHERE name = '__drizzle_migrations'");
   if (ledger.rows.length === 0) return 'behind';
   const applied = await reader.execute(NEWEST);
-  const newest = Number(applied.rows[0]?.newest ?? 0);
-  if (newest === latest) return 'current';
-  return newest > latest ? 'newer' : 'behind';
+  const newest = applied.rows[0]?.newest ?? null;
+  if (newest === null) return 'behind';
+  if (Number(newest) === latest) return 'current';
+  if (Number(newest) > latest) return 'newer';
+  return Number(newest) < Math.min(...times) ? 'foreign' : 'behind';
 }
 
 /**
@@ -35,10 +36,10 @@ export async function schemaState(reader: Reader): Promise<SchemaState> {
  * @returns how many migrations ran
  */
 export async function migrate(writes: WriteQueue, readMigration: (tag: string) => Promise<string>): Promise<number> {
-  const files: Migration[] = await Promise.all(
+  const files = await Promise.all(
     journal.entries.map(async ({ tag, when }) => {
       const sql = await readMigration(tag);
-      return { tag, when, sql, hash: await sha256(sql) };
+      return { when, sql, hash: await sha256(sql) };
     }),
   );
   return writes.run(async (transaction) => {
@@ -46,25 +47,14 @@ export async function migrate(writes: WriteQueue, readMigration: (tag: string) =
     const applied = await transaction.execute(NEWEST);
     const newest = Number(applied.rows[0]?.newest ?? 0);
     const missing = files.filter((file) => file.when > newest);
-    for (const file of missing) await applyMigration(transaction, file);
+    for (const { sql, hash, when } of missing) {
+      await transaction.batch([
+        ...sql.split('--> statement-breakpoint'),
+        { sql: 'INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)', args: [hash, when] },
+      ]);
+    }
     return missing.length;
   });
-}
-
-interface Migration {
-  tag: string;
-  when: number;
-  sql: string;
-  hash: string;
-}
-
-/** One migration: its SQL, its row in the ledger, and what it does besides. @internal for tests of a single one */
-export async function applyMigration(transaction: WriteTransaction, file: Migration): Promise<void> {
-  await transaction.batch([
-    ...file.sql.split('--> statement-breakpoint'),
-    { sql: 'INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)', args: [file.hash, file.when] },
-  ]);
-  await REPAIRS[file.tag]?.(transaction);
 }
 
 async function sha256(text: string): Promise<string> {

@@ -1,10 +1,32 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { CommandState, CommandType } from '@/lib/protocol/commands';
+import type { LogMarker } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
+import type {
+  DesiredLogLevel,
+  Insight,
+  Obligation,
+  ParkedState,
+  SessionState,
+  TaskStatus,
+  TurnKind,
+  TurnState,
+} from '@/lib/protocol/read-models';
+import type { TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
+import type { AgentBody, ObligationBody, SessionBody, TaskBody } from './fleet-rows';
 
 /**
- * Positions are integers here and strings on the wire. Times are epoch milliseconds. Hot paths use the SQL directly
- * (json_each inserts, position ranges); everything else goes through drizzle.
+ * What is stored, and of which type it is: SQL is written by hand, and its rows go in and out by these columns (see
+ * table-rows.ts). Whatever SQL looks for, joins or sorts by is a column of its own; JSON is read whole.
+ *
+ * Positions are integers here and strings on the wire. Times are epoch milliseconds.
  */
+
+/** JSON, typed by what wrote it. */
+const json = <T>(name: string) => text(name, { mode: 'json' }).$type<T>();
+const boolean = (name: string) => integer(name, { mode: 'boolean' });
 
 /** One row: the last position handed out. Advanced inside every write transaction. */
 export const counter = sqliteTable('counter', {
@@ -44,7 +66,9 @@ export const events = sqliteTable(
     entityId: text('entity_id'),
     /** The turn that shows it; `task:<id>` for a subagent's own; null where nothing shows it. */
     turnId: text('turn_id'),
-    payload: text('payload').notNull(),
+    /** What a CUSTOM event calls itself. */
+    name: text('name'),
+    payload: json<AgUiEvent>('payload').notNull(),
   },
   (table) => [
     index('events_by_session').on(table.sessionId, table.position),
@@ -62,12 +86,10 @@ export const turns = sqliteTable(
     sessionId: text('session_id').notNull(),
     id: text('id').notNull(),
     position: integer('position').notNull(),
-    kind: text('kind').notNull(),
-    state: text('state').notNull(),
-    /** JSON of TurnTrigger. */
-    trigger: text('trigger'),
-    /** JSON array of ids. */
-    userMessageIds: text('user_message_ids').notNull().default(sql`'[]'`),
+    kind: text('kind').$type<TurnKind>().notNull(),
+    state: text('state').$type<TurnState>().notNull(),
+    trigger: json<TurnHeader['trigger']>('trigger'),
+    userMessageIds: json<string[]>('user_message_ids').notNull().default(sql`'[]'`),
     parentTurnId: text('parent_turn_id'),
     startedAt: integer('started_at').notNull(),
     endedAt: integer('ended_at'),
@@ -90,9 +112,11 @@ export const tasks = sqliteTable(
     id: text('id').notNull(),
     runId: text('run_id'),
     agentId: text('agent_id').notNull(),
-    status: text('status').notNull(),
-    /** JSON of the rest of Task. */
-    body: text('body').notNull(),
+    status: text('status').$type<TaskStatus>().notNull(),
+    startedAt: integer('started_at').notNull().default(0),
+    endedAt: integer('ended_at'),
+    /** The rest of Task. */
+    body: json<TaskBody>('body').notNull(),
     updatedPosition: integer('updated_position').notNull(),
   },
   (table) => [
@@ -104,8 +128,8 @@ export const tasks = sqliteTable(
     index('tasks_by_change').on(table.updatedPosition, table.status, table.position, table.sessionId),
     // a session's tasks that run, however many have ended
     index('tasks_running').on(table.sessionId, table.position).where(sql`status = 'running'`),
-    // which tasks ran at a time: everything the question needs, so that no body is read for it
-    index('tasks_by_start').on(table.sessionId, sql`body ->> '$.startedAt'`, sql`body ->> '$.endedAt'`, table.id),
+    // which tasks ran at a time: everything the question needs, so that no row is read for it
+    index('tasks_by_start').on(table.sessionId, table.startedAt, table.endedAt, table.id),
   ],
 );
 
@@ -115,14 +139,27 @@ export const sessions = sqliteTable(
     id: text('id').primaryKey(),
     /** The first agent that wrote to it. Never changes. */
     agentId: text('agent_id').notNull(),
-    state: text('state').notNull(),
+    state: text('state').$type<SessionState>().notNull(),
     lastEventAt: integer('last_event_at').notNull(),
-    /** JSON of the rest of SessionSummary. */
-    body: text('body').notNull(),
-    /** JSON of TurnPlaces: what the turn projection must remember between two batches. Bounded. */
-    places: text('places').notNull(),
-    /** JSON of what the session projection and its announcements must remember between two batches. Bounded. */
-    memory: text('memory').notNull().default('{}'),
+    /** Until when the first of its requests can be answered; null where none expires. */
+    answerBy: integer('answer_by'),
+    /** Failures around it that nobody has looked at yet, and how many of them are not hooks that died. */
+    insightCount: integer('insight_count').notNull().default(0),
+    otherFailureCount: integer('other_failure_count').notNull().default(0),
+    /** Something goes on in it of which its runner would have to tell the end. */
+    isUnderWay: boolean('is_under_way').notNull().default(false),
+    /** Its runner was missed and nobody has spoken of it since; where in the server's order that was. */
+    isAway: boolean('is_away').notNull().default(false),
+    awayPosition: integer('away_position'),
+    /** When its runner last said anything of it, and how far the server's order had come before that. */
+    seenAt: integer('seen_at'),
+    seenPosition: integer('seen_position').notNull().default(0),
+    /** The rest of SessionSummary. */
+    body: json<SessionBody>('body').notNull(),
+    /** What the turn projection must remember between two batches. Bounded. */
+    places: json<TurnPlaces>('places').notNull(),
+    /** What the session projection and its announcements must remember between two batches. Bounded. */
+    memory: json<object>('memory').notNull().default(sql`'{}'`),
     updatedPosition: integer('updated_position').notNull(),
   },
   (table) => [
@@ -130,6 +167,10 @@ export const sessions = sqliteTable(
     index('sessions_by_agent').on(table.agentId, table.lastEventAt, table.id),
     index('sessions_by_last_event').on(table.lastEventAt),
     index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
+    // of however many sessions, these few are looked for again and again
+    index('sessions_by_answer').on(table.answerBy).where(sql`state = 'waiting' AND answer_by IS NOT NULL`),
+    index('sessions_under_way').on(table.agentId).where(sql`is_under_way`),
+    index('sessions_with_insights').on(table.agentId).where(sql`insight_count > 0`),
   ],
 );
 
@@ -137,8 +178,11 @@ export const agents = sqliteTable(
   'agents',
   {
     id: text('id').primaryKey(),
-    /** JSON of the rest of AgentSummary. */
-    body: text('body').notNull(),
+    /** Of which runner its newest status is, and how often that reports. */
+    reportedBy: text('reported_by'),
+    reportsEveryMs: integer('reports_every_ms'),
+    /** The rest of AgentSummary. */
+    body: json<AgentBody>('body').notNull(),
     lastSeenAt: integer('last_seen_at').notNull(),
     updatedPosition: integer('updated_position').notNull(),
   },
@@ -155,14 +199,13 @@ export const logLines = sqliteTable(
     agentId: text('agent_id').notNull(),
     occurredAt: integer('occurred_at').notNull(),
     receivedAt: integer('received_at').notNull(),
-    level: text('level').notNull(),
+    level: text('level').$type<LogLevel>().notNull(),
     component: text('component').notNull(),
     message: text('message').notNull(),
     /** Its number in the agent's log, dense from 1. */
     line: integer('line').notNull().default(0),
     redacted: integer('redacted').notNull().default(0),
-    /** JSON of LogMarker. */
-    marker: text('marker'),
+    marker: json<LogMarker>('marker'),
   },
   (table) => [index('log_lines_by_agent').on(table.agentId, table.position)],
 );
@@ -209,22 +252,22 @@ export const logChunks = sqliteTable('log_chunks', {
   toAt: integer('to_at').notNull(),
   /** One bit a level. */
   levels: integer('levels').notNull(),
-  /** JSON of [component, levels] pairs. */
-  components: text('components').notNull(),
-  hasMarkers: integer('has_markers').notNull(),
+  components: json<[component: string, levels: number][]>('components').notNull(),
+  hasMarkers: boolean('has_markers').notNull(),
 });
 
 /** The log level that was asked of an agent's runner. */
 export const logLevels = sqliteTable('log_levels', {
   agentId: text('agent_id').primaryKey(),
-  level: text('level').notNull(),
+  /** Null: the runner's own default. */
+  level: text('level').$type<LogLevel>(),
   requestedBy: text('requested_by').notNull(),
   requestedAt: integer('requested_at').notNull(),
   expiresAt: integer('expires_at'),
-  state: text('state').notNull(),
+  state: text('state').$type<DesiredLogLevel['state']>().notNull(),
   reason: text('reason'),
   /** The command that carries it. */
-  commandId: text('command_id'),
+  commandId: text('command_id').notNull(),
 });
 
 /** What log lines tell beside their words: failures that want a person's look, and other signals; `position` is that of the line. */
@@ -239,10 +282,9 @@ export const insights = sqliteTable(
     detail: text('detail').notNull(),
     occurredAt: integer('occurred_at').notNull(),
     seenAt: integer('seen_at'),
-    /** JSON. */
-    value: text('value'),
+    value: json<Insight['value']>('value'),
     outcome: text('outcome'),
-    isFailure: integer('is_failure').notNull().default(1),
+    isFailure: boolean('is_failure').notNull().default(true),
   },
   (table) => [index('insights_by_agent').on(table.agentId, table.isFailure, table.position)],
 );
@@ -259,10 +301,10 @@ export const quarantine = sqliteTable(
     sessionId: text('session_id'),
     code: text('code').notNull(),
     message: text('message').notNull(),
-    record: text('record').notNull(),
+    record: json<unknown>('record').notNull(),
     receivedAt: integer('received_at').notNull(),
     /** Of a record about a task that nothing proves the session of: `parked`, then `assigned` or `discarded`. Else null. */
-    parked: text('parked'),
+    parked: text('parked').$type<ParkedState['state']>(),
     taskId: text('task_id'),
     taskRunId: text('task_run_id'),
     settledAt: integer('settled_at'),
@@ -295,10 +337,9 @@ export const commands = sqliteTable(
     position: integer('position').notNull(),
     agentId: text('agent_id').notNull(),
     sessionId: text('session_id'),
-    type: text('type').notNull(),
-    /** JSON. */
-    body: text('body').notNull(),
-    state: text('state').notNull(),
+    type: text('type').$type<CommandType>().notNull(),
+    body: json<object>('body').notNull(),
+    state: text('state').$type<CommandState>().notNull(),
     reason: text('reason'),
     createdAt: integer('created_at').notNull(),
     expiresAt: integer('expires_at').notNull(),
@@ -306,9 +347,8 @@ export const commands = sqliteTable(
     leaseUntil: integer('lease_until'),
     claimedBy: text('claimed_by'),
     deliveryCount: integer('delivery_count').notNull().default(0),
-    /** JSON of what the acknowledgement brought. */
-    result: text('result'),
-    updatedPosition: integer('updated_position').notNull(),
+    /** What the acknowledgement brought. */
+    result: json<unknown>('result'),
   },
   (table) => [
     index('commands_open_by_agent').on(table.agentId, table.position).where(sql`state in ('queued', 'delivered')`),
@@ -322,8 +362,8 @@ export const asks = sqliteTable(
   {
     sessionId: text('session_id').notNull(),
     clientId: text('client_id').notNull(),
-    /** Of everything that was asked. Null where it was asked before this was kept. */
-    digest: text('digest'),
+    /** Of everything that was asked. */
+    digest: text('digest').notNull(),
     /** The command that answers it; null for what asks nothing of a runner. */
     commandId: text('command_id'),
   },
@@ -340,14 +380,14 @@ export const runners = sqliteTable('runners', {
   /** Renewed while the stream is open; a server that dies stops renewing. Null once it has ended. */
   aliveUntil: integer('alive_until'),
   /** When it was last missed, or another took its place: what a session has not said since then, nobody stands for. */
-  lostAt: integer('lost_at'),
+  missedAt: integer('missed_at'),
   /** When its sessions are told of that. Null when they have been, and while there is nothing to tell. */
-  tellAt: integer('tell_at'),
+  absenceDueAt: integer('absence_due_at'),
   /** When its process first connected. What was missed before is another's. */
-  cameAt: integer('came_at'),
+  firstConnectedAt: integer('first_connected_at').notNull(),
   /** Where both stand in the server's order, which no clock moves: what was said since is told by it. */
-  lostPosition: integer('lost_position'),
-  camePosition: integer('came_position'),
+  missedPosition: integer('missed_position'),
+  firstConnectedPosition: integer('first_connected_position').notNull(),
 });
 
 /** Replies owed, and those that were. */
@@ -358,9 +398,9 @@ export const obligations = sqliteTable(
     messageId: text('message_id').notNull(),
     position: integer('position').notNull(),
     agentId: text('agent_id').notNull(),
-    state: text('state').notNull(),
-    /** JSON of the rest of Obligation. */
-    body: text('body').notNull(),
+    state: text('state').$type<Obligation['state']>().notNull(),
+    /** The rest of Obligation. */
+    body: json<ObligationBody>('body').notNull(),
     updatedPosition: integer('updated_position').notNull(),
   },
   (table) => [

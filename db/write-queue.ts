@@ -2,20 +2,22 @@ import type { InStatement } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
 import type { Damage } from './damage';
-import { databaseFailure } from './database-error';
+import { databaseFailure, databaseFault } from './database-error';
 import { nextTurn } from './next-turn';
 import type { ResultRows } from './reader';
 import { retryWhileBusy } from './retry-while-busy';
 
 /**
- * The one way to write. SQLite has one writer at a time, so this process has one writing connection and everything
- * that waits is committed together: one fsync for many requests.
+ * The one way to write. SQLite has one writer at a time, so this process has one writing connection, and jobs that wait
+ * are committed in groups: one fsync for many requests.
  *
  * Ordering: jobs run in the order they came, and their positions follow it. Listeners hear of a commit after every
  * job of it has been told.
- * Failure: a job that throws undoes the whole group, which then runs again one job to a transaction, so that only the
- * guilty one fails. A job may therefore run more than once; only its last run is kept. When a commit's outcome is
- * unknown (the disk or the connection failed) its jobs are answered `unavailable` and the caller tries again.
+ * Failure: each job of a group stands behind a savepoint, so one that throws is undone alone. It is told so when the
+ * others are, because what it saw of them may be undone with their commit. An error that takes the whole transaction
+ * with it undoes the group, which then runs again one job to a transaction: a job may run more than once, and only its
+ * last run is kept. When a commit's outcome is unknown (the disk or the connection failed) its jobs are answered
+ * `unavailable` and the caller tries again.
  */
 export type WriteJob<T> = (transaction: WriteTransaction) => Promise<T>;
 
@@ -37,6 +39,10 @@ export interface WriteQueueLimits {
   maxBytes: number;
   /** Most weight of one transaction; a heavier job runs alone. */
   maxGroupBytes: number;
+  /** Most jobs of one transaction. */
+  maxGroupJobs: number;
+  /** How long a transaction takes on further jobs; those that are left go first in the next one. */
+  maxGroupMs: number;
   /** How long to go on asking for a database that another process has locked. */
   busyTimeoutMs: number;
 }
@@ -45,6 +51,8 @@ const LIMITS: WriteQueueLimits = {
   maxJobs: 4096,
   maxBytes: 64 * 1024 * 1024,
   maxGroupBytes: 8 * 1024 * 1024,
+  maxGroupJobs: 256,
+  maxGroupMs: 50,
   busyTimeoutMs: 5000,
 };
 
@@ -56,6 +64,10 @@ interface Waiting {
 }
 
 type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
+
+const MARK = 'SAVEPOINT job';
+const UNDO = 'ROLLBACK TO job';
+const UNMARK = 'RELEASE job';
 
 const RETRY_SOON = { 'retry-after': '1' };
 
@@ -126,6 +138,7 @@ export class WriteQueue {
     let count = 0;
     let bytes = 0;
     for (const waiting of this.#waiting) {
+      if (count === this.#limits.maxGroupJobs) break;
       if (count > 0 && bytes + waiting.bytes > this.#limits.maxGroupBytes) break;
       count += 1;
       bytes += waiting.bytes;
@@ -134,16 +147,28 @@ export class WriteQueue {
     return this.#waiting.splice(0, count);
   }
 
+  #putBack(group: Waiting[]): void {
+    this.#waiting.unshift(...group);
+    for (const { bytes } of group) this.#waitingBytes += bytes;
+  }
+
   /** @returns false when nothing was answered and the jobs must run again by themselves. */
   async #commit(group: Waiting[]): Promise<boolean> {
-    const answers: Outcome[] = [];
+    const refusal = this.#damage?.refusal() ?? null;
+    if (refusal !== null) {
+      for (const waiting of group) waiting.reject(refusal);
+      return true;
+    }
+    let outcomes: Outcome[] = [];
     let position: Position = '';
-    let phase: 'begin' | 'job' | 'commit' = 'begin';
+    let phase: 'begin' | 'jobs' | 'commit' = 'begin';
     try {
       const transaction = await retryWhileBusy(() => this.#source.transaction('write'), this.#limits.busyTimeoutMs);
       try {
-        phase = 'job';
-        for (const waiting of group) answers.push({ ok: true, value: await waiting.job(transaction) });
+        phase = 'jobs';
+        outcomes = isAlone(group)
+          ? [{ ok: true, value: await group[0].job(transaction) }]
+          : await this.#runTogether(transaction, group);
         phase = 'commit';
         const { rows } = await transaction.execute('SELECT position FROM counter');
         position = String(rows[0]?.position ?? 0);
@@ -152,17 +177,47 @@ export class WriteQueue {
         await transaction.close();
       }
     } catch (error) {
-      if (phase === 'job' && group.length > 1) return false;
-      const failure = this.#damage?.failure(error) ?? databaseFailure(error);
+      const isDamage = databaseFault(error) === 'damaged';
+      if (phase === 'jobs' && group.length > 1 && !isDamage) return false;
+      const failure = this.#failure(error);
       for (const waiting of group) waiting.reject(failure);
       return true;
     }
-    for (const [index, waiting] of group.entries()) {
-      const answer = answers[index];
-      if (answer?.ok) waiting.resolve(answer.value);
+    this.#putBack(group.slice(outcomes.length));
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.ok) group[index]?.resolve(outcome.value);
+      else group[index]?.reject(this.#failure(outcome.error));
     }
     this.#announce(position);
     return true;
+  }
+
+  /**
+   * @returns what became of the jobs, as many of them as there was time for
+   * @throws what has taken the transaction with it
+   */
+  async #runTogether(transaction: WriteTransaction, group: Waiting[]): Promise<Outcome[]> {
+    const deadline = performance.now() + this.#limits.maxGroupMs;
+    const outcomes: Outcome[] = [];
+    for (const { job } of group) {
+      if (outcomes.length > 0 && performance.now() >= deadline) break;
+      // one trip to a database that is far away
+      await transaction.batch(outcomes.length === 0 ? [MARK] : [UNMARK, MARK]);
+      try {
+        outcomes.push({ ok: true, value: await job(transaction) });
+      } catch (error) {
+        if (databaseFault(error) === 'damaged') throw error;
+        await transaction.execute(UNDO);
+        outcomes.push({ ok: false, error });
+      }
+    }
+    // fails where a job has ended the transaction by itself
+    await transaction.execute(UNMARK);
+    return outcomes;
+  }
+
+  #failure(error: unknown): unknown {
+    return this.#damage?.failure(error) ?? databaseFailure(error);
   }
 
   #announce(position: Position): void {
@@ -176,6 +231,10 @@ export class WriteQueue {
       }
     }
   }
+}
+
+function isAlone(group: Waiting[]): group is [Waiting] {
+  return group.length === 1;
 }
 
 function unavailable(message: string, cause?: unknown): AppError {

@@ -29,7 +29,13 @@ const PROCESSES = { config: 'tests/vitest.faults.config.ts' };
 
 /** @type {Record<string, () => Promise<Tally>>} */
 const STAGES = {
-  lint: () => check(bin('@biomejs/biome', 'bin/biome'), ['check', '.']),
+  lint: async () => {
+    const results = [
+      await passes(bin('@biomejs/biome', 'bin/biome'), ['check', '.']),
+      await passes(bin('oxlint', 'bin/oxlint'), ['app', 'components']),
+    ];
+    return results.every(Boolean) ? PASSED : failed('see what it said above');
+  },
   types: async () => {
     // Next writes the types of its own imports (styles, images) here; a fresh checkout has none.
     const generated =

@@ -1,10 +1,11 @@
 'use client';
 
 import { Ago } from '@/components/ui/clock';
-import { formatDuration, plural } from '@/components/ui/duration';
+import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
+import { formatDuration } from '@/lib/protocol/duration';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 
 /**

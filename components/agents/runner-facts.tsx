@@ -3,9 +3,10 @@
 import { clsx } from 'clsx';
 import { Fragment, type ReactNode } from 'react';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
-import { formatDuration, plural } from '@/components/ui/duration';
+import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
+import { formatDuration } from '@/lib/protocol/duration';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { outboxFacts } from './outbox-facts';
 import { versionsOf } from './versions';

@@ -1,6 +1,6 @@
 'use client';
 
-import { formatDuration } from '@/components/ui/duration';
+import { formatDuration } from '@/lib/protocol/duration';
 import { DEBUG_TTL_SECONDS } from '@/lib/protocol/limits';
 import type { DesiredLogLevel } from '@/lib/protocol/read-models';
 

@@ -1,9 +1,9 @@
 import { TimeOfDay } from '@/components/ui/clock';
-import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
+import { formatDuration } from '@/lib/protocol/duration';
 import type { RequestItem } from '@/lib/protocol/read-models';
 
 const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {

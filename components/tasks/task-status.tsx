@@ -1,7 +1,7 @@
 import { clsx } from 'clsx';
 import { RunningClock } from '@/components/ui/clock';
-import { formatDuration } from '@/components/ui/duration';
 import { useLiveness } from '@/components/ui/liveness';
+import { formatDuration } from '@/lib/protocol/duration';
 import type { Task } from '@/lib/protocol/read-models';
 import { taskOutcome } from './task-words';
 

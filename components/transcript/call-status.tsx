@@ -1,9 +1,9 @@
 import { clsx } from 'clsx';
 import { RunningClock } from '@/components/ui/clock';
-import { formatDuration } from '@/components/ui/duration';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { useHasPassed } from '@/components/ui/now';
+import { formatDuration } from '@/lib/protocol/duration';
 import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { type CallStanding, callStanding } from './call-standing';
 

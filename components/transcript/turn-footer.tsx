@@ -3,7 +3,6 @@
 import type { ReactNode } from 'react';
 import { RunningClock, TimeOfDay } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { formatDuration } from '@/components/ui/duration';
 import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
@@ -11,6 +10,7 @@ import { useHeardAt, useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { useHasPassed } from '@/components/ui/now';
 import { ShowInLog } from '@/components/ui/time-lock';
+import { formatDuration } from '@/lib/protocol/duration';
 import type { RequestItem, Turn } from '@/lib/protocol/read-models';
 import { hasLapsed } from './call-standing';
 import { useTranscriptSlots } from './transcript-slots';

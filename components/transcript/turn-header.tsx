@@ -3,12 +3,12 @@
 import { clsx } from 'clsx';
 import { type ReactNode, useMemo } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';
-import { formatDuration } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { longRunClass } from '@/components/ui/long-run';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
+import { formatDuration } from '@/lib/protocol/duration';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
 import { causeOf, type ToldTask } from './turn-cause';

@@ -16,16 +16,6 @@ export function formatClock(ms: number): string {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
-/** How long something took: `0.4 s`, `12 s`, `3 m 20 s`, `2 h 5 m`, `3 d 1 h`. */
-export function formatDuration(ms: number): string {
-  const span = Math.max(0, ms);
-  if (span < 9_950) return `${(span / SECOND).toFixed(1)} s`;
-  if (span < MINUTE) return `${Math.floor(span / SECOND)} s`;
-  if (span < HOUR) return `${Math.floor(span / MINUTE)} m ${Math.floor((span % MINUTE) / SECOND)} s`;
-  if (span < DAY) return `${Math.floor(span / HOUR)} h ${Math.floor((span % HOUR) / MINUTE)} m`;
-  return `${Math.floor(span / DAY)} d ${Math.floor((span % DAY) / HOUR)} h`;
-}
-
 /** How long ago, in the fewest signs that tell: `now`, `12s`, `3m`, `2h`, `5d`. */
 export function formatAgo(ms: number): string {
   const span = Math.max(0, ms);

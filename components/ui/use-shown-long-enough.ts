@@ -1,6 +1,6 @@
 'use client';
 
-import { useCallback, useEffect, useRef } from 'react';
+import { useCallback, useLayoutEffect, useRef } from 'react';
 import { SETTLE_MS } from './stillness';
 
 /**
@@ -10,25 +10,21 @@ import { SETTLE_MS } from './stillness';
  * @param of what the key is about; null while there is nothing
  */
 export function useShownLongEnough(of: string | null): () => boolean {
-  const shown = useRef<{ of: string; since: number } | null>(null);
-  const current = useRef(of);
-  current.current = of;
+  const shownSince = useRef<number | null>(null);
 
-  useEffect(() => {
+  // A layout effect: no key can come between what the page shows and what is known of it.
+  useLayoutEffect(() => {
     if (of === null) return;
     const look = () => {
-      shown.current = document.visibilityState === 'visible' ? { of, since: performance.now() } : null;
+      shownSince.current = document.visibilityState === 'visible' ? performance.now() : null;
     };
     look();
     document.addEventListener('visibilitychange', look);
     return () => {
       document.removeEventListener('visibilitychange', look);
-      shown.current = null;
+      shownSince.current = null;
     };
   }, [of]);
 
-  return useCallback(() => {
-    const what = shown.current;
-    return what !== null && what.of === current.current && performance.now() - what.since >= SETTLE_MS;
-  }, []);
+  return useCallback(() => shownSince.current !== null && performance.now() - shownSince.current >= SETTLE_MS, []);
 }

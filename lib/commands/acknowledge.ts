@@ -2,7 +2,7 @@ import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
 import { authenticateProgram } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
-import { appendServerEvents } from '@/lib/ingest/append-server-events';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import { type Ack, ackSchema, type CommandAnswer, type CommandState } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { boundedJson } from './bounded-json';
@@ -12,7 +12,6 @@ import { levelAnswered } from './desired-level';
 import { readInput } from './read-input';
 import { runnerIn } from './runner-arguments';
 import { isOlder, type RunnerRef, readRunner } from './runner-connection';
-import { takePosition } from './take-position';
 
 /**
  * What an acknowledgement makes of a command; null: it stays as it is. An end stays an end, but for one that was only
@@ -85,21 +84,15 @@ export async function settle(
   result: unknown,
   now: number,
 ): Promise<void> {
-  const position = await takePosition(transaction);
+  const stored = result === undefined ? null : boundedJson(result, 'The result');
   await transaction.execute({
-    sql: `UPDATE commands SET state = ?, reason = ?, result = ?, lease_until = NULL, updated_position = ? WHERE id = ?`,
-    args: [
-      state,
-      reason === null ? null : columnText(reason),
-      result === undefined ? null : boundedJson(result, 'The result'),
-      position,
-      command.id,
-    ],
+    sql: 'UPDATE commands SET state = ?, reason = ?, result = ?, lease_until = NULL WHERE id = ?',
+    args: [state, reason === null ? null : columnText(reason), stored, command.id],
   });
   if (command.type === 'log-level.set') await levelAnswered(transaction, agentId, command, state, reason, now);
   // Delivered and done are one moment in a message's life, and it is told once.
   if (command.type === 'message' && state === 'done' && before === 'delivered') return;
   const event = momentEvent(command, state === 'expired' ? 'failed' : state, reason);
   if (command.sessionId === null || event === null) return;
-  await appendServerEvents(transaction, now, [{ agentId, sessionId: command.sessionId, event }]);
+  await appendFacts(transaction, now, [{ agentId, sessionId: command.sessionId, event }]);
 }

@@ -256,7 +256,7 @@ export class CommandHub {
                     AND (?2 OR type <> 'message'))
                   OR EXISTS (SELECT 1 FROM log_levels WHERE expires_at <= ?1)
                   OR (?2 AND EXISTS (SELECT 1 FROM sessions WHERE ${IS_OVERDUE}))
-                  OR EXISTS (SELECT 1 FROM runners WHERE alive_until <= ?1 OR tell_at <= ?1) AS is_overdue`,
+                  OR EXISTS (SELECT 1 FROM runners WHERE alive_until <= ?1 OR absence_due_at <= ?1) AS is_overdue`,
             args: [now, Number(isSure)],
           },
           {

@@ -1,4 +1,6 @@
 import type { Row } from '@libsql/client';
+import { commands } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { Command, CommandState } from '@/lib/protocol/commands';
 
 /** A command as the database holds it. */
@@ -10,19 +12,21 @@ export interface StoredCommand {
   reason: string | null;
 }
 
+const COMMAND = shapeOf(
+  commands,
+  'id',
+  'type',
+  'sessionId',
+  'createdAt',
+  'expiresAt',
+  'body',
+  'position',
+  'agentId',
+  'state',
+  'reason',
+);
+
 export function commandFromRow(row: Row): StoredCommand {
-  return {
-    command: {
-      id: String(row.id),
-      type: String(row.type),
-      sessionId: row.session_id === null ? null : String(row.session_id),
-      createdAt: Number(row.created_at),
-      expiresAt: Number(row.expires_at),
-      body: JSON.parse(String(row.body)),
-    } as Command,
-    position: Number(row.position),
-    agentId: String(row.agent_id),
-    state: String(row.state) as CommandState,
-    reason: row.reason === null ? null : String(row.reason),
-  };
+  const { position, agentId, state, reason, ...command } = COMMAND.read(row);
+  return { command: command as Command, position, agentId, state, reason };
 }

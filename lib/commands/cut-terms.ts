@@ -1,4 +1,5 @@
 import type { WriteTransaction } from '@/db/write-queue';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import {
   COMMAND_EXPIRY_MS,
   COMMAND_LEASE_MS,
@@ -7,8 +8,7 @@ import {
   RUNNER_AWAY_MS,
   RUNNER_GRACE_MS,
 } from '@/lib/protocol/limits';
-import { desiredFromRow, writeDesired } from './desired-level';
-import { changeAgent } from './runner-connection';
+import { LEVEL, writeDesired } from './desired-level';
 
 /**
  * What is due at a time of the server's clock, when that clock was moved: nothing is due later than its whole term from
@@ -17,13 +17,13 @@ import { changeAgent } from './runner-connection';
  * | column | its term | moved back, or found at the start | moved ahead |
  * |---|---|---|---|
  * | runners.alive_until | RUNNER_AWAY_MS | at most now and its term | later by as much, at most now and its term |
- * | runners.tell_at | RUNNER_GRACE_MS | the same | the same |
+ * | runners.absence_due_at | RUNNER_GRACE_MS | the same | the same |
  * | commands.lease_until | COMMAND_LEASE_MS | the same | the same |
  * | commands.expires_at | that of its type | the same | the same |
  * | log_levels.expires_at | what was asked, from requested_at | requested now at the latest | the same |
  * | agents.last_seen_at | none; silence is counted from it | now at the latest | of those that are connected, the same |
  * | producers.last_seen_at | none: how near the clock is to the newest record | now at the latest | stays |
- * | runners.lost_at, came_at | none: shown, and compared with nothing | stays | stays |
+ * | runners.missed_at, first_connected_at | none: shown, and compared with nothing | stays | stays |
  *
  * Failure: done twice, by two servers of one database, a term is at most whole again.
  */
@@ -31,8 +31,8 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
   const ahead = Math.max(0, stepMs);
   await transaction.batch([
     {
-      sql: `UPDATE runners SET alive_until = min(alive_until + ?1, ?2), tell_at = min(tell_at + ?1, ?3)
-            WHERE alive_until IS NOT NULL OR tell_at IS NOT NULL`,
+      sql: `UPDATE runners SET alive_until = min(alive_until + ?1, ?2), absence_due_at = min(absence_due_at + ?1, ?3)
+            WHERE alive_until IS NOT NULL OR absence_due_at IS NOT NULL`,
       args: [ahead, now + RUNNER_AWAY_MS, now + RUNNER_GRACE_MS],
     },
     {
@@ -59,11 +59,11 @@ async function cutLevels(transaction: WriteTransaction, now: number, ahead: numb
     args: [now, ahead],
   });
   for (const row of rows) {
-    const desired = desiredFromRow(row);
+    const { agentId, commandId, ...desired } = LEVEL.read(row);
     const requestedAt = Math.min(desired.requestedAt + ahead, now);
     const expiresAt = desired.expiresAt === null ? null : desired.expiresAt + requestedAt - desired.requestedAt;
     const changed = { ...desired, requestedAt, expiresAt };
-    await writeDesired(transaction, String(row.agent_id), changed, String(row.command_id), now);
+    await writeDesired(transaction, agentId, changed, commandId, now);
   }
 }
 
@@ -73,8 +73,9 @@ async function cutSeen(transaction: WriteTransaction, now: number, ahead: number
           OR (?2 > 0 AND id IN (SELECT agent_id FROM runners WHERE alive_until IS NOT NULL))`,
     args: [now, ahead],
   });
-  for (const row of rows) {
+  const facts = rows.map((row) => {
     const lastSeenAt = Math.min(Number(row.last_seen_at) + ahead, now);
-    await changeAgent(transaction, String(row.id), now, (agent) => ({ ...agent, lastSeenAt }));
-  }
+    return { kind: 'clock-moved', agentId: String(row.id), lastSeenAt } as const;
+  });
+  await appendFacts(transaction, now, facts);
 }

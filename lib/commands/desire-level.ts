@@ -53,7 +53,7 @@ export async function renewLevel(
   now: number,
 ): Promise<void> {
   const { rows } = await transaction.execute({
-    sql: `SELECT l.*, c.state AS command_state, c.claimed_by, c.body->>'$.requestId' AS request_id
+    sql: `SELECT l.*, c.state AS command_state, c.claimed_by, c.body
           FROM log_levels AS l JOIN commands AS c ON c.id = l.command_id
           WHERE l.agent_id = ? AND ifnull(l.expires_at, ?2 + 1) > ?2`,
     args: [agentId, now],
@@ -62,7 +62,8 @@ export async function renewLevel(
   if (row === undefined || row.command_state === 'queued') return;
   if (row.command_state !== 'expired' && row.claimed_by === runnerId) return;
   const desired: DesiredLogLevel = { ...desiredFromRow(row), state: 'requested', reason: null };
-  const ids = { commandId: crypto.randomUUID(), requestId: String(row.request_id) };
+  const { requestId } = JSON.parse(String(row.body)) as CommandBodies['log-level.set'];
+  const ids = { commandId: crypto.randomUUID(), requestId };
   await request(transaction, agentId, desired, ids, now);
 }
 

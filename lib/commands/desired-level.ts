@@ -1,17 +1,22 @@
 import type { Row } from '@libsql/client';
+import { logLevels } from '@/db/schema';
+import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import type { Command, CommandState } from '@/lib/protocol/commands';
-import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { DesiredLogLevel } from '@/lib/protocol/read-models';
 import type { StoredCommand } from './command-row';
-import { changeAgent } from './runner-connection';
 
 /** The log level that is asked of an agent's runner, as the database holds it and as the agent's row shows it. */
 
 type LevelCommand = Extract<Command, { type: 'log-level.set' }>;
 
-/** Stands for the runner's own default, which is no level. */
-const DEFAULT = 'default';
+export const LEVEL = shapeOf(logLevels);
+const LEVELS = new RowWriter(
+  logLevels,
+  ['agentId', 'level', 'requestedBy', 'requestedAt', 'expiresAt', 'state', 'reason', 'commandId'],
+  { keeps: [] },
+);
 
 export async function writeDesired(
   transaction: WriteTransaction,
@@ -20,33 +25,19 @@ export async function writeDesired(
   commandId: string,
   now: number,
 ): Promise<void> {
-  const { level, requestedBy, requestedAt, expiresAt, state, reason } = desired;
-  await transaction.execute({
-    sql: `INSERT INTO log_levels (agent_id, level, requested_by, requested_at, expires_at, state, reason, command_id)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-          ON CONFLICT (agent_id) DO UPDATE SET level = excluded.level, requested_by = excluded.requested_by,
-            requested_at = excluded.requested_at, expires_at = excluded.expires_at, state = excluded.state,
-            reason = excluded.reason, command_id = excluded.command_id`,
-    args: [agentId, level ?? DEFAULT, requestedBy, requestedAt, expiresAt, state, reason, commandId],
-  });
-  await show(transaction, agentId, desired, now);
+  await transaction.execute(LEVELS.one({ agentId, commandId, ...desired }));
+  await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired }]);
 }
 
 /** Nothing is asked of it any more. */
 export async function clearDesired(transaction: WriteTransaction, agentId: string, now: number): Promise<void> {
   await transaction.execute({ sql: 'DELETE FROM log_levels WHERE agent_id = ?', args: [agentId] });
-  await show(transaction, agentId, null, now);
+  await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired: null }]);
 }
 
 export function desiredFromRow(row: Row): DesiredLogLevel {
-  return {
-    level: row.level === DEFAULT ? null : (String(row.level) as LogLevel),
-    requestedAt: Number(row.requested_at),
-    requestedBy: String(row.requested_by),
-    expiresAt: row.expires_at === null ? null : Number(row.expires_at),
-    state: String(row.state) as DesiredLogLevel['state'],
-    reason: row.reason === null ? null : String(row.reason),
-  };
+  const { agentId: _, commandId: __, ...desired } = LEVEL.read(row);
+  return desired;
 }
 
 /** What the runner's answer to a command means for what is asked: nothing, when something else is asked by now. */
@@ -79,8 +70,4 @@ export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand 
   // a clock that was set back gives nobody more than was asked
   const ttlSeconds = Math.min(left, command.body.ttlSeconds ?? left);
   return { ...stored, command: { ...command, body: { ...command.body, ttlSeconds } } };
-}
-
-function show(transaction: WriteTransaction, agentId: string, desired: DesiredLogLevel | null, now: number) {
-  return changeAgent(transaction, agentId, now, (agent) => ({ ...agent, logLevel: { ...agent.logLevel, desired } }));
 }

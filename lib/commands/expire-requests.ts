@@ -1,10 +1,13 @@
 import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
+import { sessions } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
-import { appendServerEvents, type ServerEvent } from '@/lib/ingest/append-server-events';
+import { appendFacts } from '@/lib/ingest/append-facts';
+import type { EventFact } from '@/lib/ingest/facts';
+import { rememberedFold } from '@/lib/ingest/remembered-fold';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { REQUEST_GRACE_MS } from '@/lib/protocol/limits';
-import type { PendingRequest } from './writable-session';
 
 /**
  * Requests whose time is over and of which their agent says nothing: their sessions would wait for ever.
@@ -13,11 +16,12 @@ import type { PendingRequest } from './writable-session';
  * Failure: should the agent tell later in that turn how one ended, that is what is shown.
  */
 
+const WAITING = shapeOf(sessions, 'id', 'agentId', 'memory');
+
 /** Most sessions of one transaction. */
 const MAX_TOLD = 50;
 
-/** One whose row is damaged is not looked at: it holds up no other. */
-export const IS_OVERDUE = `state = 'waiting' AND iif(json_valid(body), body->>'$.answerBy', NULL) <= ?1 - ${REQUEST_GRACE_MS}`;
+export const IS_OVERDUE = `state = 'waiting' AND answer_by <= ?1 - ${REQUEST_GRACE_MS}`;
 
 /** @returns the ids of sessions with a request that has expired */
 export async function overdueSessions(reader: Reader, now: number, except: readonly string[]): Promise<string[]> {
@@ -35,19 +39,21 @@ export async function expireRequests(
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
   const { rows } = await transaction.execute({
-    sql: `SELECT id, agent_id, memory->'$.fold.pendingRequests' AS requests FROM sessions
+    sql: `SELECT id, agent_id, memory FROM sessions
           WHERE ${IS_OVERDUE} AND ${isChosen('id', 2)} ORDER BY id LIMIT ${MAX_TOLD}`,
     args: [now, ...choiceArgs(choice)],
   });
   const events = rows.flatMap((row) => {
-    const requests = JSON.parse(String(row.requests)) as PendingRequest[];
-    const expired = requests.filter(({ answerBy }) => answerBy !== undefined && answerBy <= now - REQUEST_GRACE_MS);
-    return expired.map(({ id }): ServerEvent => {
+    const { id: sessionId, agentId, memory } = WAITING.read(row);
+    const expired = (rememberedFold(memory).pendingRequests ?? []).filter(
+      ({ answerBy }) => answerBy !== undefined && answerBy <= now - REQUEST_GRACE_MS,
+    );
+    return expired.map(({ id }): EventFact => {
       const value = { request_id: id, outcome: 'expired' };
       const event = { type: 'CUSTOM', name: CUSTOM.requestResolved, value } as const;
-      return { agentId: String(row.agent_id), sessionId: String(row.id), event };
+      return { agentId, sessionId, event };
     });
   });
-  await appendServerEvents(transaction, now, events);
+  await appendFacts(transaction, now, events);
   return rows.length;
 }

@@ -1,8 +1,12 @@
-import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
+import { events } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
+import type { AnswerableRequest } from '@/lib/ingest/remembered-fold';
 import { answerBy } from '@/lib/protocol/answer-by';
-import type { PendingRequest, WritableSession } from './writable-session';
+import type { WritableSession } from './writable-session';
+
+const TOLD = shapeOf(events, 'position', 'name', 'payload', 'occurredAt', 'receivedAt');
 
 /**
  * A request as it is open now: one of those the session remembers, else, where it has more open than that, as its events
@@ -14,29 +18,33 @@ export async function openRequest(
   transaction: WriteTransaction,
   session: WritableSession,
   requestId: string,
-): Promise<PendingRequest | 'resolved' | null> {
+): Promise<AnswerableRequest | 'resolved' | null> {
   const remembered = session.pendingRequests.find((request) => request.id === requestId);
   if (remembered !== undefined) return remembered;
   const { rows } = await transaction.execute({
-    sql: `SELECT position, payload->>'$.name' = 'request:opened' AS is_open, payload, occurred_at, received_at FROM events
-          WHERE session_id = ? AND type = 'CUSTOM' AND entity_id = ?
-            AND payload->>'$.name' IN ('request:opened', 'request:resolved')
+    sql: `SELECT ${TOLD.columns()} FROM events
+          WHERE session_id = ? AND type = 'CUSTOM' AND entity_id = ? AND name IN ('request:opened', 'request:resolved')
           ORDER BY position DESC LIMIT 1`,
     args: [session.id, columnText(requestId)],
   });
-  const [last] = rows;
+  const last = TOLD.first({ rows });
   if (last === undefined) return null;
-  if (session.morePending === 0 || Number(last.is_open) !== 1) return 'resolved';
-  return (await isCancelled(transaction, session, Number(last.position))) ? 'resolved' : toldIn(requestId, last);
+  if (session.morePending === 0 || last.name !== 'request:opened') return 'resolved';
+  return (await isCancelled(transaction, session, last.position)) ? 'resolved' : toldIn(requestId, last);
 }
 
-function toldIn(id: string, row: Row): PendingRequest {
+type Told = ReturnType<typeof TOLD.read>;
+
+function toldIn(id: string, { payload, occurredAt, receivedAt }: Told): AnswerableRequest {
   // the server itself wrote digest and position into it
-  const { value } = JSON.parse(String(row.payload)) as {
-    value: { kind?: unknown; expires_at?: unknown; expiresAt?: unknown; digest: string; opened_position: string };
+  const value = payload.value as {
+    kind?: unknown;
+    expires_at?: unknown;
+    expiresAt?: unknown;
+    digest: string;
+    opened_position: string;
   };
-  const times = { occurredAt: Number(row.occurred_at), receivedAt: Number(row.received_at) };
-  const until = answerBy(value.expires_at ?? value.expiresAt, times);
+  const until = answerBy(value.expires_at ?? value.expiresAt, { occurredAt, receivedAt });
   return {
     id,
     kind: value.kind === 'question' ? 'question' : 'permission',
@@ -59,14 +67,14 @@ async function isCancelled(transaction: WriteTransaction, session: WritableSessi
           )
           SELECT EXISTS (
               SELECT 1 FROM events WHERE session_id = ?1 AND position > ?2
-                AND type = 'CUSTOM' AND payload->>'$.name' = 'session:ended'
+                AND type = 'CUSTOM' AND name = 'session:ended'
             ) OR EXISTS (
               SELECT 1 FROM turns WHERE session_id = ?1 AND position > ?2 AND ${broken}
             ) OR EXISTS (
               SELECT 1 FROM around WHERE ${broken} AND NOT EXISTS (
                 SELECT 1 FROM events AS e WHERE e.session_id = ?1 AND e.position > around.position AND e.position < ?2
                   AND (e.turn_id = around.id AND e.type IN ('RUN_FINISHED', 'RUN_ERROR')
-                    OR e.type = 'CUSTOM' AND e.payload->>'$.name' = 'session:ended')
+                    OR e.type = 'CUSTOM' AND e.name = 'session:ended')
               )
             ) AS is_cancelled`,
     args: [session.id, position],

@@ -1,5 +1,5 @@
 import type { WriteTransaction } from '@/db/write-queue';
-import { appendServerEvents } from '@/lib/ingest/append-server-events';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import type { Command, CommandBodies, CommandType } from '@/lib/protocol/commands';
 import { COMMAND_EXPIRY_MS, INTERRUPT_EXPIRY_MS, MESSAGE_EXPIRY_MS } from '@/lib/protocol/limits';
 import { boundedJson } from './bounded-json';
@@ -37,18 +37,25 @@ export async function queueCommand<Type extends CommandType>(
   if (sessionId !== null) {
     const queued = momentEvent(command, 'queued', null);
     const events = command.type === 'message' ? messageEvents(command, clientId) : queued === null ? [] : [queued];
-    await appendServerEvents(
+    await appendFacts(
       transaction,
       now,
       events.map((event) => ({ agentId, sessionId, event })),
     );
   }
-  const position = await takePosition(transaction);
   await transaction.execute({
-    sql: `INSERT INTO commands (id, position, agent_id, session_id, type, body, state, created_at, expires_at,
-            updated_position)
-          VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)`,
-    args: [id, position, agentId, sessionId, type, boundedJson(body, 'A command'), now, expiresAt, position],
+    sql: `INSERT INTO commands (id, position, agent_id, session_id, type, body, state, created_at, expires_at)
+          VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?)`,
+    args: [
+      id,
+      await takePosition(transaction),
+      agentId,
+      sessionId,
+      type,
+      boundedJson(body, 'A command'),
+      now,
+      expiresAt,
+    ],
   });
   return command;
 }

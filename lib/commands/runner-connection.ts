@@ -1,14 +1,12 @@
-import { columnText } from '@/db/column-text';
-import { agentFromRow, agentToRow } from '@/db/fleet-rows';
+import type { Row } from '@libsql/client';
 import type { Reader } from '@/db/reader';
 import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
+import { runners } from '@/db/schema';
+import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
-import { newAgent } from '@/lib/ingest/agent-ledger';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import { MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
-import { positionFromNumber } from '@/lib/protocol/position';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { tellReturn } from './runner-absence';
-import { takePosition } from './take-position';
 
 /** When an agent was last seen is noted every 5 s only, so nothing shorter than this is a silence. */
 const LEAST_SILENCE_MS = 15_000;
@@ -29,33 +27,31 @@ export interface RunnerRef {
 
 export type ConnectOutcome = { kind: 'connected' } | { kind: 'fenced'; by: RunnerRef };
 
-interface RunnerRow extends RunnerRef {
-  streamId: string;
-  aliveUntil: number | null;
-  lostAt: number | null;
-  tellAt: number | null;
-  /** When its process first connected. Null for one that did before that was noted. */
-  cameAt: number | null;
-  /** Where both stand in the server's order. */
-  lostPosition: number | null;
-  camePosition: number | null;
-}
+const RUNNER = shapeOf(runners);
+const RUNNERS = new RowWriter(
+  runners,
+  [
+    'agentId',
+    'runnerId',
+    'startedAt',
+    'streamId',
+    'aliveUntil',
+    'missedAt',
+    'missedPosition',
+    'absenceDueAt',
+    'firstConnectedAt',
+    'firstConnectedPosition',
+  ],
+  { keeps: [] },
+);
+
+type RunnerRow = RunnerRef & Omit<typeof runners.$inferSelect, 'runnerId' | 'agentId'>;
 
 export async function readRunner(transaction: WriteTransaction, agentId: string): Promise<RunnerRow | null> {
-  const { rows } = await transaction.execute({ sql: 'SELECT * FROM runners WHERE agent_id = ?', args: [agentId] });
-  const [row] = rows;
-  if (row === undefined) return null;
-  return {
-    id: String(row.runner_id),
-    startedAt: Number(row.started_at),
-    streamId: String(row.stream_id),
-    aliveUntil: numberOrNull(row.alive_until),
-    lostAt: numberOrNull(row.lost_at),
-    tellAt: numberOrNull(row.tell_at),
-    cameAt: numberOrNull(row.came_at),
-    lostPosition: numberOrNull(row.lost_position),
-    camePosition: numberOrNull(row.came_position),
-  };
+  const found = RUNNER.first(
+    await transaction.execute({ sql: 'SELECT * FROM runners WHERE agent_id = ?', args: [agentId] }),
+  );
+  return found === undefined ? null : { id: found.runnerId, ...found };
 }
 
 /** Whether `runner` has been taken over from. */
@@ -77,38 +73,25 @@ export async function connectRunner(
   if (stored !== null && isAlive && isOlder(runner, stored)) return { kind: 'fenced', by: stored };
   const isSame = stored === null || stored.id === runner.id || (isUnnamed(stored) && isUnnamed(runner));
   const position = await nextPosition(transaction);
-  const { lostAt, lostPosition, tellAt } = absenceOf(stored, isSame, position, now);
-  const cameAt = (isSame ? stored?.cameAt : null) ?? now;
-  const camePosition = (isSame ? stored?.camePosition : null) ?? position;
-  await transaction.execute({
-    sql: `INSERT INTO runners (agent_id, runner_id, started_at, stream_id, alive_until, lost_at, lost_position, tell_at,
-            came_at, came_position)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-          ON CONFLICT (agent_id) DO UPDATE SET runner_id = excluded.runner_id, started_at = excluded.started_at,
-            stream_id = excluded.stream_id, alive_until = excluded.alive_until, lost_at = excluded.lost_at,
-            lost_position = excluded.lost_position, tell_at = excluded.tell_at, came_at = excluded.came_at,
-            came_position = excluded.came_position`,
-    args: [
+  const { missedAt, missedPosition, absenceDueAt } = absenceOf(stored, isSame, position, now);
+  const first = isSame && stored !== null ? stored : { firstConnectedAt: now, firstConnectedPosition: position };
+  await transaction.execute(
+    RUNNERS.one({
       agentId,
-      columnText(runner.id),
-      runner.startedAt,
+      runnerId: runner.id,
+      startedAt: runner.startedAt,
       streamId,
-      now + RUNNER_AWAY_MS,
-      lostAt,
-      lostPosition,
-      tellAt,
-      cameAt,
-      camePosition,
-    ],
-  });
-  if (isSame) await tellReturn(transaction, agentId, stored?.camePosition ?? null, now);
-  await changeAgent(transaction, agentId, now, (agent) => ({
-    ...agent,
-    lastSeenAt: now,
-    connection: 'connected',
-    connectedSince: agent.connection === 'connected' && agent.runnerId === runner.id ? agent.connectedSince : now,
-    runnerId: runner.id,
-  }));
+      aliveUntil: now + RUNNER_AWAY_MS,
+      missedAt,
+      missedPosition,
+      absenceDueAt,
+      firstConnectedAt: first.firstConnectedAt,
+      firstConnectedPosition: first.firstConnectedPosition,
+    }),
+  );
+  if (isSame) await tellReturn(transaction, agentId, stored?.firstConnectedPosition ?? null, now);
+  // An agent is there as soon as its runner is, before it has said anything.
+  await appendFacts(transaction, now, [{ kind: 'runner-connected', agentId, runnerId: runner.id }]);
   return { kind: 'connected' };
 }
 
@@ -118,20 +101,20 @@ function absenceOf(
   isSame: boolean,
   position: number,
   now: number,
-): Pick<RunnerRow, 'lostAt' | 'lostPosition' | 'tellAt'> {
-  const nothing = { lostAt: null, lostPosition: null, tellAt: null };
+): Pick<RunnerRow, 'missedAt' | 'missedPosition' | 'absenceDueAt'> {
+  const nothing = { missedAt: null, missedPosition: null, absenceDueAt: null };
   if (before === null) return nothing;
   // Back within the grace, it has not gone. Who was there before it has, whatever becomes of its streams.
   if (isSame && before.aliveUntil === null && !isOfEarlier(before)) return nothing;
-  if (isSame || (before.aliveUntil === null && before.lostAt !== null)) return before;
+  if (isSame || (before.aliveUntil === null && before.missedAt !== null)) return before;
   // Another process has come: which sessions it takes up it says by speaking of them. The others are missed.
   // That was so before it came: what it is missed for itself comes later.
-  return { lostAt: now, lostPosition: position, tellAt: now + RUNNER_GRACE_MS };
+  return { missedAt: now, missedPosition: position, absenceDueAt: now + RUNNER_GRACE_MS };
 }
 
 /** What is still to be told is of a process before this one. */
-function isOfEarlier({ lostPosition, tellAt, camePosition }: RunnerRow): boolean {
-  return tellAt !== null && lostPosition !== null && camePosition !== null && lostPosition <= camePosition;
+function isOfEarlier({ missedPosition, absenceDueAt, firstConnectedPosition }: RunnerRow): boolean {
+  return absenceDueAt !== null && missedPosition !== null && missedPosition <= firstConnectedPosition;
 }
 
 /** The one that whoever asks takes within this transaction: every batch before it ended short of it. */
@@ -147,8 +130,9 @@ function isUnnamed({ startedAt }: RunnerRef): boolean {
 
 /** From ?1 on, to be told at ?2; what is to be told of an earlier runner is told no later for that. */
 const NEXT_POSITION = 'ifnull((SELECT position FROM counter), 0) + 1';
-const MISSED = `alive_until = NULL, lost_at = iif(tell_at IS NULL, ?1, lost_at),
-  lost_position = iif(tell_at IS NULL, ${NEXT_POSITION}, lost_position), tell_at = ifnull(tell_at, ?2)`;
+const MISSED = `alive_until = NULL, missed_at = iif(absence_due_at IS NULL, ?1, missed_at),
+  missed_position = iif(absence_due_at IS NULL, ${NEXT_POSITION}, missed_position),
+  absence_due_at = ifnull(absence_due_at, ?2)`;
 
 /** The stream has ended, unless a newer one has taken its place. */
 export async function disconnectRunner(
@@ -162,7 +146,7 @@ export async function disconnectRunner(
           RETURNING agent_id`,
     args: [now, now + RUNNER_GRACE_MS, agentId, streamId],
   });
-  if (rows.length > 0) await sayAway(transaction, agentId, now);
+  await tellAway(transaction, rows, now);
 }
 
 /** @returns the agents of runners whose term has run out */
@@ -185,7 +169,7 @@ export async function disconnectSilent(
     sql: `UPDATE runners SET ${MISSED} WHERE alive_until <= ?1 AND ${isChosen('agent_id', 3)} RETURNING agent_id`,
     args: [now, now + RUNNER_GRACE_MS, ...choiceArgs(choice)],
   });
-  for (const row of rows) await sayAway(transaction, String(row.agent_id), now);
+  await tellAway(transaction, rows, now);
   return rows.length;
 }
 
@@ -200,15 +184,15 @@ export async function disconnectMute(
   now: number,
 ): Promise<string[]> {
   const { rows } = await transaction.execute({
-    sql: `UPDATE runners SET alive_until = NULL, lost_at = ?1, lost_position = ${NEXT_POSITION}, tell_at = ?1
+    sql: `UPDATE runners SET alive_until = NULL, missed_at = ?1, missed_position = ${NEXT_POSITION}, absence_due_at = ?1
           WHERE stream_id IN (SELECT value FROM json_each(?2)) AND alive_until IS NOT NULL AND EXISTS (
             SELECT 1 FROM agents AS a WHERE a.id = runners.agent_id
-              AND a.body->>'$.status.runner.id' = runners.runner_id
-              AND a.last_seen_at + max(${LEAST_SILENCE_MS}, ${MISSED_REPORTS} * (a.body->>'$.status.everyMs')) < ?1)
+              AND a.reported_by = runners.runner_id
+              AND a.last_seen_at + max(${LEAST_SILENCE_MS}, ${MISSED_REPORTS} * a.reports_every_ms) < ?1)
           RETURNING agent_id, stream_id`,
     args: [now, JSON.stringify(streamIds)],
   });
-  for (const row of rows) await sayAway(transaction, String(row.agent_id), now);
+  await tellAway(transaction, rows, now);
   return rows.map((row) => String(row.stream_id));
 }
 
@@ -225,29 +209,7 @@ export async function renewRunners(
   });
 }
 
-function sayAway(transaction: WriteTransaction, agentId: string, now: number): Promise<void> {
-  return changeAgent(transaction, agentId, now, (agent) => ({ ...agent, connection: 'away', connectedSince: now }));
-}
-
-/** An agent is there as soon as its runner is, before it has said anything. */
-export async function changeAgent(
-  transaction: WriteTransaction,
-  agentId: string,
-  now: number,
-  change: (agent: AgentSummary) => AgentSummary,
-): Promise<void> {
-  const { rows } = await transaction.execute({ sql: 'SELECT * FROM agents WHERE id = ?', args: [agentId] });
-  const before = rows[0] === undefined ? newAgent(agentId, now) : agentFromRow(rows[0]);
-  const updatedPosition = positionFromNumber(await takePosition(transaction));
-  const row = agentToRow({ ...change(before), updatedPosition });
-  await transaction.execute({
-    sql: `INSERT INTO agents (id, body, last_seen_at, updated_position) VALUES (?, ?, ?, ?)
-          ON CONFLICT (id) DO UPDATE SET body = excluded.body, last_seen_at = excluded.last_seen_at,
-            updated_position = excluded.updated_position`,
-    args: [row.id, JSON.stringify(row.body), row.lastSeenAt, row.updatedPosition],
-  });
-}
-
-function numberOrNull(value: unknown): number | null {
-  return value === null ? null : Number(value);
+async function tellAway(transaction: WriteTransaction, runners: readonly Row[], now: number): Promise<void> {
+  const facts = runners.map((row) => ({ kind: 'runner-away', agentId: String(row.agent_id) }) as const);
+  await appendFacts(transaction, now, facts);
 }

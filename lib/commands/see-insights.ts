@@ -1,22 +1,16 @@
 import * as z from 'zod';
 import { columnText } from '@/db/column-text';
-import { agentFromRow, agentToRow } from '@/db/fleet-rows';
-import { inPieces, runInTurns } from '@/db/json-pieces';
+import { agentFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
+import { appendFacts } from '@/lib/ingest/append-facts';
+import { sumOf, type UnseenFailures } from '@/lib/ingest/failure-tally';
 import { AppError } from '@/lib/protocol/errors';
-import { isPosition, type Position, positionFromNumber, positionToNumber } from '@/lib/protocol/position';
+import { isPosition, type Position, positionToNumber } from '@/lib/protocol/position';
 import type { InsightsSeen } from '@/lib/protocol/read-models';
 import { HOOK_FATAL } from '@/lib/protocol/signals';
 import { readInput } from './read-input';
-import { takePosition, takePositions } from './take-position';
-
-/** How many failures nobody has seen, and how many of them are not hooks that died. */
-interface Unseen {
-  all: number;
-  other: number;
-}
 
 const seenSchema = z.object({ upTo: z.string().refine(isPosition, 'upTo is the position of an insight') }).strict();
 
@@ -59,67 +53,44 @@ async function seeInsights(
     const message = `There is no agent ${JSON.stringify(agentId)}. GET /api/v1/agents lists them.`;
     throw new AppError('not_found', message);
   }
-  // counted where they are: an agent may have tens of thousands, in as many sessions
-  const { rows: counts } = await transaction.execute({
+  const seen = marked?.rows.length ?? 0;
+  if (seen === 0) {
+    const { insightCount, updatedPosition } = agentFromRow(row);
+    return { seen, unseen: insightCount, position: updatedPosition };
+  }
+  const unseen = await readUnseen(transaction, agentId);
+  const sessionIds = await readMarked(transaction, agentId);
+  let position: Position | null = null;
+  for (let at = 0; at === 0 || at < sessionIds.length; at += MOST_SESSIONS) {
+    const some = sessionIds.slice(at, at + MOST_SESSIONS);
+    const fact = { kind: 'failures-seen', agentId, upTo: positionToNumber(upTo), unseen, sessionIds: some } as const;
+    position = await appendFacts(transaction, now, [fact]);
+  }
+  return { seen, unseen: sumOf(...unseen.values()).all, position: position ?? '0' };
+}
+
+/** Most sessions that are counted anew at once: all of them are read for it. */
+const MOST_SESSIONS = 500;
+
+/** Counted where they are: an agent may have tens of thousands, in as many sessions. */
+async function readUnseen(transaction: WriteTransaction, agentId: string): Promise<UnseenFailures> {
+  const { rows } = await transaction.execute({
     sql: `SELECT session_id, count(*) AS failures, sum(signal <> ?) AS other FROM insights
           WHERE agent_id = ? AND is_failure = 1 AND seen_at IS NULL GROUP BY session_id`,
     args: [HOOK_FATAL, agentId],
   });
-  const left = new Map<string | null, Unseen>();
-  for (const { session_id, failures, other } of counts) {
-    left.set(session_id === null ? null : String(session_id), { all: Number(failures), other: Number(other) });
-  }
-  const unseen = sumOf([...left.values()]);
-  const agent = agentFromRow(row);
-  if ((marked?.rows.length ?? 0) === 0) return { seen: 0, unseen: agent.insightCount, position: agent.updatedPosition };
-  await recountSessions(transaction, agentId, left);
-  const position = await takePosition(transaction);
-  const updatedPosition = positionFromNumber(position);
-  const { body } = agentToRow({
-    ...agent,
-    insightCount: unseen.all,
-    otherFailureCount: unseen.other,
-    updatedPosition,
-  });
-  await transaction.execute({
-    sql: 'UPDATE agents SET body = ?, updated_position = ? WHERE id = ?',
-    args: [JSON.stringify(body), position, agentId],
-  });
-  return { seen: marked?.rows.length ?? 0, unseen: unseen.all, position: updatedPosition };
+  return new Map(
+    rows.map(({ session_id, failures, other }) => [
+      session_id === null ? null : String(session_id),
+      { all: Number(failures), other: Number(other) },
+    ]),
+  );
 }
 
-/**
- * What is left of the marks on the agent's sessions: a session's own, and those that may concern any that is not done.
- * It never grows here: a session that began after a failure was never marked with it.
- */
-async function recountSessions(
-  transaction: WriteTransaction,
-  agentId: string,
-  unseen: ReadonlyMap<string | null, Unseen>,
-): Promise<void> {
+async function readMarked(transaction: WriteTransaction, agentId: string): Promise<string[]> {
   const { rows } = await transaction.execute({
-    sql: `SELECT id, state, body->>'$.insightCount' AS marks FROM sessions
-          WHERE agent_id = ? AND body->>'$.insightCount' > 0 ORDER BY id`,
+    sql: `SELECT id FROM sessions WHERE agent_id = ? AND insight_count > 0 ORDER BY id`,
     args: [agentId],
   });
-  const changes = rows.flatMap(({ id, state, marks }) => {
-    const own = unseen.get(String(id)) ?? NONE;
-    const left = state === 'done' ? own : sumOf([own, unseen.get(null) ?? NONE]);
-    return left.all < Number(marks) ? [{ id: String(id), left }] : [];
-  });
-  const first = changes.length === 0 ? 0 : await takePositions(transaction, changes.length);
-  const updates = changes.map(({ id, left }, at) => [id, left.all, left.other, first + at]);
-  const statements = inPieces(updates, (json) => ({
-    sql: `UPDATE sessions SET updated_position = told.value->>3,
-            body = json_set(body, '$.insightCount', told.value->>1, '$.otherFailureCount', told.value->>2)
-          FROM json_each(?) AS told WHERE sessions.id = told.value->>0`,
-    args: [json],
-  }));
-  await runInTurns(transaction, statements);
-}
-
-const NONE: Unseen = { all: 0, other: 0 };
-
-function sumOf(counts: readonly Unseen[]): Unseen {
-  return counts.reduce((sum, { all, other }) => ({ all: sum.all + all, other: sum.other + other }), NONE);
+  return rows.map(({ id }) => String(id));
 }

@@ -2,7 +2,8 @@ import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
-import { appendServerEvents, type ServerEvent } from '@/lib/ingest/append-server-events';
+import { appendFacts } from '@/lib/ingest/append-facts';
+import type { EventFact } from '@/lib/ingest/facts';
 import { withInterlude } from '@/lib/ingest/task-owners';
 import { type AgUiEvent, CUSTOM, type ParkedSettledValue } from '@/lib/protocol/ag-ui';
 import { assignParkedSchema, discardParkedSchema, OPERATOR, type ParkedAnswer } from '@/lib/protocol/commands';
@@ -73,7 +74,7 @@ async function settle(server: ServerContext, ids: Record<string, string>, how: S
     requireOpen(found);
     if (how.sessionId !== null) await requireSessionOf(transaction, found.agentId, how.sessionId);
     const records = await readRecords(transaction, found);
-    await appendServerEvents(transaction, now, eventsOf(found, how, records));
+    await appendFacts(transaction, now, eventsOf(found, how, records));
     await transaction.execute({
       sql: `UPDATE quarantine SET parked = ?, settled_at = ?, settled_by = ?, settled_reason = ?, settled_session_id = ?,
               settled_client_id = ?
@@ -180,7 +181,7 @@ function eventsOf(
   { agentId, sessionId: from, taskId, runId }: Parked,
   { sessionId, reason }: Pick<Settlement, 'sessionId' | 'reason'>,
   records: readonly { record: { occurredAt: number; event: AgUiEvent } }[],
-): ServerEvent[] {
+): EventFact[] {
   const value: ParkedSettledValue = {
     task_id: taskId,
     ...(runId === null ? {} : { run_id: runId }),
@@ -192,7 +193,7 @@ function eventsOf(
   if (sessionId === null) {
     return [{ agentId, sessionId: from, event: { type: 'CUSTOM', name: CUSTOM.parkedDiscarded, value } }];
   }
-  const note = (where: string, said: ParkedSettledValue): ServerEvent => {
+  const note = (where: string, said: ParkedSettledValue): EventFact => {
     return { agentId, sessionId: where, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value: said } };
   };
   const isElsewhere = sessionId !== from;

@@ -3,7 +3,7 @@ import { obligationFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
-import { appendServerEvents } from '@/lib/ingest/append-server-events';
+import { appendFacts } from '@/lib/ingest/append-facts';
 import { CUSTOM, type ObligationWaivedValue } from '@/lib/protocol/ag-ui';
 import { OPERATOR, type WaiveAnswer, waiveSchema } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
@@ -48,9 +48,7 @@ export async function postWaive(
       ...(clientId === undefined ? {} : { client_id: clientId }),
     };
     const event = { type: 'CUSTOM', name: CUSTOM.obligationWaived, value };
-    await appendServerEvents(transaction, now, [
-      { agentId: obligation.agentId, sessionId: obligation.sessionId, event },
-    ]);
+    await appendFacts(transaction, now, [{ agentId: obligation.agentId, sessionId: obligation.sessionId, event }]);
     await noteAsk(transaction, named, null);
     return { messageId, state: 'waived' };
   });

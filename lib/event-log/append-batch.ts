@@ -2,7 +2,21 @@ import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/fleet-rows';
 import { inPieces, runInTurns } from '@/db/json-pieces';
+import {
+  agentLogs,
+  agents,
+  events,
+  insights,
+  logLines,
+  obligations,
+  producers,
+  sessions,
+  tasks,
+  turns,
+} from '@/db/schema';
+import { RowWriter } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { MAX_SIGNALS_KEPT, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows } from './batch-rows';
 import { foldStoredDeltas } from './fold-deltas';
@@ -26,7 +40,7 @@ export async function appendBatch(transaction: WriteTransaction, batch: BatchRow
 
 /** In the order they must stand in; each is made when its turn has come. */
 function* rowStatements(batch: BatchRows): Generator<InStatement> {
-  yield producerStatement(batch);
+  yield* PRODUCERS.rows([batch.producer], (producer) => producer);
   yield {
     sql: `INSERT INTO counter (id, position) VALUES (1, ?)
           ON CONFLICT (id) DO UPDATE SET position = excluded.position WHERE position <> excluded.position`,
@@ -39,53 +53,36 @@ function* rowStatements(batch: BatchRows): Generator<InStatement> {
   yield* turnStatements(batch);
 }
 
-function producerStatement({ producer }: BatchRows): InStatement {
-  return {
-    sql: `INSERT INTO producers (id, epoch, last_seq, agent_id, accepted, duplicates, gaps, rejected, lost, clock_skew_ms, last_seen_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-          ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, last_seq = excluded.last_seq,
-            agent_id = excluded.agent_id, accepted = excluded.accepted, duplicates = excluded.duplicates,
-            gaps = excluded.gaps, rejected = excluded.rejected, lost = excluded.lost,
-            clock_skew_ms = excluded.clock_skew_ms, last_seen_at = excluded.last_seen_at`,
-    args: [
-      producer.id,
-      producer.epoch,
-      producer.lastSeq,
-      producer.agentId,
-      producer.accepted,
-      producer.duplicates,
-      producer.gaps,
-      producer.rejected,
-      producer.lost,
-      producer.clockSkewMs,
-      producer.lastSeenAt,
-    ],
-  };
-}
+const PRODUCERS = new RowWriter(
+  producers,
+  [
+    'id',
+    'epoch',
+    'lastSeq',
+    'agentId',
+    'accepted',
+    'duplicates',
+    'gaps',
+    'rejected',
+    'lost',
+    'clockSkewMs',
+    'lastSeenAt',
+  ],
+  { keeps: [] },
+);
 
-/** The event stays nested JSON from here to its column: `->` hands its text on as it is, escapes and all. */
-const INSERT_EVENTS = `INSERT INTO events
-    (position, session_id, agent_id, producer_id, epoch, seq, occurred_at, received_at, type, entity_id, turn_id, payload)
-  SELECT value->>0, value->>1, value->>2, ?2, ?3, value->>3, value->>4, ?4, value->>5, value->>6, value->>7, value->8
-  FROM json_each(?1)`;
+const EVENTS = new RowWriter(
+  events,
+  ['position', 'sessionId', 'agentId', 'seq', 'occurredAt', 'type', 'name', 'entityId', 'turnId', 'payload'],
+  { same: ['producerId', 'epoch', 'receivedAt'] },
+);
 
 function* eventStatements(batch: BatchRows): Generator<InStatement> {
-  const { events, source, receivedAt, writtenSessionIds } = batch;
-  yield* inPieces(
-    events,
-    (json) => ({ sql: INSERT_EVENTS, args: [json, source.id, source.epoch, receivedAt] }),
-    (row) =>
-      storable([
-        row.position,
-        row.sessionId,
-        row.agentId,
-        row.seq,
-        row.occurredAt,
-        row.event.type,
-        row.entityId,
-        row.turnId,
-        row.event,
-      ]),
+  const { source, receivedAt, writtenSessionIds } = batch;
+  yield* EVENTS.rows(
+    batch.events,
+    ({ event, ...row }) => ({ ...row, type: event.type, name: nameOf(event), payload: event }),
+    { producerId: source.id, epoch: source.epoch, receivedAt },
   );
   yield* inPieces(writtenSessionIds, (json) => ({
     sql: 'INSERT OR IGNORE INTO producer_sessions (producer_id, session_id) SELECT ?1, value FROM json_each(?2)',
@@ -93,40 +90,21 @@ function* eventStatements(batch: BatchRows): Generator<InStatement> {
   }));
 }
 
-function* logStatements({ logLines, agentLogs, logComponents, receivedAt }: BatchRows): Generator<InStatement> {
-  yield* inPieces(
-    logLines,
-    (json) => ({
-      sql: `INSERT INTO log_lines
-              (position, agent_id, occurred_at, received_at, level, component, message, line, redacted, marker)
-            SELECT value->>0, value->>1, value->>2, ?2, value->>3, value->>4, value->>5, value->>6, value->>7,
-              nullif(value->8, 'null')
-            FROM json_each(?1)`,
-      args: [json, receivedAt],
-    }),
-    (row) =>
-      storable([
-        row.position,
-        row.agentId,
-        row.occurredAt,
-        row.level,
-        row.component,
-        row.message,
-        row.line,
-        row.redacted,
-        row.marker,
-      ]),
-  );
-  yield* inPieces(
-    agentLogs,
-    (json) => ({
-      sql: `INSERT INTO agent_logs (agent_id, last_line, bytes)
-            SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
-            ON CONFLICT (agent_id) DO UPDATE SET last_line = excluded.last_line, bytes = excluded.bytes`,
-      args: [json],
-    }),
-    ({ agentId, log }) => storable([agentId, log.lastLine, log.bytes]),
-  );
+function nameOf(event: AgUiEvent): string | null {
+  return event.type === 'CUSTOM' && typeof event.name === 'string' ? event.name : null;
+}
+
+const LOG_LINES = new RowWriter(
+  logLines,
+  ['position', 'agentId', 'occurredAt', 'level', 'component', 'message', 'line', 'redacted', 'marker'],
+  { same: ['receivedAt'] },
+);
+const AGENT_LOGS = new RowWriter(agentLogs, ['agentId', 'lastLine', 'bytes'], { keeps: [] });
+
+function* logStatements(batch: BatchRows): Generator<InStatement> {
+  const { receivedAt, logComponents } = batch;
+  yield* LOG_LINES.rows(batch.logLines, (row) => row, { receivedAt });
+  yield* AGENT_LOGS.rows(batch.agentLogs, ({ agentId, log }) => ({ agentId, ...log }));
   yield* inPieces(
     logComponents,
     (json) => ({
@@ -139,31 +117,22 @@ function* logStatements({ logLines, agentLogs, logComponents, receivedAt }: Batc
   );
 }
 
-function* insightStatements({ insights }: BatchRows): Generator<InStatement> {
-  yield* inPieces(
-    insights,
-    (json) => ({
-      sql: `INSERT INTO insights
-              (position, agent_id, session_id, signal, source, detail, occurred_at, value, outcome, is_failure)
-            SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9
-            FROM json_each(?1)`,
-      args: [json],
-    }),
-    (row) =>
-      storable([
-        row.position,
-        row.agentId,
-        row.sessionId,
-        row.signal,
-        row.source,
-        row.detail,
-        row.occurredAt,
-        row.value === null ? null : JSON.stringify(row.value),
-        row.outcome,
-        Number(row.isFailure),
-      ]),
-  );
-  const signalling = new Set(insights.filter(({ isFailure }) => !isFailure).map(({ agentId }) => agentId));
+const INSIGHTS = new RowWriter(insights, [
+  'position',
+  'agentId',
+  'sessionId',
+  'signal',
+  'source',
+  'detail',
+  'occurredAt',
+  'value',
+  'outcome',
+  'isFailure',
+]);
+
+function* insightStatements(batch: BatchRows): Generator<InStatement> {
+  yield* INSIGHTS.rows(batch.insights, (row) => row);
+  const signalling = new Set(batch.insights.filter(({ isFailure }) => !isFailure).map(({ agentId }) => agentId));
   yield* inPieces([...signalling], (json) => ({ sql: DELETE_OLD_SIGNALS, args: [json] }));
 }
 
@@ -175,35 +144,34 @@ const DELETE_OLD_SIGNALS = `DELETE FROM insights WHERE position IN (
         ORDER BY kept.position DESC LIMIT 1 OFFSET ${MAX_SIGNALS_KEPT}))`;
 
 /** A turn keeps the place and time of its first header: later ones say how it went on. */
-const UPSERT_TURNS = `INSERT INTO turns (session_id, id, position, kind, state, trigger, user_message_ids,
-    parent_turn_id, started_at, ended_at, error_message, error_code)
-  SELECT value->>0, value->>1, value->>2, value->>3, value->>4, nullif(value->5, 'null'), value->6, value->>7, value->>8, value->>9,
-    value->>10, value->>11
-  FROM json_each(?) WHERE true
-  ON CONFLICT (session_id, id) DO UPDATE SET kind = excluded.kind, state = excluded.state, trigger = excluded.trigger,
-    user_message_ids = excluded.user_message_ids, parent_turn_id = excluded.parent_turn_id,
-    ended_at = excluded.ended_at, error_message = excluded.error_message, error_code = excluded.error_code`;
+const TURNS = new RowWriter(
+  turns,
+  [
+    'sessionId',
+    'id',
+    'position',
+    'kind',
+    'state',
+    'trigger',
+    'userMessageIds',
+    'parentTurnId',
+    'startedAt',
+    'endedAt',
+    'errorMessage',
+    'errorCode',
+  ],
+  { keeps: ['position', 'startedAt'] },
+);
 
-function* turnStatements({ turns, removedTurns, moves }: BatchRows): Generator<InStatement> {
-  yield* inPieces(
-    turns,
-    (json) => ({ sql: UPSERT_TURNS, args: [json] }),
-    ({ sessionId, header }) =>
-      storable([
-        sessionId,
-        header.id,
-        Number(header.position),
-        header.kind,
-        header.state,
-        header.trigger,
-        header.userMessageIds,
-        header.parentTurnId,
-        header.startedAt,
-        header.endedAt,
-        header.error?.message ?? null,
-        header.error?.code ?? null,
-      ]),
-  );
+function* turnStatements(batch: BatchRows): Generator<InStatement> {
+  const { removedTurns, moves } = batch;
+  yield* TURNS.rows(batch.turns, ({ sessionId, header: { error, position, ...header } }) => ({
+    ...header,
+    sessionId,
+    position: Number(position),
+    errorMessage: error?.message ?? null,
+    errorCode: error?.code ?? null,
+  }));
   for (const move of moves) {
     yield {
       sql: `UPDATE events SET turn_id = ? WHERE session_id = ? AND turn_id = ? AND entity_id = ? AND position = ifnull(?, position)`,
@@ -218,47 +186,47 @@ function* turnStatements({ turns, removedTurns, moves }: BatchRows): Generator<I
   }
 }
 
+const TASKS = new RowWriter(
+  tasks,
+  ['sessionId', 'position', 'id', 'runId', 'agentId', 'status', 'startedAt', 'endedAt', 'body', 'updatedPosition'],
+  { keeps: ['id', 'agentId'] },
+);
+const SESSIONS = new RowWriter(
+  sessions,
+  [
+    'id',
+    'agentId',
+    'state',
+    'lastEventAt',
+    'answerBy',
+    'insightCount',
+    'otherFailureCount',
+    'isUnderWay',
+    'isAway',
+    'awayPosition',
+    'seenAt',
+    'seenPosition',
+    'body',
+    'places',
+    'memory',
+    'updatedPosition',
+  ],
+  { keeps: ['agentId'] },
+);
+const AGENTS = new RowWriter(agents, ['id', 'body', 'lastSeenAt', 'reportedBy', 'reportsEveryMs', 'updatedPosition'], {
+  keeps: [],
+});
+const OBLIGATIONS = new RowWriter(
+  obligations,
+  ['sessionId', 'messageId', 'position', 'agentId', 'state', 'body', 'updatedPosition'],
+  { keeps: ['position', 'agentId'] },
+);
+
 function* fleetStatements(batch: BatchRows): Generator<InStatement> {
-  const { tasks, sessions, agents, stillThereAgentIds, receivedAt } = batch;
-  yield* inPieces(
-    tasks,
-    (json) => ({
-      sql: `INSERT INTO tasks (session_id, position, id, run_id, agent_id, status, body, updated_position)
-            SELECT value->>'sessionId', value->>'position', value->>'id', value->>'runId', value->>'agentId',
-              value->>'status', value->'body', value->>'updatedPosition'
-            FROM json_each(?) WHERE true
-            ON CONFLICT (session_id, position) DO UPDATE SET run_id = excluded.run_id, status = excluded.status,
-              body = excluded.body, updated_position = excluded.updated_position`,
-      args: [json],
-    }),
-    ({ task, updatedPosition }) => taskToRow(task, updatedPosition),
-  );
-  yield* inPieces(
-    sessions,
-    (json) => ({
-      sql: `INSERT INTO sessions (id, agent_id, state, last_event_at, body, places, memory, updated_position)
-            SELECT value->>'id', value->>'agentId', value->>'state', value->>'lastEventAt', value->'body',
-              value->'places', value->'memory', value->>'updatedPosition'
-            FROM json_each(?) WHERE true
-            ON CONFLICT (id) DO UPDATE SET state = excluded.state, last_event_at = excluded.last_event_at,
-              body = excluded.body, places = excluded.places, memory = excluded.memory,
-              updated_position = excluded.updated_position`,
-      args: [json],
-    }),
-    ({ summary, places, memory }) => ({ ...sessionToRow(summary), places, memory }),
-  );
-  yield* inPieces(
-    agents,
-    (json) => ({
-      sql: `INSERT INTO agents (id, body, last_seen_at, updated_position)
-            SELECT value->>'id', value->'body', value->>'lastSeenAt', value->>'updatedPosition'
-            FROM json_each(?) WHERE true
-            ON CONFLICT (id) DO UPDATE SET body = excluded.body, last_seen_at = excluded.last_seen_at,
-              updated_position = excluded.updated_position`,
-      args: [json],
-    }),
-    agentToRow,
-  );
+  const { stillThereAgentIds, receivedAt } = batch;
+  yield* TASKS.rows(batch.tasks, ({ task, updatedPosition }) => taskToRow(task, updatedPosition));
+  yield* SESSIONS.rows(batch.sessions, ({ summary, ...rest }) => ({ ...sessionToRow(summary), ...rest }));
+  yield* AGENTS.rows(batch.agents, agentToRow);
   yield* inPieces(stillThereAgentIds, (json) => ({
     sql: 'UPDATE agents SET last_seen_at = ? WHERE id IN (SELECT value FROM json_each(?))',
     args: [receivedAt, json],
@@ -270,37 +238,26 @@ function* fleetStatements(batch: BatchRows): Generator<InStatement> {
 /** What an agent does without a listening runner is no sign that it will be told of to its end. */
 function runnerStatements({ stirredAgentIds, receivedAt }: BatchRows): Iterable<InStatement> {
   return inPieces(stirredAgentIds, (json) => ({
-    sql: `UPDATE runners SET lost_at = ?, tell_at = ?
-          WHERE agent_id IN (SELECT value FROM json_each(?)) AND alive_until IS NULL AND tell_at IS NULL`,
+    sql: `UPDATE runners SET missed_at = ?, absence_due_at = ?
+          WHERE agent_id IN (SELECT value FROM json_each(?)) AND alive_until IS NULL AND absence_due_at IS NULL`,
     args: [receivedAt, receivedAt + RUNNER_GRACE_MS, json],
   }));
 }
 
-function* obligationStatements({ obligations, seenMessages }: BatchRows): Generator<InStatement> {
-  for (const { sessionId, messageIds, updatedPosition } of seenMessages) {
+function* obligationStatements(batch: BatchRows): Generator<InStatement> {
+  for (const { sessionId, messageIds } of batch.seenMessages) {
     // However it came there: what the agent has read needs no delivery any more.
     yield* inPieces(
       messageIds,
       (json) => ({
-        sql: `UPDATE commands SET state = 'done', lease_until = NULL, updated_position = ?
-            WHERE id IN (SELECT value FROM json_each(?)) AND session_id = ? AND type = 'message'
+        sql: `UPDATE commands SET state = 'done', lease_until = NULL WHERE id IN (SELECT value FROM json_each(?)) AND session_id = ? AND type = 'message'
               AND state IN ('queued', 'delivered')`,
-        args: [updatedPosition, json, columnText(sessionId)],
+        args: [json, columnText(sessionId)],
       }),
       columnText,
     );
   }
-  yield* inPieces(
-    obligations,
-    (json) => ({
-      sql: `INSERT INTO obligations (session_id, message_id, position, agent_id, state, body, updated_position)
-            SELECT value->>'sessionId', value->>'messageId', value->>'position', value->>'agentId', value->>'state',
-              value->'body', value->>'updatedPosition'
-            FROM json_each(?) WHERE true
-            ON CONFLICT (session_id, message_id) DO UPDATE SET state = excluded.state, body = excluded.body,
-              updated_position = excluded.updated_position`,
-      args: [json],
-    }),
-    ({ obligation, updatedPosition }) => obligationToRow(obligation, updatedPosition),
+  yield* OBLIGATIONS.rows(batch.obligations, ({ obligation, updatedPosition }) =>
+    obligationToRow(obligation, updatedPosition),
   );
 }

@@ -1,5 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { LogMarker, ProducerRef } from '@/lib/protocol/envelope';
+import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
 
@@ -67,7 +68,7 @@ export interface LogLineRow {
   position: number;
   agentId: string;
   occurredAt: number;
-  level: string;
+  level: LogLevel;
   component: string;
   message: string;
   /** Its number in the agent's log. */
@@ -89,7 +90,7 @@ export interface InsightRow {
   /** That of the log line that tells it. */
   position: number;
   agentId: string;
-  /** Null where no session of the agent is known to be meant. */
+  /** The session it names, whoever's it is; '' where that can be no session's, null where it names none. */
   sessionId: string | null;
   signal: string;
   value: number | string | boolean | null;
@@ -127,6 +128,12 @@ export interface SessionChange {
   summary: SessionSummary;
   places: TurnPlaces;
   memory: SessionMemory;
+  /** What of its memory is looked for. */
+  isUnderWay: boolean;
+  isAway: boolean;
+  awayPosition: number | null;
+  seenAt: number | null;
+  seenPosition: number;
 }
 
 /** What must be remembered of a session beside its summary and its places. JSON. */
@@ -137,4 +144,6 @@ export interface SessionMemory {
   obligations?: unknown;
   /** When the row was last given a new position, on the server's clock. */
   announcedAt?: number;
+  /** Where the newest failure stands that ever marked it. */
+  markedUpTo?: number;
 }

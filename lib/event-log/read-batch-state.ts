@@ -3,6 +3,8 @@ import { columnText } from '@/db/column-text';
 import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
 import { runInTurns } from '@/db/json-pieces';
 import { Pace } from '@/db/next-turn';
+import { sessions } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@/lib/protocol/read-models';
@@ -386,10 +388,17 @@ function selectLogs(agentIds: string[]): InStatement {
   };
 }
 
+const SESSION_MEMORY = shapeOf(
+  sessions,
+  'places',
+  'memory',
+  'isUnderWay',
+  'isAway',
+  'awayPosition',
+  'seenAt',
+  'seenPosition',
+);
+
 function sessionChangeFromRow(row: Row): SessionChange {
-  return {
-    summary: sessionFromRow(row),
-    places: JSON.parse(String(row.places)),
-    memory: JSON.parse(String(row.memory)),
-  };
+  return { summary: sessionFromRow(row), ...SESSION_MEMORY.read(row) };
 }

@@ -1,5 +1,6 @@
 import type { Row as Columns, InValue } from '@libsql/client';
 import { columnText } from '@/db/column-text';
+import { AGENT_ROW, OBLIGATION_ROW, SESSION_ROW, TASK_ROW } from '@/db/fleet-rows';
 import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
 import type { LogLine } from '@/lib/protocol/read-models';
 
@@ -77,12 +78,12 @@ export function linesOfAgents(agentIds: readonly string[], after: number, limits
   return bounded(LINES, which, [after, JSON.stringify(agentIds)], limits, toLine);
 }
 
+/** What the projections remember of a session is no reader's business. */
 const FLEET = {
-  // `places` is the projection's memory and no reader's business
-  session: { table: 'sessions', columns: 'id, agent_id, state, last_event_at, body, updated_position' },
-  agent: { table: 'agents', columns: 'id, last_seen_at, body, updated_position' },
-  task: { table: 'tasks', columns: 'session_id, agent_id, position, status, body, updated_position' },
-  obligation: { table: 'obligations', columns: 'session_id, agent_id, state, position, body, updated_position' },
+  session: { table: 'sessions', columns: SESSION_ROW.columns() },
+  agent: { table: 'agents', columns: AGENT_ROW.columns() },
+  task: { table: 'tasks', columns: `${TASK_ROW.columns()}, updated_position` },
+  obligation: { table: 'obligations', columns: `${OBLIGATION_ROW.columns()}, updated_position` },
 } as const;
 
 const source = (kind: FleetRow['kind']) => ({ ...FLEET[kind], text: 'body', order: 'updated_position' });

@@ -1,3 +1,4 @@
+import { differs } from '@/lib/projections/differs';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
@@ -8,12 +9,15 @@ const STILL_ANNOUNCE_MS = 60_000;
 /** How exactly it is noted, beneath the row that was told, when an agent was last seen. */
 const SEEN_NOTE_MS = 5_000;
 
+const NOT_TOLD: ReadonlySet<keyof AgentSummary> = new Set(['statusAt']);
+
 /** The agents a batch speaks of, each as a copy that may be changed. */
 export class AgentLedger {
   readonly #stored: ReadonlyMap<string, AgentSummary>;
   readonly #seen = new Map<string, AgentSummary>();
   /** Those that told something new. */
   readonly #told = new Set<string>();
+  readonly #announced = new Set<string>();
   readonly #receivedAt: number;
   readonly #isSignOfLife: boolean;
 
@@ -36,6 +40,12 @@ export class AgentLedger {
   hear(id: string): void {
     this.see(id);
     this.#told.add(id);
+  }
+
+  /** Its row is told and written, whatever becomes of it. */
+  announce(id: string): AgentSummary {
+    this.#announced.add(id);
+    return this.see(id);
   }
 
   /** Whether an agent says of itself, word for word, what it said last. */
@@ -65,13 +75,11 @@ export class AgentLedger {
 
   #isToTell(agent: AgentSummary): boolean {
     const before = this.#stored.get(agent.id);
-    if (before === undefined) return true;
+    if (before === undefined || this.#announced.has(agent.id)) return true;
     if (this.#isSignOfLife && this.#told.has(agent.id) && this.#seenAgoMs(agent) >= SEEN_ANNOUNCE_MS) return true;
     // by the runner's own clock, both: however far from ours, it tells how long ago the row was told
     if (Math.abs((agent.statusAt ?? 0) - (before.statusAt ?? 0)) >= STILL_ANNOUNCE_MS) return true;
-    return (Object.keys(before) as (keyof AgentSummary)[]).some(
-      (key) => key !== 'statusAt' && before[key] !== agent[key],
-    );
+    return differs(before, agent, NOT_TOLD);
   }
 
   /** Either way: a clock that was set back must not leave the agent seen in the future. */
@@ -81,7 +89,7 @@ export class AgentLedger {
 }
 
 /** An agent of which nothing is known but that it is there. */
-export function newAgent(id: string, at: number): AgentSummary {
+function newAgent(id: string, at: number): AgentSummary {
   return {
     id,
     kind: null,

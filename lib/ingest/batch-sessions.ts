@@ -2,6 +2,8 @@ import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { type FailureTally, NO_FAILURES } from './failure-tally';
 import type { SessionBatch } from './project-session';
 
+const NOTHING_NEW = { failures: NO_FAILURES, markedUpTo: 0, isHeard: false };
+
 /** The sessions a batch writes to or speaks of: those that are stored, and those that begin with it. */
 export class BatchSessions {
   readonly #state: BatchState;
@@ -29,7 +31,8 @@ export class BatchSessions {
     const before = this.#state.sessions.get(id);
     if (before === undefined) return null;
     const { agentId, startedAt } = before.summary;
-    return this.#remember({ id, agentId, before, startedAt, entries: [], failures: NO_FAILURES, isHeard: false });
+    const { markedUpTo = 0 } = before.memory;
+    return this.#remember({ id, agentId, before, startedAt, ...NOTHING_NEW, entries: [], markedUpTo });
   }
 
   /**
@@ -38,7 +41,7 @@ export class BatchSessions {
    * @param failures what it counts from, if it begins now
    */
   claim(id: string, agentId: string, at: number, failures: FailureTally): SessionBatch {
-    const fresh = { id, agentId, before: null, startedAt: at, entries: [], failures, isHeard: false };
+    const fresh = { id, agentId, before: null, startedAt: at, ...NOTHING_NEW, entries: [], failures };
     return this.find(id) ?? this.#remember(fresh);
   }
 

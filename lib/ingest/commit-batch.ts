@@ -76,6 +76,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
     if (sessionId !== null) sessionIds.add(sessionId);
     if (!judgement.taken) return;
     const { record } = judgement;
+    if (record.kind === 'failures-seen') for (const id of record.sessionIds) sessionIds.add(id);
     if (record.kind === 'lost' && sessionId === null) {
       allProducerSessions = true;
       openSessionsOf.add(record.agentId);

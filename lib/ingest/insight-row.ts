@@ -7,19 +7,18 @@ import { isFailure } from '@/lib/protocol/signals';
 
 /**
  * What a log line tells beside its words, as it is kept.
- * @param sessionId the session that is meant, where it is the agent's own
+ * The session it names is kept whoever's it is; '' stands for a name that can be no session's.
  */
 export function insightRow(
   position: number,
   { agentId, occurredAt, log }: LogRecord,
-  { signal, value, outcome, source, detail }: ReadInsight,
-  sessionId: string | null,
+  { signal, value, outcome, source, detail, session }: ReadInsight,
 ): InsightRow {
   const said = detail ?? cutText(log.message, MAX_INSIGHT_DETAIL);
   return {
     position,
     agentId,
-    sessionId,
+    sessionId: session === null ? null : (session.id ?? ''),
     signal,
     value,
     outcome,

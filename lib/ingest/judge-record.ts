@@ -9,10 +9,11 @@ import {
 } from '@/lib/protocol/envelope';
 import { MAX_RECORD_BYTES, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
 import type { RejectionCode } from '@/lib/protocol/rejections';
+import type { AgentFact } from './facts';
 import { describeIssue, type RawRecord } from './parse-request';
 
 export type Judgement =
-  | { taken: true; record: IngestRecord }
+  | { taken: true; record: IngestRecord | AgentFact }
   | {
       taken: false;
       seq: number;

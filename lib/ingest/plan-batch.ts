@@ -3,7 +3,7 @@ import type { BatchRows, EventRow, InsightRow, QuarantineRow, SessionChange } fr
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, customValue, pickNumber } from '@/lib/projections/event-fields';
 import { heardLevel } from '@/lib/projections/log-level';
-import { owedDifference, type SessionFold } from '@/lib/projections/session-summary';
+import { owedDifference } from '@/lib/projections/session-summary';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import {
   type EventRecord,
@@ -23,7 +23,8 @@ import type { ProducerSummary } from '@/lib/protocol/read-models';
 import { isOfHook } from '@/lib/protocol/signals';
 import { AgentLedger } from './agent-ledger';
 import { BatchSessions } from './batch-sessions';
-import { FailuresAround, withFailure } from './failure-tally';
+import type { AgentFact } from './facts';
+import { FailuresAround, markWith, sumOf, unmark } from './failure-tally';
 import { insightRow, keptInsights } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
@@ -115,7 +116,12 @@ class BatchDraft {
     this.tasks = new TaskRouter(this.#sessions, this.#isServer);
   }
 
-  take(record: IngestRecord, raw: RawRecord): void {
+  take(record: IngestRecord | AgentFact, raw: RawRecord): void {
+    if (isFact(record)) {
+      this.#producer.accepted += 1;
+      this.#learn(record);
+      return;
+    }
     const sessionId = record.kind === 'log' ? undefined : record.sessionId;
     const refusal = this.#refusal(record, sessionId, raw);
     if (refusal !== null) {
@@ -289,8 +295,7 @@ class BatchDraft {
 
   /** That its runner is there is noted about once a second, and at once after it was missed. */
   #isNews({ isHeard, before }: SessionBatch): boolean {
-    const fold = before?.memory.fold as Partial<SessionFold> | undefined;
-    return isHeard && (fold?.away != null || Math.abs(this.#receivedAt - (fold?.seenAt ?? 0)) >= SEEN_MS);
+    return isHeard && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_MS);
   }
 
   #next(): number {
@@ -322,7 +327,7 @@ class BatchDraft {
   }
 
   /**
-   * What failed is marked on the session it says, if that is the agent's own; what says none may concern each of its
+   * What failed is marked on the session it names, if that is the agent's own; what says none may concern each of its
    * sessions that is not done.
    */
   #mark(record: LogRecord): void {
@@ -332,13 +337,13 @@ class BatchDraft {
     const { session } = insight;
     const named = session === null || session.id === null ? null : this.#sessions.find(session.id);
     const own = named?.agentId === agentId ? named : null;
-    const row = insightRow(this.#position, record, insight, own?.id ?? null);
+    const row = insightRow(this.#position, record, insight);
     this.#insights.push(row);
     if (!row.isFailure) return;
     const agent = this.#agents.see(agentId);
     agent.insightCount += 1;
     if (!isOfHook(row)) agent.otherFailureCount += 1;
-    if (own !== null) own.failures = withFailure(own.failures, row);
+    if (own !== null) markWith(own, row);
     else if (session === null) this.#failedAround.note(row);
   }
 
@@ -348,6 +353,37 @@ class BatchDraft {
     agent.statusAt = occurredAt;
     if (typeof status.kind === 'string') agent.kind = status.kind;
     agent.logLevel = heardLevel(agent.logLevel, status, this.#receivedAt);
+  }
+
+  /** What the server itself knows of an agent. */
+  #learn(fact: AgentFact): void {
+    const agent = this.#agents.announce(fact.agentId);
+    switch (fact.kind) {
+      case 'runner-connected':
+        if (agent.connection === 'away' || agent.runnerId !== fact.runnerId) agent.connectedSince = this.#receivedAt;
+        agent.connection = 'connected';
+        agent.runnerId = fact.runnerId;
+        agent.lastSeenAt = this.#receivedAt;
+        return;
+      case 'runner-away':
+        agent.connection = 'away';
+        agent.connectedSince = this.#receivedAt;
+        return;
+      case 'level-asked':
+        agent.logLevel = { ...agent.logLevel, desired: fact.desired };
+        return;
+      case 'clock-moved':
+        agent.lastSeenAt = fact.lastSeenAt;
+        return;
+      case 'failures-seen': {
+        const { all, other } = sumOf(...fact.unseen.values());
+        agent.insightCount = all;
+        agent.otherFailureCount = other;
+        for (const session of fact.sessionIds.map((id) => this.#sessions.find(id))) {
+          if (session !== null) unmark(session, fact.upTo, fact.unseen);
+        }
+      }
+    }
   }
 
   #declare({ agentId, seq, occurredAt, lost }: LostRecord, session: SessionBatch | null): void {
@@ -382,6 +418,10 @@ class BatchDraft {
     const skewMs = occurredAt - this.#receivedAt;
     if (Math.abs(skewMs) > CLOCK_SKEW_MS) this.#producer.clockSkewMs = skewMs;
   }
+}
+
+function isFact(record: IngestRecord | AgentFact): record is AgentFact {
+  return !('seq' in record);
 }
 
 function sum(a: number, b: number): number {

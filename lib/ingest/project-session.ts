@@ -23,6 +23,7 @@ import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-model
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import type { FailureTally } from './failure-tally';
 import { placeSession } from './place-session';
+import { rememberedFold } from './remembered-fold';
 import { type Opening, stampRequests } from './stamp-requests';
 
 /** A session's row is told to the fleet at most this often while nothing but text grows. */
@@ -45,6 +46,8 @@ export interface SessionBatch {
   entries: SessionEntry[];
   /** Failures around it that this batch tells of. */
   failures: FailureTally;
+  /** Where the newest failure stands that ever marked it. */
+  markedUpTo: number;
   /** The agent itself said something of it in this batch, also that it is still there. */
   isHeard: boolean;
 }
@@ -153,7 +156,17 @@ export async function projectSession(
     change: {
       summary,
       places,
-      memory: { fold, obligations: owed.fold, announcedAt: announces ? receivedAt : announcedAt },
+      memory: {
+        fold,
+        obligations: owed.fold,
+        announcedAt: announces ? receivedAt : announcedAt,
+        markedUpTo: session.markedUpTo,
+      },
+      isUnderWay: isUnderWay(after),
+      isAway: fold.away !== null,
+      awayPosition: fold.awayPosition,
+      seenAt: fold.seenAt,
+      seenPosition: fold.seenPosition ?? 0,
     },
     announces,
     tasks: changedTasks,
@@ -176,7 +189,7 @@ export function foldOf({ id, agentId, before, startedAt }: SessionBatch): Sessio
   if (before === null) return fresh;
   return {
     ...fresh,
-    ...(before.memory.fold as Partial<SessionFold>),
+    ...rememberedFold(before.memory),
     summary: before.summary satisfies SessionSummary,
   };
 }

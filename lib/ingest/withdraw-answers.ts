@@ -1,7 +1,7 @@
 import type { WriteTransaction } from '@/db/write-queue';
 import { type CommandEventValue, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
-import { appendServerEvents } from './append-server-events';
+import { appendFacts } from './append-facts';
 import type { Opening } from './stamp-requests';
 
 const REASON = 'the agent asks anew under the same id: read what it asks now';
@@ -40,12 +40,12 @@ export async function withdrawAnswers(
       ...(body.digest === undefined ? {} : { digest: body.digest }),
       reason: REASON,
     };
-    await appendServerEvents(transaction, now, [
+    await appendFacts(transaction, now, [
       { agentId: String(row.agent_id), sessionId, event: { type: 'CUSTOM', name: CUSTOM.commandFailed, value } },
     ]);
     await transaction.execute({
-      sql: `UPDATE commands SET state = iif(delivery_count > 0, 'expired', 'failed'), reason = ?, lease_until = NULL,
-              updated_position = (SELECT position FROM counter) WHERE id = ?`,
+      sql: `UPDATE commands SET state = iif(delivery_count > 0, 'expired', 'failed'), reason = ?, lease_until = NULL
+            WHERE id = ?`,
       args: [REASON, String(row.id)],
     });
   }

@@ -1,5 +1,6 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { answerBy } from '@/lib/protocol/answer-by';
+import { spanOf } from '@/lib/protocol/duration';
 import type {
   Item,
   MessageItem,
@@ -29,7 +30,6 @@ import { grown, withCut } from './grown';
 import { interludeOf } from './interlude-metadata';
 import { ItemDraft, type ShownItems } from './item-draft';
 import { parsedArgs } from './parsed-args';
-import { spanOf } from './span-of';
 import { normaliseTaskEnd, taskEndTold } from './task-status';
 
 /**

@@ -1,6 +1,7 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { SessionAway, SessionState, SessionSummary, Task } from '@/lib/protocol/read-models';
+import { differs } from './differs';
 import {
   caption,
   contentText,
@@ -161,9 +162,7 @@ export function owedDifference(changes: readonly ObligationChange[]): number {
 
 /** Whether a reader of the session list would see a difference, other than a growing text and a newer time. */
 export function differsForReaders(a: SessionFold, b: SessionFold): boolean {
-  return (Object.keys(b.summary) as (keyof SessionSummary)[]).some(
-    (key) => !QUIET.has(key) && a.summary[key] !== b.summary[key],
-  );
+  return differs(a.summary, b.summary, QUIET);
 }
 
 const QUIET: ReadonlySet<keyof SessionSummary> = new Set(['lastEventAt', 'lastHeardAt', 'lastText', 'updatedPosition']);

@@ -167,7 +167,8 @@ function selectParked(agentId: string, state: ParkedState['state'], after: numbe
 
 /** Apart: however many other signals there are, the failures are not among what is left out. */
 function newestInsights(isFailure: 0 | 1): string {
-  return `SELECT * FROM insights WHERE agent_id = ?1 AND is_failure = ${isFailure}
+  return `SELECT *, (SELECT id FROM sessions AS s WHERE s.id = i.session_id AND s.agent_id = i.agent_id) AS own_session_id
+    FROM insights AS i WHERE agent_id = ?1 AND is_failure = ${isFailure}
     ORDER BY position DESC LIMIT ${INSIGHTS_SHOWN}`;
 }
 
@@ -175,7 +176,8 @@ function insightFromRow(row: Row): Insight {
   return {
     position: positionFromNumber(Number(row.position)),
     agentId: String(row.agent_id),
-    sessionId: row.session_id === null ? null : String(row.session_id),
+    // whichever it names: what is another agent's, or nobody's, is not told of
+    sessionId: row.own_session_id === null ? null : String(row.own_session_id),
     signal: String(row.signal),
     value: row.value === null ? null : JSON.parse(String(row.value)),
     outcome: row.outcome === null ? null : String(row.outcome),

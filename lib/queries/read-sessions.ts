@@ -1,7 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
-import { sessionFromRow } from '@/db/fleet-rows';
+import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import type { ResultRows } from '@/db/reader';
 import {
@@ -14,7 +14,7 @@ import {
 import { COUNTER, counterOf } from './counter';
 import { cursorText, type ListCursor } from './list-cursor';
 
-const COLUMNS = 'id, agent_id, state, last_event_at, body, updated_position';
+const COLUMNS = SESSION_ROW.columns();
 /** Sessions of one state are counted up to here: counting takes a millisecond for ten thousand. */
 const MOST_COUNTED = 100_000;
 const COUNTS = SESSION_STATES.map((state) => ({

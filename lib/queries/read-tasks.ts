@@ -1,7 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
-import { taskFromRow } from '@/db/fleet-rows';
+import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import type { ResultRows } from '@/db/reader';
 import { foldTaskItems } from '@/lib/projections/transcript';
@@ -11,7 +11,7 @@ import type { Item, Task, TaskDetail, TaskList } from '@/lib/protocol/read-model
 import { COUNTER, counterOf } from './counter';
 import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
 
-const COLUMNS = 'session_id, agent_id, position, status, body';
+const COLUMNS = TASK_ROW.columns();
 /** Most tasks that are listed. */
 const MAX_TASKS_LISTED = 1_000;
 const READ_AT_ONCE = 100;

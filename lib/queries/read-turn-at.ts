@@ -27,9 +27,8 @@ export async function readTurnAt(database: Database, sessionId: string, at: numb
         args: [session, at, MOST_TURNS],
       },
       {
-        sql: `SELECT id FROM tasks WHERE session_id = ?1 AND body ->> '$.startedAt' <= ?2
-            AND ifnull(body ->> '$.endedAt', ?2) >= ?2
-          ORDER BY body ->> '$.startedAt' DESC LIMIT ?3`,
+        sql: `SELECT id FROM tasks WHERE session_id = ?1 AND started_at <= ?2 AND ifnull(ended_at, ?2) >= ?2
+          ORDER BY started_at DESC LIMIT ?3`,
         args: [session, at, MOST_TASKS],
       },
     ],

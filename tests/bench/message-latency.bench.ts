@@ -3,12 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
-import { createLogger } from '@/lib/runner/logger/logger';
-import { Outbox } from '@/lib/runner/outbox/outbox';
 import type { ClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
-import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
 import { LocalDashboard } from '../support/local-dashboard';
+import { outboxAt } from '../support/outbox-at';
 import { note, report } from './report';
 
 /**
@@ -50,35 +48,30 @@ const sdk: ClaudeSdk = {
   },
 };
 
-const outbox = await Outbox.open(join(folder, 'outbox.db'), {
-  producerId: agentId,
-  agentId,
+const host = await RunnerHost.open({
+  about: { kind: 'claude' },
+  journal: 'claude',
+  meanwhile: 'the agent goes on',
+  openOutbox: (listeners) => outboxAt(join(folder, 'outbox.db'), agentId, listeners),
   endpoint: dashboard.endpoint,
-});
-const host = new RunnerHost({
-  kind: 'claude',
-  agentId,
-  sessionId,
-  runnerId: randomUUID(),
-  startedAt: Date.now(),
-  outbox,
-  endpoint: dashboard.endpoint,
-  logger: createLogger({ agentId, dir: folder }),
+  level: undefined,
   dataDir: folder,
-  openSource: (surroundings) =>
+});
+const { outbox } = host;
+await host.start(
+  (surroundings) =>
     new ClaudeSource({
       sdk,
       surroundings,
-      memory: { sessionId, conversationId: randomUUID(), cwd: folder, pid: null, open: NOTHING_OPEN, running: false },
+      memory: { sessionId, conversationId: randomUUID(), cwd: folder, pid: null, running: false },
       inHand: [],
       env: { HOME: folder },
       answerWithinMs: 60_000,
     }),
-  onOver: (reason) => {
-    throw new Error(reason);
-  },
+);
+host.over.addEventListener('abort', () => {
+  throw new Error(host.over.reason);
 });
-await host.start();
 await outbox.settled();
 
 const times: number[] = [];

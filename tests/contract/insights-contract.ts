@@ -109,6 +109,58 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect([await marks(`${id}/1`), await marks(`${other}/1`)]).toEqual([0, 0]);
     });
 
+    /** One failure of the session, then what else is failed around, which nobody has seen; the first is seen. */
+    const seesTheFirst = async (others: () => Promise<unknown>) => {
+      await says(`${id}/1`);
+      await fails({ sessionId: `${id}/1` });
+      const upTo = (await agent()).insights[0]?.position;
+      await others();
+      const { seen } = await (await see({ upTo })).json();
+      expect(seen).toBe(1);
+      return [(await agent()).agent.insightCount, await marks(`${id}/1`)];
+    };
+
+    test('leave no mark on a session once its own are seen, whatever unknown sessions later ones name', async () => {
+      const left = await seesTheFirst(async () => {
+        await fails({ sessionId: 'nobody knows' });
+        await fails({ sessionId: 7 });
+      });
+      expect(left).toEqual([2, 0]);
+    });
+
+    test('nor whatever sessions of other agents they name', async () => {
+      const other = `${id}-other`;
+      await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
+      const left = await seesTheFirst(() => fails({ sessionId: `${other}/1` }));
+      expect(left).toEqual([1, 0]);
+      expect(await marks(`${other}/1`)).toBe(0);
+    });
+
+    test('nor what failed while the session was done', async () => {
+      const left = await seesTheFirst(async () => {
+        await ends(`${id}/1`);
+        await fails();
+        await says(`${id}/1`);
+        const event = { type: 'CUSTOM', name: 'session:started', value: {} };
+        await ingest(target, [record(++seq, { agentId: id, sessionId: `${id}/1`, event })], 1, id);
+      });
+      expect(left).toEqual([1, 0]);
+    });
+
+    test('nor what names a session that is refused, or begins only then: that one is marked by what follows', async () => {
+      const left = await seesTheFirst(async () => {
+        await fails({ sessionId: `${id}/2` });
+        await ingest(target, [record(++seq, { kind: 'event', agentId: id, sessionId: `${id}/2`, event: 7 })], 1, id);
+        await fails({ sessionId: `${id}/2` });
+        await says(`${id}/2`);
+        await fails({ sessionId: `${id}/2` });
+      });
+      expect(left).toEqual([3, 0]);
+      expect(await marks(`${id}/2`)).toBe(1);
+      await see({ upTo: (await agent()).insights[0]?.position });
+      expect([(await agent()).agent.insightCount, await marks(`${id}/2`)]).toEqual([0, 0]);
+    });
+
     /** What becomes of an insight on a line of its own. */
     const tells = async (insight: unknown, more: Record<string, unknown> = {}) => {
       await fails({}, { level: 'info', component: 'context', message: 'as it is', insight, ...more });

@@ -14,10 +14,10 @@ import type {
   Turn,
 } from '@/lib/protocol/read-models';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
-import { createLogger } from '@/lib/runner/logger/logger';
-import { Outbox } from '@/lib/runner/outbox/outbox';
-import { Companion } from '@/lib/runner/sources/hooks/companion';
+import { RunnerHost } from '@/lib/runner/host/runner-host';
+import { HooksSource } from '@/lib/runner/sources/hooks/hooks-source';
 import { ingest, record } from '../support/ingest-target';
+import { outboxAt } from '../support/outbox-at';
 import { overHttp } from '../support/over-http';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { tempDir } from '../support/temp-dir';
@@ -56,22 +56,15 @@ async function terminal(agentId: string = randomUUID()): Promise<Terminal> {
   const one: Terminal = {
     home,
     async connect() {
-      const outbox = await Outbox.open(join(home, 'outbox.db'), { producerId: `${agentId}/p`, agentId, endpoint });
-      let companion: Companion | null = null;
-      const logger = createLogger({ agentId, dir: join(home, 'logs'), onRecord: (entry) => companion?.logged(entry) });
-      companion = new Companion({
-        agentId,
-        runnerId: randomUUID(),
-        startedAt: Date.now(),
-        outbox,
-        endpoint,
-        logger,
-        controlFile,
-        onOver: () => undefined,
+      const host = await RunnerHost.open({
+        about: { kind: 'hooks', source: 'claude-terminal', agentGoesOn: true },
+        meanwhile: 'the agent goes on',
+        openOutbox: (listeners) => outboxAt(join(home, 'outbox.db'), agentId, listeners),
+        ...{ endpoint, dataDir: home, level: undefined },
+        controlFile: () => controlFile,
       });
-      await companion.start();
-      const started = companion;
-      close = async () => void (await started.close(5_000));
+      await host.start((surroundings) => HooksSource.open({ surroundings, logger: host.logger }));
+      close = async () => void (await host.close(0, 5_000));
     },
     async disconnect() {
       const closing = close;

@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
 import type { AgentSummary, SessionDetail, TranscriptPage } from '@/lib/protocol/read-models';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
-import { createLogger } from '@/lib/runner/logger/logger';
-import { Outbox } from '@/lib/runner/outbox/outbox';
 import { RUNNER_VERSION } from '@/lib/runner/version';
 import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
 import { messages } from '../support/operator';
+import { outboxAt } from '../support/outbox-at';
 import { tempDir } from '../support/temp-dir';
 
 let dashboard: LocalDashboard;
@@ -31,82 +31,70 @@ async function repeater(sessionId?: string) {
   let around: SourceSurroundings | null = null;
   let closedWith: number | null = null;
   let closedFor: string | null = null;
+  const emit = (events: AgUiEvent[]) =>
+    around?.emit(
+      session,
+      events.map((event) => ({ occurredAt: Date.now(), event })),
+    );
   const source: Source = {
-    observation: {
-      process: { state: 'running', pid: 4711, exitCode: null },
-      openTurnId: null,
-      tasks: [{ id: 't1', description: 'Poll' }],
-      requests: [],
-      provider: 'Repeater 2.0',
-      pendingMessages: 0,
+    sessions: [
+      {
+        sessionId: session,
+        process: { state: 'running', pid: 4711, exitCode: null },
+        provider: 'Repeater 2.0',
+        pendingMessages: 0,
+      },
+    ],
+    start: async () => {
+      await emit([{ type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'Poll' } }]);
     },
-    start: async () => {},
-    deliver: async (command) => {
+    say: async (command) => {
       commands.push(command);
-      if (command.type !== 'message') return { state: 'failed', reason: 'it only repeats' };
       const { messageId, text } = command.body;
       const about = {
         threadId: session,
         runId: `run-${messageId}`,
         metadata: { interlude: { userMessageIds: [messageId] } },
       };
-      const events = [
+      void emit([
         { type: 'RUN_STARTED', ...about },
         { type: 'TEXT_MESSAGE_START', messageId: `reply-${messageId}`, role: 'assistant' },
         { type: 'TEXT_MESSAGE_CONTENT', messageId: `reply-${messageId}`, delta: `You said: ${text}` },
         { type: 'TEXT_MESSAGE_END', messageId: `reply-${messageId}` },
         { type: 'RUN_FINISHED', ...about },
-      ];
-      around?.emit(events.map((event) => ({ occurredAt: Date.now(), event })));
+      ]);
       return { state: 'delivered' };
     },
+    refusals: { interrupt: 'it only repeats' },
     close: async (deadlineMs, reason) => {
       closedWith = deadlineMs;
       closedFor = reason;
-      around?.emit([
-        {
-          occurredAt: Date.now(),
-          event: { type: 'CUSTOM', name: 'session:ended', value: { reason: 'it was closed' } },
-        },
-      ]);
+      void emit([{ type: 'CUSTOM', name: 'session:ended', value: { reason: 'it was closed' } }]);
     },
   };
-  let host: RunnerHost | null = null;
-  const outbox = await Outbox.open(join(folder, 'outbox.db'), {
-    producerId: agentId,
-    agentId,
-    endpoint: dashboard.endpoint,
-    onNotice: (notice) => host?.outboxNotice(notice),
-  });
-  const logger = createLogger({ agentId, dir: folder, onRecord: (entry) => host?.logged(entry) });
-  host = new RunnerHost({
-    kind: 'repeater',
-    about: { cwd: '/project' },
-    agentId,
-    sessionId: session,
+  const host = await RunnerHost.open({
+    about: { kind: 'repeater', cwd: '/project' },
+    journal: 'repeater',
+    meanwhile: 'the agent goes on',
+    openOutbox: (listeners) => outboxAt(join(folder, 'outbox.db'), agentId, listeners),
+    ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
     runnerId: `runner-${agents}`,
-    startedAt: Date.now(),
-    outbox,
-    endpoint: dashboard.endpoint,
-    logger,
-    dataDir: folder,
-    openSource: (surroundings) => {
-      around = surroundings;
-      return source;
-    },
-    onOver: (reason) => void over.push(reason),
   });
-  const running = host;
+  host.over.addEventListener('abort', () => over.push(host.over.reason));
+  const { outbox, logger } = host;
   let isClosed = false;
   const close = async () => {
     if (isClosed) return { waiting: 0 };
     isClosed = true;
-    return await running.close(0, 2_000).finally(() => logger.close());
+    return await host.close(0, 2_000);
   };
   onTestFinished(async () => void (await close()));
-  await running.start();
+  await host.start((surroundings) => {
+    around = surroundings;
+    return source;
+  });
   return {
-    host: running,
+    host,
     agentId,
     sessionId: session,
     folder,

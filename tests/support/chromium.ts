@@ -1,10 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type BrowserContext, chromium } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium } from 'playwright-core';
 import { chromiumPath } from './chromium-path.mjs';
 
-export interface LaunchedChromium {
+export interface ChromiumProfile {
   context: BrowserContext;
   close: () => Promise<void>;
 }
@@ -21,26 +18,25 @@ const ARGS = [
   '--disable-sync',
 ];
 
-type ContextOptions = NonNullable<Parameters<typeof chromium.launchPersistentContext>[1]>;
+/** One for all tests of this process, which Playwright ends with it. */
+let browser: Promise<Browser> | null = null;
 
-/** The machine's own Chromium with an empty profile. Tabs of one context share their SharedWorkers, as a user's do. */
-export async function launchChromium(options: ContextOptions = {}): Promise<LaunchedChromium> {
+/**
+ * The machine's own Chromium with an empty profile, which shares nothing with others. Tabs of one profile share their
+ * SharedWorkers, as a user's do.
+ */
+export async function openProfile(options: Parameters<Browser['newContext']>[0] = {}): Promise<ChromiumProfile> {
+  browser ??= launch();
+  const running = await browser;
+  // a test may have ended it
+  if (!running.isConnected()) browser = launch();
+  const context = await (await browser).newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  return { context, close: () => context.close() };
+}
+
+function launch(): Promise<Browser> {
   const executablePath = chromiumPath();
   if (!executablePath)
     throw new Error('there is no Chromium; "npm test" installs it, or name yours with CHROMIUM_PATH');
-  const profile = await mkdtemp(join(tmpdir(), 'interlude-chromium-'));
-  const context = await chromium.launchPersistentContext(profile, {
-    headless: true,
-    viewport: { width: 1280, height: 800 },
-    ...options,
-    executablePath,
-    args: [...ARGS, ...(options.args ?? [])],
-  });
-  return {
-    context,
-    async close() {
-      await context.close();
-      await rm(profile, { recursive: true, force: true, maxRetries: 5 });
-    },
-  };
+  return chromium.launch({ headless: true, executablePath, args: ARGS });
 }

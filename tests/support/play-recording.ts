@@ -41,13 +41,15 @@ export async function playRecording(server: LiveServer, recording: string, sessi
   try {
     await play({
       recording: await readRecording(fileOf(recording)),
-      outbox,
       sessionId,
-      agentId,
       fromLine: 0,
       speed: Number.POSITIVE_INFINITY,
       signal: new AbortController().signal,
-      cursor: (line) => ({ name: 'line', value: String(line) }),
+      emit: (events, line) =>
+        outbox.enqueue(
+          events.map((one) => ({ kind: 'event', agentId, sessionId, ...one })),
+          { name: 'line', value: String(line) },
+        ),
     });
     const { waiting, trouble } = await outbox.settled();
     if (waiting > 0) throw new Error(`${recording} was not acknowledged: ${trouble?.message}`);

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { controlPath } from '@/lib/runner/control-port/control-file';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { Source } from '@/lib/runner/host/source';
 import { type LevelClock, LevelSwitch } from '@/lib/runner/logger/level-switch';
-import { createLogger, type Logger } from '@/lib/runner/logger/logger';
-import { Outbox } from '@/lib/runner/outbox/outbox';
+import type { Logger } from '@/lib/runner/logger/logger';
+import type { Outbox } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
+import { outboxAt } from './outbox-at';
 
 /** The whole runner around an agent that says nothing and does nothing. Its log is all there is to hear of it. */
 export interface QuietRunner {
@@ -17,19 +19,12 @@ export interface QuietRunner {
   close(): Promise<void>;
 }
 
-const NOTHING: Source = {
-  observation: {
-    process: { state: 'running', pid: null, exitCode: null },
-    openTurnId: null,
-    tasks: [],
-    requests: [],
-    provider: null,
-    pendingMessages: 0,
-  },
+const nothing = (sessionId: string): Source => ({
+  sessions: [{ sessionId, process: { state: 'running', pid: null, exitCode: null }, pendingMessages: 0 }],
   start: async () => {},
-  deliver: async () => ({ state: 'failed', reason: 'it does nothing' }),
+  say: async () => ({ state: 'failed', reason: 'it does nothing' }),
   close: async () => {},
-};
+});
 
 let processes = 0;
 
@@ -43,40 +38,27 @@ export async function startQuietRunner(options: {
 }): Promise<QuietRunner> {
   const { agentId, folder, endpoint, startedAt = Date.now(), clock } = options;
   processes += 1;
-  let host: RunnerHost | null = null;
-  const over: string[] = [];
-  const outbox = await Outbox.open(join(folder, 'outbox.db'), {
-    producerId: `${agentId}-${processes}`,
-    agentId,
+  const host = await RunnerHost.open({
+    about: { kind: 'quiet' },
+    journal: 'quiet',
+    meanwhile: 'the agent goes on',
+    openOutbox: (listeners) => outboxAt(join(folder, 'outbox.db'), agentId, listeners),
     endpoint,
-    onStatus: (status) => host?.outboxChanged(status),
-    onNotice: (notice) => host?.outboxNotice(notice),
-  });
-  const level = new LevelSwitch(undefined, clock);
-  const logger = createLogger({ agentId, dir: folder, level, onRecord: (entry) => host?.logged(entry) });
-  host = new RunnerHost({
-    kind: 'quiet',
-    agentId,
-    sessionId: `session-of-${agentId}`,
+    level: new LevelSwitch(undefined, clock),
+    ...{ dataDir: folder, logDir: folder },
+    controlFile: (id) => controlPath(folder, id),
     runnerId: `process-${processes}`,
     startedAt,
-    outbox,
-    endpoint,
-    logger,
-    dataDir: folder,
-    openSource: () => NOTHING,
-    onOver: (reason) => void over.push(reason),
   });
-  const running = host;
+  const { logger, outbox } = host;
+  const over: string[] = [];
+  host.over.addEventListener('abort', () => over.push(host.over.reason));
   let closing: Promise<void> | null = null;
   const close = () => {
-    closing ??= running
-      .close(0, 2_000)
-      .then(() => undefined)
-      .finally(() => logger.close());
+    closing ??= host.close(0, 2_000).then(() => undefined);
     return closing;
   };
   onTestFinished(close);
-  await running.start();
+  await host.start(() => nothing(`session-of-${agentId}`));
   return { logger, outbox, over, close };
 }

@@ -1,5 +1,5 @@
 import type { BrowserContext, Page } from 'playwright-core';
-import { type LaunchedChromium, launchChromium } from './chromium';
+import { type ChromiumProfile, openProfile } from './chromium';
 import { type LiveServer, type LiveServerOptions, startLiveServer } from './live-server';
 
 /** A dashboard as a user starts it, and a browser before it. */
@@ -19,7 +19,7 @@ export interface Visit {
 }
 
 export interface VisitOptions extends LiveServerOptions {
-  chromium?: Parameters<typeof launchChromium>[0];
+  chromium?: Parameters<typeof openProfile>[0];
   signedIn?: boolean;
   /** Where the browser finds the server, when something stands in between. */
   origin?: (server: LiveServer) => Promise<string>;
@@ -28,9 +28,9 @@ export interface VisitOptions extends LiveServerOptions {
 export async function visit(options: VisitOptions = {}): Promise<Visit> {
   const { chromium, signedIn = true, origin: originOf, ...serverOptions } = options;
   const server = await startLiveServer(serverOptions);
-  let browser: LaunchedChromium;
+  let browser: ChromiumProfile;
   try {
-    browser = await launchChromium(chromium);
+    browser = await openProfile(chromium);
   } catch (error) {
     await server.stop();
     throw error;

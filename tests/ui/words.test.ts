@@ -7,8 +7,8 @@ import {
   nextConnectionState,
 } from '@/components/live/connection-state';
 import { tellingArgument, toolName } from '@/components/transcript/tool-words';
-import { agoInWords, formatAgo, formatClock, formatDuration, plural } from '@/components/ui/duration';
-import { spanOf } from '@/lib/projections/span-of';
+import { agoInWords, formatAgo, formatClock, plural } from '@/components/ui/duration';
+import { formatDuration, spanOf } from '@/lib/protocol/duration';
 import { aCall } from './rows';
 
 describe('times', () => {

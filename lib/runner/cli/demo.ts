@@ -3,14 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startAssistant } from '@/lib/runner/demo/assistant';
 import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
-import { runDemoAgent } from '@/lib/runner/demo/demo-agent';
-import { FLEET } from '@/lib/runner/demo/fleet';
+import { openDemoOutbox } from '@/lib/runner/demo/demo-outbox';
+import { DemoSource } from '@/lib/runner/demo/demo-source';
+import { type DemoAgent, FLEET } from '@/lib/runner/demo/fleet';
 import { Rota } from '@/lib/runner/demo/rota';
-import { troubleInWords } from '@/lib/runner/logger/delivery-journal';
+import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
-import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
-import { readRecording } from '@/lib/runner/replay/recording';
+import { type Recording, readRecording } from '@/lib/runner/replay/recording';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { loadClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
@@ -18,6 +18,8 @@ import { fired } from './fired';
 import { interruptSignal } from './interrupt';
 import { fromInterlude, openDataDir, serverEndpoint } from './local-server';
 import { logLevelOf } from './log-level';
+import { say } from './say';
+import { TroubleLine } from './trouble-line';
 
 export const DEMO_HELP = `Usage: ${interludeCommand(['demo'])} [options]
 
@@ -32,6 +34,8 @@ model behind it where the Agent SDK is installed, else one that is built in.
 
 /** So many agents are never at rest: whoever comes by at any time sees some at work. */
 const LEAST_AT_WORK = 3;
+/** How long the ends of sessions may take to reach a server that answers slowly. */
+const GOODBYE_MS = 3_000;
 
 const recordingsDir = fileURLToPath(new URL('../../../tests/fixtures/recordings/demo', import.meta.url));
 
@@ -44,22 +48,12 @@ export async function demo(argv: string[], env: Record<string, string | undefine
   process.once('disconnect', () => stop.abort());
   // It may have died before we listened.
   if (process.connected === false) stop.abort();
-  const ends = AbortSignal.any([signal, stop.signal]);
   const redactor = new Redactor();
   const endpoint = serverEndpoint(server, env, (token) => redactor.learn(token));
-  const telling = new TroubleLine();
+  const telling = new TroubleLine('the demo goes on, and what waits is sent later');
+  const closing: (() => Promise<unknown>)[] = [];
   try {
-    const agents = await Promise.all(
-      FLEET.map(async (agent) => ({
-        agent,
-        recordings: await Promise.all(
-          agent.recordings.map((name) => readRecording(join(recordingsDir, `${name}.jsonl`))),
-        ),
-      })),
-    );
-    const logLevel = logLevelOf(env);
-    const outboxDir = join(home, 'outboxes');
-    const logDir = join(home, 'logs');
+    const recordings = await Promise.all(FLEET.map((agent) => Promise.all(agent.recordings.map(recordingNamed))));
     const sdkFolder = env.INTERLUDE_CLAUDE_SDK_DIR ? fromInterlude(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const assistant = await startAssistant({
       dataDir: home,
@@ -69,66 +63,47 @@ export async function demo(argv: string[], env: Record<string, string | undefine
       endpoint,
       speed,
       onStatus: (it) => telling.status(ASSISTANT, it),
-      onOver: (reason) => process.stderr.write(`interlude: ${ASSISTANT}: ${reason}\n`),
+      onOver: (reason) => say(`${ASSISTANT}: ${reason}`),
     });
+    closing.push(() => assistant.close());
     const { sessionId } = assistant;
-    const rota = new Rota(agents.length, LEAST_AT_WORK);
-    const playing = agents.map(async (one) => {
-      try {
-        const trouble = await runDemoAgent({
-          ...one,
-          rota,
-          instead: { agentId: ASSISTANT, sessionId },
-          outboxDir,
-          logDir,
-          logLevel,
-          redactor,
-          endpoint,
-          speed,
-          signal: ends,
-          onStatus: (it) => telling.status(one.agent.agentId, it),
-        });
-        if (trouble !== null) throw new CliError(EXIT.failed, `${one.agent.agentId}: ${trouble}`);
-      } catch (error) {
-        stop.abort();
-        throw error;
-      }
-    });
+    const rota = new Rota(FLEET.length, LEAST_AT_WORK);
+    const level = logLevelOf(env);
+    const start = async (agent: DemoAgent, at: number) => {
+      const { agentId } = agent;
+      const host = await RunnerHost.open({
+        about: { kind: 'claude', source: 'demo', instead: { agentId: ASSISTANT, sessionId } },
+        journal: 'recording',
+        meanwhile: 'the recording goes on',
+        ...{ endpoint, redactor, dataDir: home, level },
+        openOutbox: (listeners) => openDemoOutbox(join(home, 'outboxes'), agentId, listeners),
+        onStatus: (it) => telling.status(agentId, it),
+      });
+      closing.push(() => host.close(0, GOODBYE_MS));
+      const how = { agent, recordings: recordings[at] ?? [], rota, speed };
+      await host.start((surroundings) => new DemoSource({ surroundings, ...how }));
+      return host;
+    };
+    const hosts = await Promise.all(FLEET.map(start));
     const { url } = await endpoint();
-    process.stderr.write(
-      `interlude: ${FLEET.length + 1} agents are at work; Ctrl-C stops them. One of them answers: ${url.replace(/\/+$/, '')}/sessions/${sessionId}\n`,
+    say(
+      `${FLEET.length + 1} agents are at work; Ctrl-C stops them. One of them answers: ${url.replace(/\/+$/, '')}/sessions/${sessionId}`,
     );
-    const leaving = fired(ends).then(() => assistant.close());
-    const ended = await Promise.allSettled([...playing, leaving]);
-    const failed = ended.find((each) => each.status === 'rejected');
-    if (failed) throw failed.reason;
+    await fired(AbortSignal.any([signal, stop.signal, ...hosts.map(({ over }) => over)]));
+    const failed = hosts.find(({ over }) => over.aborted);
+    if (failed) throw new CliError(EXIT.failed, `${failed.agentId}: ${failed.over.reason}`);
     return signal.aborted ? EXIT.interrupted : EXIT.done;
   } catch (error) {
     if (!(error instanceof OutboxLockedError)) throw error;
     throw new CliError(EXIT.failed, `a demo runs already, as process ${error.pid}`);
   } finally {
+    await Promise.allSettled(closing.map((close) => close()));
     release();
   }
 }
 
-/** Says once that the server can't be reached or refuses the token, and once that all agents get through again. */
-class TroubleLine {
-  readonly #troubled = new Set<string>();
-
-  status(agentId: string, { trouble, state }: OutboxStatus): void {
-    // what ends with the dashboard has nothing to complain about
-    if (state === 'stopped') return;
-    const before = this.#troubled.size;
-    if (!trouble) this.#troubled.delete(agentId);
-    else this.#troubled.add(agentId);
-    if (trouble && before === 0)
-      this.#say(`${troubleInWords(trouble)}; the demo goes on, and what waits is sent later`);
-    if (before > 0 && this.#troubled.size === 0) this.#say('the dashboard is back');
-  }
-
-  #say(message: string): void {
-    process.stderr.write(`interlude: ${message}\n`);
-  }
+function recordingNamed(name: string): Promise<Recording> {
+  return readRecording(join(recordingsDir, `${name}.jsonl`));
 }
 
 function readOptions(argv: string[]): { speed: number; url: string | undefined; token: string | undefined } {

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { AgentStatus } from '@/lib/protocol/agent-status';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import type { CommandsTaken } from '@/lib/protocol/takes';
-import { versionsWith } from '@/lib/runner/host/versions';
+import { NOTHING_OPEN } from '@/lib/runner/host/open-work';
+import { statusRecord } from '@/lib/runner/host/status-record';
 import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
 import { createOutboxLogger } from '@/lib/runner/logger/outbox-logger';
@@ -16,6 +17,7 @@ import { readRecording } from '@/lib/runner/replay/recording';
 import { openReplayOutbox, type ReplayOutbox, replayCursor } from '@/lib/runner/replay/replay-outbox';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { requireHttp } from './http-option';
 import { requireIds } from './id-option';
 import { interruptSignal } from './interrupt';
 import { openDataDir, serverEndpoint, serverKey } from './local-server';
@@ -115,17 +117,20 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
     const begins = line === 0 ? 'plays' : `goes on at line ${line + 1} of`;
     if (line < recording.lines.length) log.info(`${begins} the recording ${recording.name} as session ${sessionId}`);
     if (line === 0) await outbox.enqueue(arrival(agentId, sessionId), replayCursor(sessionId, 0));
+    const events = new EventJournal(logger, 'recording');
     await play({
       recording,
-      outbox,
       sessionId,
-      agentId,
       fromLine: line,
       speed: options.speed,
       signal: ends,
-      cursor: (next) => replayCursor(sessionId, next),
+      emit: (given, next) => {
+        events.tell(given);
+        const records = given.map((one) => ({ kind: 'event' as const, agentId, sessionId, ...one }));
+        return outbox.enqueue(records, replayCursor(sessionId, next));
+      },
+      onSkipped: (given) => events.learn(given),
       onLine: (next) => progress.line(next),
-      journal: new EventJournal(logger, 'recording'),
     });
     log.info(ends.aborted ? 'stopped; the same command goes on from here' : 'the recording is at its end');
     if (!ends.aborted) await outbox.settled(AbortSignal.any([ends, progress.unreachableFor(PATIENCE_MS)]));
@@ -164,7 +169,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
 
 const REPLAYED = 'this is a replay of a recording, and nobody listens';
 /** No runner is behind it, neither while it plays nor afterwards. */
-const REFUSALS: NonNullable<CommandsTaken['takesNot']> = {
+const REFUSALS = {
   message: REPLAYED,
   interrupt: REPLAYED,
   'task.stop': REPLAYED,
@@ -173,14 +178,8 @@ const REFUSALS: NonNullable<CommandsTaken['takesNot']> = {
 };
 
 function arrival(agentId: string, sessionId: string) {
-  const status = {
-    kind: 'claude',
-    source: 'recording',
-    takes: [],
-    takesNot: REFUSALS,
-    versions: versionsWith(null),
-  };
-  return { kind: 'status' as const, agentId, sessionId, occurredAt: Date.now(), status };
+  const about: AgentStatus = { kind: 'claude', source: 'recording', takes: [], takesNot: REFUSALS };
+  return statusRecord(agentId, about, Date.now(), { facts: { sessionId }, open: NOTHING_OPEN });
 }
 
 function readOptions(argv: string[], env: Environment) {
@@ -192,10 +191,7 @@ function readOptions(argv: string[], env: Environment) {
   requireIds({ session, agent }, 'replay');
   const times = speed === 'max' ? Number.POSITIVE_INFINITY : Number(speed);
   if (!(times > 0)) throw usageError('--speed is a number above 0, or max', 'replay');
-  const address = url ?? env.INTERLUDE_URL;
-  if (address !== undefined && !/^https?:$/.test(URL.canParse(address) ? new URL(address).protocol : '')) {
-    throw usageError(`${address} is not an http address`, 'replay');
-  }
+  requireHttp(url ?? env.INTERLUDE_URL, 'replay');
   return { file, session, agent, url, token, speed: times };
 
   function parse() {

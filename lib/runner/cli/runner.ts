@@ -1,31 +1,131 @@
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { claimOutbox } from '@/lib/runner/host/claim-outbox';
+import { RunnerHost } from '@/lib/runner/host/runner-host';
+import { Redactor } from '@/lib/runner/logger/redactor';
+import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
-import { CliError, EXIT, type ExitCode } from './exit';
-import { RUNNER_CLAUDE_HELP, runnerClaude } from './runner-claude';
-import { RUNNER_HOOKS_HELP, runnerHooks } from './runner-hooks';
+import { KINDS } from '@/lib/runner/sources/kinds';
+import type { PreparedRunner, RunnerCall, RunnerKind } from '@/lib/runner/sources/runner-kind';
+import { withDeadline } from '@/lib/runner/with-deadline';
+import { endSignals } from './end-signals';
+import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { fired } from './fired';
+import { requireHttp } from './http-option';
+import { requireIds } from './id-option';
+import { openDataDir, serverEndpoint, serverKey } from './local-server';
+import { logLevelOf } from './log-level';
+import { say } from './say';
+import { TroubleLine } from './trouble-line';
 
 /** `interlude runner <kind>`: one agent, or the agents of one machine, connected to the dashboard. */
-interface RunnerKind {
-  help: string;
-  run: (argv: string[], env: Record<string, string | undefined>) => Promise<ExitCode>;
-}
-
-const KINDS: Record<string, RunnerKind> = {
-  claude: { help: RUNNER_CLAUDE_HELP, run: runnerClaude },
-  hooks: { help: RUNNER_HOOKS_HELP, run: runnerHooks },
-};
-
 export const RUNNER_HELP = Object.values(KINDS)
   .map(({ help }) => help)
   .join('\n\n');
 
-export async function runner(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
+type Environment = Record<string, string | undefined>;
+
+const FLUSH_MS = 5_000;
+/** How long the address waits for the dashboard to know the session. */
+const ARRIVAL_MS = 3_000;
+const TEXT = { type: 'string' } as const;
+const COMMON = { agent: TEXT, session: TEXT, url: TEXT, token: TEXT };
+
+export async function runner(argv: string[], env: Environment): Promise<ExitCode> {
   const [name, ...rest] = argv;
   const kind = name !== undefined && Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
-  if (kind === undefined) {
-    const kinds = Object.keys(KINDS).join(', ');
-    const problem =
-      name === undefined || name.startsWith('-') ? 'name the kind of agent' : `there is no runner for "${name}"`;
-    throw new CliError(EXIT.usage, `${problem} (${kinds}); see "${interludeCommand(['runner', '--help'])}"`);
+  if (kind !== undefined) return await run(readCall(`runner ${name}`, kind, rest, env), kind);
+  const problem =
+    name === undefined || name.startsWith('-') ? 'name the kind of agent' : `there is no runner for "${name}"`;
+  const kinds = Object.keys(KINDS).join(', ');
+  throw new CliError(EXIT.usage, `${problem} (${kinds}); see "${interludeCommand(['runner', '--help'])}"`);
+}
+
+async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
+  const prepared = await kind.prepare(call);
+  const server = { url: call.flag('url'), token: call.flag('token') };
+  const redactor = new Redactor();
+  const endpoint = serverEndpoint(server, call.env, (token) => redactor.learn(token));
+  const trouble = new TroubleLine(`${prepared.meanwhile}, and what it does is kept`);
+  const { about, journal, meanwhile, controlFile } = prepared;
+  const { dataDir, env } = call;
+  const host = await RunnerHost.open({
+    ...{ about, journal, meanwhile, controlFile, dataDir, endpoint, redactor },
+    level: logLevelOf(env),
+    onStatus: (status) => trouble.status('', status),
+    openOutbox: (listeners) =>
+      claimOutbox({
+        folder: join(dataDir, 'outboxes'),
+        serverKey: serverKey(server, env),
+        agentId: call.flag('agent') ?? (prepared.isAlone ? prepared.agentId : undefined),
+        baseId: prepared.agentId,
+        carries: async (outbox) => (await prepared.carries?.(outbox)) ?? false,
+        listeners,
+      }),
+  }).catch((error) => {
+    if (!(error instanceof OutboxLockedError && prepared.isAlone)) throw error;
+    const agentId = call.flag('agent') ?? prepared.agentId;
+    throw new CliError(EXIT.failed, `${agentId} is at work already, as process ${error.pid}; stop that one first`);
+  });
+  return await runOpened(host, prepared, endpoint);
+}
+
+/** From the first word to the last, and whatever happens in between the outbox is closed. */
+async function runOpened(
+  host: RunnerHost,
+  { open, endWithinMs }: PreparedRunner,
+  endpoint: () => Promise<{ url: string }>,
+): Promise<ExitCode> {
+  const { ends, hurries, release } = endSignals();
+  try {
+    const { source, sessionId, greeting } = await open(host);
+    await host.start(source);
+    if (greeting !== undefined) say(greeting);
+    if (sessionId !== undefined) {
+      // Whoever follows the address finds the session, unless there is nobody to show it.
+      await withDeadline(ARRIVAL_MS, ends, (until) => host.outbox.settled(until));
+      const { url } = await endpoint();
+      process.stdout.write(`${url.replace(/\/+$/, '')}/sessions/${encodeURIComponent(sessionId)}\n`);
+    }
+    await fired(AbortSignal.any([ends, host.over]));
+    if (ends.aborted && endWithinMs > 0) say('ending; what the agent is at is waited for, Ctrl-C again ends it now');
+    hurries.addEventListener('abort', () => host.hurry());
+    const { waiting } = await host.close(host.over.aborted ? 0 : endWithinMs, FLUSH_MS);
+    if (waiting > 0) say(`${waiting} records are kept in the outbox, and the next run sends them`);
+    if (host.over.aborted) throw new CliError(EXIT.failed, host.over.reason);
+    return EXIT.done;
+  } finally {
+    release();
+    await host.outbox.stop();
+    host.logger.close();
   }
-  return await kind.run(rest, env);
+}
+
+function readCall(command: string, { flags }: RunnerKind, argv: string[], env: Environment): RunnerCall {
+  const values = parse();
+  const flag = (name: string) => values[name] as string | undefined;
+  const usage = (problem: string) => usageError(problem, command);
+  requireIds({ session: flag('session'), agent: flag('agent'), resume: flag('resume') }, command);
+  requireHttp(flag('url') ?? env.INTERLUDE_URL, command);
+  return {
+    flag,
+    has: (name) => values[name] === true,
+    seconds(name, otherwise, most) {
+      const text = flag(name) ?? `${otherwise}`;
+      const value = Number(text);
+      if (text.trim() !== '' && value >= 0 && value <= most) return value * 1_000;
+      throw usage(`--${name} is a number of seconds, at most ${most}`);
+    },
+    usage,
+    env,
+    dataDir: openDataDir(env),
+  };
+
+  function parse(): Record<string, unknown> {
+    try {
+      return parseArgs({ args: argv, options: { ...COMMON, ...flags } }).values;
+    } catch (error) {
+      throw usageError((error as Error).message.split('. ')[0] ?? '', command);
+    }
+  }
 }

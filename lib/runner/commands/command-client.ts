@@ -4,9 +4,9 @@ import type { ErrorBody } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import { API_BASE } from '@/lib/protocol/version';
-import { backoffMs, unauthorizedMs } from '@/lib/runner/outbox/backoff';
 import { type OutboxClock, systemClock } from '@/lib/runner/outbox/clock';
 import { connectionMessage, type Endpoint } from '@/lib/runner/outbox/send';
+import { retryMs } from '@/lib/runner/retry';
 import type { CommandOutcome, SeenCommands } from './seen-commands';
 
 /**
@@ -106,9 +106,7 @@ export class CommandClient {
       if (end.kind === 'again') continue;
       this.#failures += 1;
       this.#tell({ state: 'waiting', cause: end.cause, message: end.message });
-      const random = this.#clock.random();
-      const wait = Math.min(LONGEST_WAIT_MS, backoffMs(this.#failures, random));
-      await this.#pause(end.cause === 'unauthorized' ? unauthorizedMs(random) : wait);
+      await this.#pause(retryMs(end.cause, this.#failures, this.#clock.random(), LONGEST_WAIT_MS));
     }
   }
 

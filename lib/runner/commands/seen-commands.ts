@@ -1,6 +1,7 @@
 import type { Ack } from '@/lib/protocol/commands';
 import type { Position } from '@/lib/protocol/position';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
+import type { Cursor } from '@/lib/runner/outbox/statements';
 
 /**
  * Which commands were taken, and what became of them, in the outbox's file: a command may be delivered twice and is
@@ -38,19 +39,11 @@ export class SeenCommands {
 
   static async load(outbox: Outbox, now: number): Promise<SeenCommands> {
     const stored = await outbox.cursors(PREFIX);
-    const commands = new Map<string, SeenCommand>();
-    const old: string[] = [];
-    for (const [name, value] of stored) {
-      const seen = JSON.parse(value) as SeenCommand;
-      if (now - seen.takenAt > REMEMBERED_MS) old.push(name);
-      else commands.set(name.slice(PREFIX.length), seen);
-    }
-    if (old.length > 0) {
-      await outbox.enqueue(
-        [],
-        old.map((name) => ({ name, value: null })),
-      );
-    }
+    const commands = new Map(
+      [...stored].map(([name, value]) => [name.slice(PREFIX.length), JSON.parse(value) as SeenCommand]),
+    );
+    const old = forgetOld(commands, now);
+    if (old.length > 0) await outbox.enqueue([], old);
     // What was cut off need not wait for its lease: without a position everything that is open comes at once.
     const isCutOff = [...commands.values()].some(({ outcome }) => outcome === null);
     return new SeenCommands(outbox, commands, isCutOff ? null : await outbox.cursor(POSITION));
@@ -74,7 +67,8 @@ export class SeenCommands {
 
   /** Durable when it returns: now the command may be acted on. */
   async begin(id: string, position: Position | null, now: number): Promise<void> {
-    await this.#store(id, { takenAt: now, outcome: null, acknowledged: false }, position);
+    const old = forgetOld(this.#commands, now);
+    await this.#store(id, { takenAt: now, outcome: null, acknowledged: false }, position, old);
   }
 
   async settle(id: string, outcome: CommandOutcome, now: number): Promise<void> {
@@ -95,11 +89,20 @@ export class SeenCommands {
     await this.#outbox.enqueue([], { name: POSITION, value: null });
   }
 
-  async #store(id: string, seen: SeenCommand, position: Position | null): Promise<void> {
-    const cursors = [{ name: `${PREFIX}${id}`, value: JSON.stringify(seen) }];
+  async #store(id: string, seen: SeenCommand, position: Position | null, old: Cursor[] = []): Promise<void> {
+    const cursors = [...old, { name: `${PREFIX}${id}`, value: JSON.stringify(seen) }];
     if (position !== null) cursors.push({ name: POSITION, value: position });
     await this.#outbox.enqueue([], cursors);
     this.#commands.set(id, seen);
     if (position !== null) this.#position = position;
   }
+}
+
+/** @returns what has it forgotten in the file, too */
+function forgetOld(commands: Map<string, SeenCommand>, now: number): Cursor[] {
+  const old = [...commands].filter(([, { takenAt }]) => now - takenAt > REMEMBERED_MS);
+  return old.map(([id]) => {
+    commands.delete(id);
+    return { name: `${PREFIX}${id}`, value: null };
+  });
 }

@@ -1,20 +1,19 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import type { RunnerHost } from '@/lib/runner/host/runner-host';
+import { controlPath } from '@/lib/runner/control-port/control-file';
+import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
-import { createLogger } from '@/lib/runner/logger/logger';
 import type { Redactor } from '@/lib/runner/logger/redactor';
-import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
+import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
-import { claudeHost } from '@/lib/runner/sources/claude/claude-host';
 import { type ClaudeMemory, readInHand, readMemories } from '@/lib/runner/sources/claude/claude-memory';
 import type { InstalledSdk } from '@/lib/runner/sources/claude/claude-sdk';
-import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
+import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
 import { environmentOf, makePlace } from './assistant-place';
 import { ASSISTANT, answer, GREETING, type Heard, LABEL } from './assistant-script';
 import { builtInAgent } from './built-in-agent';
+import { openDemoOutbox } from './demo-outbox';
 import { onlyItsOwn } from './only-its-own';
 import { startModel, step } from './scripted-model.mjs';
 
@@ -55,64 +54,48 @@ const FIRST_TOKEN_MS = 400;
 /** @throws OutboxLockedError when another demo runs it */
 export async function startAssistant(stage: AssistantStage): Promise<Assistant> {
   const { dataDir, installed, env, redactor, endpoint, speed, onStatus, onOver } = stage;
-  let host: RunnerHost | null = null;
-  let around: SourceSurroundings | null = null;
-  const early: OutboxNotice[] = [];
-  const outbox = await Outbox.open(join(dataDir, 'outboxes', `demo-${ASSISTANT}.db`), {
-    producerId: `demo-${ASSISTANT}/${randomBytes(6).toString('hex')}`,
-    agentId: ASSISTANT,
-    endpoint,
-    onStatus: (status) => {
-      onStatus(status);
-      host?.outboxChanged(status);
-    },
-    onNotice: (notice) => (host === null ? early.push(notice) : host.outboxNotice(notice)),
-  });
-  const logger = createLogger({
-    agentId: ASSISTANT,
-    dir: join(dataDir, 'logs'),
+  const host = await RunnerHost.open({
+    about: { kind: installed === null ? 'scripted' : 'claude', source: 'demo', model: 'scripted' },
+    journal: installed === null ? 'scripted' : 'claude',
+    meanwhile: 'the agent goes on',
+    ...{ endpoint, dataDir, redactor, onStatus },
     level: env.INTERLUDE_LOG_LEVEL,
-    redactor,
-    onRecord: (entry) => host?.logged(entry),
+    controlFile: (agentId) => controlPath(dataDir, agentId),
+    openOutbox: (listeners) => openDemoOutbox(join(dataDir, 'outboxes'), ASSISTANT, listeners),
   });
+  const { outbox } = host;
   const place = makePlace(dataDir, speed);
   const say = (heard: Heard) => step(answer(heard), { wait: FIRST_TOKEN_MS / speed, pace: TOKENS_PER_SECOND * speed });
   const model = installed === null ? null : await startModel({ otherwise: say }, { cwd: place.project });
   const killed = (await readMemories(outbox)).find(({ running }) => running);
   const memory = killed === undefined ? newSession(place.project) : { ...killed, cwd: place.project };
   const builtIn = { sdk: builtInAgent({ paceMs: PACE_MS / speed, outputDir: place.output }), isInProcess: true };
-  host = claudeHost({
-    kind: installed === null ? 'scripted' : 'claude',
-    about: { source: 'demo', model: 'scripted', cwd: place.project },
-    installed: { ...(installed ?? builtIn), sdk: onlyItsOwn((installed ?? builtIn).sdk) },
-    agentId: ASSISTANT,
-    outbox,
-    endpoint,
-    logger,
-    dataDir,
-    memory,
-    // What a killed turn had begun with, Claude Code finds in its own records; the built-in agent has none, and would begin
-    // it a second time.
-    inHand: (await readInHand(outbox, memory.sessionId)).filter(
-      ({ messageId }) => installed !== null || !memory.open.turn?.userMessageIds.includes(messageId),
-    ),
-    env: environmentOf(env, place, model?.url),
-    permissionMode: 'default',
-    answerWithinMs: ANSWER_WITHIN_MS,
-    onOpen: (surroundings) => {
-      around = surroundings;
-    },
-    onOver,
+  const inHand = await readInHand(outbox, memory.sessionId);
+  let around = null as SourceSurroundings | null;
+  await host.start((surroundings) => {
+    around = surroundings;
+    const begun = surroundings.openWork(memory.sessionId).turn?.userMessageIds ?? [];
+    return new ClaudeSource({
+      ...(installed ?? builtIn),
+      sdk: onlyItsOwn((installed ?? builtIn).sdk),
+      surroundings,
+      memory,
+      // What a killed turn had begun with, Claude Code finds in its own records; the built-in agent has none, and would
+      // begin it a second time.
+      inHand: installed === null ? inHand.filter(({ messageId }) => !begun.includes(messageId)) : inHand,
+      env: environmentOf(env, place, model?.url),
+      controlFile: controlPath(dataDir, ASSISTANT),
+      permissionMode: 'default',
+      answerWithinMs: ANSWER_WITHIN_MS,
+    });
   });
-  await host.start();
-  for (const notice of early) host.outboxNotice(notice);
-  if (killed === undefined) greet(around as unknown as SourceSurroundings);
+  host.over.addEventListener('abort', () => onOver(host.over.reason));
+  if (killed === undefined && around !== null) greet(around, memory.sessionId);
   return {
     sessionId: memory.sessionId,
     async close() {
-      await host?.close(0, GOODBYE_MS);
+      await host.close(0, GOODBYE_MS);
       await model?.close();
-      logger.close();
     },
   };
 }
@@ -120,10 +103,10 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
 function newSession(cwd: string): ClaudeMemory {
   // Lists show the first eight characters, until somebody has written.
   const sessionId = `ask-away-${randomBytes(4).toString('hex')}`;
-  return { sessionId, conversationId: randomUUID(), cwd, pid: null, open: NOTHING_OPEN, running: false };
+  return { sessionId, conversationId: randomUUID(), cwd, pid: null, running: false };
 }
 
-function greet({ sessionId, emit }: SourceSurroundings): void {
+function greet({ emit }: SourceSurroundings, sessionId: string): void {
   const messageId = `${sessionId}/greeting`;
   const events: AgUiEvent[] = [
     { type: 'CUSTOM', name: CUSTOM.notice, value: { text: LABEL, tone: 'info' } },
@@ -131,5 +114,8 @@ function greet({ sessionId, emit }: SourceSurroundings): void {
     { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: GREETING },
     { type: 'TEXT_MESSAGE_END', messageId },
   ];
-  emit(events.map((event) => ({ occurredAt: Date.now(), event })));
+  void emit(
+    sessionId,
+    events.map((event) => ({ occurredAt: Date.now(), event })),
+  );
 }

@@ -2,10 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { cutText } from '@/lib/protocol/cut-text';
 import { fileNameOf } from '@/lib/runner/logger/log-name';
-import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
-import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/outbox/send';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import type { OutboxListeners, RunnerOutbox } from './runner-host';
 
 /**
  * The outbox of an agent. One that was not named takes the first of `<base>`, `<base>-2`, … that nobody runs, so that
@@ -21,14 +20,7 @@ export interface OutboxClaim {
   baseId: string;
   /** Whether the outbox belongs to the agent that is looked for; without one, the first free agent is taken. */
   carries: (outbox: Outbox) => Promise<boolean>;
-  endpoint: Endpoint;
-  onStatus: (status: OutboxStatus) => void;
-  onNotice: (notice: OutboxNotice) => void;
-}
-
-export interface RunnerOutbox {
-  outbox: Outbox;
-  agentId: string;
+  listeners: OutboxListeners;
 }
 
 /** As many unnamed agents of one folder are looked through. */
@@ -60,15 +52,12 @@ export async function claimOutbox(claim: OutboxClaim): Promise<RunnerOutbox> {
 }
 
 async function open(claim: OutboxClaim, agentId: string): Promise<RunnerOutbox> {
-  const { folder, serverKey, endpoint, onStatus, onNotice } = claim;
+  const { folder, serverKey, listeners } = claim;
   const server = createHash('sha256').update(serverKey).digest('hex').slice(0, 8);
   const outbox = await Outbox.open(join(folder, `runner-${fileNameOf(agentId)}-${server}.db`), {
     producerId: `${cutText(agentId, 200)}/${randomBytes(6).toString('hex')}`,
     agentId,
-    endpoint,
-    sendAtOpen: false,
-    onStatus,
-    onNotice,
+    ...listeners,
   });
   return { outbox, agentId };
 }

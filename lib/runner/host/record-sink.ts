@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 
@@ -31,8 +32,7 @@ export class RecordSink {
   #heldRecords = 0;
   #pump: Promise<void> | null = null;
   #troubled = false;
-  #closing = false;
-  #wake = () => {};
+  readonly #closing = new AbortController();
 
   constructor(options: RecordSinkOptions) {
     this.#options = options;
@@ -48,14 +48,14 @@ export class RecordSink {
 
   /** Resolves when everything is stored, or was refused once more. */
   async close(): Promise<void> {
-    this.#closing = true;
-    this.#wake();
+    this.#closing.abort();
     await this.#pump;
     if (this.#heldRecords > 0)
       this.#options.onTrouble(`${this.#heldRecords} record(s) could not be stored and are lost`);
   }
 
   async #run(): Promise<void> {
+    const { signal } = this.#closing;
     while (this.#waiting.length > 0) {
       const groups = this.#waiting;
       this.#waiting = [];
@@ -68,9 +68,9 @@ export class RecordSink {
         for (const { stored } of groups) stored();
       } catch (error) {
         this.#waiting = [...groups, ...this.#waiting];
-        if (this.#closing) break;
+        if (signal.aborted) break;
         this.#tell(error);
-        await this.#pause();
+        await pause(this.#options.retryMs ?? RETRY_MS, undefined, { signal }).catch(() => undefined);
       }
     }
     // In the same step as the last look: what comes from here on starts a pump of its own.
@@ -103,15 +103,5 @@ export class RecordSink {
     this.#troubled = true;
     const why = error instanceof Error ? error.message : String(error);
     this.#options.onTrouble(`the outbox can't be written (${why}); what the agent does is kept in memory`);
-  }
-
-  #pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, this.#options.retryMs ?? RETRY_MS);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

@@ -1,229 +1,349 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { AgentStatus } from '@/lib/protocol/agent-status';
 import type { Command } from '@/lib/protocol/commands';
 import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
-import { controlPath } from '@/lib/runner/control-port/control-file';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
 import { logHookFailure } from '@/lib/runner/control-port/hook-failure';
-import type { ControlHandlers } from '@/lib/runner/control-port/routes';
 import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
+import type { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
-import type { Logger } from '@/lib/runner/logger/logger';
+import { createLogger, type Logger } from '@/lib/runner/logger/logger';
+import type { Redactor } from '@/lib/runner/logger/redactor';
 import { Snapshot } from '@/lib/runner/obligations/snapshot';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import type { Outbox, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import { outboxFacts } from '@/lib/runner/outbox/facts';
+import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/outbox/send';
-import { latestOwed, type OwedReply, parseObligation, readObligations } from './read-obligations';
+import type { Cursor } from '@/lib/runner/outbox/statements';
+import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork, openWorkCursor, readOpenWork } from './open-work';
+import { type OwedReply, parseObligation, readObligations } from './read-obligations';
 import { RecordSink } from './record-sink';
-import type { Source, SourceSurroundings } from './source';
+import { SessionReports } from './session-reports';
+import {
+  type CommandOf,
+  type SessionFacts,
+  type Source,
+  type SourceEvent,
+  type SourceSurroundings,
+  VERBS,
+} from './source';
+import { type StatusRecord, statusRecord, takenBy } from './status-record';
 import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
-import { versionsWith } from './versions';
 
 /**
- * The runner of one agent: everything that stands around a source, started and ended in order.
+ * The runner of one agent, in however many sessions: everything that stands around a source, started and ended in order.
  *
- * Ordering: the session is told of before anything happens in it; commands are taken once the source can act on them.
- * At the end no command is taken any more, the source ends, everything it said is stored, and then sent.
- * Failure: a server that is away stops nothing here but what people want of the agent.
+ * Ordering: a session is told of before anything happens in it; commands are taken once the source can act on them. At
+ * the end no command is taken any more, the source ends, everything it said is stored, and then sent.
+ * Failure: a server that is away stops nothing here but what people want of the agent. What was open is stored with the
+ * events that opened it, so the host that comes after a kill knows of it.
  */
 export interface RunnerHostOptions {
-  /** The runner's kind, as the status record says it. */
-  kind: string;
-  agentId: string;
-  sessionId: string;
-  /** This process. */
-  runnerId: string;
-  startedAt: number;
-  outbox: Outbox;
+  /** What the status record says and the host does not know: the kind, above all. */
+  about: AgentStatus & { kind: string };
+  /** The component that hands events over, where the log is to tell what they say. */
+  journal?: string | undefined;
+  /** What does not stop while the dashboard is away: `the agent goes on`. */
+  meanwhile: string;
+  openOutbox: (listeners: OutboxListeners) => Promise<RunnerOutbox>;
   endpoint: Endpoint;
-  logger: Logger;
   dataDir: string;
-  openSource: (surroundings: SourceSurroundings) => Source;
-  /** What the status record says beside what the host knows. */
-  about?: Record<string, unknown>;
-  /** The runner can not go on; why, in one line. Called once. */
-  onOver: (reason: string) => void;
+  /** Where hooks find this runner; without it they don't. */
+  controlFile?: (agentId: string) => string;
+  /** INTERLUDE_LOG_LEVEL, or the switch itself. */
+  level: LevelSwitch | string | undefined;
+  redactor?: Redactor;
+  /** Where the agent's log is; default: `logs` in the data folder. */
+  logDir?: string;
+  /** This process. */
+  runnerId?: string;
+  startedAt?: number;
+  onStatus?: ((status: OutboxStatus) => void) | undefined;
 }
 
+export type OutboxListeners = Required<Pick<OutboxOptions, 'endpoint' | 'sendAtOpen' | 'onStatus' | 'onNotice'>>;
+
+export interface RunnerOutbox {
+  outbox: Outbox;
+  agentId: string;
+}
+
+const BEFORE_SOURCE: CommandOutcome = { state: 'failed', reason: 'the runner is still starting' };
+
 export class RunnerHost {
+  readonly agentId: string;
+  readonly outbox: Outbox;
+  readonly logger: Logger;
   readonly #options: RunnerHostOptions;
+  readonly #runner: { id: string; pid: number; startedAt: number };
   readonly #log: Logger;
   readonly #delivery: DeliveryJournal;
   readonly #sink: RecordSink;
-  readonly #source: Source;
   readonly #status: StatusReporter;
+  readonly #reports = new SessionReports();
   readonly #owed: Snapshot<OwedReply>;
+  readonly #journals = new Map<string, EventJournal>();
+  readonly #over = new AbortController();
+  /** By session; one in which nothing is open is missing. */
+  #open = new Map<string, OpenWork>();
+  #source: Source | null = null;
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
   #level: KeptLevel | null = null;
   #lost = 0;
-  #over: string | null = null;
   #endsFor = 'the runner was stopped';
 
-  constructor(options: RunnerHostOptions) {
+  /** @throws OutboxLockedError when another process runs the agent */
+  static async open(options: RunnerHostOptions): Promise<RunnerHost> {
+    let host: RunnerHost | null = null;
+    // An outbox that is found damaged says so before there is a log to write it to.
+    const early: OutboxNotice[] = [];
+    const opened = await options.openOutbox({
+      endpoint: options.endpoint,
+      sendAtOpen: false,
+      onStatus: (status) => {
+        options.onStatus?.(status);
+        if (host !== null) host.#outboxChanged(status);
+      },
+      onNotice: (notice) => (host === null ? early.push(notice) : host.#noticed(notice)),
+    });
+    host = new RunnerHost(options, opened);
+    for (const notice of early) host.#noticed(notice);
+    return host;
+  }
+
+  private constructor(options: RunnerHostOptions, { outbox, agentId }: RunnerOutbox) {
+    const { endpoint, dataDir, logDir = join(dataDir, 'logs'), level, redactor, meanwhile } = options;
     this.#options = options;
-    const { agentId, sessionId, outbox, endpoint, logger } = options;
-    this.#log = logger.child('host');
-    this.#delivery = new DeliveryJournal({ logger, meanwhile: 'the agent goes on' });
+    this.agentId = agentId;
+    this.outbox = outbox;
+    const { runnerId = randomUUID(), startedAt = Date.now() } = options;
+    this.#runner = { id: runnerId, pid: process.pid, startedAt };
     this.#sink = new RecordSink({
       enqueue: (records, cursors) => outbox.enqueue(records, cursors),
       onTrouble: (message) => process.stderr.write(`interlude: ${message}\n`),
     });
+    const onRecord = (entry: LogEntry) => this.#logged(entry);
+    this.logger = createLogger({ agentId, dir: logDir, level, onRecord, ...(redactor ? { redactor } : {}) });
+    this.#log = this.logger.child('host');
+    this.#delivery = new DeliveryJournal({ logger: this.logger, meanwhile });
     this.#status = new StatusReporter({ report: () => this.#report() });
     this.#owed = new Snapshot({
       fetch: (signal) => readObligations(endpoint, agentId, signal),
       parse: parseObligation,
-      onError: (message) => logger.child('obligations').debug(message),
-    });
-    const said = logger.child(options.kind);
-    const journal = new EventJournal(logger, options.kind);
-    this.#source = options.openSource({
-      sessionId,
-      emit: (events, cursors) => {
-        journal.tell(events);
-        void this.#sink.accept(
-          events.map(
-            ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
-          ),
-          [...(cursors ?? [])],
-        );
-        if (events.some(({ event }) => event.type === 'RUN_FINISHED')) this.#owed.markDirty();
-      },
-      store: (cursors) => this.#sink.accept([], [...cursors]),
-      report: (id, outcome) => void this.#commands?.report(id, outcome),
-      latestObligation: (among) => latestOwed(this.#owed.get(), sessionId, among),
-      changed: () => this.#status.changed(),
-      gaveUp: (message) => this.#isOver(message),
-      log: (level, message) => said.log(level, message),
+      onError: (message) => this.logger.child('obligations').debug(message),
     });
   }
 
-  /** Each line of the log also goes to the dashboard. */
-  logged({ at, ...log }: LogEntry): void {
-    void this.#sink.accept([{ kind: 'log', agentId: this.#options.agentId, occurredAt: at, log }]);
+  /** Fires when the runner can't go on; its reason is why, in one line. */
+  get over(): AbortSignal {
+    return this.#over.signal;
   }
 
-  outboxChanged(status: OutboxStatus): void {
-    this.#delivery.outboxChanged(status);
-    if (status.trouble?.kind === 'fenced') this.#fenced(status.trouble.message);
-  }
-
-  outboxNotice(notice: OutboxNotice): void {
-    if ('count' in notice) this.#lost += notice.count;
-    this.#delivery.notice(notice);
-    this.#status.changed();
-  }
-
-  async start(): Promise<void> {
-    const { agentId, runnerId, startedAt, outbox, endpoint, logger, dataDir } = this.#options;
+  async start(openSource: (surroundings: SourceSurroundings) => Source | Promise<Source>): Promise<void> {
+    const { outbox, logger } = this;
+    this.#open = await readOpenWork(outbox);
+    const source = await openSource(this.#surroundings());
+    this.#source = source;
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
     // Not before: what the runner before this one said of itself is not told any more.
     outbox.kick();
-    const log = logger.child('commands');
-    this.#commands = new CommandClient({
-      endpoint,
-      agentId,
-      runnerId,
-      startedAt,
-      seen: await SeenCommands.load(outbox, Date.now()),
-      act: (command, again) => this.#act(command, again),
-      onFenced: (message) => this.#fenced(message),
-      onLink: (link) => {
-        this.#delivery.linkChanged(link);
-        if (link.state === 'connected') outbox.kick();
-      },
-      onError: (message) => log.warn(message),
-    });
-    this.#control = await ControlPort.open({
-      file: controlPath(dataDir, agentId),
-      handlers: this.#controlHandlers(),
-      onError: (message) => logger.child('control-port').warn(message),
-    }).catch((error) => {
-      this.#log.warn(`there is no control port: ${error instanceof Error ? error.message : error}`);
-      return null;
-    });
-    logger.redactor.learn(this.#control?.secret);
-    this.#owed.start();
-    await this.#source.start();
+    this.#commands = await this.#commandClient();
+    await this.#openControl(source);
+    if (source.say !== undefined) this.#owed.start();
+    await source.start();
     this.#commands.start();
   }
 
   /** @returns how many records wait for the next runner */
   async close(deadlineMs: number, flushMs: number): Promise<{ waiting: number }> {
-    await this.#commands?.hold();
-    await this.#source.close(deadlineMs, this.#endsFor);
-    await this.#commands?.stop();
-    this.#owed.stop();
-    await this.#control?.close();
-    await this.#status.stop();
-    await this.#sink.close();
-    return await this.#options.outbox.stop({ flushMs });
+    try {
+      await this.#commands?.hold();
+      await this.#source?.close(deadlineMs, this.#endsFor);
+      await this.#control?.close();
+      await this.#commands?.stop();
+      this.#owed.stop();
+      if (this.#source !== null) await this.#status.stop();
+      await this.#sink.close();
+      return await this.outbox.stop({ flushMs });
+    } finally {
+      this.logger.close();
+    }
   }
 
   /** Somebody is out of patience with `close`. */
   hurry(): void {
-    void this.#source.close(0, this.#endsFor);
+    void this.#source?.close(0, this.#endsFor);
+  }
+
+  #surroundings(): SourceSurroundings {
+    const said = this.logger.child(this.#options.journal ?? this.#options.about.kind);
+    return {
+      emit: (sessionId, events, cursors) => this.#emit(sessionId, events, cursors ?? []),
+      opened: async (sessionId, at = Date.now(), cursors = []) => {
+        await this.#sink.accept([this.#statusOf({ sessionId }, await this.#about(), at)], [...cursors]);
+      },
+      openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
+      cursors: (prefix) => this.outbox.cursors(prefix),
+      owed: () => this.#owed.get(),
+      report: (id, outcome) => void this.#commands?.report(id, outcome),
+      changed: () => this.#status.changed(),
+      gaveUp: (message) => this.#isOver(message),
+      log: (level, message, about) => said.log(level, message, about),
+    };
+  }
+
+  #emit(sessionId: string, events: readonly SourceEvent[], cursors: readonly Cursor[]): Promise<void> {
+    const { agentId } = this;
+    const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
+    const open = events.reduce(foldOpenWork, before);
+    if (open !== before) {
+      if (isNothing(open)) this.#open.delete(sessionId);
+      else this.#open.set(sessionId, open);
+      this.#status.changed();
+    }
+    this.#tell(sessionId, events);
+    if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) this.#owed.markDirty();
+    const records = events.map(
+      ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
+    );
+    return this.#sink.accept(records, open === before ? [...cursors] : [...cursors, openWorkCursor(sessionId, open)]);
+  }
+
+  /** In the log, before the events themselves are stored. */
+  #tell(sessionId: string, events: readonly SourceEvent[]): void {
+    const { journal } = this.#options;
+    if (journal === undefined) return;
+    const known = this.#journals.get(sessionId) ?? new EventJournal(this.logger, journal);
+    this.#journals.set(sessionId, known);
+    known.tell(events);
+    if (events.some(({ event }) => event.name === CUSTOM.sessionEnded)) this.#journals.delete(sessionId);
+  }
+
+  /** Each line of the log also goes to the dashboard. */
+  #logged({ at, ...log }: LogEntry): void {
+    void this.#sink.accept([{ kind: 'log', agentId: this.agentId, occurredAt: at, log }]);
+  }
+
+  #outboxChanged(status: OutboxStatus): void {
+    this.#delivery.outboxChanged(status);
+    if (status.trouble?.kind === 'fenced') this.#fenced(status.trouble.message);
+  }
+
+  #noticed(notice: OutboxNotice): void {
+    if ('count' in notice) this.#lost += notice.count;
+    this.#delivery.notice(notice);
+    this.#status.changed();
+  }
+
+  async #commandClient(): Promise<CommandClient> {
+    const { agentId, outbox } = this;
+    const log = this.logger.child('commands');
+    return new CommandClient({
+      endpoint: this.#options.endpoint,
+      agentId,
+      runnerId: this.#runner.id,
+      startedAt: this.#runner.startedAt,
+      seen: await SeenCommands.load(outbox, Date.now()),
+      act: (command, again) => this.#act(command, again),
+      onFenced: (message) => this.#fenced(message),
+      onLink: (link) => {
+        this.#delivery.linkChanged(link);
+        if (link.state !== 'connected') return;
+        this.#reports.forget();
+        outbox.kick();
+      },
+      onError: (message) => log.warn(message),
+    });
   }
 
   async #act(command: Command, again: boolean): Promise<CommandOutcome> {
-    const { sessionId } = this.#options;
-    if (command.type === 'log-level.set') {
-      return (await this.#level?.obey(command.body)) ?? { state: 'failed', reason: 'the runner is still starting' };
+    const { id, type, sessionId } = command;
+    const source = this.#source;
+    if (type === 'log-level.set') return (await this.#level?.obey(command.body)) ?? BEFORE_SOURCE;
+    if (source === null) return BEFORE_SOURCE;
+    if (this.over.aborted) return failed(this.over.reason);
+    const carries = source.sessions.some((session) => session.sessionId === sessionId);
+    if (source.elsewhere !== undefined && sessionId !== null && !carries) return failed(source.elsewhere);
+    const verb = source[VERBS[type]]?.bind(source) as
+      | ((command: CommandOf<typeof type>, again: boolean) => Promise<CommandOutcome>)
+      | undefined;
+    if (verb === undefined) return failed(source.refusals?.[type] ?? `this agent does not understand "${type}"`);
+    if (again && type !== 'message') {
+      return failed('the runner was ended while it acted on this; look at what became of it');
     }
-    if (command.sessionId !== null && command.sessionId !== sessionId) {
-      return { state: 'failed', reason: `the agent carries session ${sessionId} now; resume this one with --session` };
-    }
-    this.#log.info(`${command.type} ${command.id}${again ? ', again' : ''}`);
-    const outcome = await this.#source.deliver(command, again);
-    if (outcome.state === 'failed') this.#log.warn(`${command.type} ${command.id} failed: ${outcome.reason}`);
-    if (command.type === 'message') this.#owed.markDirty();
+    this.#log.info(`${type} ${id}${again ? ', again' : ''}`);
+    if (type === 'message') this.#owed.markDirty();
+    const outcome = await verb(command, again);
+    if (outcome.state === 'failed') this.#log.warn(`${type} ${id} failed: ${outcome.reason}`);
+    if (type === 'message') this.#owed.markDirty();
     return outcome;
   }
 
   async #report(): Promise<void> {
-    const { agentId, sessionId, kind, outbox, logger, about, runnerId, startedAt } = this.#options;
-    const { process: agent, provider, ...observation } = this.#source.observation;
-    const figures = await outbox.figures().catch(() => ({ oldestAt: null, poisoned: 0 }));
+    const { sessions = [] } = this.#source ?? {};
+    const about = await this.#about();
     const now = Date.now();
-    const status = {
-      kind,
-      ...about,
-      runner: { id: runnerId, pid: process.pid, startedAt },
-      versions: versionsWith(provider),
-      everyMs: REPORT_EVERY_MS,
-      process: agent,
-      ...observation,
-      outbox: {
-        depth: outbox.status.waiting,
-        oldestAgeMs: figures.oldestAt === null ? null : Math.max(0, now - figures.oldestAt),
-        poisoned: figures.poisoned,
-        lost: this.#lost,
-      },
-      logLevel: logger.level.get(),
-      logSwitch: this.#level?.report,
-    };
-    this.#log.debug(`status: ${agent.state}, ${outbox.status.waiting} record(s) wait to be sent`);
-    await this.#sink.accept([{ kind: 'status', agentId, sessionId, occurredAt: now, status }]);
+    const records = sessions.map((session) => this.#statusOf(session, about, now));
+    const picked = this.#reports.pick(records, performance.now());
+    this.#log.debug(`status: ${sessions.length} session(s), ${this.outbox.status.waiting} record(s) wait to be sent`);
+    await this.#sink.accept(picked.length > 0 ? picked : [statusRecord(this.agentId, about, now)]);
   }
 
-  #controlHandlers(): ControlHandlers {
-    const { logger, sessionId } = this.#options;
-    const log = logger.child('hooks');
-    const nothing = () => undefined;
+  /** What the status of each session says, and that of the agent alone. */
+  async #about(): Promise<AgentStatus> {
     return {
-      // The SDK says all of this itself; a hook of the user's that calls here is no error.
-      hook: () => '',
-      status: nothing,
-      sessionTurn: nothing,
-      userPrompt: nothing,
-      sessionEnd: nothing,
-      obligations: () => this.#owed.get(),
-      hookFatal: (failure) => logHookFailure(logger, failure, sessionId),
-      logLevel: log.level,
+      ...this.#options.about,
+      runner: this.#runner,
+      everyMs: REPORT_EVERY_MS,
+      ...(this.#source === null ? {} : takenBy(this.#source)),
+      outbox: await outboxFacts(this.outbox, this.#lost),
+      logLevel: this.logger.level.get(),
+      logSwitch: this.#level?.report,
+      sessions: this.#source?.sessions.length ?? 0,
     };
+  }
+
+  #statusOf(facts: SessionFacts, about: AgentStatus, at: number): StatusRecord {
+    return statusRecord(this.agentId, about, at, { facts, open: this.#open.get(facts.sessionId) ?? NOTHING_OPEN });
+  }
+
+  /** A source that is called by hooks can't do without. */
+  async #openControl({ control }: Source): Promise<void> {
+    const { controlFile } = this.#options;
+    if (controlFile === undefined) return;
+    const { logger, agentId } = this;
+    const log = logger.child('control-port');
+    const nothing = () => undefined;
+    const opening = ControlPort.open({
+      file: controlFile(agentId),
+      handlers: {
+        // An agent that says all of this itself may have hooks of the user's that call here: no error.
+        hook: () => '',
+        status: nothing,
+        sessionTurn: nothing,
+        userPrompt: nothing,
+        sessionEnd: nothing,
+        hookFatal: (failure) => logHookFailure(logger, failure, this.#source?.sessions[0]?.sessionId ?? null),
+        ...control,
+        obligations: () => this.#owed.get(),
+        logLevel: logger.level,
+      },
+      onError: (message) => log.warn(message),
+    });
+    this.#control = await opening.catch((error) => {
+      if (control !== undefined) throw error;
+      this.#log.warn(`there is no control port: ${error instanceof Error ? error.message : error}`);
+      return null;
+    });
+    logger.redactor.learn(this.#control?.secret);
   }
 
   #fenced(message: string): void {
@@ -232,9 +352,12 @@ export class RunnerHost {
   }
 
   #isOver(reason: string): void {
-    if (this.#over !== null) return;
-    this.#over = reason;
+    if (this.over.aborted) return;
+    this.#over.abort(reason);
     this.#log.error(reason);
-    this.#options.onOver(reason);
   }
+}
+
+function failed(reason: string): CommandOutcome {
+  return { state: 'failed', reason };
 }

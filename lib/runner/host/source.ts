@@ -1,37 +1,70 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Command } from '@/lib/protocol/commands';
+import type { Command, CommandType } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { ControlHandlers } from '@/lib/runner/control-port/routes';
+import type { LogAbout } from '@/lib/runner/logger/log-line';
 import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { OpenWork } from './open-work';
+import type { OwedReply } from './read-obligations';
 
-/** A live connection to one agent: it tells what the agent does, and does what people want of it. */
-export interface Source {
-  /** Resolves once the agent is being run. */
+/**
+ * A connection to agents of one kind: it tells what they do, and does what people want of them. One source carries any
+ * number of sessions. @see ../sources/README.md
+ */
+export interface Source extends Verbs {
+  /** Resolves once it runs its sessions, or looks out for them. */
   start(): Promise<void>;
   /**
-   * Acts on a command for the source's session.
-   * @param again it was begun before and its end is not known
-   * @returns once it had its effect: a message, once it is in the agent's input
-   */
-  deliver(command: Command, again: boolean): Promise<CommandOutcome>;
-  /**
-   * Takes nothing more, waits for what is owed and what runs for at most so long, and ends the agent.
+   * Takes nothing more, waits for what is owed and what runs for at most so long, and ends what it has started.
    * Called again with 0, it waits no longer.
-   * @param reason why the session ends, as its transcript will say
+   * @param reason why its sessions end, as their transcripts will say
    */
   close(deadlineMs: number, reason: string): Promise<void>;
-  /** What the agent's process is doing, for the status record. */
-  readonly observation: SourceObservation;
+  /** Those it carries now. */
+  readonly sessions: readonly SessionFacts[];
+  /** Why it has no verb for a command. */
+  readonly refusals?: Partial<Record<CommandType, string>>;
+  /** Why a command for a session it does not carry comes to nothing. Without it, its verbs say so themselves. */
+  readonly elsewhere?: string;
+  /** What it answers to hooks of its agents. */
+  readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel'>>;
 }
 
-export interface SourceObservation {
-  process: { state: 'starting' | 'running' | 'restarting' | 'exited'; pid: number | null; exitCode: number | null };
-  openTurnId: string | null;
-  tasks: { id: string; description: string }[];
-  requests: string[];
+/** What people can ask for. A verb that is missing is refused by the host, and the dashboard offers it to nobody. */
+export interface Verbs {
+  /**
+   * @param again it was begun before and what became of it is not known: no message may reach an agent twice
+   * @returns once the agent's input has it
+   */
+  say?: Verb<'message'>;
+  interrupt?: Verb<'interrupt'>;
+  /** Ends a task. */
+  stop?: Verb<'task.stop'>;
+  answer?: Verb<'permission.decision' | 'question.answer'>;
+}
+
+export type CommandOf<Type extends CommandType> = Extract<Command, { type: Type }>;
+type Verb<Type extends CommandType> = (command: CommandOf<Type>, again: boolean) => Promise<CommandOutcome>;
+
+export const VERBS: Record<Exclude<CommandType, 'log-level.set'>, keyof Verbs> = {
+  message: 'say',
+  interrupt: 'interrupt',
+  'task.stop': 'stop',
+  'permission.decision': 'answer',
+  'question.answer': 'answer',
+};
+
+/** What the status record says of a session beside what is open in it. */
+export interface SessionFacts {
+  sessionId: string;
+  cwd?: string;
+  process?: { state: 'starting' | 'running' | 'restarting' | 'exited'; pid: number | null; exitCode: number | null };
+  /** What the agent says it does. */
+  state?: string;
   /** The program that is the agent, with its version, once it has said so. */
-  provider: string | null;
+  provider?: string | null;
   /** Messages in the agent's hands that no turn has answered. */
-  pendingMessages: number;
+  pendingMessages?: number;
 }
 
 /** An event the agent gave, before it is addressed. */
@@ -43,18 +76,27 @@ export interface SourceEvent {
 
 /** Where a source stands: what it tells goes out here. */
 export interface SourceSurroundings {
-  sessionId: string;
-  /** In order; stored with the cursors as soon as the disk takes them. */
-  emit(events: readonly SourceEvent[], cursors?: readonly Cursor[]): void;
-  /** Resolves once what was emitted before, and this, outlives the process. */
-  store(cursors: readonly Cursor[]): Promise<void>;
-  /** A command came to another end than `deliver` said. */
+  /**
+   * In order; stored with the cursors in one transaction.
+   * @returns once it outlives the process, which may take as long as the disk is full
+   */
+  emit(sessionId: string, events: readonly SourceEvent[], cursors?: readonly Cursor[]): Promise<void>;
+  /**
+   * Has the dashboard know of a session before anything happens in it.
+   * @param at since when it is there; now, unless said
+   */
+  opened(sessionId: string, at?: number, cursors?: readonly Cursor[]): Promise<void>;
+  /** What is open in a session by all that was emitted, also by the process before this one. */
+  openWork(sessionId: string): OpenWork;
+  /** The cursors whose name begins so, as the process before this one left them. */
+  cursors(prefix: string): Promise<Map<string, string>>;
+  /** What the agent owes by the server's last word, in all its sessions. */
+  owed(): readonly OwedReply[];
+  /** A command came to another end than its verb said. */
   report(commandId: string, outcome: CommandOutcome): void;
-  /** The newest of these messages that a person in this session waits for a reply to, or null. */
-  latestObligation(among: readonly string[]): string | null;
-  /** `observation` differs. */
+  /** `sessions` differs. */
   changed(): void;
-  /** The agent can not be run any more; why, in a sentence. */
+  /** The agent can't be run any more; why, in a sentence. */
   gaveUp(message: string): void;
-  log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void;
+  log(level: 'debug' | 'info' | 'warn' | 'error', message: string, about?: LogAbout): void;
 }

@@ -1,4 +1,5 @@
 import { cutText } from '@/lib/protocol/cut-text';
+import { formatDuration } from '@/lib/protocol/duration';
 import type { CommandLink } from '@/lib/runner/commands/command-client';
 import { OUTBOX_COMPONENT, type OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { Trouble } from '@/lib/runner/outbox/drain';
@@ -93,7 +94,7 @@ export class DeliveryJournal {
   }
 
   #tellTry({ tries, message, retryAt }: Trouble, rests: boolean): void {
-    const next = rests && retryAt !== null ? `in ${inWords(Math.max(0, retryAt - this.#now()))}` : 'now';
+    const next = rests && retryAt !== null ? `in ${formatDuration(retryAt - this.#now())}` : 'now';
     this.#outbox.debug(`try ${tries} in vain: ${reason(message)}; the next one ${next}`);
   }
 
@@ -125,19 +126,10 @@ export class DeliveryJournal {
     if (this.#acknowledged.seq < outage.over.upToSeq) return;
     this.#outage = null;
     const records = outage.sent === 1 ? 'record' : 'records';
-    this.#outbox.info(`back after ${inWords(outage.over.at - outage.since)}, ${outage.sent} ${records} sent`);
+    this.#outbox.info(`back after ${formatDuration(outage.over.at - outage.since)}, ${outage.sent} ${records} sent`);
   }
 }
 
 function reason(message: string): string {
   return cutText(message, MAX_REASON);
-}
-
-/** `0.4s`, `12s`, `3m 12s`, `2h 5m`. */
-function inWords(ms: number): string {
-  const seconds = Math.floor(ms / 1_000);
-  if (seconds < 10) return `${(ms / 1_000).toFixed(1)}s`;
-  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
-  if (hours > 0) return `${hours}h ${minutes}m`;
-  return minutes > 0 ? `${minutes}m ${seconds % 60}s` : `${seconds}s`;
 }

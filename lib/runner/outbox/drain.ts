@@ -1,4 +1,4 @@
-import { backoffMs, unauthorizedMs } from './backoff';
+import { retryMs } from '@/lib/runner/retry';
 import type { OutboxClock } from './clock';
 import type { Delivery } from './delivery';
 
@@ -159,9 +159,7 @@ export class Drain {
   #hold(delivery: Extract<Delivery, { kind: 'held' }>): void {
     if (this.#state === 'stopped') return;
     const tries = (this.#trouble?.tries ?? 0) + 1;
-    const random = this.#clock.random();
-    const usualMs = delivery.cause === 'unauthorized' ? unauthorizedMs(random) : backoffMs(tries, random);
-    const waitMs = Math.max(usualMs, delivery.retryAfterMs ?? 0);
+    const waitMs = Math.max(retryMs(delivery.cause, tries, this.#clock.random()), delivery.retryAfterMs ?? 0);
     this.#note(delivery.cause, delivery.message, this.#clock.now() + waitMs);
     this.#callOffTimer?.();
     this.#callOffTimer = this.#clock.after(waitMs, () => this.#on('due'));

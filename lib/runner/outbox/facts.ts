@@ -1,7 +1,7 @@
 import type { Outbox } from './outbox';
 
 /** How an outbox is, for status records and for people. */
-export interface OutboxFacts {
+export type OutboxFacts = {
   /** Records that wait. */
   depth: number;
   /** How long ago the oldest of them happened, milliseconds; null when none waits. */
@@ -10,7 +10,7 @@ export interface OutboxFacts {
   poisoned: number;
   /** Declared lost since the process began. */
   lost: number;
-}
+};
 
 /** Never rejects: a file that can't be read has no figures, and its trouble is told elsewhere. */
 export async function outboxFacts(outbox: Outbox, lost = 0): Promise<OutboxFacts> {

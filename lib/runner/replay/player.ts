@@ -1,23 +1,20 @@
 import { createHash } from 'node:crypto';
 import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
 import { feedRecordingLine } from '@/lib/adapters/claude/recording';
-import type { EventJournal } from '@/lib/runner/logger/event-journal';
-import type { Outbox, OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import type { SourceEvent } from '@/lib/runner/host/source';
 import type { Recording } from './recording';
 
 /**
- * Feeds a recording through the adapter into the outbox, at the speed at which it was recorded or another.
+ * Feeds a recording through the adapter, at the speed at which it was recorded or another.
  *
- * Ordering: line by line; what a line gives is stored together with the place behind it (`cursor`).
+ * Ordering: line by line; what a line gives is handed over together with the place behind it.
  * Failure: a player that was killed is followed by one that reads the lines before the cursor again, to bring the
  * adapter where it stood, and hands over only what comes after. For that, run ids must come out the same: they are
  * derived from the session and the recording.
  */
 export interface Playback {
   recording: Recording;
-  outbox: Outbox;
   sessionId: string;
-  agentId: string;
   /** The line to go on with; those before have been handed over. */
   fromLine: number;
   /** 1 is as recorded, Infinity without any wait. */
@@ -25,16 +22,19 @@ export interface Playback {
   /** What lies before this time (ms into the recording) is handed over at once, with the times it would have had. */
   skipToMs?: number;
   signal: AbortSignal;
-  /** The cursor to store once everything before `line` is handed over. */
-  cursor: (line: number) => { name: string; value: string };
+  /**
+   * @param line everything before it has been handed over with this
+   * @returns once it is stored
+   */
+  emit: (events: readonly SourceEvent[], line: number) => Promise<void>;
+  /** What an earlier player has handed over. */
+  onSkipped?: (events: readonly SourceEvent[]) => void;
   onLine?: (line: number) => void;
-  /** Told of what is handed over, in the tick in which it is. */
-  journal?: EventJournal;
 }
 
 /** @returns whether it came to the end, rather than to the signal */
 export async function play(playback: Playback): Promise<boolean> {
-  const { recording, outbox, sessionId, agentId, fromLine, speed, signal, cursor } = playback;
+  const { recording, sessionId, fromLine, speed, signal, emit, onSkipped, onLine } = playback;
   const adapter = new ClaudeAdapter({ sessionId, newRunId: runIds(sessionId, recording.hash) });
   const { lines } = recording;
   const skippedMs = Math.max(playback.skipToMs ?? 0, lines[fromLine]?.t ?? 0);
@@ -49,15 +49,11 @@ export async function play(playback: Playback): Promise<boolean> {
     const isLast = at === lines.length - 1;
     if (isLast) outputs.push(...adapter.ended(now, { reason: 'the recording ends here' }));
     if (at < fromLine) {
-      playback.journal?.learn(outputs);
+      onSkipped?.(outputs);
       continue;
     }
-    playback.journal?.tell(outputs);
-    const records = outputs.map(
-      ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
-    );
-    if (records.length > 0 || isLast) await outbox.enqueue(records, cursor(at + 1));
-    playback.onLine?.(at + 1);
+    if (outputs.length > 0 || isLast) await emit(outputs, at + 1);
+    onLine?.(at + 1);
   }
   return true;
 }

@@ -167,6 +167,20 @@ describe('openDatabase', () => {
     });
   });
 
+  it('refuses a database of before these migrations began, in one line that says what to do', async () => {
+    const url = urlOf('x.db');
+    const past = createClient({ url });
+    await past.execute('CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text, created_at numeric)');
+    await past.execute("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 1)");
+    past.close();
+    for (const migrates of [true, false]) {
+      await expect(openDatabase({ url, migrates })).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringMatching(/was written by an earlier Interlude, .*Move it away to begin anew.*\.$/),
+      });
+    }
+  });
+
   it('says which command makes the tables where it may not make them itself', async () => {
     await expect(openDatabase({ url: urlOf('x.db'), migrates: false })).rejects.toThrow(/Run: npm run db:migrate$/);
   });

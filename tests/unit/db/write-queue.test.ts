@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { createClient } from '@libsql/client';
+import { createClient, LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LocalConnection } from '@/db/local-connection';
 import { localWriter } from '@/db/local-writer';
-import { type TransactionSource, type WriteJob, WriteQueue } from '@/db/write-queue';
+import { type TransactionSource, type WriteJob, WriteQueue, type WriteTransaction } from '@/db/write-queue';
 import { AppError } from '@/lib/protocol/errors';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { hurriedWork } from '../../support/hurried-work';
@@ -73,6 +73,57 @@ describe('the write queue', () => {
       3,
     ]);
     expect(await position()).toBe(3);
+  });
+
+  it('runs each job of a group once, in one transaction, however many of them are refused', async () => {
+    const { source, count } = counting();
+    const queue = new WriteQueue(source);
+    let runs = 0;
+    const counted = (job: WriteJob<number>) => (tx: WriteTransaction) => {
+      runs += 1;
+      return job(tx);
+    };
+    const jobs = Array.from({ length: 50 }, (_, index) => queue.run(counted(index % 5 === 0 ? fail : advance)));
+    const settled = await Promise.allSettled(jobs);
+    expect(settled.filter(({ status }) => status === 'rejected')).toHaveLength(10);
+    expect(await position()).toBe(40);
+    expect({ runs, transactions: count() }).toEqual({ runs: 50, transactions: 1 });
+  });
+
+  it('undoes all that a refused job wrote, behind a savepoint of its own too', async () => {
+    const nested: WriteJob<never> = async (tx) => {
+      await tx.execute('SAVEPOINT own');
+      await advance(tx);
+      throw new Error('guilty');
+    };
+    const settled = await Promise.allSettled([advance, nested, advance].map((job) => database.writes.run<number>(job)));
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(await position()).toBe(2);
+  });
+
+  it('runs the jobs of a group one by one when one of them took the transaction with it', async () => {
+    const { source, count } = counting();
+    const queue = new WriteQueue(source);
+    const jobs = [queue.run(advance), queue.run((tx) => tx.execute('ROLLBACK')), queue.run(advance)];
+    const settled = await Promise.allSettled(jobs);
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(await position()).toBe(2);
+    expect(count()).toBe(4);
+  });
+
+  it('says nothing of a refusal that rests on what was not committed', async () => {
+    const writer = localWriter(connect(), IN_PLACE);
+    const queue = new WriteQueue({
+      transaction: async (mode) => ({
+        ...(await writer.transaction(mode)),
+        commit: async () => {
+          throw new LibsqlError('disk I/O error', 'SQLITE_IOERR');
+        },
+      }),
+    });
+    const settled = await Promise.allSettled([queue.run(advance), queue.run(fail)]);
+    for (const one of settled) expect(one).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
+    expect(await position()).toBe(0);
   });
 
   it('goes on after a job that breaks its own transaction', async () => {
@@ -151,6 +202,23 @@ describe('the write queue', () => {
     await Promise.all([4, 4, 4, 50, 1].map((bytes) => queue.run(advance, bytes)));
     expect(count()).toBe(4);
     expect(await position()).toBe(5);
+  });
+
+  it('puts no more jobs into one transaction than it may', async () => {
+    const { source, count } = counting();
+    const queue = new WriteQueue(source, { maxGroupJobs: 2 });
+    await Promise.all(Array.from({ length: 5 }, () => queue.run(advance)));
+    expect(count()).toBe(3);
+  });
+
+  it('commits when its time is over, and goes on with what is left, in order', async () => {
+    const { source, count } = counting();
+    const queue = new WriteQueue(source, { maxGroupMs: 0, maxBytes: 10 });
+    const answers = await Promise.all([3, 3, 3].map((bytes) => queue.run(advance, bytes)));
+    expect(answers).toEqual([1, 2, 3]);
+    expect(count()).toBe(3);
+    // nothing counts as waiting any more
+    await Promise.all([5, 5].map((bytes) => queue.run(advance, bytes)));
   });
 
   it('finishes what waits when it closes, and refuses what comes later', async () => {

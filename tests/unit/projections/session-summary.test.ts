@@ -137,6 +137,14 @@ describe('a session', () => {
     expect(summary).toMatchObject({ state: 'working', stateSince: 700, lastEventAt: 700 });
   });
 
+  it('differs for readers when it is waited for without end again, as when an end is told', () => {
+    const asks = (until: object) => custom('request:opened', { request_id: 'q', title: 'Run rm?', ...until });
+    const before = summaryOf(runStarts('r1'), asks({ expires_at: 10_000 }));
+    const after = summaryOf(runStarts('r1'), asks({}));
+    expect([before.summary.answerBy, after.summary.answerBy]).toEqual([expect.any(Number), undefined]);
+    expect([differsForReaders(before, after), differsForReaders(after, before)]).toEqual([true, true]);
+  });
+
   it('does not differ for readers while a text grows', () => {
     const before = summaryOf(runStarts('r1'), says('m1', 'a'));
     const { placements } = placeEvents(NO_PLACES, [

@@ -1,15 +1,16 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Command, CommandBodies, CommandType } from '@/lib/protocol/commands';
+import type { Command, CommandBodies } from '@/lib/protocol/commands';
 import { requestDigest } from '@/lib/protocol/request-digest';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { VERBS } from '@/lib/runner/host/source';
 import type { ClaudeSdk, PermissionContext, QueryOptions } from '@/lib/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
-import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
+import { MemorySurroundings } from '../../support/source-surroundings';
 import { sdkMessages, text } from '../adapters/sdk-messages';
 
 /** A source around an SDK that says what it is told to say and notes what is asked of it. */
 async function running() {
-  const events: AgUiEvent[] = [];
+  const around = new MemorySurroundings();
   const said: object[] = [];
   let wake = () => {};
   let over = false;
@@ -43,17 +44,8 @@ async function running() {
   };
   const source = new ClaudeSource({
     sdk,
-    surroundings: {
-      sessionId: 's',
-      emit: (told) => void events.push(...told.map(({ event }) => event)),
-      store: async () => {},
-      report: () => {},
-      latestObligation: () => null,
-      changed: () => {},
-      gaveUp: () => {},
-      log: () => {},
-    },
-    memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, open: NOTHING_OPEN, running: false },
+    surroundings: around,
+    memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false },
     inHand: [],
     env: { HOME: '/nowhere' },
     answerWithinMs: 60_000,
@@ -63,8 +55,8 @@ async function running() {
   await until(() => options !== null);
   onTestFinished(() => source.close(0, 'the test is over'));
   return {
-    events,
     source,
+    openTurnId: () => around.openWork('s').turn?.runId as string,
     interrupts: () => interrupts,
     /** Resolves once the source has read them. */
     async say(...messages: object[]): Promise<void> {
@@ -77,9 +69,11 @@ async function running() {
       const { signal } = new AbortController();
       return options?.canUseTool?.(tool, input, { signal, toolUseID: id, ...more });
     },
-    requests: () => events.filter(({ name }) => String(name).startsWith('request:')),
-    deliver: <Type extends CommandType>(type: Type, body: CommandBodies[Type]) =>
-      source.deliver({ id: 'c1', type, sessionId: 's', createdAt: 1, expiresAt: 2, body } as Command, false),
+    requests: () => around.events.filter(({ name }) => String(name).startsWith('request:')),
+    deliver: <Type extends keyof typeof VERBS>(type: Type, body: CommandBodies[Type]) => {
+      const verb = source[VERBS[type]].bind(source) as (command: Command, again: boolean) => Promise<CommandOutcome>;
+      return verb({ id: 'c1', type, sessionId: 's', createdAt: 1, expiresAt: 2, body } as Command, false);
+    },
   };
 }
 
@@ -96,11 +90,11 @@ const about = (requestId: string, tool: string, input: unknown) => ({
 test('which Claude Code it runs is told as soon as that has said so', async () => {
   const { init, assistant } = sdkMessages();
   const agent = await running();
-  expect(agent.source.observation.provider).toBeNull();
+  expect(agent.source.sessions[0]?.provider).toBeNull();
   await agent.say(init(['u1'], { claude_code_version: '2.1.329' }));
-  expect(agent.source.observation.provider).toBe('Claude Code 2.1.329');
+  expect(agent.source.sessions[0]?.provider).toBe('Claude Code 2.1.329');
   await agent.say(assistant('m1', [text('One')]), init(['u2'], { claude_code_version: ' ' }));
-  expect(agent.source.observation.provider).toBe('Claude Code 2.1.329');
+  expect(agent.source.sessions[0]?.provider).toBe('Claude Code 2.1.329');
 });
 
 describe('an interrupt', () => {
@@ -109,7 +103,7 @@ describe('an interrupt', () => {
   test('ends the turn it is meant for, and no other that the agent has begun since', async () => {
     const agent = await running();
     await agent.say(init(['u1']), assistant('m1', [text('One')]));
-    const first = agent.source.observation.openTurnId as string;
+    const first = agent.openTurnId();
     expect(first).toBeTruthy();
     await agent.say(result({ user_message_uuids: ['u1'] }));
     expect(await agent.deliver('interrupt', { turnId: first })).toEqual({
@@ -117,7 +111,7 @@ describe('an interrupt', () => {
       reason: expect.stringContaining('nothing runs now'),
     });
     await agent.say(init(['u2']), assistant('m2', [text('Two')]));
-    const second = agent.source.observation.openTurnId as string;
+    const second = agent.openTurnId();
     expect(second).not.toBe(first);
     expect(await agent.deliver('interrupt', { turnId: first })).toEqual({
       state: 'failed',

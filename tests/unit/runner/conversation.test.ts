@@ -1,31 +1,25 @@
 import { describe, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
 import { Conversation } from '@/lib/runner/sources/claude/conversation';
-import { NOTHING_OPEN } from '@/lib/runner/sources/claude/live-facts';
 import { recordingLines } from '../../support/read-recording';
+import { MemorySurroundings } from '../../support/source-surroundings';
 
 /** A live conversation whose snapshot says that every message it was given is still owed, as a slow one would. */
 function conversation() {
-  const events: AgUiEvent[] = [];
   const given: string[] = [];
-  const around: SourceSurroundings = {
-    sessionId: 's',
-    emit: (said) => void events.push(...said.map(({ event }) => event)),
-    store: async () => undefined,
-    report: () => undefined,
-    latestObligation: (among) => given.findLast((id) => among.includes(id)) ?? null,
-    changed: () => undefined,
-    gaveUp: () => undefined,
-    log: () => undefined,
-  };
-  const memory = { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, open: NOTHING_OPEN, running: true };
+  const around = new MemorySurroundings(() =>
+    given.map((messageId, sentAt) => ({
+      ...{ messageId, sentAt, sessionId: 's', text: '' },
+      from: { kind: 'person', id: 'operator' },
+    })),
+  );
+  const memory = { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: true };
   const talk = new Conversation(around, memory, [], () => 1);
   const give = (id: string) => {
     given.push(id);
     talk.handed(id);
   };
-  return { talk, events, give };
+  return { talk, around, give };
 }
 
 /** Each turn with its cause, what its texts say they answer, and whom it names at its end. */
@@ -47,13 +41,13 @@ describe('what the agent says', () => {
   test.each(['race', 'midturn-text', '3bg', 'agents', 'bash-bg', 'stoptask', 'perm'])(
     'in %s answers the messages of its own turn, and in a turn that a task woke nobody',
     (name) => {
-      const { talk, events, give } = conversation();
+      const { talk, around, give } = conversation();
       for (const { src, msg } of recordingLines(name)) {
         const { uuid } = (msg ?? {}) as { uuid?: string };
         if (src === 'in' && uuid !== undefined) give(uuid);
         if (src === 'sdk') talk.heard(msg);
       }
-      const turns = turnsIn(events);
+      const turns = turnsIn(around.events);
       expect(turns.map(({ cause }) => cause)).toContain('user');
       for (const { replyTo, names, cause } of turns) {
         for (const id of replyTo) expect(names, `${cause} turn`).toContain(id);
@@ -77,7 +71,7 @@ describe('what the agent says', () => {
   });
 
   test('in a turn of its own answers what it had read before, and not what is on its way', () => {
-    const { talk, events, give } = conversation();
+    const { talk, around, give } = conversation();
     give('old');
     for (const message of [init('i1', 'old'), text('a1')]) talk.heard(message);
     talk.heard(result('r1', { is_error: true, terminal_reason: 'api_error', user_message_uuids: ['old'] }));
@@ -86,11 +80,11 @@ describe('what the agent says', () => {
     for (const message of [init('i3', 'new'), text('a3'), result('r3', { user_message_uuids: ['new'] })]) {
       talk.heard(message);
     }
-    expect(turnsIn(events).map(({ replyTo }) => replyTo)).toEqual([['old'], ['old'], ['new']]);
+    expect(turnsIn(around.events).map(({ replyTo }) => replyTo)).toEqual([['old'], ['old'], ['new']]);
   });
 
   test('of its own accord in a process that was started anew does not answer what waits in its input', () => {
-    const { talk, events, give } = conversation();
+    const { talk, around, give } = conversation();
     give('old');
     for (const message of [init('i1', 'old'), text('a1'), result('r1', { user_message_uuids: ['old'] })])
       talk.heard(message);
@@ -98,7 +92,7 @@ describe('what the agent says', () => {
     give('new');
     for (const message of [init('i2'), text('a2'), result('r2', { origin: { kind: 'task-notification' } })])
       talk.heard(message);
-    expect(turnsIn(events).at(-1)).toMatchObject({ cause: 'unknown', names: [] });
-    expect(turnsIn(events).at(-1)?.replyTo).not.toContain('new');
+    expect(turnsIn(around.events).at(-1)).toMatchObject({ cause: 'unknown', names: [] });
+    expect(turnsIn(around.events).at(-1)?.replyTo).not.toContain('new');
   });
 });

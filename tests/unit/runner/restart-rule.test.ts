@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RestartRule } from '@/lib/runner/sources/claude/restart-rule';
+import { RestartRule } from '@/lib/runner/host/restart-rule';
 
 const MINUTE = 60_000;
 

@@ -377,15 +377,29 @@ describe('what no line says', () => {
       expect(ends(events)).toHaveLength(3);
     });
 
-    test('was broken off, when the agent was in the middle of something', async () => {
-      const { mirror, events } = follow(firstSession());
+    const left = (mirror: SessionMirror) => mirror.end('the terminal session was left');
+    const died = (mirror: SessionMirror) => mirror.died();
+    const CANCELLED = { type: 'RUN_FINISHED', outcome: { type: 'cancelled' } };
+    const FAILED = { type: 'RUN_ERROR', code: 'agent_exited' };
+
+    test.each<[string, string, (mirror: SessionMirror) => void, object]>([
+      ['it was left', 'heard that', left, CANCELLED],
+      ['it was left', 'comes after a kill', left, CANCELLED],
+      ['its process died', 'heard that', died, FAILED],
+      ['its process died', 'comes after a kill', died, FAILED],
+    ])('was broken off in the middle of something where %s, by the mirror that %s', async (_how, who, end, outcome) => {
+      const { mirror, events, state } = follow(firstSession());
       write(prompt);
       write(answer('I look.', 'a1', 'tool_use'));
       await mirror.step();
-      mirror.end('the terminal session was left');
-      now += 600;
+      end(mirror);
       await mirror.step();
-      expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_ERROR', 'session:ended']);
+      const last = who === 'heard that' ? mirror : follow(firstSession(), state(), events).mirror;
+      await last.step();
+      now += 600;
+      await last.step();
+      expect(ends(events)).toEqual(['RUN_STARTED', expect.stringMatching(/^RUN_/), 'session:ended']);
+      expect(events.find(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')).toMatchObject(outcome);
     });
 
     test('has its last words told, however late they are written, and does not work again by them', async () => {
@@ -404,7 +418,7 @@ describe('what no line says', () => {
       expect(mirror.openRunId).toBeNull();
       expect(mirror.hasEnded).toBe(true);
       expect(ends(events)).toEqual([
-        ...['RUN_STARTED', 'RUN_ERROR', 'session:ended'],
+        ...['RUN_STARTED', 'RUN_FINISHED', 'session:ended'],
         ...['RUN_STARTED', 'RUN_FINISHED', 'session:ended'],
       ]);
       now += 10_000;

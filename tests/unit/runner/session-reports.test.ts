@@ -1,13 +1,14 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type SessionReport, SessionReports } from '@/lib/runner/sources/hooks/session-reports';
+import { SessionReports } from '@/lib/runner/host/session-reports';
+import type { StatusRecord } from '@/lib/runner/host/status-record';
 import { ingest, inProcessTarget } from '../../support/ingest-target';
 
 /** Which sessions of a machine its companion tells of: what is at rest must not be news for ever. */
 const EVERY_MS = 10_000;
 const T0 = 1_795_170_000_000;
 
-const atRest = { state: 'idle', openTurnId: null, tasks: [], requests: 0 };
-const of = (sessionId: string, said: object = {}): SessionReport => {
+const atRest = { state: 'idle', openTurnId: null, tasks: [], requests: [] };
+const of = (sessionId: string, said: object = {}): StatusRecord => {
   const status = { kind: 'hooks', everyMs: EVERY_MS, ...atRest, ...said };
   return { kind: 'status', agentId: 'terminals', sessionId, occurredAt: T0, status };
 };
@@ -15,7 +16,7 @@ const three = (said: object = {}) => [of('a'), of('b', said), of('c')];
 
 describe('a report', () => {
   let now = 0;
-  const picks = (reports: SessionReports, ms: number, sessions: SessionReport[]) => {
+  const picks = (reports: SessionReports, ms: number, sessions: StatusRecord[]) => {
     now += ms;
     return reports.pick(sessions, now).map(({ sessionId }) => sessionId);
   };
@@ -45,7 +46,7 @@ describe('a report', () => {
   it.each([
     ['an open turn', { openTurnId: 't' }],
     ['a task', { tasks: [{ id: 't', description: '' }] }],
-    ['a request', { requests: 1 }],
+    ['a request', { requests: ['q'] }],
   ])('tells each time of one with %s', (_what, said) => {
     const reports = told();
     const sessions = [of('a', said), of('b', said), of('c')];

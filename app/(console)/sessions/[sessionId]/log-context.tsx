@@ -6,11 +6,11 @@ import { useLogSettings } from '@/components/logs/log-settings';
 import { formatLogTime } from '@/components/logs/log-time';
 import type { Span } from '@/components/time-lock/span-of';
 import type { RanThen } from '@/components/time-lock/use-ran-then';
-import { formatDuration } from '@/components/ui/duration';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
 import { useNow } from '@/components/ui/now';
 import { nameText } from '@/components/ui/verbatim';
+import { formatDuration } from '@/lib/protocol/duration';
 
 /** Something of the transcript, and where it is. */
 export interface Named {

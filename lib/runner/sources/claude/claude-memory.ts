@@ -1,10 +1,9 @@
 import type { Outbox } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
-import { NOTHING_OPEN, type OpenThings } from './live-facts';
 
 /**
  * What a runner must know of a session that an earlier one ran, in the outbox's file: which conversation of Claude Code
- * it is, what was open, and which messages were in the CLI's hands.
+ * it is, and which messages were in the CLI's hands.
  */
 export interface ClaudeMemory {
   sessionId: string;
@@ -13,7 +12,6 @@ export interface ClaudeMemory {
   cwd: string;
   /** The CLI, while it runs. */
   pid: number | null;
-  open: OpenThings;
   /** The runner is at it. Still set at a start: the one before was killed. */
   running: boolean;
 }
@@ -37,10 +35,7 @@ export function inHandCursor(sessionId: string, messages: readonly HandedMessage
 
 /** All sessions this outbox has carried. */
 export async function readMemories(outbox: Outbox): Promise<ClaudeMemory[]> {
-  return [...(await outbox.cursors(SESSION)).values()].map((value) => {
-    const memory = JSON.parse(value) as ClaudeMemory;
-    return { ...memory, open: { ...NOTHING_OPEN, ...memory.open } };
-  });
+  return [...(await outbox.cursors(SESSION)).values()].map((value) => JSON.parse(value) as ClaudeMemory);
 }
 
 export async function readInHand(outbox: Outbox, sessionId: string): Promise<HandedMessage[]> {

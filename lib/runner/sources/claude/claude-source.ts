@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
-import type { Command } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import type { Source, SourceObservation, SourceSurroundings } from '@/lib/runner/host/source';
+import { RestartRule } from '@/lib/runner/host/restart-rule';
+import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import type { ClaudeMemory, HandedMessage } from './claude-memory';
 import type {
   ClaudeQuery,
@@ -20,7 +20,6 @@ import { interruptText } from './interrupt-text';
 import { endOrphan, leftBehind, leftBehindText } from './leftovers';
 import { MARK } from './marked-processes';
 import { answerOf, type Decision, PendingRequests, resultOf } from './pending-requests';
-import { RestartRule } from './restart-rule';
 
 /**
  * A live Claude Code, run through its Agent SDK.
@@ -59,10 +58,6 @@ const WITHHELD =
 /** `close` gives the CLI about two seconds; what is there then is killed. */
 const CLOSE_WITHIN_MS = 5_000;
 
-type Deliveries = {
-  [Type in Command['type']]?: (command: Extract<Command, { type: Type }>, again: boolean) => Promise<CommandOutcome>;
-};
-
 export class ClaudeSource implements Source {
   readonly #options: ClaudeSourceOptions;
   readonly #around: SourceSurroundings;
@@ -74,7 +69,8 @@ export class ClaudeSource implements Source {
   readonly #ending = new AbortController();
   readonly #started = new Set<string>();
   readonly #toldPids = new Set<number>();
-  #process: SourceObservation['process'] = { state: 'starting', pid: null, exitCode: null };
+  readonly elsewhere: string;
+  #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
   #cli: CliProcess | null = null;
   #query: ClaudeQuery | null = null;
   #life: Promise<void> = Promise.resolve();
@@ -87,28 +83,25 @@ export class ClaudeSource implements Source {
   constructor(options: ClaudeSourceOptions) {
     this.#options = options;
     this.#around = options.surroundings;
-    this.#requests = new PendingRequests(options.surroundings.sessionId);
+    const { sessionId } = options.memory;
+    this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
+    this.#requests = new PendingRequests(sessionId);
     this.#now = options.now ?? Date.now;
     this.#conversation = new Conversation(options.surroundings, options.memory, options.inHand, this.#now);
     this.#input = new InputQueue((message) => this.#conversation.handed(message.uuid));
   }
 
-  get observation(): SourceObservation {
-    const { open, inHand } = this.#conversation;
-    return {
-      process: this.#process,
-      openTurnId: open.turn?.runId ?? null,
-      tasks: open.tasks.map(({ id, description }) => ({ id, description })),
-      requests: open.requests,
-      provider: this.#provider,
-      pendingMessages: inHand.length,
-    };
+  get sessions(): SessionFacts[] {
+    const [process, provider] = [this.#process, this.#provider];
+    const { inHand, memory } = this.#conversation;
+    const { sessionId, cwd } = memory;
+    return [{ sessionId, cwd, process, provider, pendingMessages: inHand.length }];
   }
 
   async start(): Promise<void> {
     const { memory } = this.#options;
     if (memory.running) {
-      if (memory.pid !== null) await endOrphan(memory.pid, this.#around.sessionId);
+      if (memory.pid !== null) await endOrphan(memory.pid, memory.sessionId);
       this.#conversation.closePast();
       this.#conversation.notice('The runner was started again; the session goes on.');
       await this.#tellSurvivors();
@@ -116,18 +109,6 @@ export class ClaudeSource implements Source {
     this.#conversation.remember({ running: true });
     await this.#giveAgain();
     this.#life = this.#live();
-  }
-
-  async deliver(command: Command, again: boolean): Promise<CommandOutcome> {
-    if (this.#over !== null) return { state: 'failed', reason: this.#over };
-    const act = this.#deliveries[command.type] as
-      | ((one: Command, again: boolean) => Promise<CommandOutcome>)
-      | undefined;
-    if (act === undefined) return { state: 'failed', reason: `this agent does not understand "${command.type}"` };
-    if (again && command.type !== 'message') {
-      return { state: 'failed', reason: 'the runner was ended while it acted on this; look at what became of it' };
-    }
-    return await act(command, again);
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
@@ -148,49 +129,48 @@ export class ClaudeSource implements Source {
     this.#conversation.remember({ running: false });
   }
 
-  readonly #deliveries: Deliveries = {
-    message: async ({ body }, again) => {
-      const { messageId, from } = body;
-      const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
-      const isKnown = this.#conversation.inHand.some((message) => message.messageId === messageId);
-      if (isKnown || (again && (await this.#taken([messageId])).has(messageId))) return { state: 'delivered' };
-      // That it was begun is stored: a kill in between has it come again. So the note need not go before the message,
-      // only before the word that it was delivered.
-      const noted = this.#conversation.take({ messageId, text });
-      await this.#input.push(userMessage({ messageId, text }));
-      await noted;
-      return { state: 'delivered' };
-    },
-    interrupt: async ({ body }) => {
-      const { open, inHand } = this.#conversation;
-      const running = open.turn?.runId ?? null;
-      if (body.turnId !== undefined && body.turnId !== running) {
-        const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
-        return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
-      }
-      if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again: nothing runs' };
-      const receipt = await this.#query.interrupt();
-      const waiting = receipt?.still_queued?.length ?? 0;
-      const going = open.tasks.map(({ description }) => description);
-      this.#conversation.notice(interruptText(open.turn !== null, going, waiting));
-      return { state: 'done', result: { stillQueued: receipt?.still_queued ?? [], pendingMessages: inHand.length } };
-    },
-    'task.stop': async ({ body }) => {
-      const { taskId, runId } = body;
-      const task = this.#conversation.open.tasks.find(
-        ({ id, runId: run }) => id === taskId && (runId === undefined || run === null || run === runId),
-      );
-      if (task === undefined) return { state: 'failed', reason: 'this task does not run any more' };
-      if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again' };
-      await this.#query.stopTask(taskId);
-      return { state: 'done' };
-    },
-    'permission.decision': async ({ body }) => this.#decide(body.requestId, { kind: 'permission', said: body }),
-    'question.answer': async ({ body }) => this.#decide(body.requestId, { kind: 'question', said: body }),
-  };
+  async say({ body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+    const { messageId, from } = body;
+    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    const isKnown = this.#conversation.inHand.some((message) => message.messageId === messageId);
+    if (isKnown || (again && (await this.#taken([messageId])).has(messageId))) return { state: 'delivered' };
+    // That it was begun is stored: a kill in between has it come again. So the note need not go before the message,
+    // only before the word that it was delivered.
+    const noted = this.#conversation.take({ messageId, text });
+    await this.#input.push(userMessage({ messageId, text }));
+    await noted;
+    return { state: 'delivered' };
+  }
 
-  async #decide(requestId: string, decision: Decision): Promise<CommandOutcome> {
-    const refusal = this.#requests.decide(requestId, decision);
+  async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
+    const { open, inHand } = this.#conversation;
+    const running = open.turn?.runId ?? null;
+    if (body.turnId !== undefined && body.turnId !== running) {
+      const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
+      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
+    }
+    if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again: nothing runs' };
+    const receipt = await this.#query.interrupt();
+    const waiting = receipt?.still_queued?.length ?? 0;
+    const going = open.tasks.map(({ description }) => description);
+    this.#conversation.notice(interruptText(open.turn !== null, going, waiting));
+    return { state: 'done', result: { stillQueued: receipt?.still_queued ?? [], pendingMessages: inHand.length } };
+  }
+
+  async stop({ body }: CommandOf<'task.stop'>): Promise<CommandOutcome> {
+    const { taskId, runId } = body;
+    const task = this.#conversation.open.tasks.find(
+      ({ id, runId: run }) => id === taskId && (runId === undefined || run === null || run === runId),
+    );
+    if (task === undefined) return { state: 'failed', reason: 'this task does not run any more' };
+    if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again' };
+    await this.#query.stopTask(taskId);
+    return { state: 'done' };
+  }
+
+  async answer({ type, body }: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+    const decision = type === 'question.answer' ? { kind: 'question', said: body } : { kind: 'permission', said: body };
+    const refusal = this.#requests.decide(body.requestId, decision as Decision);
     return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
   }
 
@@ -351,13 +331,13 @@ export class ClaudeSource implements Source {
   }
 
   async #tellSurvivors(): Promise<void> {
-    const survivors = await leftBehind(this.#around.sessionId, this.#toldPids);
+    const survivors = await leftBehind(this.#options.memory.sessionId, this.#toldPids);
     if (survivors.length === 0) return;
     for (const { pid } of survivors) this.#toldPids.add(pid);
     this.#conversation.notice(leftBehindText(survivors), 'warning');
   }
 
-  #observe(process: SourceObservation['process']): void {
+  #observe(process: NonNullable<SessionFacts['process']>): void {
     this.#process = process;
     this.#around.changed();
     this.#checkQuiet();

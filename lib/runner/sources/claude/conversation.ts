@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { ClaudeAdapter, type ProcessExit } from '@/lib/adapters/claude/claude-adapter';
 import { remember } from '@/lib/adapters/claude/remember';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { endsOf, foldOpenWork, type OpenWork } from '@/lib/runner/host/open-work';
+import { latestOwed } from '@/lib/runner/host/read-obligations';
 import type { SourceEvent, SourceSurroundings } from '@/lib/runner/host/source';
+import type { Cursor } from '@/lib/runner/outbox/statements';
 import { type ClaudeMemory, type HandedMessage, inHandCursor, memoryCursor } from './claude-memory';
-import { closeOpenThings, foldOpenThings, NOTHING_OPEN, type OpenThings } from './live-facts';
 
 /** Most messages that are remembered as read. What is owed longest is waived, not answered by the way. */
 const MAX_READ = 64;
@@ -13,9 +15,8 @@ const MAX_READ = 64;
  * One session's conversation, over all processes that carry it: the one adapter in front of everything the agent says,
  * and what must be remembered of it.
  *
- * Ordering: events leave in the order in which the agent gave them, each group with what it opened and closed, in one
- * transaction.
- * Failure: after a kill the memory says what was open; `closePast` says how that ended before anything new is said.
+ * Ordering: events leave in the order in which the agent gave them.
+ * Failure: after a kill `closePast` says how what was open ended, before anything new is said.
  */
 export class Conversation {
   readonly #around: SourceSurroundings;
@@ -39,8 +40,8 @@ export class Conversation {
     return this.#memory;
   }
 
-  get open(): OpenThings {
-    return this.#memory.open;
+  get open(): OpenWork {
+    return this.#around.openWork(this.#memory.sessionId);
   }
 
   /** Messages in the agent's hands that no turn has answered, oldest first. */
@@ -50,9 +51,8 @@ export class Conversation {
 
   /** An earlier runner was killed: says how ended what it left open. */
   closePast(): void {
-    const events = closeOpenThings(this.open, this.#memory.sessionId, this.#now());
-    this.#memory = { ...this.#memory, open: NOTHING_OPEN, pid: null };
-    this.#around.emit(events, [memoryCursor(this.#memory)]);
+    this.#memory = { ...this.#memory, pid: null };
+    void this.#emit(endsOf(this.open, this.#memory.sessionId, this.#now()), memoryCursor(this.#memory));
   }
 
   /** One message of the SDK's stream. */
@@ -92,21 +92,21 @@ export class Conversation {
 
   remember(change: Partial<Pick<ClaudeMemory, 'conversationId' | 'pid' | 'running'>>): void {
     this.#memory = { ...this.#memory, ...change };
-    this.#around.emit([], [memoryCursor(this.#memory)]);
+    void this.#emit([], memoryCursor(this.#memory));
   }
 
   /** Resolves once it is stored: from then on the message is not forgotten with this process. */
   async take(message: HandedMessage): Promise<void> {
     this.#inHand = [...this.#inHand, message];
     this.#around.changed();
-    await this.#around.store([this.#inHandCursor()]);
+    await this.#emit([], this.#inHandCursor());
   }
 
   letGo(messageIds: readonly string[]): void {
     const kept = this.#inHand.filter(({ messageId }) => !messageIds.includes(messageId));
     if (kept.length === this.#inHand.length) return;
     this.#inHand = kept;
-    this.#around.emit([], [this.#inHandCursor()]);
+    void this.#emit([], this.#inHandCursor());
     this.#around.changed();
   }
 
@@ -116,17 +116,18 @@ export class Conversation {
 
   #say(events: readonly SourceEvent[]): void {
     if (events.length === 0) return;
-    const before = this.#memory;
-    let { open } = before;
+    let { open } = this;
     const said = events.map((one) => {
-      open = foldOpenThings(open, one);
+      open = foldOpenWork(open, one);
       const { type, metadata } = one.event;
       if (type === 'RUN_STARTED') this.#isWokenByTask = metadata?.interlude?.trigger?.kind === 'task';
       return this.#withReplyTo(one, open);
     });
-    if (open !== before.open) this.#memory = { ...before, open };
-    this.#around.emit(said, open === before.open ? [] : [memoryCursor(this.#memory)]);
-    if (open !== before.open) this.#around.changed();
+    void this.#emit(said);
+  }
+
+  #emit(events: readonly SourceEvent[], ...cursors: Cursor[]): Promise<void> {
+    return this.#around.emit(this.#memory.sessionId, events, cursors);
   }
 
   /**
@@ -134,13 +135,13 @@ export class Conversation {
    * had read before, and a person still waits for; but a task's end is told to nobody in particular. What is only on its
    * way gets a turn of its own.
    */
-  #withReplyTo(one: SourceEvent, open: OpenThings): SourceEvent {
+  #withReplyTo(one: SourceEvent, open: OpenWork): SourceEvent {
     const { event } = one;
     if (event.type !== 'TEXT_MESSAGE_START' || event.role !== 'assistant' || event.subagentRunId !== undefined)
       return one;
     const asked = open.turn?.userMessageIds ?? [];
     const mayOwe = asked.length === 0 && open.turn !== null && !this.#isWokenByTask;
-    const owed = mayOwe ? this.#around.latestObligation([...this.#read.keys()]) : null;
+    const owed = mayOwe ? latestOwed(this.#around.owed(), this.#memory.sessionId, [...this.#read.keys()]) : null;
     const replyTo = owed === null ? asked : [owed];
     if (replyTo.length === 0) return one;
     const interlude = { ...event.metadata?.interlude, replyTo };

@@ -1,6 +1,10 @@
+import { remember } from '@/lib/adapters/claude/remember';
 import type { Command } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { OwedReply } from './stop-decision';
+
+/** What the server knows of a refusal, it does not call owed: none is remembered for longer than that takes. */
+const MOST_REFUSED = 1_000;
 
 type MessageCommand = Extract<Command, { type: 'message' }>;
 
@@ -11,7 +15,7 @@ type MessageCommand = Extract<Command, { type: 'message' }>;
  */
 export class MessageInbox {
   /** Told to have failed: they are owed no more, whatever the snapshot still says. */
-  readonly #refused = new Set<string>();
+  readonly #refused = new Map<string, true>();
   readonly #waiting = new Map<string, { command: MessageCommand; settle: (outcome: CommandOutcome) => void }>();
 
   /** @returns once the agent has it, or will not get it */
@@ -42,7 +46,7 @@ export class MessageInbox {
 
   /** A message that can't be taken at all. */
   turnAway(messageId: string, reason: string): CommandOutcome {
-    this.#refused.add(messageId);
+    remember(this.#refused, messageId, true, MOST_REFUSED);
     return { state: 'failed', reason };
   }
 

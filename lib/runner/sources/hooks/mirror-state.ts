@@ -24,7 +24,7 @@ export interface MirrorState {
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: ClosedTurn | null;
   /** The session was left, and why; what it still writes is waited for. */
-  ending: string | null;
+  ending: SessionEnding | null;
   /** When the session was begun last, or resumed: what ran before ends nothing. */
   began: number;
   /** The session was told to have ended. */
@@ -37,6 +37,12 @@ export interface MirrorState {
   handed: string[];
   /** Whose hooks have called. Null before the first, and where it is not known. */
   process: TerminalProcess | null;
+}
+
+/** Why a session is over, and whether somebody wanted it to be. */
+export interface SessionEnding {
+  reason: string;
+  isAsked: boolean;
 }
 
 export function newMirrorState(file: string): MirrorState {
@@ -89,7 +95,7 @@ export function parseMirrorState(text: string): MirrorState | null {
     unheard: listOf(fields.unheard).map(textsOf),
     prompts: listOf(fields.prompts).flatMap((at) => numberOf(at) ?? []),
     closed: closedOf(fields.closed),
-    ending: textOf(fields.ending),
+    ending: endingOf(fields.ending),
     began: numberOf(fields.began) ?? 0,
     ended: fields.ended === true,
     asks,
@@ -97,6 +103,12 @@ export function parseMirrorState(text: string): MirrorState | null {
     handed: textsOf(fields.handed),
     process: processOf(fields.process),
   };
+}
+
+function endingOf(value: unknown): SessionEnding | null {
+  const { reason, isAsked } = fieldsOf(value);
+  const said = textOf(reason);
+  return said === null ? null : { reason: said, isAsked: isAsked === true };
 }
 
 function stopOf(value: unknown): HeardStop[] {

@@ -2,11 +2,12 @@ import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
 import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
+import { remember } from '@/lib/adapters/claude/remember';
 import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { textIn } from '@/lib/adapters/claude/transcript-line';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { type MirrorState, newMirrorState } from './mirror-state';
+import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { Offers } from './offers';
 import { type AgentSays, SelfReport } from './self-report';
 import type { StopDecision } from './stop-decision';
@@ -36,6 +37,11 @@ export interface SessionMirrorOptions {
 
 /** What a session writes this long after it has ended is nobody's any more. */
 const LATE_MS = 10_000;
+/** Most messages that are remembered as read, or as answered. */
+const MOST_MESSAGES = 1_000;
+
+const LEFT: SessionEnding = { reason: 'the terminal session was left', isAsked: true };
+
 export class SessionMirror {
   readonly #options: SessionMirrorOptions;
   readonly #now: () => number;
@@ -47,15 +53,15 @@ export class SessionMirror {
   #isRecalling = false;
   #lastLineAt = 0;
   #provider: string | null = null;
-  #ending: { reason: string; at: number; ranAt: number } | null = null;
+  #ending: (SessionEnding & { at: number; ranAt: number }) | null = null;
   #began: number;
-  #ended: { reason: string; at: number } | null = null;
+  #ended: (SessionEnding & { at: number }) | null = null;
   readonly #offers = new Offers();
   /** Put before the agent since somebody looks, or in the turn that was open then. */
-  readonly #reached = new Set<string>();
+  readonly #reached = new Map<string, true>();
   #handedAt = 0;
   /** Answered by a turn that finished: owed no more, whatever the snapshot still says. */
-  readonly #answered = new Set<string>();
+  readonly #answered = new Map<string, true>();
   #work: Promise<void>;
 
   constructor(options: SessionMirrorOptions) {
@@ -73,7 +79,7 @@ export class SessionMirror {
     });
     this.#began = this.#state.began;
     const at = this.#now();
-    if (this.#state.ending !== null) this.#ending = { reason: this.#state.ending, at, ranAt: at };
+    if (this.#state.ending !== null) this.#ending = { ...this.#state.ending, at, ranAt: at };
     this.#work = options.state ? this.#guarded(() => this.#recall(options.state as MirrorState)) : Promise.resolve();
   }
 
@@ -108,17 +114,9 @@ export class SessionMirror {
     return this.#adapter.openRunId;
   }
 
-  get tasks(): { id: string; description: string }[] {
-    return this.#adapter.runningTasks;
-  }
-
   /** Of the agent, as its transcript told last. */
   get provider(): string | null {
     return this.#provider;
-  }
-
-  get requests(): number {
-    return this.#state.asks.length;
   }
 
   /** A turn goes on, so its end will come and with it the stop hook. */
@@ -235,12 +233,22 @@ export class SessionMirror {
     });
   }
 
+  /** Somebody left it: what the agent was at has not failed. */
   end(reason: string, claim?: HookClaim): void {
+    this.#end({ reason, isAsked: true }, claim);
+  }
+
+  /** Nobody said so: the process is not there any more. */
+  died(): void {
+    this.#end({ reason: 'the terminal’s process is gone', isAsked: false });
+  }
+
+  #end(ending: SessionEnding, claim?: HookClaim): void {
     const { at } = this.#momentOf(claim);
     if (this.#ending !== null || at < this.#began) return;
-    this.#ending = { reason, at: this.#now(), ranAt: at };
+    this.#ending = { ...ending, at: this.#now(), ranAt: at };
     this.#do(() => {
-      this.#state.ending = reason;
+      this.#state.ending = ending;
       this.#tell([], true);
     });
   }
@@ -275,18 +283,19 @@ export class SessionMirror {
       this.#offers.drop();
     }
     if (this.#ending !== null && isOver) {
-      const { reason } = this.#ending;
+      const { reason, isAsked } = this.#ending;
       this.#ending = null;
       this.#state.ending = null;
       if (this.#state.ended) return;
       this.#state.ended = true;
-      this.#ended = { reason, at: now };
+      this.#ended = { reason, isAsked, at: now };
       this.#offers.drop();
-      this.#tell(this.#adapter.ended(now, { reason }), true);
+      this.#tell(this.#adapter.ended(now, { reason, isAsked }), true);
     }
     // Its last words came behind its end: they are told, and the session has ended all the same.
     if (this.#state.ended && this.#adapter.openRunId !== null) {
-      this.#tell(this.#adapter.ended(now, { reason: this.#ended?.reason ?? 'the terminal session was left' }), true);
+      const { reason, isAsked } = this.#ended ?? LEFT;
+      this.#tell(this.#adapter.ended(now, { reason, isAsked }), true);
     }
   }
 
@@ -320,7 +329,7 @@ export class SessionMirror {
     const ids = this.#offers.take(feedback);
     if (ids.length === 0) return;
     this.#state.handed.push(...ids);
-    for (const id of ids) this.#reached.add(id);
+    for (const id of ids) remember(this.#reached, id, true, MOST_MESSAGES);
     this.#handedAt = this.#now();
     this.#adapter.handedOver(ids);
     this.#options.onHandedOver(ids);
@@ -333,7 +342,7 @@ export class SessionMirror {
       if (event.name === CUSTOM.requestOpened) this.#options.log('debug', `the terminal asks: ${textOf(value.title)}`);
       if (event.type !== 'RUN_FINISHED' && event.type !== 'RUN_ERROR') continue;
       const isAnswer = event.type === 'RUN_FINISHED' && fieldsOf(event.outcome).type === 'success';
-      if (isAnswer) for (const id of this.#state.handed) this.#answered.add(id);
+      if (isAnswer) for (const id of this.#state.handed) remember(this.#answered, id, true, MOST_MESSAGES);
       this.#state.handed = [];
       this.#state.asks = [];
       this.#offers.drop((moment) => !this.#adapter.stops.isAhead(moment));
@@ -363,7 +372,7 @@ export class SessionMirror {
     if (was.ended) this.#adapter.ended(now, {});
     for (const { tool, input } of was.asks) this.#adapter.permissionAsked(tool, input, {}, now);
     this.#adapter.handedOver(was.handed);
-    for (const id of was.handed) this.#reached.add(id);
+    for (const id of was.handed) remember(this.#reached, id, true, MOST_MESSAGES);
     this.#offers.recall(was.offers, now);
   }
 

@@ -1,8 +1,9 @@
 import { basename, dirname, join } from 'node:path';
-import { fieldsOf } from '@/lib/adapters/claude/fields';
+import { type Fields, fieldsOf, textOf } from '@/lib/adapters/claude/fields';
+import { remember } from '@/lib/adapters/claude/remember';
 import { lineKey } from './line-key';
 import type { MirrorState } from './mirror-state';
-import { readOn, type TailPlace } from './tail-file';
+import { readOn, type TailPlace, type TailRead } from './tail-file';
 
 /** How far a session's files have been told: the part of a mirror's state that is theirs. */
 export type FilesRead = Pick<MirrorState, 'file' | 'main' | 'subagents' | 'last'>;
@@ -14,7 +15,11 @@ export interface TranscriptFilesOptions {
   /** Lines that were gained, each once. */
   onLines: (lines: readonly TranscriptLine[]) => void;
   log: (level: 'info' | 'warn', message: string) => void;
+  /** Most lines that are known by name. */
+  mostKeys?: number;
 }
+
+const MOST_KEYS = 20_000;
 
 export interface TranscriptLine {
   fields: Record<string, unknown>;
@@ -27,17 +32,21 @@ export interface TranscriptLine {
  *
  * Ordering: lines come as they stand in a file; a subagent's file is read behind the session's own.
  * Failure: a transcript that was cut off, replaced or rewritten is read from its beginning, and lines that were read
- * before are left out.
+ * before are left out: those that are known by name, and all that stand before the first of them.
  */
 export class TranscriptFiles {
   readonly #options: TranscriptFilesOptions;
   readonly #read: FilesRead;
-  /** Keys of lines that were read; a transcript names each line, and bookkeeping that has no name is never told. */
-  readonly #seen = new Set<string>();
+  /** Keys of the lines read last; a transcript names each line, and bookkeeping that has no name is never told. */
+  readonly #seen = new Map<string, true>();
 
   constructor(options: TranscriptFilesOptions) {
     this.#options = options;
     this.#read = options.read;
+  }
+
+  get #mostKeys(): number {
+    return this.#options.mostKeys ?? MOST_KEYS;
   }
 
   has(key: string): boolean {
@@ -63,7 +72,7 @@ export class TranscriptFiles {
   /** @returns whether there is more */
   async #readSome(): Promise<boolean> {
     const { log } = this.#options;
-    const read = await readOn(this.#read.file, this.#read.main);
+    const read = await this.#gained(this.#read.file, this.#read.main);
     if (read !== null) {
       if (read.restarted) log('info', `the transcript ${this.#read.file} begins anew`);
       this.#read.main = read.place;
@@ -71,13 +80,25 @@ export class TranscriptFiles {
     }
     let more = read?.more === true;
     for (const id of this.#options.subagents()) {
-      const its = await readOn(this.#subagentFile(id), this.#read.subagents[id] ?? null);
+      const its = await this.#gained(this.#subagentFile(id), this.#read.subagents[id] ?? null);
       if (its === null || its.place.offset === this.#read.subagents[id]?.offset) continue;
       this.#read.subagents[id] = its.place;
       this.#take(its.lines);
       more ||= its.more;
     }
     return more;
+  }
+
+  /** What a file has gained. Of one that begins anew, what was told and is not known by name any more is passed over. */
+  async #gained(file: string, place: TailPlace | null): Promise<TailRead | null> {
+    const read = await readOn(file, place);
+    if (!read?.restarted || this.#seen.size < this.#mostKeys) return read;
+    // Not by a name that is made of the text: bookkeeping may say the same twice.
+    const { found, end } = await scan(file, (line) => this.#seen.has(textOf(line.uuid) ?? ''));
+    // The same file, cut off before all that is known: nothing in it is new.
+    const behind = found ?? (read.place.ino === place?.ino ? end : null);
+    if (behind === null) return read;
+    return { ...read, lines: [], place: { ino: read.place.ino, offset: behind }, more: true };
   }
 
   #take(lines: readonly { text: string }[]): void {
@@ -97,10 +118,10 @@ export class TranscriptFiles {
     }
     const key = lineKey(fields, text);
     if (this.#seen.has(key)) return null;
-    this.#seen.add(key);
+    remember(this.#seen, key, true, this.#mostKeys);
     // The id of what was typed while a turn ran is that of its place in the queue.
     const { source_uuid } = fieldsOf(fields.attachment);
-    if (typeof source_uuid === 'string') this.#seen.add(source_uuid);
+    if (typeof source_uuid === 'string') remember(this.#seen, source_uuid, true, this.#mostKeys);
     this.#read.last = key;
     return { fields, key };
   }
@@ -112,7 +133,8 @@ export class TranscriptFiles {
     if (read === null) return place;
     const isSame = read.place.ino === place.ino;
     // Another file stands there: what was told ends at the line that was told last, if it is in it.
-    if (!isSame && !(await holds(file, last))) return null;
+    const isLast = (line: Fields, text: string) => lineKey(line, text) === last;
+    if (!isSame && (last === null || (await scan(file, isLast)).found === null)) return null;
     for (;;) {
       for (const { text, offset } of read.lines) {
         this.#take([{ text }]);
@@ -132,19 +154,26 @@ export class TranscriptFiles {
   }
 }
 
-async function holds(file: string, last: string | null): Promise<boolean> {
-  if (last === null) return false;
-  for (let read = await readOn(file, null); read !== null; read = await readOn(file, read.place)) {
-    if (read.lines.some(({ text }) => keyOf(text) === last)) return true;
-    if (!read.more) return false;
+/** @returns where the first line that is looked for begins; and where the last whole line ends, where it is none of them */
+async function scan(
+  file: string,
+  isIt: (line: Fields, text: string) => boolean,
+): Promise<{ found: number | null; end: number }> {
+  let read = await readOn(file, null);
+  while (read !== null) {
+    const found = read.lines.find(({ text }) => isIt(parsed(text), text));
+    const end = read.place.offset;
+    if (found !== undefined) return { found: found.offset, end };
+    if (!read.more) return { found: null, end };
+    read = await readOn(file, read.place);
   }
-  return false;
+  return { found: null, end: 0 };
 }
 
-function keyOf(text: string): string {
+function parsed(text: string): Fields {
   try {
-    return lineKey(JSON.parse(text), text);
+    return fieldsOf(JSON.parse(text));
   } catch {
-    return '';
+    return {};
   }
 }

@@ -1,1 +1,0 @@
-ALTER TABLE `sessions` ADD `memory` text DEFAULT '{}' NOT NULL;

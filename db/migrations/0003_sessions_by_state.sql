@@ -1,1 +1,0 @@
-CREATE INDEX `sessions_by_state` ON `sessions` (`state`,`last_event_at`,`id`);

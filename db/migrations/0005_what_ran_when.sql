@@ -1,2 +1,0 @@
-CREATE INDEX `tasks_by_start` ON `tasks` (`session_id`,body ->> '$.startedAt',body ->> '$.endedAt',`id`);--> statement-breakpoint
-CREATE INDEX `turns_by_start` ON `turns` (`session_id`,`started_at`,`position`) WHERE kind <> 'none';

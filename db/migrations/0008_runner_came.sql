@@ -1,1 +1,0 @@
-ALTER TABLE `runners` ADD `came_at` integer;

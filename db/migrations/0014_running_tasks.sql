@@ -1,1 +1,0 @@
-CREATE INDEX `tasks_running` ON `tasks` (`session_id`,`position`) WHERE status = 'running';

@@ -1,1 +1,0 @@
-CREATE INDEX `events_by_entity` ON `events` (`session_id`,`entity_id`,`position`) WHERE entity_id IS NOT NULL AND type <> 'CUSTOM';

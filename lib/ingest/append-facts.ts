@@ -1,0 +1,43 @@
+import type { WriteTransaction } from '@/db/write-queue';
+import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
+import { commitBatch, scopeOf } from './commit-batch';
+import type { AgentFact, EventFact } from './facts';
+import { judgeRecord } from './judge-record';
+import type { JudgedRecord } from './plan-batch';
+
+/** There is one server log for ever: its facts need no fencing, because the write queue is their only sender. */
+const EPOCH = 1;
+
+/**
+ * Appends facts on the path every outbox's records take: the same positions, projections and read models. No row of the
+ * fleet is written in any other way. A fact is no sign of life of the agent, unless it says so.
+ *
+ * Failure: runs in the caller's transaction, so what the facts tell of and the facts stand together or not at all.
+ *
+ * @returns the counter after them
+ */
+export async function appendFacts(
+  transaction: WriteTransaction,
+  receivedAt: number,
+  facts: readonly (EventFact | AgentFact)[],
+): Promise<string | null> {
+  if (facts.length === 0) return null;
+  const { rows } = await transaction.execute({
+    sql: 'SELECT last_seq FROM producers WHERE id = ? AND epoch = ?',
+    args: [SERVER_PRODUCER_ID, EPOCH],
+  });
+  const lastSeq = Number(rows[0]?.last_seq ?? 0);
+  const source = { id: SERVER_PRODUCER_ID, epoch: EPOCH };
+  const records = facts.map((fact, index): JudgedRecord => {
+    const seq = lastSeq + 1 + index;
+    if ('kind' in fact) return { raw: { seq }, judgement: { taken: true, record: fact } };
+    const raw = { seq, kind: 'event', occurredAt: receivedAt, ...fact };
+    return { raw, judgement: judgeRecord(raw, false) };
+  });
+  const scope = await scopeOf(source, records);
+  const outcome = await commitBatch(transaction, { source, records, scope, receivedAt }, 0);
+  if (outcome.kind !== 'answered' || outcome.answer.rejected.length > 0) {
+    throw new Error(`the server's own facts were not taken: ${JSON.stringify(outcome)}`);
+  }
+  return outcome.answer.position;
+}

@@ -1,0 +1,71 @@
+import * as z from 'zod';
+import { COMMAND_TYPES } from './commands';
+import { LOG_LEVELS } from './log-levels';
+
+/**
+ * What a runner says of itself and its agent: the `status` of a status record. `versions.protocol` says by which
+ * version of the protocol it speaks.
+ *
+ * Failure: a field that is not as it is described here is as good as absent; the record is never refused for it. The
+ * record itself is kept and shown as it came, also with fields that are not known here.
+ */
+const lenient = <Type extends z.ZodType>(type: Type) => type.optional().catch(undefined);
+const text = lenient(z.string());
+const count = z.number().int().min(0);
+const reasons = z.partialRecord(z.enum(COMMAND_TYPES), z.string());
+
+export const agentStatusSchema = z.looseObject({
+  /** The kind of agent: `claude`. */
+  kind: text,
+  /** By which way it is reached: `sdk`, `claude-terminal`, `demo`, `recording`. */
+  source: text,
+  cwd: text,
+  model: text,
+  host: text,
+  runner: lenient(z.looseObject({ id: z.string(), pid: count, startedAt: z.number() })),
+  /** `provider` is the agent's own program, by name and version: `Claude Code 2.1.329`. */
+  versions: lenient(z.looseObject({ runner: z.string(), protocol: z.string(), provider: z.string().optional() })),
+  /** The next record comes within so long. */
+  everyMs: lenient(z.number().positive()),
+  /** The agent is no child of its runner: without one it goes on, unseen. */
+  agentGoesOn: lenient(z.boolean()),
+  /** The commands it acts on; absent, it acts on all. */
+  takes: lenient(z.array(z.enum(COMMAND_TYPES))),
+  /** Why it does not act on the others, in part of a sentence. */
+  takesNot: lenient(reasons),
+  /** Who of its kind can be asked. */
+  instead: lenient(z.looseObject({ agentId: z.string(), sessionId: z.string() })),
+  /** How many sessions its runner carries. */
+  sessions: lenient(count),
+  process: lenient(
+    z.looseObject({
+      state: z.enum(['starting', 'running', 'restarting', 'exited']),
+      pid: z.number().nullable(),
+      exitCode: z.number().nullable(),
+    }),
+  ),
+  /** What the agent says it does. */
+  state: text,
+  openTurnId: lenient(z.string().nullable()),
+  tasks: lenient(z.array(z.looseObject({ id: z.string(), description: z.string() }))),
+  requests: lenient(z.array(z.string())),
+  /** Messages in the agent's hands that no turn has answered. */
+  pendingMessages: lenient(count),
+  outbox: lenient(z.looseObject({ depth: count, oldestAgeMs: z.number().nullable(), poisoned: count, lost: count })),
+  logLevel: lenient(z.enum(LOG_LEVELS)),
+  /** Who turned the level, until when, and what it is otherwise. */
+  logSwitch: lenient(
+    z.looseObject({
+      by: lenient(z.string().nullable()),
+      until: lenient(z.number().nullable()),
+      base: lenient(z.enum(LOG_LEVELS)),
+    }),
+  ),
+});
+
+export type AgentStatus = z.infer<typeof agentStatusSchema>;
+
+/** What is certain of it. */
+export function readAgentStatus(status: Record<string, unknown>): AgentStatus {
+  return agentStatusSchema.parse(status);
+}

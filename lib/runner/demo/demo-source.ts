@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
+import { play } from '@/lib/runner/replay/player';
+import type { Recording } from '@/lib/runner/replay/recording';
+import { type DemoAgent, restAfter } from './fleet';
+import type { Rota } from './rota';
+
+/**
+ * One agent of the demo: it plays one recording after the other, each as a new session. Its log level can be turned; a
+ * recording does nothing else that people ask for, and says so.
+ *
+ * Ordering: where the first recording begins in its middle, what lies before has the times it would have had, in the
+ * log as in the session.
+ * Failure: the session under way is noted in the outbox. When the demo is stopped, or starts again after it was killed,
+ * that session is told that its agent has ended; it would otherwise look busy for ever.
+ */
+export interface DemoSourceOptions {
+  surroundings: SourceSurroundings;
+  agent: DemoAgent;
+  recordings: Recording[];
+  /** Shared by all agents of the demo. */
+  rota: Rota;
+  speed: number;
+}
+
+const CURSOR = 'demo';
+
+export class DemoSource implements Source {
+  readonly #options: DemoSourceOptions;
+  readonly #around: SourceSurroundings;
+  readonly #stopped = new AbortController();
+  #playing: Promise<void> = Promise.resolve();
+  /** The session that is played. */
+  #sessionId: string | null = null;
+
+  readonly refusals = {
+    message: 'this agent replays a recording, and nobody reads what it is sent',
+    interrupt: 'this agent replays a recording, and its turns end where they ended then',
+    'task.stop': 'this agent replays a recording, and its tasks end as they ended then',
+    'permission.decision': 'this agent replays a recording, and goes on as it was told then',
+    'question.answer': 'this agent replays a recording, and goes on as it was told then',
+  };
+
+  constructor(options: DemoSourceOptions) {
+    this.#options = options;
+    this.#around = options.surroundings;
+  }
+
+  get sessions(): SessionFacts[] {
+    return this.#sessionId === null ? [] : [{ sessionId: this.#sessionId }];
+  }
+
+  async start(): Promise<void> {
+    const left = (await this.#around.cursors(CURSOR)).get(CURSOR);
+    if (left) this.#leave(left);
+    this.#playing = this.#playOn().catch((error) => this.#around.gaveUp(String(error)));
+  }
+
+  async close(): Promise<void> {
+    this.#stopped.abort();
+    await this.#playing;
+    const left = this.#sessionId;
+    this.#sessionId = null;
+    if (left !== null) this.#leave(left);
+  }
+
+  /** Session after session, until it is closed. */
+  async #playOn(): Promise<void> {
+    const { agent, recordings, rota, speed } = this.#options;
+    const { signal } = this.#stopped;
+    for (let round = 0; !signal.aborted; round += 1) {
+      const recording = recordings[round % recordings.length] as Recording;
+      const sessionId = `${agent.agentId}-${randomBytes(4).toString('hex')}`;
+      const skipToMs = round === 0 ? agent.beginsAtMs : 0;
+      const at = Math.round(Date.now() - skipToMs / speed);
+      this.#sessionId = sessionId;
+      const from = skipToMs === 0 ? '' : `, from ${skipToMs / 1_000} s into it`;
+      const how = speed === 1 ? '' : `, at ${speed} times its speed`;
+      this.#around.log('info', `plays the recording ${recording.name} as session ${sessionId}${from}${how}`, { at });
+      await this.#around.opened(sessionId, at, [{ name: CURSOR, value: sessionId }]);
+      const played = await play({
+        recording,
+        sessionId,
+        fromLine: 0,
+        speed,
+        skipToMs,
+        signal,
+        emit: (events, line) => {
+          const value = line === recording.lines.length ? '' : sessionId;
+          return this.#around.emit(sessionId, events, [{ name: CURSOR, value }]);
+        },
+      });
+      if (!played) return;
+      this.#sessionId = null;
+      const restMs = restAfter(agent, round) / speed;
+      const rest = `${Number((restMs / 1_000).toFixed(1))} s`;
+      this.#around.log(
+        'info',
+        `the recording ${recording.name} is at its end; the next one begins in ${rest} at the latest`,
+      );
+      await rota.rest(restMs, signal);
+    }
+  }
+
+  #leave(sessionId: string): void {
+    const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason: 'the demo was stopped' } };
+    this.#around.log('info', `ends session ${sessionId} before its recording is at its end`);
+    void this.#around.emit(sessionId, [{ occurredAt: Date.now(), event }], [{ name: CURSOR, value: '' }]);
+  }
+}

@@ -1,0 +1,46 @@
+import type { AgentStatus } from '@/lib/protocol/agent-status';
+import { COMMAND_TYPES } from '@/lib/protocol/commands';
+import { PROTOCOL_VERSION } from '@/lib/protocol/version';
+import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import { RUNNER_VERSION } from '@/lib/runner/version';
+import type { OpenWork } from './open-work';
+import { type SessionFacts, type Source, VERBS, type Verbs } from './source';
+
+export type StatusRecord = Extract<OutgoingRecord, { kind: 'status' }>;
+
+/** A session as a status record tells of it. */
+export interface SessionNow {
+  facts: SessionFacts;
+  open: OpenWork;
+}
+
+/** @param session missing where it concerns the agent alone */
+export function statusRecord(
+  agentId: string,
+  about: AgentStatus,
+  occurredAt: number,
+  session?: SessionNow,
+): StatusRecord {
+  if (session === undefined) return { kind: 'status', agentId, occurredAt, status: { ...about, versions: versions() } };
+  const { sessionId, provider, ...facts } = session.facts;
+  const { turn, tasks, requests } = session.open;
+  const open = {
+    openTurnId: turn?.runId ?? null,
+    tasks: tasks.map(({ id, description }) => ({ id, description })),
+    requests: [...requests],
+  };
+  const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...open };
+  return { kind: 'status', agentId, sessionId, occurredAt, status };
+}
+
+/** What a source takes, as its runner says it; one that takes everything says nothing. */
+export function takenBy(source: Pick<Source, keyof Verbs | 'refusals'>): AgentStatus {
+  const takes = COMMAND_TYPES.filter((type) => type === 'log-level.set' || source[VERBS[type]] !== undefined);
+  if (takes.length === COMMAND_TYPES.length) return {};
+  return { takes, ...(source.refusals === undefined ? {} : { takesNot: source.refusals }) };
+}
+
+/** Who speaks, what, and for whom. */
+export function versions(provider: string | null = null) {
+  return { runner: RUNNER_VERSION, protocol: PROTOCOL_VERSION, ...(provider === null ? {} : { provider }) };
+}

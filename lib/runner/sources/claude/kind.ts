@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { cutText } from '@/lib/protocol/cut-text';
+import { CliError, EXIT } from '@/lib/runner/cli/exit';
+import { fromInterlude } from '@/lib/runner/cli/local-server';
+import { controlPath } from '@/lib/runner/control-port/control-file';
+import type { Outbox } from '@/lib/runner/outbox/outbox';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
+import { type ClaudeMemory, readInHand, readMemories, recall } from './claude-memory';
+import { CLAUDE_SDK, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
+import { ClaudeSource } from './claude-source';
+import { findConversation } from './conversation-file';
+import { ensureClaudeSdk } from './ensure-claude-sdk';
+
+const HELP = `Usage: ${interludeCommand(['runner', 'claude'])} [options]
+
+Runs a Claude Code session and connects it to the dashboard: what people write there reaches the agent, what the agent
+does, in a turn and between turns, reaches the dashboard. Prints the address of the session.
+
+  --session ID            the session to carry; one this agent has carried is gone on with; default: a new one
+  --resume ID             go on with a session: the dashboard's id, or Claude Code's own
+  --agent ID              the agent to appear as; default: made of the folder's name and the machine
+  --cwd DIR               the folder to work in; default: this one
+  --model M               the model; default: Claude Code's
+  --permission-mode MODE  ${PERMISSION_MODES.join(', ')}
+  --answer-within S       seconds a permission or a question waits for a person; default 600
+  --end-within S          seconds the agent may go on after Ctrl-C; default 30
+  --sdk DIR               the folder whose node_modules has the Agent SDK; default: INTERLUDE_CLAUDE_SDK_DIR, else
+                          agents in Interlude's data folder
+  --yes                   install the Agent SDK without asking, where it is missing
+  --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
+
+Needs the package ${CLAUDE_SDK}: where that is missing it asks, and installs it into the folder
+of --sdk. The runner itself runs nothing from the folder it works in, but Claude Code does: it heeds the settings and hooks
+of the project it is in.
+Ctrl-C lets the agent finish what it is at; a second one ends it now. What the dashboard has not got by then is kept and
+sent by the next run.
+
+Exit codes: 0 ended, 1 failed, 2 usage, 3 the Agent SDK is not installed.`;
+
+type Environment = Record<string, string | undefined>;
+
+const TEXTS = ['resume', 'cwd', 'model', 'permission-mode', 'answer-within', 'end-within', 'sdk'];
+
+export const kind: RunnerKind = {
+  help: HELP,
+  flags: {
+    ...Object.fromEntries(TEXTS.map((name) => [name, { type: 'string' as const }])),
+    yes: { type: 'boolean' },
+  },
+  async prepare({ flag, has, seconds, usage, env, dataDir }) {
+    const named = { session: flag('session'), resume: flag('resume') };
+    const [model, permissionMode] = [flag('model'), flag('permission-mode') as PermissionMode | undefined];
+    if (permissionMode !== undefined && !PERMISSION_MODES.includes(permissionMode)) {
+      throw usage(`--permission-mode is one of ${PERMISSION_MODES.join(', ')}`);
+    }
+    const answerWithinMs = seconds('answer-within', 600, 86_400);
+    const endWithinMs = seconds('end-within', 30, 3_600);
+    const cwd = await folderOf(flag('cwd') ?? '.');
+    const sdkFolder = flag('sdk');
+    // Said with the command, it is meant from here; in the environment, which holds everywhere, from nowhere else.
+    const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? fromInterlude(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
+    const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
+    const installed = await ensureClaudeSdk(dataDir, { sdk, yes: has('yes') });
+    return {
+      about: { kind: 'claude', source: 'sdk', ...(model === undefined ? {} : { model }) },
+      journal: 'claude',
+      meanwhile: 'the agent goes on',
+      agentId: agentIdOf(cwd),
+      carries: async (outbox) => {
+        const wanted = named.resume ?? named.session;
+        return wanted !== undefined && recall(await readMemories(outbox), wanted) !== undefined;
+      },
+      controlFile: (agentId) => controlPath(dataDir, agentId),
+      endWithinMs,
+      async open({ agentId, outbox }) {
+        const memory = await sessionToCarry(outbox, named, cwd, env);
+        const inHand = await readInHand(outbox, memory.sessionId);
+        const controlFile = controlPath(dataDir, agentId);
+        const how = { ...installed, memory, inHand, env, controlFile, model, permissionMode, answerWithinMs };
+        return {
+          source: (surroundings) => new ClaudeSource({ ...how, surroundings }),
+          sessionId: memory.sessionId,
+        };
+      },
+    };
+  },
+};
+
+/** The session named, where this agent has carried it; else a new one, or a conversation of Claude Code's own. */
+async function sessionToCarry(
+  outbox: Outbox,
+  { session, resume }: { session: string | undefined; resume: string | undefined },
+  cwd: string,
+  env: Environment,
+): Promise<ClaudeMemory> {
+  const wanted = resume ?? session;
+  const known = wanted === undefined ? undefined : recall(await readMemories(outbox), wanted);
+  if (known !== undefined) {
+    if (session !== undefined && known.sessionId !== session) {
+      throw new CliError(EXIT.failed, `${resume} is session ${known.sessionId} already; leave --session out`);
+    }
+    return { ...known, cwd };
+  }
+  const fresh = { pid: null, running: false, cwd };
+  if (resume === undefined) {
+    return { ...fresh, sessionId: session ?? randomUUID(), conversationId: randomUUID() };
+  }
+  if ((await findConversation(env, resume)) === null) {
+    throw new CliError(EXIT.failed, `there is no session ${resume}, neither of this agent nor of Claude Code`);
+  }
+  return { ...fresh, sessionId: session ?? resume, conversationId: resume };
+}
+
+/** Two machines, or two folders of one name, are two agents. */
+function agentIdOf(cwd: string): string {
+  const folder =
+    cwd
+      .split(/[/\\]/)
+      .at(-1)
+      ?.replaceAll(/[^\w.-]+/g, '-') || 'root';
+  return `${cutText(folder, 80)}@${hostname().split('.')[0]}`;
+}
+
+async function folderOf(path: string): Promise<string> {
+  const folder = resolve(path);
+  const isFolder = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isFolder) throw new CliError(EXIT.failed, `${folder} is no folder`);
+  return folder;
+}

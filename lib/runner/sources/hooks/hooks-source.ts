@@ -1,0 +1,199 @@
+import { type Fields, textOf } from '@/lib/adapters/claude/fields';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { type HookFailure, logHookFailure } from '@/lib/runner/control-port/hook-failure';
+import type { HookCall } from '@/lib/runner/control-port/routes';
+import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
+import type { Logger } from '@/lib/runner/logger/logger';
+import { claimOf, routeHook } from './hook-router';
+import { MessageInbox } from './message-inbox';
+import { parseMirrorState } from './mirror-state';
+import { SessionMirror } from './session-mirror';
+import { isGone } from './terminal-process';
+
+/**
+ * Interactive sessions of Claude Code: their hooks call, and their transcripts are followed.
+ *
+ * Ordering: the events of a session leave in the order of its transcript; sessions don't wait for each other.
+ * Failure: killed, it goes on where it was when it is started again, also with what the agent did in between. Without
+ * the server it collects; without it the agents work as if it had never been installed.
+ */
+export interface HooksSourceOptions {
+  surroundings: SourceSurroundings;
+  /** Follow only this session. */
+  sessionId?: string | undefined;
+  /** For what is said by hooks themselves. */
+  logger: Logger;
+}
+
+const CURSOR = 'transcript:';
+const LOOK_MS = 200;
+const ALIVE_MS = 5_000;
+const IN_TERMINAL = 'this session runs in a terminal';
+
+export class HooksSource implements Source {
+  readonly #options: HooksSourceOptions;
+  readonly #around: SourceSurroundings;
+  readonly #inbox = new MessageInbox();
+  readonly #mirrors = new Map<string, SessionMirror>();
+  /** How far each session was told, also of those that have ended. */
+  readonly #stored: Map<string, string>;
+  #timers: NodeJS.Timeout[] = [];
+
+  readonly refusals = {
+    interrupt: `${IN_TERMINAL}: press Esc there to interrupt it`,
+    'task.stop': `${IN_TERMINAL}: its tasks are stopped there (/tasks)`,
+    'permission.decision': `${IN_TERMINAL}: it asks for permission there, and only there can it be answered`,
+    'question.answer': `${IN_TERMINAL}: its questions are answered there`,
+  };
+
+  readonly control = {
+    hook: (call: HookCall) => this.#hook(call),
+    status: (state: string, about: Fields, at: number | null) => this.#selfReport(state, about, at),
+    sessionTurn: (about: Fields) => this.#selfReport('busy', about),
+    userPrompt: (about: Fields) => this.#selfReport('busy', about),
+    sessionEnd: (about: Fields) => this.#of(about)?.end('the terminal session was left'),
+    hookFatal: (failure: HookFailure, about: Fields) => this.#hookFatal(failure, about),
+  };
+
+  /** Goes on with the sessions that the source before this one followed: what went on while nobody looked is told now. */
+  static async open(options: HooksSourceOptions): Promise<HooksSource> {
+    const source = new HooksSource(options, await options.surroundings.cursors(CURSOR));
+    for (const [name, value] of source.#stored) {
+      const state = parseMirrorState(value);
+      if (state !== null && !state.ended) source.#mirror(name.slice(CURSOR.length), state.file);
+    }
+    return source;
+  }
+
+  private constructor(options: HooksSourceOptions, stored: Map<string, string>) {
+    this.#options = options;
+    this.#around = options.surroundings;
+    this.#stored = stored;
+  }
+
+  get sessions(): SessionFacts[] {
+    return [...this.#mirrors.values()]
+      .filter((mirror) => !mirror.hasEnded)
+      .map(({ sessionId, process, selfReport: state, provider }) => ({
+        sessionId,
+        process: { state: 'running', pid: process?.pid ?? null, exitCode: null },
+        state,
+        provider,
+      }));
+  }
+
+  async start(): Promise<void> {
+    this.#timers = [setInterval(() => this.#look(), LOOK_MS), setInterval(() => void this.#lookForDead(), ALIVE_MS)];
+    void this.#lookForDead();
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    // What the agent has been held with reaches it all the same: the next source says so.
+    for (const mirror of this.#mirrors.values()) {
+      this.#inbox.refuse(mirror.sessionId, 'the companion was stopped', (messageId) => mirror.isInHand(messageId));
+    }
+    await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.step()));
+  }
+
+  /** @param again a source before this one began it, and may have put it before the agent */
+  async say(command: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+    const mirror = this.#mirrors.get(command.sessionId ?? '');
+    const { messageId } = command.body;
+    // what the transcript says in the meantime is read first
+    if (again) await mirror?.step();
+    if (mirror?.wasHandedOver(messageId)) return { state: 'delivered' };
+    if (mirror === undefined || mirror.hasEnded) {
+      return { state: 'failed', reason: `${IN_TERMINAL}, and it has ended there` };
+    }
+    if (mirror.isBusy || mirror.isInHand(messageId)) return await this.#inbox.put(command);
+    return this.#inbox.turnAway(
+      messageId,
+      `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (it is put before the agent when the turn ends)`,
+    );
+  }
+
+  #hook(call: HookCall): string | Promise<string> {
+    const answer = routeHook(call, {
+      mirror: (sessionId, file) => this.#mirror(sessionId, file),
+      owed: () => this.#around.owed(),
+      inbox: this.#inbox,
+      log: (level, message) => this.#around.log(level, message),
+    });
+    this.#around.changed();
+    return answer;
+  }
+
+  #mirror(sessionId: string, file: string): SessionMirror | null {
+    const known = this.#mirrors.get(sessionId);
+    if (known) return known;
+    if (this.#options.sessionId !== undefined && this.#options.sessionId !== sessionId) return null;
+    const name = CURSOR + sessionId;
+    const stored = this.#stored.get(name);
+    const mirror = new SessionMirror({
+      sessionId,
+      file,
+      state: stored === undefined ? null : parseMirrorState(stored),
+      emit: (outputs, state) => {
+        const value = JSON.stringify(state);
+        this.#stored.set(name, value);
+        return this.#around.emit(sessionId, outputs, [{ name, value }]);
+      },
+      onHandedOver: (messageIds) => this.#inbox.handedOver(messageIds),
+      onTurnEnded: () => {
+        const reason = `${IN_TERMINAL}, and its turn ended before the message could be put before it`;
+        this.#inbox.refuse(sessionId, reason, (messageId) => mirror.isInHand(messageId));
+      },
+      log: (level, message) => this.#around.log(level, message),
+    });
+    this.#mirrors.set(sessionId, mirror);
+    this.#around.log('info', `session ${sessionId} is followed in ${file}`);
+    return mirror;
+  }
+
+  #of(about: Fields): SessionMirror | null {
+    return this.#mirrors.get(textOf(about.session_id) ?? textOf(about.sessionId) ?? '') ?? null;
+  }
+
+  #selfReport(state: string, about: Fields, at: number | null = null): void {
+    const mirror = this.#of(about);
+    if (mirror === null) return;
+    const claim = claimOf(about, at);
+    // The stop hook's own trap: its call before this one may have failed.
+    if (state === 'idle') mirror.stopped(null, textOf(about.last_assistant_message), claim);
+    else if (state === 'busy') mirror.prompted(claim);
+    else if (state === 'compacting') mirror.report(state, claim);
+    void mirror.step();
+    this.#around.changed();
+  }
+
+  #hookFatal(failure: HookFailure, about: Fields): void {
+    const { logger } = this.#options;
+    const mirror = this.#of(about);
+    logHookFailure(logger, failure, mirror?.sessionId ?? null);
+    if (mirror === null) return;
+    const { hook, error } = failure;
+    const { text } = logger.redactor.redact('hooks', `The ${hook} hook failed (${error}). The agent goes on.`);
+    const value = { text, tone: 'error', kind: 'hook_fatal' };
+    const event = { type: 'CUSTOM', name: CUSTOM.notice, value };
+    void this.#around.emit(mirror.sessionId, [{ occurredAt: Date.now(), event }]);
+  }
+
+  #look(): void {
+    for (const [sessionId, mirror] of this.#mirrors) {
+      // Should it be resumed, what was stored of it is enough to go on.
+      if (mirror.isStill) this.#mirrors.delete(sessionId);
+      else void mirror.step();
+    }
+  }
+
+  async #lookForDead(): Promise<void> {
+    for (const mirror of [...this.#mirrors.values()]) {
+      const { process, hasEnded } = mirror;
+      if (hasEnded || process === null || !(await isGone(process))) continue;
+      // A hook may have told of another process in the meantime.
+      if (mirror.process === process) mirror.died();
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import type { AgentStatus } from '@/lib/protocol/agent-status';
+import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
+import type { Logger } from '@/lib/runner/logger/logger';
+import type { Outbox } from '@/lib/runner/outbox/outbox';
+
+/** One kind of agent, as `interlude runner <kind>` runs it. @see README.md */
+export interface RunnerKind {
+  /** What `--help` prints. */
+  help: string;
+  /** Its flags beside `--agent`, `--session`, `--url` and `--token`. */
+  flags?: Record<string, { type: 'string' | 'boolean' }>;
+  /**
+   * Judges what was asked for, and finds what it needs on this machine. Nothing is open yet.
+   * @throws CliError with the line that says what to do next
+   */
+  prepare(call: RunnerCall): Promise<PreparedRunner>;
+}
+
+export interface RunnerCall {
+  flag(name: string): string | undefined;
+  has(name: string): boolean;
+  /**
+   * @param most of what is allowed
+   * @returns milliseconds
+   */
+  seconds(name: string, otherwise: number, most: number): number;
+  usage(problem: string): Error;
+  env: Record<string, string | undefined>;
+  dataDir: string;
+}
+
+export interface PreparedRunner {
+  /** What the status record says of it. */
+  about: AgentStatus & { kind: string };
+  /** The component that hands events over, where the log is to tell what they say. */
+  journal?: string;
+  /** Who goes on while the dashboard is away. */
+  meanwhile: string;
+  /** The agent, where none was named. */
+  agentId: string;
+  /** Two of them on one machine would be in each other's way: a second one is refused, and gets no other name. */
+  isAlone?: boolean;
+  /** Whether an outbox belongs to the agent that is looked for; without one, the first free agent is taken. */
+  carries?(outbox: Outbox): Promise<boolean>;
+  controlFile(agentId: string): string;
+  /** How long its agents may finish what they are at. */
+  endWithinMs: number;
+  open(opened: OpenedRunner): Promise<RunningKind>;
+}
+
+export interface OpenedRunner {
+  agentId: string;
+  outbox: Outbox;
+  logger: Logger;
+}
+
+export interface RunningKind {
+  source(surroundings: SourceSurroundings): Source | Promise<Source>;
+  /** The one session it is about: its address is printed. */
+  sessionId?: string;
+  /** Said on stderr where there is no such session. */
+  greeting?: string;
+}

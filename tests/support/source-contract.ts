@@ -1,0 +1,142 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { COMMAND_TYPES } from '@/lib/protocol/commands';
+import { eventRecordSchema } from '@/lib/protocol/envelope';
+import { isNothing } from '@/lib/runner/host/open-work';
+import { type CommandOf, type Source, VERBS } from '@/lib/runner/host/source';
+import { MemorySurroundings } from './source-surroundings';
+
+/** An agent of one kind, played, and how a source is put in front of it. */
+export interface SourceStage {
+  /** A source that is not started; the second one in front of the same agent comes after a kill of the first. */
+  open(surroundings: MemorySurroundings): Source | Promise<Source>;
+  /** The agent begins a turn. */
+  begin(): Promise<void>;
+  /** What runs now ends in good order; where nothing runs any more, nothing happens. */
+  finish(): Promise<void>;
+  /** What reached the agent's input; missing where nothing can be said to it. */
+  heard?(): string[];
+  /** It is no child of the source and outlives it. */
+  goesOn?: boolean;
+}
+
+/** What holds for a source of every kind. @see lib/runner/sources/README.md */
+export function testSourceContract(makeStage: () => Promise<SourceStage>): void {
+  async function stage() {
+    const played = await makeStage();
+    let around = new MemorySurroundings();
+    let source = await connect();
+    onTestFinished(() => source.close(0, 'the test is over'));
+    return {
+      ...played,
+      source: () => source,
+      around: () => around,
+      /** As kill -9 does it: what was stored is all that is left, and nobody hears the old source any more. */
+      async killed() {
+        const before = source;
+        around.deafen();
+        around = new MemorySurroundings(undefined, around);
+        source = await connect();
+        onTestFinished(() => before.close(0, 'the test is over'));
+      },
+    };
+
+    async function connect() {
+      const opened = await played.open(around);
+      await opened.start();
+      return opened;
+    }
+  }
+
+  const openIn = (around: MemorySurroundings) => around.sessionIds.filter((id) => !isNothing(around.openWork(id)));
+  const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 });
+
+  test('every event is one that the server takes, of a session that it carries', async () => {
+    const { begin, finish, around, source } = await stage();
+    const carried = new Set<string>();
+    around().onTold = () => {
+      for (const { sessionId } of source().sessions) carried.add(sessionId);
+    };
+    await begin();
+    await finish();
+    expect(around().told.length).toBeGreaterThan(0);
+    for (const [at, { sessionId, occurredAt, event }] of around().told.entries()) {
+      const record = { seq: at + 1, kind: 'event', agentId: 'a', sessionId, occurredAt, event };
+      expect(eventRecordSchema.safeParse(record).error).toBeUndefined();
+      expect([...carried]).toContain(sessionId);
+    }
+  });
+
+  test('a turn is open in what was told from its beginning to its end', async () => {
+    const { begin, finish, around } = await stage();
+    expect(openIn(around())).toEqual([]);
+    await begin();
+    const [sessionId = ''] = openIn(around());
+    expect(around().openWork(sessionId).turn).not.toBeNull();
+    await finish();
+    await settled(() => around().openWork(sessionId).turn).toBeNull();
+  });
+
+  test('killed in a turn and started again, it tells nothing twice and leaves nothing open', async () => {
+    const { begin, finish, around, source, killed } = await stage();
+    await begin();
+    const [sessionId = ''] = openIn(around());
+    const first = around().openWork(sessionId).turn?.runId;
+    await killed();
+    await finish();
+    await settled(() => around().openWork(sessionId).turn?.runId).not.toBe(first);
+    await source().close(0, 'closed');
+    const told = around().told.filter((one) => one.sessionId === sessionId);
+    const of = (type: string, id: 'runId' | 'messageId' | 'toolCallId') =>
+      told.filter(({ event }) => event.type === type).map(({ event }) => String(event[id]));
+    for (const ids of [
+      of('RUN_STARTED', 'runId'),
+      of('TEXT_MESSAGE_START', 'messageId'),
+      of('TOOL_CALL_START', 'toolCallId'),
+    ]) {
+      expect(ids).toEqual([...new Set(ids)]);
+    }
+    const ends = told.filter(
+      ({ event: { type, runId, name } }) =>
+        name === 'session:ended' || ((type === 'RUN_FINISHED' || type === 'RUN_ERROR') && runId === first),
+    );
+    expect(ends.length).toBeGreaterThan(0);
+    expect(of('RUN_FINISHED', 'runId')).not.toContain(of('RUN_ERROR', 'runId')[0]);
+  });
+
+  test('each command has a verb, or a sentence that says why not', async () => {
+    const { source } = await stage();
+    for (const type of COMMAND_TYPES) {
+      if (type === 'log-level.set' || source()[VERBS[type]] !== undefined) continue;
+      expect(source().refusals?.[type]).toMatch(/\w+ \w+/);
+    }
+  });
+
+  test('a message that was begun before a kill reaches the agent once', async () => {
+    const { source, heard, killed, begin } = await stage();
+    if (heard === undefined) return;
+    await begin();
+    const [{ sessionId } = { sessionId: '' }] = source().sessions;
+    const from = { kind: 'person', id: 'operator' } as const;
+    const body = { messageId: 'm1', text: 'hello', from };
+    const command: CommandOf<'message'> = { id: 'm1', type: 'message', sessionId, createdAt: 1, expiresAt: 2, body };
+    expect(await source().say?.(command, false)).toEqual({ state: 'delivered' });
+    expect(await source().say?.(command, true)).toEqual({ state: 'delivered' });
+    expect(heard()).toEqual(['hello']);
+    await killed();
+    // The process that had it is gone: the next one gets it, once, and whoever asks again hears so.
+    expect(await source().say?.(command, true)).toEqual({ state: 'delivered' });
+    await settled(heard).toEqual(['hello', 'hello']);
+  });
+
+  test('closed, it tells nothing more, and nothing is open that it had started', async () => {
+    const { source, around, begin, goesOn } = await stage();
+    await begin();
+    await source().close(0, 'the runner was stopped');
+    const told = around().told.length;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(around().told).toHaveLength(told);
+    if (goesOn) return;
+    expect(openIn(around())).toEqual([]);
+    expect(around().events.at(-1)).toMatchObject({ type: 'CUSTOM', name: 'session:ended' });
+  });
+}

@@ -1,0 +1,55 @@
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { foldOpenWork, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
+import type { OwedReply } from '@/lib/runner/host/read-obligations';
+import type { SourceSurroundings } from '@/lib/runner/host/source';
+
+/** What a host does for its source, in memory: what the source told, and what is open by that. */
+export class MemorySurroundings implements SourceSurroundings {
+  readonly told: { sessionId: string; occurredAt: number; event: AgUiEvent }[];
+  readonly stored: Map<string, string>;
+  onTold = () => {};
+  readonly #open: Map<string, OpenWork>;
+  readonly #owed: () => OwedReply[];
+  #isDeaf = false;
+
+  /** @param before those of a process that was killed */
+  constructor(owed: () => OwedReply[] = () => [], before?: MemorySurroundings) {
+    this.#owed = owed;
+    this.told = [...(before?.told ?? [])];
+    this.stored = new Map(before?.stored);
+    this.#open = new Map(before === undefined ? [] : before.#open);
+  }
+
+  /** Its process was killed: nothing it says is stored any more. */
+  deafen(): void {
+    this.#isDeaf = true;
+  }
+
+  get sessionIds(): string[] {
+    return [...this.#open.keys()];
+  }
+
+  get events(): AgUiEvent[] {
+    return this.told.map(({ event }) => event);
+  }
+
+  readonly emit: SourceSurroundings['emit'] = async (sessionId, events, cursors = []) => {
+    if (this.#isDeaf) return;
+    this.onTold();
+    this.told.push(...events.map((one) => ({ sessionId, ...one })));
+    this.#open.set(sessionId, events.reduce(foldOpenWork, this.openWork(sessionId)));
+    for (const { name, value } of cursors) {
+      if (value === null) this.stored.delete(name);
+      else this.stored.set(name, value);
+    }
+  };
+
+  readonly opened: SourceSurroundings['opened'] = (sessionId, _at, cursors) => this.emit(sessionId, [], cursors);
+  readonly openWork = (sessionId: string) => this.#open.get(sessionId) ?? NOTHING_OPEN;
+  readonly cursors = async (prefix: string) => new Map([...this.stored].filter(([name]) => name.startsWith(prefix)));
+  readonly owed = () => this.#owed();
+  readonly report = () => undefined;
+  readonly changed = () => undefined;
+  readonly gaveUp = () => undefined;
+  readonly log = () => undefined;
+}

@@ -1,0 +1,56 @@
+// @vitest-environment happy-dom
+import { cleanup, renderHook } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { SETTLE_MS } from '@/components/ui/stillness';
+import { useShownLongEnough } from '@/components/ui/use-shown-long-enough';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const shown = (of: string | null) =>
+  renderHook((about: string | null) => useShownLongEnough(about), { initialProps: of });
+
+function turnPage(visibility: DocumentVisibilityState) {
+  vi.spyOn(document, 'visibilityState', 'get').mockReturnValue(visibility);
+  document.dispatchEvent(new Event('visibilitychange'));
+}
+
+it('a key is meant for what has been on screen for long enough', () => {
+  const { result } = shown('turn-1');
+  expect(result.current()).toBe(false);
+  vi.advanceTimersByTime(SETTLE_MS);
+  expect(result.current()).toBe(true);
+});
+
+it('a key is not meant for what has only now taken the place of something else', () => {
+  const { result, rerender } = shown('turn-1');
+  vi.advanceTimersByTime(SETTLE_MS);
+  rerender('turn-2');
+  expect(result.current()).toBe(false);
+  vi.advanceTimersByTime(SETTLE_MS);
+  expect(result.current()).toBe(true);
+});
+
+it('a key is meant for nothing where there is nothing', () => {
+  const { result, rerender } = shown('turn-1');
+  vi.advanceTimersByTime(SETTLE_MS);
+  rerender(null);
+  expect(result.current()).toBe(false);
+});
+
+it('time in which the page was not looked at does not count', () => {
+  const { result } = shown('turn-1');
+  turnPage('hidden');
+  vi.advanceTimersByTime(SETTLE_MS);
+  expect(result.current()).toBe(false);
+  turnPage('visible');
+  expect(result.current()).toBe(false);
+  vi.advanceTimersByTime(SETTLE_MS);
+  expect(result.current()).toBe(true);
+});

@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { DemoSource } from '@/lib/runner/demo/demo-source';
+import { Rota } from '@/lib/runner/demo/rota';
+import { createLogger } from '@/lib/runner/logger/logger';
+import { readRecording } from '@/lib/runner/replay/recording';
+import type { ClaudeMemory, HandedMessage } from '@/lib/runner/sources/claude/claude-memory';
+import type { ClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
+import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
+import { HooksSource } from '@/lib/runner/sources/hooks/hooks-source';
+import { type SourceStage, testSourceContract } from '../../support/source-contract';
+import type { MemorySurroundings } from '../../support/source-surroundings';
+import { tempDir } from '../../support/temp-dir';
+import { writeLine } from '../../support/terminal-recording';
+import { sdkMessages, text } from '../adapters/sdk-messages';
+
+const until = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 }).toBeTruthy();
+const turnOf = (around: MemorySurroundings | null, sessionId: string) => around?.openWork(sessionId).turn ?? null;
+
+async function claude(): Promise<SourceStage> {
+  const { init, assistant, result } = sdkMessages();
+  const heard: string[] = [];
+  let said: object[] = [];
+  let [opened, queries] = [0, 0];
+  let wake = () => {};
+  const sdk: ClaudeSdk = {
+    query({ prompt }) {
+      queries += 1;
+      said = [];
+      let isClosed = false;
+      let own = () => {};
+      wake = () => own();
+      void (async () => {
+        for await (const { message } of prompt) heard.push(message.content[0]?.text ?? '');
+      })();
+      return {
+        async *[Symbol.asyncIterator]() {
+          while (!isClosed) {
+            yield* said.splice(0);
+            await new Promise<void>((resolve) => {
+              own = resolve;
+            });
+          }
+        },
+        interrupt: async () => undefined,
+        stopTask: async () => {},
+        close() {
+          isClosed = true;
+          own();
+        },
+      };
+    },
+  };
+  const memory: ClaudeMemory = { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false };
+  let around: MemorySurroundings | null = null;
+  const say = (...messages: object[]) => {
+    said.push(...messages);
+    wake();
+  };
+  return {
+    open(surroundings) {
+      opened += 1;
+      around = surroundings;
+      const [stored] = [...surroundings.stored].filter(([name]) => name.startsWith('claude-session:'));
+      const [inHand] = [...surroundings.stored].filter(([name]) => name.startsWith('claude-in-hand:'));
+      return new ClaudeSource({
+        sdk,
+        surroundings,
+        memory: stored === undefined ? memory : (JSON.parse(stored[1]) as ClaudeMemory),
+        inHand: inHand === undefined ? [] : (JSON.parse(inHand[1]) as HandedMessage[]),
+        env: { HOME: '/nowhere' },
+        answerWithinMs: 60_000,
+      });
+    },
+    async begin() {
+      await until(() => queries === opened);
+      say(init(['u1']), assistant('m1', [text('One')]));
+      await until(() => turnOf(around, 's') !== null);
+    },
+    async finish() {
+      say(result({ user_message_uuids: ['u1'] }));
+      await until(() => turnOf(around, 's') === null);
+    },
+    heard: () => heard,
+  };
+}
+
+async function hooks(): Promise<SourceStage> {
+  const home = await tempDir();
+  const sessionId = randomUUID();
+  const file = join(home, `${sessionId}.jsonl`);
+  const say = (line: object) => writeLine({ file, text: JSON.stringify({ uuid: randomUUID(), ...line }) });
+  const logger = createLogger({ agentId: 'a', dir: home });
+  let around: MemorySurroundings | null = null;
+  let source: HooksSource | null = null;
+  const hook = (event: string, more: object = {}) =>
+    source?.control.hook({
+      event,
+      input: { session_id: sessionId, transcript_path: file, hook_event_name: event, ...more },
+      pid: null,
+      at: null,
+    });
+  return {
+    async open(surroundings) {
+      around = surroundings;
+      source = await HooksSource.open({ surroundings, logger });
+      return source;
+    },
+    async begin() {
+      await hook('SessionStart', { source: 'startup' });
+      await hook('UserPromptSubmit', { prompt: 'Build it' });
+      say({ type: 'user', message: { role: 'user', content: 'Build it' }, origin: { kind: 'human' } });
+      const content = [{ type: 'text', text: 'Building.' }];
+      say({ type: 'assistant', message: { id: 'msg_1', stop_reason: null, content } });
+      await until(() => turnOf(around, sessionId) !== null);
+    },
+    async finish() {
+      const content = [{ type: 'text', text: 'Built.' }];
+      say({ type: 'assistant', message: { id: 'msg_2', stop_reason: 'end_turn', content } });
+      await hook('Stop', { last_assistant_message: 'Built.' });
+      await until(() => turnOf(around, sessionId) === null);
+    },
+    goesOn: true,
+  };
+}
+
+async function demo(): Promise<SourceStage> {
+  const recording = await readRecording('tests/fixtures/recordings/demo/test-run.jsonl');
+  let around: MemorySurroundings | null = null;
+  const isOpen = () => around?.sessionIds.some((id) => turnOf(around, id) !== null);
+  return {
+    open(surroundings) {
+      around = surroundings;
+      const agent = { agentId: 'a', recordings: [recording.name], beginsAtMs: 0, restMs: 600_000 };
+      const how = { agent, recordings: [recording], rota: new Rota(1, 0), speed: 50 };
+      return new DemoSource({ surroundings, ...how });
+    },
+    begin: () => until(isOpen),
+    finish: () => until(() => !isOpen()),
+  };
+}
+
+describe.each([
+  ['claude', claude],
+  ['hooks', hooks],
+  ['demo', demo],
+])('a source of the kind %s:', (_kind, makeStage) => {
+  testSourceContract(makeStage);
+});
