@@ -10,7 +10,7 @@ import type { FirstLog } from './first-log';
 import { LogEmpty } from './log-empty';
 import { LogList, type LogSpan } from './log-list';
 import { EVERYTHING, narrows, withoutText } from './log-query';
-import { changeLogSettings, useLogSettings } from './log-settings';
+import { useLogSettings } from './log-settings';
 import type { LogPlace } from './log-store';
 import { LogToolbar } from './log-toolbar';
 import { useHits } from './use-hits';
@@ -40,7 +40,7 @@ const NONE: ReadonlySet<Position> = new Set();
 /** An agent's log: live, searched, filtered. */
 export function AgentLog(props: AgentLogProps) {
   const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false } = props;
-  const settings = useLogSettings();
+  const [settings, changeSettings] = useLogSettings();
   const [query, setQuery] = useLogQuery(!compact);
   const [follows, setFollows] = useState(span === null);
   const [target, setTarget] = useState<Position | null>(null);
@@ -132,7 +132,7 @@ export function AgentLog(props: AgentLogProps) {
       setQuery({ ...query, text: '' });
     } else if (key === 'next-hit') void hits.step(1);
     else if (key === 'previous-hit') void hits.step(-1);
-    else if (key === 'wrap') changeLogSettings({ wraps: !settings.wraps });
+    else if (key === 'wrap') changeSettings({ wraps: !settings.wraps });
     else if (key === 'first') list.current?.first();
     else if (key === 'end') list.current?.end();
     else if (key === 'follow') follow(!follows);
@@ -160,6 +160,7 @@ export function AgentLog(props: AgentLogProps) {
         query={query}
         onQuery={setQuery}
         settings={settings}
+        onSettings={changeSettings}
         search={search}
         onLeaveSearch={toLines}
         hits={hits}

@@ -1,12 +1,12 @@
 'use client';
 
-import { useState, useSyncExternalStore } from 'react';
+import { useState } from 'react';
 import type { Position } from '@/lib/protocol/position';
 import type { LogStore } from './log-store';
+import { useLogStore } from './use-log-store';
 
 /** So many pages without a hit are looked through at a key. */
 const MOST_PAGES = 50;
-const never = () => () => {};
 
 /**
  * Walking from hit to hit.
@@ -16,7 +16,7 @@ const never = () => () => {};
  */
 export function useHits(store: LogStore | null, at: Position | null, onHit: (position: Position) => void) {
   const [isSeeking, setIsSeeking] = useState(false);
-  useSyncExternalStore(store?.subscribe ?? never, store?.version ?? zero, zero);
+  useLogStore(store, ({ version }) => version());
   const count = store?.window.lineCount ?? 0;
   const isHit = at !== null && (store?.window.indexOf(at) ?? -1) >= 0;
   const number = isHit ? (store?.window.rankOf(at) ?? 0) + 1 : null;
@@ -29,10 +29,6 @@ export function useHits(store: LogStore | null, at: Position | null, onHit: (pos
     if (found !== null) onHit(found);
   };
   return { count, number, hasMore: store?.window.hasMore ?? false, isSeeking, step };
-}
-
-function zero(): number {
-  return 0;
 }
 
 async function nextHit(store: LogStore, at: Position | null, way: 1 | -1): Promise<Position | null> {
