@@ -198,19 +198,6 @@ async function touch(path: string): Promise<void> {
   }
 }
 
-const OPEN = Symbol.for('interlude.database');
-const holder = globalThis as { [OPEN]?: Promise<Database> };
-
-/** The process's one database. On `globalThis`, because Next bundles every route handler by itself. */
-export function database(): Promise<Database> {
-  holder[OPEN] ??= openDatabase(databaseOptions(process.env)).catch((error) => {
-    // the next request tries again: a disk may be mounted, a server may come back
-    delete holder[OPEN];
-    throw error;
-  });
-  return holder[OPEN];
-}
-
 /** Where the environment says the database is. Without a word, it is a file under `.interlude`. */
 export function databaseOptions(env: Record<string, string | undefined>): DatabaseOptions {
   const url = env.INTERLUDE_DATABASE_URL;

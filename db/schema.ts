@@ -121,9 +121,12 @@ export const tasks = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.sessionId, table.position] }),
-    index('tasks_by_id').on(table.sessionId, table.id),
+    // the newest runs of a task
+    index('tasks_by_id').on(table.sessionId, table.id, table.position),
     // whose a task is, when another session speaks of it
-    index('tasks_by_agent').on(table.agentId, table.id),
+    index('tasks_by_agent').on(table.agentId, table.id, table.sessionId),
+    // and who started the very run, or has some that nobody named
+    index('tasks_by_run').on(table.agentId, table.id, table.runId, table.sessionId, table.position),
     // which of them a stream that resumes is told, without a look into the rows it is not
     index('tasks_by_change').on(table.updatedPosition, table.status, table.position, table.sessionId),
     // a session's tasks that run, however many have ended

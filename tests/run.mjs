@@ -15,6 +15,7 @@ import { root } from '../lib/launch/root.mjs';
 import { giveUp, LaunchError, say } from '../lib/launch/say.mjs';
 import { ensureAgentSdk } from './support/agent-sdk.mjs';
 import { ensureChromium } from './support/chromium-path.mjs';
+import { firstLoad } from './support/first-load.mjs';
 import { ensureLibsqlServer } from './support/libsql-server.mjs';
 
 /** A stage that hangs must not hang the run. */
@@ -44,11 +45,12 @@ const STAGES = {
   },
   unit: () => vitest('unit', SHARED),
   property: () => vitest('property', SHARED),
-  build: () =>
-    buildWhatIsOld().then(
-      () => PASSED,
-      (error) => failed(error.message),
-    ),
+  build: async () => {
+    await buildWhatIsOld();
+    const { lines, tooHeavy } = firstLoad();
+    for (const line of lines) say(`first load  ${line}`);
+    return tooHeavy.length === 0 ? PASSED : failed(`first-load JavaScript, gzipped\n${tooHeavy.join('\n')}`);
+  },
   contract: async () => {
     const libsql = ensureLibsqlServer();
     const tally = await vitest('contract');

@@ -1,7 +1,8 @@
 import { headers } from 'next/headers';
 import { clientOf } from '@/lib/access/peer';
-import { type ServerContext, serverContext } from '@/lib/access/server-context';
+import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
+import { theServer } from '@/lib/server/process-server.mjs';
 
 /**
  * What a page shows of the database, read when its turn among all heavy reads has come.
@@ -18,7 +19,7 @@ export async function readInTurn<T>(read: (database: ServerContext['database']) 
 /** As `readInTurn`, but at once: for one row. */
 export async function readForPage<T>(read: (database: ServerContext['database']) => Promise<T>): Promise<T> {
   try {
-    const { database } = await serverContext();
+    const { database } = await theServer().parts();
     return await read(database);
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;

@@ -240,8 +240,9 @@ CREATE TABLE `tasks` (
 	PRIMARY KEY(`session_id`, `position`)
 );
 --> statement-breakpoint
-CREATE INDEX `tasks_by_id` ON `tasks` (`session_id`,`id`);--> statement-breakpoint
-CREATE INDEX `tasks_by_agent` ON `tasks` (`agent_id`,`id`);--> statement-breakpoint
+CREATE INDEX `tasks_by_id` ON `tasks` (`session_id`,`id`,`position`);--> statement-breakpoint
+CREATE INDEX `tasks_by_agent` ON `tasks` (`agent_id`,`id`,`session_id`);--> statement-breakpoint
+CREATE INDEX `tasks_by_run` ON `tasks` (`agent_id`,`id`,`run_id`,`session_id`,`position`);--> statement-breakpoint
 CREATE INDEX `tasks_by_change` ON `tasks` (`updated_position`,`status`,`position`,`session_id`);--> statement-breakpoint
 CREATE INDEX `tasks_running` ON `tasks` (`session_id`,`position`) WHERE status = 'running';--> statement-breakpoint
 CREATE INDEX `tasks_by_start` ON `tasks` (`session_id`,`started_at`,`ended_at`,`id`);--> statement-breakpoint

@@ -1,6 +1,5 @@
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
-import { authenticateProgram } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { type Ack, ackSchema, type CommandAnswer, type CommandState } from '@/lib/protocol/commands';
@@ -36,7 +35,6 @@ export async function postAck(
   server: ServerContext,
   { agentId = '', commandId = '' }: Record<string, string>,
 ): Promise<Response> {
-  await authenticateProgram(request, server);
   const ack = await readInput(request, ackSchema);
   const runner = runnerIn(request, ack);
   const now = server.now();

@@ -1,12 +1,11 @@
 import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
-import { authenticate } from '@/lib/access/authenticate';
-import type { ServerContext } from '@/lib/access/server-context';
 import { parseJson } from '@/lib/ingest/parse-json';
 import { readBody } from '@/lib/ingest/read-body';
 import { type AnsweredRequest, answerQuestionSchema, decidePermissionSchema } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { askSession } from './ask-session';
+import type { CommandServer } from './command-hub';
 import { missing } from './missing';
 import { openRequest } from './open-request';
 import { findEffective } from './queue-command';
@@ -19,10 +18,9 @@ import type { WritableSession } from './writable-session';
  */
 export async function postRequestAnswer(
   request: Request,
-  server: ServerContext,
+  server: CommandServer,
   { sessionId = '', requestId = '' }: Record<string, string>,
 ): Promise<Response> {
-  await authenticate(request, server);
   const body = await readBody(request);
   const pace = new Pace();
   const input = parseJson(body);

@@ -1,12 +1,11 @@
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
-import { authenticate } from '@/lib/access/authenticate';
-import type { ServerContext } from '@/lib/access/server-context';
 import { interruptSchema, stopTaskSchema } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';
 import { AppError } from '@/lib/protocol/errors';
 import type { Task } from '@/lib/protocol/read-models';
 import { askSession } from './ask-session';
+import type { CommandServer } from './command-hub';
 import { missing } from './missing';
 import { readInput } from './read-input';
 import type { WritableSession } from './writable-session';
@@ -21,10 +20,9 @@ type Ids = Record<string, string>;
  */
 export async function postInterrupt(
   request: Request,
-  server: ServerContext,
+  server: CommandServer,
   { sessionId = '' }: Ids,
 ): Promise<Response> {
-  await authenticate(request, server);
   const { clientId, ...asked } = await readInput(request, interruptSchema);
   return askSession(server, {
     sessionId,
@@ -54,10 +52,9 @@ function openTurn({ openTurnId }: WritableSession, meant: string | undefined): s
 /** `POST /sessions/:id/tasks/:taskId/stop` */
 export async function postTaskStop(
   request: Request,
-  server: ServerContext,
+  server: CommandServer,
   { sessionId = '', taskId = '' }: Ids,
 ): Promise<Response> {
-  await authenticate(request, server);
   const { clientId, ...asked } = await readInput(request, stopTaskSchema);
   return askSession(server, {
     sessionId,

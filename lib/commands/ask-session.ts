@@ -1,9 +1,8 @@
 import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
-import type { ServerContext } from '@/lib/access/server-context';
 import type { Command, CommandAnswer, CommandBodies, CommandType } from '@/lib/protocol/commands';
 import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
-import { commandHubOf } from './command-hub';
+import type { CommandServer } from './command-hub';
 import { findEffective, queueCommand } from './queue-command';
 import { type WritableSession, writableSession } from './writable-session';
 
@@ -27,7 +26,7 @@ export interface SessionAsk<Type extends CommandType> {
  * @returns 202 with a CommandAnswer once the command is on disk; the same again for the same `clientId`
  */
 export async function askSession<Type extends CommandType>(
-  server: ServerContext,
+  server: CommandServer,
   { sessionId, clientId, ask, prepare }: SessionAsk<Type>,
 ): Promise<Response> {
   const now = server.now();
@@ -50,7 +49,7 @@ export async function askSession<Type extends CommandType>(
     await noteAsk(transaction, named, command.id);
     return { agentId, answer: answerOf(command, 'queued') };
   });
-  commandHubOf(server).wake(agentId);
+  server.commands.wake(agentId);
   return Response.json(answer, { status: 202, headers: { 'cache-control': 'no-store' } });
 }
 

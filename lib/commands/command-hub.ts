@@ -31,6 +31,11 @@ const RENEW_MS = RUNNER_AWAY_MS / 3;
 /** How often it is looked when the newest record came. */
 const NEWEST_EVERY_MS = 10_000;
 
+/** What the handlers of this folder are given. */
+export interface CommandServer extends ServerContext {
+  commands: CommandHub;
+}
+
 /**
  * The process's streams of commands, one to an agent.
  *
@@ -319,21 +324,3 @@ export class CommandHub {
 }
 
 type Work = 'look' | 'renew' | 'end';
-
-const REGISTRY = Symbol.for('interlude.command-hubs');
-const holder = globalThis as { [REGISTRY]?: Map<Database, CommandHub> };
-
-/** The process's one hub of a database. On `globalThis`, because Next bundles every route handler by itself. */
-export function commandHubOf(server: Pick<ServerContext, 'database' | 'now' | 'steady'>): CommandHub {
-  holder[REGISTRY] ??= new Map();
-  const known = holder[REGISTRY].get(server.database);
-  if (known !== undefined) return known;
-  const hub = new CommandHub(server);
-  holder[REGISTRY].set(server.database, hub);
-  return hub;
-}
-
-/** Ends every stream of this process with `bye`. A server that is told to stop waits for its responses to end. */
-export function endCommandStreams(): void {
-  for (const hub of holder[REGISTRY]?.values() ?? []) hub.close();
-}

@@ -1,12 +1,10 @@
 import { columnText } from '@/db/column-text';
-import { authenticateProgram } from '@/lib/access/authenticate';
 import { peerOf } from '@/lib/access/peer';
-import type { ServerContext } from '@/lib/access/server-context';
 import { idSchema } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
 import { SSE_HEADERS } from '@/lib/protocol/sse';
-import { commandHubOf } from './command-hub';
+import type { CommandServer } from './command-hub';
 import { runnerIn } from './runner-arguments';
 
 /**
@@ -17,10 +15,9 @@ import { runnerIn } from './runner-arguments';
  */
 export async function getCommands(
   request: Request,
-  server: ServerContext,
+  server: CommandServer,
   { agentId = '' }: Record<string, string>,
 ): Promise<Response> {
-  await authenticateProgram(request, server);
   if (!idSchema.safeParse(agentId).success) {
     throw new AppError(
       'invalid_argument',
@@ -38,7 +35,7 @@ export async function getCommands(
   // A runner that does not name itself is a new one each time it connects. It gives way to any that does, so that
   // whoever only looks shuts nobody out.
   const runner = runnerIn(request) ?? { id: `${server.now()}-${crypto.randomUUID()}`, startedAt: 0 };
-  const body = await commandHubOf(server).open(
+  const body = await server.commands.open(
     columnText(agentId),
     runner,
     positionToNumber(after),

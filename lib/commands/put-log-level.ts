@@ -1,14 +1,12 @@
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
-import { authenticate } from '@/lib/access/authenticate';
-import type { ServerContext } from '@/lib/access/server-context';
 import { parseJson } from '@/lib/ingest/parse-json';
 import { readBody } from '@/lib/ingest/read-body';
 import { type LogLevelAnswer, OPERATOR, setLogLevelSchema } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { DEBUG_TTL_SECONDS } from '@/lib/protocol/limits';
 import { LOG_LEVELS } from '@/lib/protocol/log-levels';
-import { commandHubOf } from './command-hub';
+import type { CommandServer } from './command-hub';
 import { desireLevel } from './desire-level';
 import { parseInput } from './read-input';
 
@@ -21,10 +19,9 @@ import { parseInput } from './read-input';
  */
 export async function putLogLevel(
   request: Request,
-  server: ServerContext,
+  server: CommandServer,
   { agentId = '' }: Record<string, string>,
 ): Promise<Response> {
-  await authenticate(request, server);
   const wish = await wishIn(parseJson(await readBody(request)));
   const id = columnText(agentId);
   const answer = await server.database.writes.run(async (transaction): Promise<LogLevelAnswer> => {
@@ -40,7 +37,7 @@ export async function putLogLevel(
     );
     return { commandId, state: 'queued', desired };
   });
-  commandHubOf(server).wake(id);
+  server.commands.wake(id);
   return Response.json(answer, { status: 202, headers: { 'cache-control': 'no-store' } });
 }
 

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { columnText } from '@/db/column-text';
 import { agentFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
-import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { sumOf, type UnseenFailures } from '@/lib/ingest/failure-tally';
@@ -12,7 +11,9 @@ import type { InsightsSeen } from '@/lib/protocol/read-models';
 import { HOOK_FATAL } from '@/lib/protocol/signals';
 import { readInput } from './read-input';
 
-const seenSchema = z.object({ upTo: z.string().refine(isPosition, 'upTo is the position of an insight') }).strict();
+export const seeInsightsSchema = z
+  .object({ upTo: z.string().refine(isPosition, 'upTo is the position of an insight') })
+  .strict();
 
 /**
  * `POST /agents/:id/insights/seen` `{"upTo"}`: a person has looked at an agent's failures up to this one.
@@ -25,8 +26,7 @@ export async function postInsightsSeen(
   server: ServerContext,
   { agentId = '' }: Record<string, string>,
 ): Promise<Response> {
-  await authenticate(request, server);
-  const { upTo } = await readInput(request, seenSchema);
+  const { upTo } = await readInput(request, seeInsightsSchema);
   const now = server.now();
   const answer = await server.database.writes.run((transaction) =>
     seeInsights(transaction, columnText(agentId), upTo, now),

@@ -1,9 +1,7 @@
-import { authenticate } from '@/lib/access/authenticate';
-import type { ServerContext } from '@/lib/access/server-context';
 import { type MessageAnswer, OPERATOR, sendMessageSchema } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { askedBefore, namedAsk, noteAsk } from './asks';
-import { commandHubOf } from './command-hub';
+import type { CommandServer } from './command-hub';
 import type { StoredCommand } from './command-row';
 import { isSaid } from './is-said';
 import { queueCommand } from './queue-command';
@@ -19,10 +17,9 @@ import { writableSession } from './writable-session';
  */
 export async function postMessage(
   request: Request,
-  server: ServerContext,
+  server: CommandServer,
   { sessionId = '' }: Record<string, string>,
 ): Promise<Response> {
-  await authenticate(request, server);
   const { text, clientId, replyTo } = await readInput(request, sendMessageSchema);
   const isReplyToNothing = replyTo !== undefined && !(await isSaid(server.database.reader, sessionId, replyTo));
   const now = server.now();
@@ -51,7 +48,7 @@ export async function postMessage(
     await noteAsk(transaction, named, id);
     return { agentId: session.agentId, answer: { messageId: id, delivery: 'queued' } satisfies MessageAnswer };
   }, text.length * 4);
-  if (agentId !== null) commandHubOf(server).wake(agentId);
+  if (agentId !== null) server.commands.wake(agentId);
   return Response.json(answer, { status: 202, headers: { 'cache-control': 'no-store' } });
 }
 

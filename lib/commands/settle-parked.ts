@@ -1,6 +1,5 @@
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
-import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { EventFact } from '@/lib/ingest/facts';
@@ -49,14 +48,12 @@ interface Settlement {
  *   `session_of_another_agent`
  */
 export async function postAssign(request: Request, server: ServerContext, ids: Record<string, string>) {
-  await authenticate(request, server);
   const { sessionId, clientId = null } = await readInput(request, assignParkedSchema);
   return await settle(server, ids, { state: 'assigned', sessionId, reason: null, clientId });
 }
 
 /** `POST /agents/:id/parked/:position/discard`: it stays in the list of what was discarded. @see postAssign */
 export async function postDiscard(request: Request, server: ServerContext, ids: Record<string, string>) {
-  await authenticate(request, server);
   const { reason, clientId = null } = await readInput(request, discardParkedSchema);
   return await settle(server, ids, { state: 'discarded', sessionId: null, reason: reason?.trim() || null, clientId });
 }

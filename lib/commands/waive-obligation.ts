@@ -1,7 +1,6 @@
 import { columnText } from '@/db/column-text';
 import { obligationFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
-import { authenticate } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { CUSTOM, type ObligationWaivedValue } from '@/lib/protocol/ag-ui';
@@ -26,7 +25,6 @@ export async function postWaive(
   server: ServerContext,
   { sessionId = '', messageId = '' }: Record<string, string>,
 ): Promise<Response> {
-  await authenticate(request, server);
   const { reason, clientId } = await readInput(request, waiveSchema);
   const now = server.now();
   const named = namedAsk(sessionId, clientId, { type: 'obligation.waive', messageId, reason });

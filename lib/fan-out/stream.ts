@@ -1,5 +1,4 @@
 import { columnText } from '@/db/column-text';
-import { authenticate } from '@/lib/access/authenticate';
 import { peerOf } from '@/lib/access/peer';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
@@ -7,20 +6,22 @@ import { formatTopic, parseTopic, type Topic } from '@/lib/protocol/frames';
 import { MAX_TOPICS } from '@/lib/protocol/limits';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
 import { SSE_HEADERS } from '@/lib/protocol/sse';
-import { fanOutOf } from './fan-out-of';
+import type { FanOut } from './fan-out';
+
+export interface StreamServer extends ServerContext {
+  fanOut: FanOut;
+}
 
 /**
  * `GET /stream?topic=…&topic=…&after=<position>`
  *
  * @throws AppError `invalid_argument` for a bad topic or position, `unavailable` while shutting down
  */
-export async function stream(request: Request, server: ServerContext): Promise<Response> {
-  await authenticate(request, server);
+export async function stream(request: Request, server: StreamServer): Promise<Response> {
   const query = new URL(request.url).searchParams;
   const topics = topicsOf(query.getAll('topic'));
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
-  const fanOut = fanOutOf(server.database);
-  const body = await fanOut.subscribe(topics, after, request.signal, server.streamMaxMs, peerOf(request));
+  const body = await server.fanOut.subscribe(topics, after, request.signal, server.streamMaxMs, peerOf(request));
   return new Response(body, { headers: SSE_HEADERS });
 }
 

@@ -1,9 +1,10 @@
 import type { WriteTransaction } from '@/db/write-queue';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
-import { commitBatch, scopeOf } from './commit-batch';
+import { commitBatch } from './commit-batch';
 import type { AgentFact, EventFact } from './facts';
 import { judgeRecord } from './judge-record';
 import type { JudgedRecord } from './plan-batch';
+import { scopeOf } from './scope-of';
 
 /** There is one server log for ever: its facts need no fencing, because the write queue is their only sender. */
 const EPOCH = 1;

@@ -4,9 +4,10 @@ import type { WriteTransaction } from '@/db/write-queue';
 import { cutText } from '@/lib/protocol/cut-text';
 import { AppError } from '@/lib/protocol/errors';
 import { laterPosition } from '@/lib/protocol/position';
-import { type Batch, type CommitOutcome, scopeOf } from './commit-batch';
+import type { Batch, CommitOutcome } from './commit-batch';
 import { rejection } from './judge-record';
 import type { JudgedRecord } from './plan-batch';
+import { scopeOf } from './scope-of';
 
 /** Looking for what is refused costs a few tries each: beyond so many, what is left of a part is set aside with them. */
 const MOST_FOUND = 32;

@@ -1,5 +1,3 @@
-import type { Database } from '@/db/client';
-
 /** Beyond this many producers with an open gap the oldest counts are forgotten: they are only statistics. */
 const MAX_PRODUCERS = 10_000;
 
@@ -29,12 +27,4 @@ export class GapTally {
     if (left > 0) this.#counts.set(producerId, left);
     else this.#counts.delete(producerId);
   }
-}
-
-const tallies = new WeakMap<Database, GapTally>();
-
-export function gapTally(database: Database): GapTally {
-  const known = tallies.get(database) ?? new GapTally();
-  tallies.set(database, known);
-  return known;
 }

@@ -1,29 +1,32 @@
 import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
-import { authenticateProgram } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 import { wellFormed } from '@/lib/protocol/well-formed';
 import { commitApart, isRefusal } from './commit-apart';
-import { type Batch, type CommitOutcome, commitBatch, scopeOf } from './commit-batch';
-import { gapTally } from './gap-tally';
+import { type Batch, type CommitOutcome, commitBatch } from './commit-batch';
+import type { GapTally } from './gap-tally';
 import { judgeRecord, tooManyValues } from './judge-record';
 import { parseBatch } from './parse-batch';
 import { parseRequest } from './parse-request';
 import { readBody } from './read-body';
+import { scopeOf } from './scope-of';
 import { withdrawAnswers } from './withdraw-answers';
+
+export interface IngestServer extends ServerContext {
+  gaps: GapTally;
+}
 
 /**
  * `POST /events`: takes what an outbox sends, exactly once and in order, and answers when it is on disk.
  *
  * @returns 200 with an IngestAnswer
- * @throws AppError whatever access, body and protocol refuse; then nothing of the request is stored
+ * @throws AppError whatever body and protocol refuse; then nothing of the request is stored
  * @see PROTOCOL.md, Ingest
  */
-export async function postEvents(request: Request, context: ServerContext): Promise<Response> {
-  await authenticateProgram(request, context);
+export async function postEvents(request: Request, server: IngestServer): Promise<Response> {
   const body = await readBody(request);
   const pace = new Pace();
   const { value, hasHalves, tooWide } = await parseBatch(body, pace);
@@ -42,11 +45,11 @@ export async function postEvents(request: Request, context: ServerContext): Prom
   await pace.rest();
   const scope = await scopeOf(source, records);
   // in the order in which they are committed
-  const batch = { source, records, scope, receivedAt: context.now() };
+  const batch = { source, records, scope, receivedAt: server.now() };
 
-  const tally = gapTally(context.database);
+  const tally = server.gaps;
   const gaps = tally.count(source.id);
-  const { writes } = context.database;
+  const { writes } = server.database;
   const outcome = await writes
     .run((transaction) => take(transaction, batch, gaps), body.byteLength)
     .catch((error) => {

@@ -1,6 +1,7 @@
 import { columnText } from '@/db/column-text';
 import { customName, customValue, pickText, subagentTaskId, taskEventId } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
+import { type TaskRef, tasksTold } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM, type InterludeMetadata } from '@/lib/protocol/ag-ui';
 
 /** A session that is known to have started a task, and which run of it. */
@@ -12,9 +13,7 @@ export interface TaskHome {
 }
 
 /** What an event has to do with a task. */
-export interface TaskMention {
-  id: string;
-  runId: string | null;
+export interface TaskMention extends TaskRef {
   /** `speaks`: a subagent says something, which need not be a task that was told of. */
   how: 'starts' | 'tells' | 'speaks';
 }
@@ -58,7 +57,7 @@ export class TaskOwners {
     else runs.add(run);
   }
 
-  of(agentId: string, sessionId: string, { id, runId }: { id: string; runId: string | null }): TaskOwner {
+  of(agentId: string, sessionId: string, { id, runId }: TaskRef): TaskOwner {
     const sessions = this.#sessions(agentId, id);
     if (sessions === undefined) return { kind: 'nobody' };
     const run = runId === null ? null : columnText(runId);
@@ -80,20 +79,13 @@ function keyOf(agentId: string, taskId: string): string {
 }
 
 /** Every task an event speaks of: who knows it must be read before the event is taken. */
-export function tasksSpokenOf(event: AgUiEvent): { id: string; runId: string | null }[] {
+export function tasksSpokenOf(event: AgUiEvent): TaskRef[] {
   const mention = taskMention(event);
   return [...(mention === null ? [] : [mention]), ...tasksTold(event)];
 }
 
-/** The tasks a run says it was told of, by its trigger or while it ran. */
-export function tasksTold(event: AgUiEvent): { id: string; runId: string | null }[] {
-  const { trigger, foldedTaskIds = [] } = interludeOf(event);
-  const woke = trigger?.taskIds.map((id, at) => ({ id, runId: trigger.taskRunIds?.[at] ?? null })) ?? [];
-  return [...woke, ...foldedTaskIds.map((id) => ({ id, runId: null }))];
-}
-
 /** The event with `trigger.ofSessionIds` as they are known here, whatever its sender said of them. */
-export function withOwners(event: AgUiEvent, ownerOf: (task: { id: string; runId: string | null }) => TaskOwner) {
+export function withOwners(event: AgUiEvent, ownerOf: (task: TaskRef) => TaskOwner) {
   const { trigger } = interludeOf(event);
   if (trigger === undefined) return event;
   const { ofSessionIds: said, ...known } = trigger;

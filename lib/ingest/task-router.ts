@@ -1,6 +1,7 @@
 import { customValue, pickText, textField } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { taskEndTold } from '@/lib/projections/task-status';
+import { type TaskRef, tasksTold } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
 import type { EventRecord } from '@/lib/protocol/envelope';
 import type { Task } from '@/lib/protocol/read-models';
@@ -15,15 +16,12 @@ import {
   type TaskOwner,
   TaskOwners,
   taskMention,
-  tasksTold,
   withInterlude,
   withOwners,
 } from './task-owners';
 import { TaskRuns } from './task-runs';
 
 const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
-
-type TaskRef = Pick<TaskMention, 'id' | 'runId'>;
 
 /** An event and the session it is written to. */
 export interface Routed {
@@ -55,6 +53,7 @@ export class TaskRouter {
 
   /** A task that was stored before this batch. Those of a session come in the order in which they began. */
   knowTask(task: Task): void {
+    this.#owners.started({ ...task, taskId: task.id });
     this.#runs.know(task);
   }
 

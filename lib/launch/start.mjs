@@ -8,6 +8,7 @@
 import { join } from 'node:path';
 import { checkDataFolder } from '../runner/data-folder.mjs';
 import { interludeCommand, shownPath } from '../runner/shown-command.mjs';
+import { launchServer, theServer } from '../server/process-server.mjs';
 import { buildWhatIsOld } from './build.mjs';
 import { startDemoFleet } from './demo-fleet.mjs';
 import { installWhatIsMissing } from './install.mjs';
@@ -59,6 +60,7 @@ async function start() {
   });
   const { prepareDatabase } = await import('./database.mjs');
   await prepareDatabase(process.env);
+  launchServer();
   const { serve } = await import('./serve.mjs');
   const url = await serve(host, held);
   const takeBack = announce(dataDir, url);
@@ -79,21 +81,14 @@ async function end(name, endDemo) {
   process.once(name, exit);
   // First, while there is a server to tell: its sessions end. It must not hold us up.
   if (endDemo) await Promise.race([endDemo(), pause(DEMO_FAREWELL_MS)]);
-  // The server's bundles keep their fan-out here (lib/fan-out/fan-out-of.ts); each open stream gets its `bye`.
-  for (const fanOut of globalThis[Symbol.for('interlude.fan-outs')]?.values() ?? []) fanOut.close('shutdown');
-  await pause(FAREWELL_MS);
   // Behind the last write the database's file holds everything by itself: it may be copied and put back alone.
-  await Promise.race([closeDatabase(), pause(CLOSE_MS)]);
+  await Promise.race([
+    theServer()
+      .close(FAREWELL_MS)
+      .catch(() => {}),
+    pause(FAREWELL_MS + CLOSE_MS),
+  ]);
   exit();
-}
-
-/** Never rejects. See db/client.ts, which keeps it there. */
-async function closeDatabase() {
-  try {
-    await (await globalThis[Symbol.for('interlude.database')])?.close();
-  } catch {
-    // one that never opened, or fails, has nothing more to lose
-  }
 }
 
 /** @param {number} ms */

@@ -6,7 +6,6 @@ import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { chunkBacklogs, chunkNextLines } from './chunk-lines';
-import { logRetention } from './log-retention';
 import { overdueLogs, type Retention, removeOldLines } from './remove-lines';
 
 /** How long after a commit to look for lines to index, and how often for those another process wrote. */
@@ -151,17 +150,4 @@ export class LogKeeper {
 
 function unref(timer: unknown): void {
   if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();
-}
-
-const REGISTRY = Symbol.for('interlude.log-keepers');
-const holder = globalThis as { [REGISTRY]?: Map<Database, LogKeeper> };
-
-/** The process's one keeper of a database. On `globalThis`, because Next bundles every route handler by itself. */
-export function logKeeperOf(server: Pick<ServerContext, 'database' | 'now' | 'steady'>): LogKeeper {
-  holder[REGISTRY] ??= new Map();
-  const known = holder[REGISTRY].get(server.database);
-  if (known !== undefined) return known;
-  const keeper = new LogKeeper(server, logRetention(process.env));
-  holder[REGISTRY].set(server.database, keeper);
-  return keeper;
 }

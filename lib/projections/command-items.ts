@@ -1,4 +1,3 @@
-import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { NoticeItem, RequestAnswer, RequestItem } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
 import { customValue, pickText } from './event-fields';
@@ -10,9 +9,6 @@ import type { ItemDraft } from './item-draft';
  */
 
 type State = RequestAnswer['state'];
-
-/** The names of `command:*`, each of which stands where the command's first event stands. */
-export const COMMAND_EVENTS: readonly string[] = [CUSTOM.commandQueued, CUSTOM.commandDone, CUSTOM.commandFailed];
 
 export function foldDelivery(draft: ItemDraft, { event }: EventEntry): void {
   const value = customValue(event);

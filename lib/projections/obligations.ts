@@ -1,4 +1,4 @@
-import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Sender } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';
 import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
@@ -55,52 +55,37 @@ export interface ObligationChange {
   after: Obligation;
 }
 
-/** Which stored obligations a batch may touch: by id, and whether the session's owed ones may be settled. */
-export function obligationsTouchedBy(entries: readonly EventEntry[]): { messageIds: string[]; settles: boolean } {
-  const messageIds = new Set<string>();
-  let settles = false;
-  for (const { event } of entries) {
-    const id = textField(event, 'messageId');
-    if (event.type === 'TEXT_MESSAGE_START' && event.role === 'user' && id !== null) messageIds.add(id);
-    if (event.type === 'TEXT_MESSAGE_CHUNK') {
-      // Only the first need say whose it is, and which.
-      if (id === null) settles = true;
-      else messageIds.add(id);
-    }
-    for (const part of snapshotParts(event)) if (part.fields.role === 'user') messageIds.add(part.id);
-    if (event.type === 'RUN_STARTED') for (const message of inputUserMessages(event)) messageIds.add(message.id);
-    if (event.type === 'RUN_FINISHED' || event.type === 'TEXT_MESSAGE_END') settles = true;
-    const { replyTo, userMessageIds } = interludeOf(event);
-    for (const named of [...stringList(replyTo), ...stringList(userMessageIds)]) messageIds.add(named);
-    const about = pickText(customValue(event), 'message_id', 'messageId');
-    if (event.type === 'CUSTOM' && about !== null) messageIds.add(about);
-  }
-  return { messageIds: [...messageIds], settles };
+/** Which stored obligations an event may touch: by id, and whether the session's owed ones may be settled. */
+export function obligationsTouchedBy(event: AgUiEvent): { messageIds: string[]; settles: boolean } {
+  const messageIds: string[] = [];
+  const id = textField(event, 'messageId');
+  if (event.type === 'TEXT_MESSAGE_START' && event.role === 'user' && id !== null) messageIds.push(id);
+  if (event.type === 'TEXT_MESSAGE_CHUNK' && id !== null) messageIds.push(id);
+  for (const part of snapshotParts(event)) if (part.fields.role === 'user') messageIds.push(part.id);
+  if (event.type === 'RUN_STARTED') for (const message of inputUserMessages(event)) messageIds.push(message.id);
+  const { replyTo = [], userMessageIds = [] } = interludeOf(event);
+  for (const named of [...replyTo, ...userMessageIds]) messageIds.push(named);
+  const about = pickText(customValue(event), 'message_id', 'messageId');
+  if (event.type === 'CUSTOM' && about !== null) messageIds.push(about);
+  // Of chunks only the first need say whose it is, and which.
+  const isNamelessChunk = event.type === 'TEXT_MESSAGE_CHUNK' && id === null;
+  return { messageIds, settles: isNamelessChunk || event.type === 'RUN_FINISHED' || event.type === 'TEXT_MESSAGE_END' };
 }
 
 /**
- * @param known the session's stored obligations that the placements may touch, settled ones too: a message told
- *   again is not owed again
- * @returns `fold` is the same object when nothing in it changed; each changed obligation once, as it was and as it is
+ * A session's obligations, placement by placement: a server gives others their turns between. `fold` is the same object
+ * while nothing in it changes.
  */
-export function foldObligations(
-  fold: ObligationFold,
-  known: readonly Obligation[],
-  placements: readonly Placement[],
-  owner: { sessionId: string; agentId: string },
-): { fold: ObligationFold; changes: ObligationChange[] } {
-  const ledger = new ObligationLedger(fold, known, owner);
-  for (const placement of placements) ledger.apply(placement);
-  return { fold: ledger.fold, changes: ledger.changes() };
-}
-
-/** The same, placement by placement: a server gives others their turns between. */
 export class ObligationLedger {
   fold: ObligationFold;
   readonly #before: Map<string, Obligation>;
   readonly #after = new Map<string, Obligation>();
   readonly #owner: { sessionId: string; agentId: string };
 
+  /**
+   * @param known the stored obligations that the placements may touch, settled ones too: a message told again is not owed
+   *   again
+   */
   constructor(fold: ObligationFold, known: readonly Obligation[], owner: { sessionId: string; agentId: string }) {
     this.fold = fold;
     this.#before = new Map(known.map((obligation) => [obligation.messageId, obligation]));

@@ -84,32 +84,19 @@ export function newSession(id: string, agentId: string, at: number): SessionFold
 }
 
 /**
- * @param tasks the tasks the same placements changed, each as it was (null: new) and as it is
- * @param obligations the obligations they changed, likewise
- * @param heardAt when the agent's own word of the session came, on the server's clock; null where it is not the agent
- *   that speaks
- * @returns a new fold; `summary.updatedPosition` is left to the caller, who allots positions
+ * A session's summary, placement by placement: a server gives others their turns between. The given fold stays as it is;
+ * `summary.updatedPosition` is left to the caller, who allots positions.
  */
-export function foldSession(
-  fold: SessionFold,
-  placements: readonly Placement[],
-  tasks: readonly { before: Task | null; after: Task }[],
-  obligations: readonly ObligationChange[] = [],
-  heardAt: number | null = null,
-): SessionFold {
-  const ledger = new SessionLedger(fold, heardAt);
-  for (const placement of placements) ledger.apply(placement);
-  for (const { before, after } of tasks) ledger.tell(before, after);
-  return ledger.result(obligations);
-}
-
-/** The same, placement by placement: a server gives others their turns between. */
 export class SessionLedger {
   readonly #next: SessionFold;
   readonly #open: OpenRequests;
   readonly #heardAt: number | null;
   #last: Placement | null = null;
 
+  /**
+   * @param heardAt when the agent's own word of the session came, on the server's clock; null where it is not the agent
+   *   that speaks
+   */
   constructor(fold: SessionFold, heardAt: number | null) {
     this.#next = { ...fold, summary: { ...fold.summary } };
     this.#open = new OpenRequests(fold.pendingRequests, fold.morePending);
@@ -132,6 +119,7 @@ export class SessionLedger {
     this.#next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
 
+  /** @param obligations those the same placements changed */
   result(obligations: readonly ObligationChange[]): SessionFold {
     const next = this.#next;
     next.pendingRequests = this.#open.list();

@@ -1,4 +1,4 @@
-import { CUSTOM, type TurnTrigger } from '@/lib/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM, type TurnTrigger } from '@/lib/protocol/ag-ui';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
@@ -20,54 +20,28 @@ import { interludeOf } from './interlude-metadata';
 import { isFinal, normaliseTaskKind, overrules, taskEndTold } from './task-status';
 import type { Placement } from './turns';
 
-/** Every task id a batch may touch: load these tasks of the session before folding it. */
-export function taskIdsOf(entries: readonly EventEntry[]): string[] {
-  const ids = new Set<string>();
-  for (const { event } of entries) {
-    const id = taskEventId(event);
-    if (id !== null) ids.add(id);
-    for (const answered of answeredTasks(event)) ids.add(answered.id);
-  }
-  return [...ids];
+/** Whether a run begins by itself and does not say why: then it may answer any task that has ended. */
+export function startsWithoutCause(event: AgUiEvent): boolean {
+  return event.type === 'RUN_STARTED' && textField(event, 'parentRunId') !== null && !interludeOf(event).trigger;
 }
 
-/** Whether a batch has a run that began by itself and does not say why: then it may answer any task that has ended. */
-export function wakesUnsaid(entries: readonly EventEntry[]): boolean {
-  return entries.some(
-    ({ event }) =>
-      event.type === 'RUN_STARTED' && textField(event, 'parentRunId') !== null && !interludeOf(event).trigger,
-  );
+/** Whether the agent's process ends: then every task that still runs ends with it. */
+export function endsEveryTask(event: AgUiEvent): boolean {
+  return customName(event) === CUSTOM.sessionEnded;
 }
 
-/** Whether a batch ends the agent's process: then it touches every task that still runs. */
-export function endsEveryTask(entries: readonly EventEntry[]): boolean {
-  return entries.some(({ event }) => customName(event) === CUSTOM.sessionEnded);
+/** The tasks a run says it was told of, by its trigger or while it ran. */
+export function tasksTold(event: AgUiEvent): TaskRef[] {
+  const { trigger, foldedTaskIds = [] } = interludeOf(event);
+  return [...tasksOf(trigger), ...foldedTaskIds.map((id) => ({ id, runId: null }))];
 }
 
-/**
- * @param tasks the session's tasks with an id in `taskIdsOf`, and where it `endsEveryTask` the running ones, and where
- * it `wakesUnsaid` the newest, in any order
- * @returns the new and the changed ones, each once, as they stand after the placements
- */
-export function foldTasks(
-  tasks: readonly Task[],
-  placements: readonly Placement[],
-  owner: { sessionId: string; agentId: string },
-): Task[] {
-  const ledger = new TaskLedger(owner);
-  for (const task of [...tasks].sort((a, b) => comparePositions(a.position, b.position))) ledger.know(task);
-  for (const placement of placements) for (const _ of ledger.apply(placement));
-  return [...ledger.changed()];
-}
-
-function answeredTasks(event: EventEntry['event']): { id: string; runId: string | null }[] {
-  const { trigger, foldedTaskIds } = interludeOf(event);
-  return [...named(trigger), ...stringList(foldedTaskIds).map((id) => ({ id, runId: null }))];
-}
-
-function named(trigger: TurnTrigger | undefined): { id: string; runId: string | null }[] {
+function tasksOf(trigger: TurnTrigger | undefined): TaskRef[] {
   return stringList(trigger?.taskIds).map((id, index) => ({ id, runId: trigger?.taskRunIds?.[index] ?? null }));
 }
+
+/** A task, and which run of it where that is named. */
+export type TaskRef = Pick<Task, 'id' | 'runId'>;
 
 /** The runs of one task, each by its position, ascending. */
 interface Runs {
@@ -75,7 +49,7 @@ interface Runs {
   byRunId: Map<string | null, Position[]>;
 }
 
-/** The same, task by task and placement by placement: a server gives others their turns between. */
+/** A session's tasks, task by task and placement by placement: a server gives others their turns between. */
 export class TaskLedger {
   readonly #byPosition = new Map<Position, Task>();
   readonly #byId = new Map<string, Runs>();
@@ -88,7 +62,19 @@ export class TaskLedger {
 
   /** The session has this task. Those of one id come in the order in which they began. */
   know(task: Task): void {
-    this.#remember(task);
+    const { id, runId, position } = task;
+    const before = this.#byPosition.get(position);
+    this.#byPosition.set(position, task);
+    const runs: Runs = this.#byId.get(id) ?? { all: [], byRunId: new Map() };
+    this.#byId.set(id, runs);
+    if (before === undefined) runs.all.push(position);
+    if (before !== undefined && before.runId === runId) return;
+    // told only later which run it is
+    const unnamed = before === undefined ? undefined : runs.byRunId.get(before.runId);
+    if (unnamed !== undefined) without(unnamed, position);
+    const named = runs.byRunId.get(runId);
+    if (named === undefined) runs.byRunId.set(runId, [position]);
+    else insertPosition(named, position);
   }
 
   *changed(): Generator<Task> {
@@ -103,7 +89,7 @@ export class TaskLedger {
     if (name === CUSTOM.taskTold) this.#applyTold(entry);
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
-    for (const { id, runId } of [...answeredTasks(entry.event), ...named(opened ?? undefined)]) {
+    for (const { id, runId } of [...tasksTold(entry.event), ...tasksOf(opened ?? undefined)]) {
       const task = this.#find(id, runId);
       if (task !== undefined && task.answeredInTurnId !== turnId) this.#put({ ...task, answeredInTurnId: turnId });
     }
@@ -177,24 +163,8 @@ export class TaskLedger {
   }
 
   #put(task: Task): void {
-    this.#remember(task);
+    this.know(task);
     this.#changed.add(task.position);
-  }
-
-  #remember(task: Task): void {
-    const { id, runId, position } = task;
-    const before = this.#byPosition.get(position);
-    this.#byPosition.set(position, task);
-    const runs: Runs = this.#byId.get(id) ?? { all: [], byRunId: new Map() };
-    this.#byId.set(id, runs);
-    if (before === undefined) runs.all.push(position);
-    if (before !== undefined && before.runId === runId) return;
-    // told only later which run it is
-    const unnamed = before === undefined ? undefined : runs.byRunId.get(before.runId);
-    if (unnamed !== undefined) without(unnamed, position);
-    const named = runs.byRunId.get(runId);
-    if (named === undefined) runs.byRunId.set(runId, [position]);
-    else insertPosition(named, position);
   }
 }
 

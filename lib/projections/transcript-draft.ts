@@ -142,8 +142,17 @@ export class TranscriptDraft {
     if (entries === undefined || at === undefined) return;
     this.#pending.delete(turnId);
     const turn = this.#turns[at] as Turn;
-    this.#turns[at] = settleTurn({ ...turn, ...foldShown(turn, entries, turn.kind === 'none') });
+    const shown = foldShown(turn, entries, turn.kind === 'none');
+    this.#turns[at] = settleTurn({ ...turn, ...shown, items: inOrder(shown.items) });
   }
+}
+
+/** The very same, unless what waited for an older page came behind what was told after it. */
+function inOrder(items: Item[]): Item[] {
+  const isSorted = items.every(
+    (item, at) => at === 0 || comparePositions((items[at - 1] as Item).position, item.position) <= 0,
+  );
+  return isSorted ? items : items.toSorted((a, b) => comparePositions(a.position, b.position));
 }
 
 function keyOf({ entityId, toTurnId }: Pick<Placement['moves'][number], 'entityId' | 'toTurnId'>): string {

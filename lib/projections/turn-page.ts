@@ -1,17 +1,5 @@
 import { comparePositions } from '@/lib/protocol/position';
 import type { Item, Turn } from '@/lib/protocol/read-models';
-import type { TurnHeader } from '@/lib/protocol/turn-places';
-import type { EventEntry } from './event-entry';
-import { foldShown } from './items';
-
-/**
- * A turn from its header and its events in position order.
- *
- * @param entries every event whose place is this turn
- */
-export function turnFromEvents(header: TurnHeader, entries: readonly EventEntry[]): Turn {
-  return settleTurn({ ...header, ...foldShown({ items: [] }, entries, header.kind === 'none') });
-}
 
 /**
  * What a closed turn left open is open no more: its messages don't stream, and the tool calls and requests of a turn

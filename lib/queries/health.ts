@@ -28,7 +28,7 @@ export class Readiness {
     this.#patienceMs = patienceMs;
   }
 
-  async isReady(context: () => Promise<ServerContext>): Promise<boolean> {
+  async isReady(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {
     const freshMs = this.#isReady ? this.#freshMs : Math.min(this.#freshMs, AGAIN_MS);
     if (performance.now() - this.#lookedAt >= freshMs) {
       this.#looking ??= this.#look(context).finally(() => {
@@ -40,7 +40,7 @@ export class Readiness {
     return this.#isReady;
   }
 
-  async #look(context: () => Promise<ServerContext>): Promise<void> {
+  async #look(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<string>((resolve) => {
       timer = setTimeout(() => resolve(`it did not answer within ${this.#patienceMs / 1_000} s`), this.#patienceMs);
@@ -55,7 +55,7 @@ export class Readiness {
   }
 }
 
-async function troubleOf(context: () => Promise<ServerContext>): Promise<string | null> {
+async function troubleOf(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<string | null> {
   try {
     const { database } = await context();
     // first, because it knows the cause of what a read would fail at
@@ -67,23 +67,14 @@ async function troubleOf(context: () => Promise<ServerContext>): Promise<string 
   }
 }
 
-const READINESS = Symbol.for('interlude.readiness');
-const holder = globalThis as { [READINESS]?: Readiness };
-
-/** The process's one. On `globalThis`, because Next bundles every route handler by itself. */
-function readinessOfProcess(): Readiness {
-  holder[READINESS] ??= new Readiness();
-  return holder[READINESS];
-}
-
 /**
  * `GET /readyz`: the database can be written to. Open to everybody, so the cause of a failure goes to our own log only.
  *
  * @throws AppError `unavailable`
  */
 export async function readyz(
-  context: () => Promise<ServerContext>,
-  readiness: Readiness = readinessOfProcess(),
+  context: () => Promise<Pick<ServerContext, 'database'>>,
+  readiness: Readiness,
 ): Promise<Response> {
   if (!(await readiness.isReady(context))) {
     const message = 'The database can’t be written to; the server’s own log says why.';

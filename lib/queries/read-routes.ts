@@ -1,4 +1,3 @@
-import { authenticate } from '@/lib/access/authenticate';
 import { clientOf } from '@/lib/access/peer';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
@@ -26,7 +25,7 @@ import { readTranscript } from './read-transcript';
 import { readTurnAt } from './read-turn-at';
 
 /**
- * The GET routes of the read models: authenticate, read, 404 where there is nothing. What may be many rows is read when
+ * The GET routes of the read models: read, 404 where there is nothing. What may be many rows is read when
  * its turn has come.
  */
 
@@ -37,7 +36,6 @@ type Ids = Record<string, string>;
  * those of one: page by page.
  */
 export async function getSessions(request: Request, server: ServerContext): Promise<Response> {
-  await authenticate(request, server);
   const query = new URL(request.url).searchParams;
   const limit = limitOf(query, SESSIONS_LISTED, SESSIONS_LISTED);
   const agentId = query.get('agent');
@@ -53,15 +51,13 @@ export async function getSessions(request: Request, server: ServerContext): Prom
   });
 }
 
-export async function getSession(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
+export async function getSession(_request: Request, server: ServerContext, ids: Ids): Promise<Response> {
   const { sessionId = '' } = ids;
   return answer((await readSession(server.database, sessionId)) ?? missing('session', sessionId));
 }
 
 /** `?before=<turn id or position>&limit=1..200` */
 export async function getTranscript(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
   const { sessionId = '' } = ids;
   const query = new URL(request.url).searchParams;
   const range = { before: query.get('before'), limit: limitOf(query, 50, 200) };
@@ -72,7 +68,6 @@ export async function getTranscript(request: Request, server: ServerContext, ids
 
 /** `?at=<epoch ms>` */
 export async function getTurnAt(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
   const { sessionId = '' } = ids;
   const query = new URL(request.url).searchParams;
   onlyKnown(query, ['at']);
@@ -82,7 +77,6 @@ export async function getTurnAt(request: Request, server: ServerContext, ids: Id
 }
 
 export async function getTasks(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
   const { sessionId = '' } = ids;
   return inTurn(request, server, async () =>
     answer((await readTasks(server.database, sessionId)) ?? missing('session', sessionId)),
@@ -91,7 +85,6 @@ export async function getTasks(request: Request, server: ServerContext, ids: Ids
 
 /** `?runId=`, where the agent re-uses task ids */
 export async function getTask(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
   const { sessionId = '', taskId = '' } = ids;
   const runId = new URL(request.url).searchParams.get('runId');
   return inTurn(request, server, async () =>
@@ -101,7 +94,6 @@ export async function getTask(request: Request, server: ServerContext, ids: Ids)
 
 /** `?after=0` or `after=<next>`, `&limit=1..1000` */
 export async function getAgents(request: Request, server: ServerContext): Promise<Response> {
-  await authenticate(request, server);
   const query = new URL(request.url).searchParams;
   const limit = limitOf(query, AGENTS_LISTED, AGENTS_LISTED);
   const after = cursorOf(query.get('after') ?? LIST_START, [AGENTS_GROUP]);
@@ -109,7 +101,6 @@ export async function getAgents(request: Request, server: ServerContext): Promis
 }
 
 export async function getAgent(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
   const { agentId = '' } = ids;
   return inTurn(request, server, async () =>
     answer((await readAgent(server.database, agentId)) ?? missing('agent', agentId)),
@@ -120,7 +111,6 @@ const PARKED_STATES = ['parked', 'assigned', 'discarded'] as const;
 
 /** `?state=parked|assigned|discarded&after=<position>&limit=1..200` */
 export async function getParked(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
   const query = new URL(request.url).searchParams;
   onlyKnown(query, ['state', 'after', 'limit']);
   const said = query.get('state') ?? 'parked';
@@ -131,20 +121,17 @@ export async function getParked(request: Request, server: ServerContext, ids: Id
 }
 
 /** What its runner last said it writes, and what is asked of it. `PUT` asks for another one. */
-export async function getLogLevel(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
+export async function getLogLevel(_request: Request, server: ServerContext, ids: Ids): Promise<Response> {
   const { agentId = '' } = ids;
   return answer((await readLogLevel(server.database, agentId)) ?? missing('agent', agentId));
 }
 
-export async function getObligations(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
+export async function getObligations(_request: Request, server: ServerContext, ids: Ids): Promise<Response> {
   return answer(await readObligations(server.database, ids.agentId ?? ''));
 }
 
 /** `?level=&component=&q=&regex=&from=&to=`, one of `before=&after=&around=&at=`, `&limit=1..1000` */
 export async function getLogLines(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
   const { agentId = '' } = ids;
   const wanted = await logRequestOf(new URL(request.url).searchParams);
   return inTurn(request, server, async () =>
@@ -154,7 +141,6 @@ export async function getLogLines(request: Request, server: ServerContext, ids: 
 
 /** The same filters as the lines; a file. */
 export async function getLogDownload(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
   const { agentId = '' } = ids;
   const filter = await logFilterOf(new URL(request.url).searchParams);
   const body =
@@ -170,7 +156,6 @@ export async function getLogDownload(request: Request, server: ServerContext, id
 }
 
 export async function getLogComponents(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  await authenticate(request, server);
   const { agentId = '' } = ids;
   return inTurn(request, server, async () =>
     answer((await readLogComponents(server.database, agentId)) ?? missing('agent', agentId)),

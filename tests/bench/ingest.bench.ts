@@ -1,4 +1,5 @@
 import { createClient } from '@libsql/client';
+import { GapTally } from '@/lib/ingest/gap-tally';
 import { postEvents } from '@/lib/ingest/post-events';
 import { temporaryDatabase } from '../support/database';
 import { note, report } from './report';
@@ -32,6 +33,7 @@ const context = {
   allowAddresses: false,
   now: Date.now,
   streamMaxMs: null,
+  gaps: new GapTally(),
 };
 
 const records = workload('agent-1', 10);

@@ -1,3 +1,4 @@
+import { GapTally } from '@/lib/ingest/gap-tally';
 import { postEvents } from '@/lib/ingest/post-events';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
 import { temporaryDatabase } from '../support/database';
@@ -20,7 +21,15 @@ const PHASES = 6;
 const TOKEN = 'bench-token-of-enough-characters';
 
 const database = await temporaryDatabase();
-const context = { database, token: TOKEN, allowedHosts: [], allowAddresses: false, now: Date.now, streamMaxMs: null };
+const context = {
+  database,
+  token: TOKEN,
+  allowedHosts: [],
+  allowAddresses: false,
+  now: Date.now,
+  streamMaxMs: null,
+  gaps: new GapTally(),
+};
 const keeper = new LogKeeper(context, { maxAgeMs: 14 * 86_400_000, maxBytes: 256 * 1024 * 1024 });
 keeper.keep();
 

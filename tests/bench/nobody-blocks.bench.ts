@@ -9,7 +9,7 @@ import { report } from './report';
 const worstOf = (held: Held[]) => held.reduce((a, b) => (b.longestMs > a.longestMs ? b : a));
 const server = await inProcessServer();
 for (const hostile of HOSTILE_CASES) {
-  await forgetAll();
+  await forgetAll(server.database);
   const worst = worstOf(await sendHostile(server, hostile, longestHold));
   report(`longest hold, ${worst.what}`, worst.longestMs, 'ms', { atMost: 100 });
 }

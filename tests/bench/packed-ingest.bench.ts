@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import type { Database } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
-import type { ServerContext } from '@/lib/access/server-context';
+import { GapTally } from '@/lib/ingest/gap-tally';
 import { postEvents } from '@/lib/ingest/post-events';
 import { getLogLines } from '@/lib/queries/read-routes';
 import { temporaryDatabase } from '../support/database';
@@ -19,13 +19,14 @@ const BATCH_BYTES = 1024 * 1024;
 const TOKEN = 'bench-token-of-enough-characters';
 
 const database: Database & { dispose(): Promise<void> } = await temporaryDatabase();
-const context: ServerContext = {
+const context = {
   database,
   token: TOKEN,
   allowedHosts: [],
   allowAddresses: false,
   now: Date.now,
   streamMaxMs: null,
+  gaps: new GapTally(),
 };
 const headers = { authorization: `Bearer ${TOKEN}`, host: '127.0.0.1' };
 let seq = 0;

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { database } from '@/db/client';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
 import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
 import { ingest, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { PATIENTLY } from '../support/patience';
-import { inProcessServer, type ServerTarget } from '../support/server-target';
+import { type InProcessServer, inProcessServer } from '../support/server-target';
 import { describeCommandsContract } from './commands-contract';
 import { describeIngestContract } from './ingest-contract';
 import { describeInsightsContract } from './insights-contract';
@@ -23,10 +22,10 @@ import { describeTurnAtContract } from './turn-at-contract';
 // where there is none for this platform, the stage says so
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 let libsql: ReturnType<typeof startLibsqlServer> | undefined;
-let server: Promise<ServerTarget> | null = null;
+let server: Promise<InProcessServer> | null = null;
 
 /** One server for all suites, which keep to sessions of their own. */
-async function shared(): Promise<ServerTarget> {
+async function shared(): Promise<InProcessServer> {
   libsql ??= startLibsqlServer();
   server ??= libsql.then(({ url }) => inProcessServer(url));
   return { ...(await server), close: async () => {} };
@@ -54,10 +53,10 @@ suites('over a libSQL server', () => {
 
 /** What no other database refuses, or does. Last, because it holds more then than one answer may. */
 suites('a libSQL server', () => {
-  let target: ServerTarget;
+  let target: InProcessServer;
   const own = (id: string, seq: number, event: object) => record(seq, { agentId: id, sessionId: id, event });
   const rows = async (sql: string, id: string) =>
-    (await (await database()).reader.execute({ sql, args: [id] })).rows.map((row) => ({ ...row }));
+    (await (await shared()).database.reader.execute({ sql, args: [id] })).rows.map((row) => ({ ...row }));
 
   beforeAll(async () => {
     target = await shared();
@@ -106,7 +105,7 @@ suites('a libSQL server', () => {
       }),
     );
     await ingest(target, lines, 1, 'logs');
-    const keeper = new LogKeeper({ database: await database(), now: Date.now }, { maxAgeMs: 60_000, maxBytes: 500 });
+    const keeper = new LogKeeper({ database: target.database, now: Date.now }, { maxAgeMs: 60_000, maxBytes: 500 });
     await keeper.indexAll();
     expect(await rows('SELECT indexed_line > 200 AS indexed FROM agent_logs WHERE agent_id = ?', 'logs')).toEqual([
       { indexed: 1 },

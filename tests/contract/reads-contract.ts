@@ -71,7 +71,7 @@ export function describeReadsContract(name: string, makeTarget: () => Promise<Se
     }
 
     async function readsOf(ids: Record<string, string>): Promise<string[]> {
-      const api = (await apiPaths(ids)).flatMap((path) => {
+      const api = apiPaths(ids).flatMap((path) => {
         const queries = Object.entries(QUERIES).find(([end]) => path.endsWith(end))?.[1] ?? [''];
         return queries.map((query) => `${path}${query}`);
       });

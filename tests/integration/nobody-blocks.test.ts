@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { database } from '@/db/client';
 import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 import { HOSTILE_CASES } from '../support/hostile-batches';
 import { type LargestStatement, largestStatement } from '../support/largest-statement';
 import { longestHold } from '../support/loop-probe';
 import { forgetAll, sendHostile } from '../support/send-hostile';
-import { inProcessServer, type ServerTarget } from '../support/server-target';
+import { type InProcessServer, inProcessServer } from '../support/server-target';
 
 /**
  * What an agent may send at the limits of PROTOCOL.md, and what reads it, beside everybody else. The limit is 100 ms,
@@ -32,11 +31,11 @@ const WORST = [
 const MOST_GIVEN = 2 * MAX_RECORD_BYTES;
 const MOST_ROWS = 4_000;
 
-let server: ServerTarget;
+let server: InProcessServer;
 let largest: LargestStatement;
 beforeAll(async () => {
   server = await inProcessServer();
-  largest = largestStatement(await database());
+  largest = largestStatement(server.database);
 });
 afterAll(() => server.close());
 
@@ -44,7 +43,7 @@ describe('nothing that is accepted holds up others', () => {
   test.each(HOSTILE_CASES.filter(({ name }) => WORST.includes(name)))(
     '$name',
     async (hostile) => {
-      await forgetAll();
+      await forgetAll(server.database);
       const held = await sendHostile(server, hostile, longestHold);
       expect(held.filter(({ longestMs }) => longestMs > AT_MOST_MS)).toEqual([]);
       expect(largest.argumentLength).toBeLessThanOrEqual(MOST_GIVEN);

@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { postAck } from '@/lib/commands/acknowledge';
 import { postRequestAnswer } from '@/lib/commands/answer-request';
-import { commandHubOf } from '@/lib/commands/command-hub';
 import { getCommands } from '@/lib/commands/get-commands';
 import type { Command, CommandAnswer } from '@/lib/protocol/commands';
 import { withErrors } from '@/lib/protocol/errors';
@@ -135,8 +134,8 @@ class World {
 
   async pass(ms: number): Promise<void> {
     this.#clock.now += ms;
-    await commandHubOf(this.#target.context).sweep();
-    commandHubOf(this.#target.context).wake(AGENT);
+    await this.#target.context.commands.sweep();
+    this.#target.context.commands.wake(AGENT);
     await this.work();
   }
 
@@ -172,7 +171,7 @@ class World {
   async close(): Promise<void> {
     this.#pending.cancelAll();
     await this.drop();
-    commandHubOf(this.#target.context).close();
+    this.#target.context.commands.close();
     await this.#target.close();
   }
 
@@ -200,7 +199,7 @@ class World {
   }
 
   #call(
-    handler: typeof postAck,
+    handler: typeof postAck | typeof getCommands,
     method: string,
     path: string,
     body?: unknown,

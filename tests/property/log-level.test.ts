@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { postAck } from '@/lib/commands/acknowledge';
-import { commandHubOf } from '@/lib/commands/command-hub';
 import { getCommands } from '@/lib/commands/get-commands';
 import { putLogLevel } from '@/lib/commands/put-log-level';
 import type { Command } from '@/lib/protocol/commands';
@@ -111,7 +110,7 @@ class World {
   }
 
   async restartServer(): Promise<void> {
-    commandHubOf(this.#target.context).close();
+    this.#target.context.commands.close();
     this.#reader = null;
     await this.#target.restart();
   }
@@ -122,8 +121,8 @@ class World {
     this.#clock.now += ms;
     for (const run of [...this.#timers]) run();
     // what the poll does every second of the real clock
-    await commandHubOf(this.#target.context).sweep();
-    commandHubOf(this.#target.context).wake(AGENT);
+    await this.#target.context.commands.sweep();
+    this.#target.context.commands.wake(AGENT);
     await this.work();
   }
 
@@ -154,7 +153,7 @@ class World {
 
   async close(): Promise<void> {
     await this.drop();
-    commandHubOf(this.#target.context).close();
+    this.#target.context.commands.close();
     await this.#target.close();
   }
 

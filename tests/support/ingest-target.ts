@@ -1,7 +1,8 @@
-import type { ServerContext } from '@/lib/access/server-context';
+import { authenticateProgram } from '@/lib/access/authenticate';
 import { postEvents } from '@/lib/ingest/post-events';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { type ErrorBody, withErrors } from '@/lib/protocol/errors';
+import { type ServerParts, serverParts } from '@/lib/server/server-parts';
 import { dumpDatabase, type TestDatabase, temporaryDatabase } from './database';
 
 /** A server that takes `POST /api/v1/events`: the handler in this process, or a live one on loopback. */
@@ -16,7 +17,7 @@ export interface IngestTarget {
 
 export interface InProcessTarget extends IngestTarget {
   readonly database: TestDatabase;
-  readonly context: ServerContext;
+  readonly context: ServerParts;
   /** Closes the database and opens the file anew, as a restarted server would. */
   restart(): Promise<void>;
 }
@@ -28,9 +29,14 @@ export async function inProcessTarget(
   now: () => number = Date.now,
   steady: () => number = now,
 ): Promise<InProcessTarget> {
-  const handle = withErrors(postEvents);
+  const handle = withErrors(async (request) => {
+    await authenticateProgram(request, policy);
+    return postEvents(request, context);
+  });
   const policy = { token: TEST_TOKEN, allowedHosts: [], allowAddresses: false, now, steady, streamMaxMs: null };
   let database = await temporaryDatabase();
+  const all = () => serverParts({ ...policy, database }, { maxAgeMs: 14 * 86_400_000, maxBytes: 256 * 1024 * 1024 });
+  let context = all();
   return {
     origin: 'http://127.0.0.1',
     token: TEST_TOKEN,
@@ -38,12 +44,13 @@ export async function inProcessTarget(
       return database;
     },
     get context() {
-      return { ...policy, database };
+      return context;
     },
-    fetch: (request) => handle(request, { ...policy, database }),
+    fetch: handle,
     dump: () => dumpDatabase(database),
     restart: async () => {
       database = await database.reopen();
+      context = all();
     },
     close: () => database.dispose(),
   };

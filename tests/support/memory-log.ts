@@ -1,13 +1,14 @@
+import { tasksSpokenOf } from '@/lib/ingest/task-owners';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { customName, customValue } from '@/lib/projections/event-fields';
-import { foldObligations, NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
-import { endsEveryTask, foldTasks, taskIdsOf, wakesUnsaid } from '@/lib/projections/tasks';
-import { turnFromEvents } from '@/lib/projections/turn-page';
+import { NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
+import { endsEveryTask, startsWithoutCause } from '@/lib/projections/tasks';
 import { placeEvents } from '@/lib/projections/turns';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Obligation, Task, TranscriptPage } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnHeader, type TurnPlaces } from '@/lib/protocol/turn-places';
+import { foldObligations, foldTasks, turnFromEvents } from './folds';
 
 interface Row {
   entry: EventEntry;
@@ -67,8 +68,8 @@ export class MemoryLog {
     const owed = foldObligations(this.#owed, [...this.obligations.values()], placements, OWNER);
     this.#owed = owed.fold;
     for (const { after } of owed.changes) this.obligations.set(after.messageId, after);
-    const ids = taskIdsOf(entries);
-    const everyone = endsEveryTask(entries) || wakesUnsaid(entries);
+    const ids = entries.flatMap(({ event }) => tasksSpokenOf(event).map(({ id }) => id));
+    const everyone = entries.some(({ event }) => endsEveryTask(event) || startsWithoutCause(event));
     const touched = [...this.tasks.values()].filter((task) => everyone || ids.includes(task.id));
     for (const task of foldTasks(touched, placements, OWNER)) this.tasks.set(task.position, task);
     return placements.map(({ entry }) => entry);

@@ -1,4 +1,4 @@
-import { database } from '@/db/client';
+import type { Database } from '@/db/client';
 import { HOSTILE_READS, type HostileCase } from './hostile-batches';
 import type { ServerTarget } from './server-target';
 
@@ -94,9 +94,8 @@ async function catchUp(response: Response): Promise<void> {
   await reader.cancel();
 }
 
-/** Empties the tables of this process's server, so that each case has them for itself. */
-export async function forgetAll(): Promise<void> {
-  const { reader, writes } = await database();
+/** Empties the tables of a server, so that each case has them for itself. */
+export async function forgetAll({ reader, writes }: Database): Promise<void> {
   const { rows } = await reader.execute(
     `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'log_search%'
      AND name NOT LIKE '%migrations%'`,

@@ -1,17 +1,18 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { database, openDatabase } from '@/db/client';
-import { endStreams } from '@/lib/fan-out/fan-out-of';
+import { pathToFileURL } from 'node:url';
+import { type Database, databaseOptions, openDatabase } from '@/db/client';
+import { createServer } from '@/lib/server/create-server';
+import { ROUTES } from '@/lib/server/routes';
 import { dumpDatabase } from './database';
 import { FrameReader } from './frames';
 import type { IngestTarget } from './ingest-target';
 import { startLiveServer } from './live-server';
 
-/** A whole server: every route under `app/`, in this process or as `next start` on loopback. */
+/** A whole server: every route, in this process or live on loopback. */
 export interface ServerTarget extends IngestTarget {
   /** Exactly these headers, but for the Host that belongs to the origin. */
   send(path: string, init?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Response>;
@@ -23,46 +24,32 @@ export interface ServerTarget extends IngestTarget {
   close(options?: { keepStreams?: boolean }): Promise<void>;
 }
 
-type RouteModule = Record<string, ((request: Request, route: object) => Promise<Response>) | undefined>;
-
-const APP = fileURLToPath(new URL('../../app', import.meta.url));
 const TOKEN = 'a-token-for-tests-0123456789';
 
+export interface InProcessServer extends ServerTarget {
+  readonly database: Database;
+}
+
 /**
- * The handlers as Next mounts them, found by their path as Next finds them. One to a process: they share a context.
+ * The whole server in this process, without HTTP.
  *
  * @param databaseUrl of a libSQL server with nothing in it; by default the database is a file
  */
-export async function inProcessServer(databaseUrl?: string): Promise<ServerTarget> {
+export async function inProcessServer(databaseUrl?: string): Promise<InProcessServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'interlude-test-'));
-  process.env.INTERLUDE_TOKEN = TOKEN;
-  process.env.INTERLUDE_DATA_DIR = dataDir;
-  if (databaseUrl !== undefined) {
-    process.env.INTERLUDE_DATABASE_URL = databaseUrl;
-    await (await openDatabase({ url: databaseUrl, migrates: true })).close();
-  }
-  const routes = await findRoutes();
-  const origin = 'http://127.0.0.1:4319';
-  return target(origin, TOKEN, {
-    fetch: async (request) => {
-      const { pathname } = new URL(request.url);
-      for (const { pattern, load } of routes) {
-        const match = pattern.exec(pathname);
-        if (match === null) continue;
-        const ids = Object.entries(match.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value ?? '')]);
-        const handler = (await load())[request.method];
-        if (handler === undefined) return new Response(null, { status: 405 });
-        return handler(request, { params: Promise.resolve(Object.fromEntries(ids)) });
-      }
-      return new Response(null, { status: 404 });
-    },
-    dump: async () => dumpDatabase(await database()),
+  const env = { INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: dataDir, INTERLUDE_DATABASE_URL: databaseUrl };
+  if (databaseUrl !== undefined) await (await openDatabase({ ...databaseOptions(env), migrates: true })).close();
+  const server = createServer(env);
+  const { database } = await server.parts();
+  const served = target('http://127.0.0.1:4319', TOKEN, {
+    fetch: server.handle,
+    dump: () => dumpDatabase(database),
     close: async () => {
-      endStreams();
-      await (await database()).close();
+      await server.close();
       await rm(dataDir, { recursive: true, force: true });
     },
   });
+  return { ...served, database };
 }
 
 /** The dashboard as a user starts it. */
@@ -128,37 +115,9 @@ async function sendOverHttp(request: Request): Promise<Response> {
   });
 }
 
-async function findRoutes(): Promise<{ pattern: RegExp; load: () => Promise<RouteModule> }[]> {
-  const files = (await readdir(APP, { recursive: true })).filter((file) => /(^|\/)route\.ts$/.test(file));
-  // a name beats a parameter, and both beat the rest of a path
-  const rank = (file: string) => file.replaceAll('[[...', '\uffff').replaceAll('[', '\ufffe');
-  return files
-    .sort((a, b) => (rank(a) < rank(b) ? -1 : 1))
-    .map((file) => ({ pattern: patternOf(file), load: () => import(join(APP, file)) }));
-}
-
-function patternOf(file: string): RegExp {
-  const parts = file.split('/').slice(0, -1);
-  const source = parts
-    .filter((part) => !part.startsWith('('))
-    .map((part) => {
-      if (part.startsWith('[[...')) return '(?:/.*)?';
-      const name = /^\[(\w+)\]$/.exec(part)?.[1];
-      return name === undefined ? `/${part}` : `/(?<${name}>[^/]+)`;
-    });
-  return new RegExp(`^${source.join('')}$`);
-}
-
-/** The paths of all routes under `/api`, each parameter filled with what is given for it, else with `id`. */
-export async function apiPaths(ids: Record<string, string> = {}): Promise<string[]> {
-  const files = (await readdir(join(APP, 'api'), { recursive: true })).filter((file) => file.endsWith('route.ts'));
-  return files.map((file) => {
-    const parts = file.split('/').slice(0, -1);
-    const filled = parts.map((part) =>
-      part.startsWith('[[')
-        ? 'anything'
-        : part.replace(/^\[(.*)\]$/, (_, name) => encodeURIComponent(ids[name] ?? 'id')),
-    );
-    return ['/api', ...filled].join('/');
-  });
+/** The paths of all routes under `/api`, each parameter filled with what is given for it, else with `id`; and of none. */
+export function apiPaths(ids: Record<string, string> = {}): string[] {
+  const patterns = new Set(ROUTES.map(({ pattern }) => pattern).filter((pattern) => pattern.startsWith('/api/')));
+  const fill = (_: string, name: string) => encodeURIComponent(ids[name] ?? 'id');
+  return [...[...patterns].map((pattern) => pattern.replace(/:(\w+)/g, fill)), '/api/anything'];
 }

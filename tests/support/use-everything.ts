@@ -1,6 +1,6 @@
 import { postRequestAnswer } from '@/lib/commands/answer-request';
 import { postInterrupt, postTaskStop } from '@/lib/commands/ask-agent';
-import { CommandHub, commandHubOf } from '@/lib/commands/command-hub';
+import { CommandHub } from '@/lib/commands/command-hub';
 import { getCommands } from '@/lib/commands/get-commands';
 import { putLogLevel } from '@/lib/commands/put-log-level';
 import { postMessage } from '@/lib/commands/send-message';
@@ -112,6 +112,6 @@ export async function useEverything(target: InProcessTarget): Promise<string[]> 
     await sweep('retention', () => keeper.removeOld());
     keeper.close();
   }
-  commandHubOf(target.context).close();
+  target.context.commands.close();
   return failures;
 }

@@ -1,21 +1,16 @@
-import { authenticate } from '@/lib/access/authenticate';
-import { AppError } from '@/lib/protocol/errors';
-import { type Handler, mount } from '../mount';
+import { theServer } from '@/lib/server/process-server.mjs';
 
-const nothing: Handler = async (request, server) => {
-  await authenticate(request, server);
-  throw new AppError(
-    'not_found',
-    `There is nothing at ${new URL(request.url).pathname}. PROTOCOL.md lists the routes.`,
-  );
+/** Everything that is no page, wherever no front door takes it before Next: see lib/server/routes.ts. */
+export const dynamic = 'force-dynamic';
+
+const handle = (request: Request): Promise<Response> => theServer().handle(request);
+
+export {
+  handle as DELETE,
+  handle as GET,
+  handle as HEAD,
+  handle as OPTIONS,
+  handle as PATCH,
+  handle as POST,
+  handle as PUT,
 };
-
-export const { GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE } = mount({
-  GET: nothing,
-  HEAD: nothing,
-  OPTIONS: nothing,
-  POST: nothing,
-  PUT: nothing,
-  PATCH: nothing,
-  DELETE: nothing,
-});

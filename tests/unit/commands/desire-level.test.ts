@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/write-queue';
 import { acknowledge } from '@/lib/commands/acknowledge';
 import { claimCommands } from '@/lib/commands/claim-commands';
-import { commandHubOf } from '@/lib/commands/command-hub';
 import { desireLevel, renewLevel } from '@/lib/commands/desire-level';
 import { connectRunner } from '@/lib/commands/runner-connection';
 import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@/lib/protocol/limits';
@@ -42,7 +41,7 @@ const refuse = (commandId: string) =>
   write((transaction) => acknowledge(transaction, 'a1', commandId, { state: 'failed', reason: 'not here' }, null, now));
 const pass = async (ms: number) => {
   now += ms;
-  await commandHubOf(target.context).sweep();
+  await target.context.commands.sweep();
 };
 const desired = async () => (await readAgent(target.database, 'a1'))?.agent.logLevel.desired;
 
@@ -93,10 +92,10 @@ describe('a level that is asked of an agent that is away', () => {
     const { commandId } = await wish('debug');
     await connect('r1');
     await done(commandId);
-    commandHubOf(target.context).close();
+    target.context.commands.close();
     now += TTL_SECONDS * 1_000;
     await target.restart();
-    await commandHubOf(target.context).sweep();
+    await target.context.commands.sweep();
     expect(await desired()).toBeNull();
   });
 });

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { foldSession, newSession } from '@/lib/projections/session-summary';
+import { newSession } from '@/lib/projections/session-summary';
 import { placeEvents } from '@/lib/projections/turns';
 import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
+import { foldSession } from '../../support/folds';
 import { custom, runEnds, runStarts, says, told, turnsOf } from './session-story';
 
 interface Text {

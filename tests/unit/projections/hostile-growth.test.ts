@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { foldObligations, NO_OBLIGATIONS } from '@/lib/projections/obligations';
-import { foldSession, newSession } from '@/lib/projections/session-summary';
-import { foldTasks } from '@/lib/projections/tasks';
+import { NO_OBLIGATIONS } from '@/lib/projections/obligations';
+import { newSession } from '@/lib/projections/session-summary';
 import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
-import { turnFromEvents } from '@/lib/projections/turn-page';
 import { placeEvents } from '@/lib/projections/turns';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
+import { foldObligations, foldSession, foldTasks, turnFromEvents } from '../../support/folds';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays } from './session-story';
 
 /** Everything a batch is folded into, here and in the browser, of many events that are all about something else. */

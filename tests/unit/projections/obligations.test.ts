@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { foldObligations, NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
+import { NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
 import { placeEvents } from '@/lib/projections/turns';
 import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
 import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
 import type { Obligation } from '@/lib/protocol/read-models';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
+import { foldObligations } from '../../support/folds';
 import { custom, runEnds, runStarts, says, userSays, wokenBy } from './session-story';
 
 const OWNER = { sessionId: 's1', agentId: 'a1' };

@@ -103,3 +103,19 @@ it('a page that fails to come, or comes to a transcript that was loaded again, c
   expect(giveUpOlder(live)).toMatchObject({ waiting: null, incomplete: false });
   expect(giveUpOlder(foldTranscript(live, log.append(run('r3', ['u1'])))).incomplete).toBe(true);
 });
+
+it('what waited for the page stands before what was told after it in the turn they share', () => {
+  const log = new MemoryLog();
+  const task = (name: string): AgUiEvent => ({ type: 'CUSTOM', name, value: { task_id: 't1', description: 'poll' } });
+  log.append([task('task:completed'), { type: 'RUN_ERROR', message: '' }]);
+  const live = awaitOlder(transcriptFromPage(log.page({ limit: 1 })));
+  const page = log.page({ before: live.turns[0]?.position, limit: 1 });
+  const trigger = { kind: 'task' as const, taskIds: ['t1'] };
+  const woken = {
+    type: 'RUN_STARTED',
+    runId: 'r1',
+    metadata: { interlude: { turn: 'between-run' as const, trigger } },
+  };
+  const frames = [...log.append([woken, task('task:started')]), ...log.append(message('m1', 'Again.'))];
+  expect(prependTurns(foldTranscript(live, frames), page).turns).toEqual(log.page().turns);
+});

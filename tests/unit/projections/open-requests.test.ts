@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
-import { foldSession, newSession } from '@/lib/projections/session-summary';
+import { newSession } from '@/lib/projections/session-summary';
 import { placeEvents } from '@/lib/projections/turns';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
+import { foldSession } from '../../support/folds';
 import { custom, runStarts } from './session-story';
 
 const opened = (at: number) => custom('request:opened', { request_id: `q${at}`, title: 'x'.repeat(100_000) });

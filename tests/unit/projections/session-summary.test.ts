@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { differsForReaders, foldSession, newSession, type SessionFold } from '@/lib/projections/session-summary';
-import { foldTasks } from '@/lib/projections/tasks';
+import { differsForReaders, newSession, type SessionFold } from '@/lib/projections/session-summary';
 import { placeEvents } from '@/lib/projections/turns';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
+import { foldSession, foldTasks } from '../../support/folds';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays, wokenBy } from './session-story';
 
 function summaryOf(...chapters: AgUiEvent[][]): SessionFold {

@@ -4,7 +4,6 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
-import type { ServerContext } from '@/lib/access/server-context';
 import { Readiness, readyz } from '@/lib/queries/health';
 import { dumpDatabase, type TestDatabase, temporaryDatabase } from '../../support/database';
 import { deltas, insertRows } from '../../support/insert-rows';
@@ -22,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => database.dispose());
 
 const ask = (of: Database = database) =>
-  readyz(async () => ({ database: of }) as ServerContext, readiness).then(
+  readyz(async () => ({ database: of }), readiness).then(
     ({ status }) => status,
     (error) => error.status,
   );

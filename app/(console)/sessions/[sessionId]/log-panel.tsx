@@ -4,14 +4,16 @@ import { clsx } from 'clsx';
 import { ChevronLeft, ExternalLink, X } from 'lucide-react';
 import Link from 'next/link';
 import type { KeyboardEvent, ReactNode } from 'react';
-import { AgentLog } from '@/components/logs/agent-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import type { Span } from '@/components/time-lock/span-of';
 import { BottomPane } from '@/components/ui/bottom-pane';
 import { OVER } from '@/components/ui/in-view';
 import { isTyping } from '@/components/ui/is-typing';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import type { AgentSummary, LogLine } from '@/lib/protocol/read-models';
 import type { useLogPanel } from './use-log-panel';
+
+export const logCode = new CodeOnDemand(async () => (await import('@/components/logs/agent-log')).AgentLog);
 
 /** The log of a session's agent, beneath the transcript or, where there is no room for both, in its place. */
 export function LogPanel(props: {
@@ -72,7 +74,7 @@ export function LogPanel(props: {
           </button>
         )}
       </header>
-      <AgentLog agentId={agentId} span={span} onLineClick={onLineClick} takesFocus={takesFocus} compact />
+      <OnDemand code={logCode} name="The log" props={{ agentId, span, onLineClick, takesFocus, compact: true }} />
       {children}
     </section>
   );

@@ -10,8 +10,10 @@ import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
 import { turnTitle } from '@/components/transcript/turn-title';
 import { isTyping } from '@/components/ui/is-typing';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
+import { usePreload } from '@/components/ui/on-demand';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { LogContext, type Named } from './log-context';
+import { logCode } from './log-panel';
 import { useLogPanel } from './use-log-panel';
 
 const NO_TURNS: readonly Turn[] = [];
@@ -25,6 +27,7 @@ export function useSessionLog(options: {
   transcript: RefObject<TranscriptHandle | null>;
 }) {
   const { sessionId, turns = NO_TURNS, tasks, slots, transcript } = options;
+  usePreload(logCode);
   const panel = useLogPanel();
   const { covers, close, show } = panel;
 

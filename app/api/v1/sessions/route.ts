@@ -1,4 +1,0 @@
-import { getSessions } from '@/lib/queries/read-routes';
-import { mount } from '../../mount';
-
-export const { GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE } = mount({ GET: getSessions });

@@ -1,0 +1,82 @@
+'use client';
+
+import { Popover } from 'radix-ui';
+import { type RefObject, useRef } from 'react';
+import { Ago } from '@/components/ui/clock';
+import { OVER } from '@/components/ui/in-view';
+import { Name, Words } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import { useObligations } from './use-obligations';
+import { Waive } from './waive';
+
+/** Beneath the button that opened it: to whom the agent owes a reply, since when and to what. */
+export function OwedPopover(props: {
+  session: SessionSummary;
+  button: RefObject<HTMLElement | null>;
+  onClose: () => void;
+}) {
+  const { session, button, onClose } = props;
+  const leftByPress = useRef(false);
+  return (
+    <Popover.Root open onOpenChange={(open) => !open && onClose()}>
+      <Popover.Anchor virtualRef={button as RefObject<HTMLElement>} />
+      <Popover.Portal>
+        <Popover.Content
+          align="start"
+          sideOffset={6}
+          collisionPadding={12}
+          aria-label="Replies owed"
+          onEscapeKeyDown={(event) => event.stopPropagation()}
+          onInteractOutside={(event) => {
+            // The button closes what it opened by itself.
+            if (button.current?.contains(event.target as Node)) event.preventDefault();
+            else leftByPress.current = true;
+          }}
+          onCloseAutoFocus={(event) => {
+            event.preventDefault();
+            if (!leftByPress.current) button.current?.focus();
+          }}
+          {...OVER}
+          className="z-30 max-h-[60dvh] w-[min(420px,calc(100vw-24px))] overflow-y-auto rounded-md border border-line-strong bg-ground py-1 shadow-xl outline-none"
+        >
+          <OwedList session={session} onLeave={onClose} />
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}
+
+function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () => void }) {
+  const query = useObligations(session.agentId, true);
+  const owed = query.data?.obligations.filter(({ sessionId }) => sessionId === session.id);
+  if (query.isError) return <p className="px-3 py-2 text-failed text-xs">{query.error.message}</p>;
+  if (owed === undefined) return <p className="px-3 py-2 text-ink-3 text-xs">Loading…</p>;
+  return (
+    <ul>
+      {owed.map(({ messageId, from, text, sentAt }) => (
+        <li key={messageId} className="flex flex-col border-line border-b pb-1 last:border-0">
+          <a
+            href={`#${encodeURIComponent(`message-${messageId}`)}`}
+            onClick={onLeave}
+            className="block px-3 py-1.5 -outline-offset-2 hover:bg-raised/60"
+          >
+            <span className="flex items-baseline gap-2 text-2xs text-ink-3">
+              <span className="min-w-0 flex-1 truncate">
+                {from.kind === 'agent' ? 'agent ' : ''}
+                <Name text={from.id} />
+              </span>
+              <Ago at={sentAt} />
+            </span>
+            <span dir="auto" className="block truncate text-xs">
+              <Words text={plainWords(text)} />
+            </span>
+          </a>
+          <span className="px-3">
+            <Waive sessionId={session.id} messageId={messageId} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,138 @@
+import type { InStatement } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import { MAX_FANNED_OUT } from '@/lib/protocol/limits';
+import type { SpokenTask } from './batch-scope';
+
+/** What a batch is planned from is looked up by keys. CROSS JOIN keeps SQLite from turning that into a scan. */
+
+/** More keys than this are looked up in pieces, with turns of the event loop between. */
+const KEYS_AT_ONCE = 500;
+/** A session may remember a megabyte, and have a few dozen tasks that are read with it. */
+export const SESSIONS_AT_ONCE = 8;
+/** A task of which more sessions than this know by its id is nobody's for certain, unless its run says more. */
+export const MAX_HOMES = 16;
+/** Of the runs of a task in one session, so many of the newest are read, and of those that nobody has named. */
+const RUNS_READ = 64;
+/** The turn projection remembers no more unanswered messages than this, so no turn can answer an older one unnamed. */
+const MAX_OWED_READ = 256;
+
+/** One statement for so many keys, which it reads by `json_each(?1)`. */
+export function* inGroups<T>(
+  keys: Iterable<T>,
+  sql: string,
+  { size = KEYS_AT_ONCE, more = [] }: { size?: number; more?: readonly (string | number)[] } = {},
+): Generator<InStatement> {
+  let group: T[] = [];
+  for (const key of keys) {
+    group.push(key);
+    if (group.length < size) continue;
+    yield { sql, args: [JSON.stringify(group), ...more] };
+    group = [];
+  }
+  if (group.length > 0) yield { sql, args: [JSON.stringify(group), ...more] };
+}
+
+export function selectAgents(ids: Iterable<string>): Iterable<InStatement> {
+  return inGroups(ids, 'SELECT a.* FROM json_each(?) AS wanted CROSS JOIN agents AS a ON a.id = wanted.value');
+}
+
+/** The producer's own: a record that does not say whose it is counts as that agent's. */
+export function selectAgentOf(producerId: string): InStatement {
+  return {
+    sql: 'SELECT a.* FROM producers AS p CROSS JOIN agents AS a ON a.id = p.agent_id WHERE p.id = ?',
+    args: [producerId],
+  };
+}
+
+export function selectSessions(ids: Iterable<string>): Iterable<InStatement> {
+  const sql = 'SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value';
+  return inGroups(ids, sql, { size: SESSIONS_AT_ONCE });
+}
+
+export function selectLogs(agentIds: Iterable<string>): Iterable<InStatement> {
+  const sql = 'SELECT l.* FROM json_each(?) AS wanted CROSS JOIN agent_logs AS l ON l.agent_id = wanted.value';
+  return inGroups(agentIds, sql);
+}
+
+/**
+ * What a session knows of a task it may be told of: the run that is named, and of all runs and of the nameless ones the
+ * newest. An id may have been used any number of times.
+ */
+export function* selectTasks(tasks: readonly SpokenTask[]): Iterable<InStatement> {
+  const keys = tasks.map(({ agentId, sessionId, taskId, runId }) => {
+    return [agentId, columnText(taskId), sessionId, runId && columnText(runId)];
+  });
+  const newest = (index: string, run: string, limit: number) =>
+    `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>2
+     WHERE t.position IN (SELECT position FROM tasks INDEXED BY ${index}
+       WHERE agent_id = wanted.value->>0 AND id = wanted.value->>1 AND session_id = wanted.value->>2 ${run}
+       ORDER BY position DESC LIMIT ${limit})`;
+  const any = keys.map((key) => key.slice(0, 3));
+  yield* inGroups(distinct(any), newest('tasks_by_id', '', RUNS_READ));
+  yield* inGroups(distinct(any), newest('tasks_by_run', 'AND run_id IS NULL', RUNS_READ));
+  const named = keys.filter(([, , , runId]) => runId !== null);
+  yield* inGroups(named, newest('tasks_by_run', 'AND run_id = wanted.value->>3', 1));
+}
+
+/** Sessions that know a task by its id, and those that started the very run: one more than make its owner uncertain. */
+export function* selectTaskHomes(tasks: readonly SpokenTask[]): Iterable<InStatement> {
+  const keys = tasks.map(({ agentId, taskId, runId }) => [agentId, columnText(taskId), runId && columnText(runId)]);
+  const homes = (index: string, runId: string, which: string) =>
+    `SELECT t.agent_id, t.session_id, t.id, ${runId} AS run_id FROM json_each(?1) AS wanted CROSS JOIN tasks AS t
+     WHERE t.rowid IN (SELECT min(rowid) FROM tasks INDEXED BY ${index}
+       WHERE agent_id = wanted.value->>0 AND id = wanted.value->>1 ${which} GROUP BY session_id LIMIT ${MAX_HOMES + 1})`;
+  const any = keys.map((key) => key.slice(0, 2));
+  yield* inGroups(distinct(any), homes('tasks_by_agent', 'NULL', ''));
+  const named = keys.filter(([, , runId]) => runId !== null);
+  yield* inGroups(distinct(named), homes('tasks_by_run', 't.run_id', 'AND run_id = wanted.value->>2'));
+}
+
+function distinct<T>(keys: readonly T[]): Iterable<T> {
+  return new Map(keys.map((key) => [JSON.stringify(key), key])).values();
+}
+
+export function selectLatestTasks(sessionIds: Iterable<string>): Iterable<InStatement> {
+  const sql = `SELECT t.* FROM json_each(?) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value
+    WHERE t.position IN (SELECT position FROM tasks WHERE session_id = wanted.value ORDER BY position DESC LIMIT 64)`;
+  return inGroups(sessionIds, sql, { size: SESSIONS_AT_ONCE });
+}
+
+/** @param sessions each with the position behind which its running tasks are read */
+export function selectRunningTasks(
+  sessions: readonly (readonly [id: string, after: number])[],
+  size: number,
+  limit: number,
+): Iterable<InStatement> {
+  const sql = `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>0
+    WHERE t.position IN (SELECT position FROM tasks INDEXED BY tasks_running WHERE session_id = wanted.value->>0
+      AND status = 'running' AND position > wanted.value->>1 ORDER BY position LIMIT ?2)`;
+  return inGroups(sessions, sql, { size, more: [limit] });
+}
+
+export function* selectObligations(messages: Iterable<[sessionId: string, messageId: string]>): Iterable<InStatement> {
+  const keys = [...messages].map(([sessionId, id]) => [sessionId, columnText(id)]);
+  const sql = `SELECT o.* FROM json_each(?) AS wanted CROSS JOIN obligations AS o
+    ON o.session_id = wanted.value->>0 AND o.message_id = wanted.value->>1`;
+  yield* inGroups(keys, sql);
+}
+
+export function* selectOwed(sessionIds: Iterable<string>): Iterable<InStatement> {
+  const sql = `SELECT * FROM obligations WHERE session_id = ? AND state = 'owed' ORDER BY position DESC LIMIT ${MAX_OWED_READ}`;
+  for (const id of sessionIds) yield { sql, args: [columnText(id)] };
+}
+
+export function selectProducerSessions(producerId: string): InStatement {
+  return {
+    sql: `SELECT s.id FROM producer_sessions AS p CROSS JOIN sessions AS s ON s.id = p.session_id
+          WHERE p.producer_id = ? ORDER BY s.last_event_at DESC LIMIT ${MAX_FANNED_OUT}`,
+    args: [producerId],
+  };
+}
+
+export function selectOpenSessions(agentIds: Iterable<string>): InStatement {
+  return {
+    sql: `SELECT s.id FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.agent_id = wanted.value
+          WHERE s.state <> 'done' ORDER BY s.last_event_at DESC LIMIT ${MAX_FANNED_OUT}`,
+    args: [JSON.stringify([...agentIds])],
+  };
+}

@@ -1,0 +1,60 @@
+import { Pace } from '@/db/next-turn';
+import { BatchScope } from '@/lib/event-log/batch-scope';
+import { saidKey } from '@/lib/event-log/said-rows';
+import { obligationsTouchedBy } from '@/lib/projections/obligations';
+import { endsEveryTask, startsWithoutCause } from '@/lib/projections/tasks';
+import type { EventRecord, LogRecord, ProducerRef } from '@/lib/protocol/envelope';
+import { readInsight } from '@/lib/protocol/insight';
+import { isFailure } from '@/lib/protocol/signals';
+import type { JudgedRecord } from './plan-batch';
+import { SnapshotRoom } from './snapshot-room';
+import { tasksSpokenOf } from './task-owners';
+
+/** What a batch may touch. However much that is, others get their turns meanwhile. */
+export async function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): Promise<BatchScope> {
+  const scope = new BatchScope(source.id);
+  const snapshots = new SnapshotRoom(null);
+  await new Pace().each(records, ({ judgement }) => {
+    const about: { agentId: string | null; sessionId?: unknown } = judgement.taken ? judgement.record : judgement;
+    const isLog = judgement.taken && judgement.record.kind === 'log';
+    if (about.agentId !== null) scope.agentIds.add(about.agentId);
+    if (typeof about.sessionId === 'string' && !isLog) scope.sessionIds.add(about.sessionId);
+    if (!judgement.taken) return;
+    const { record } = judgement;
+    switch (record.kind) {
+      case 'event':
+        addEvent(scope, record, snapshots);
+        return;
+      case 'log':
+        addLog(scope, record);
+        return;
+      case 'lost':
+        if (record.sessionId !== undefined) return;
+        scope.allProducerSessions = true;
+        scope.openSessionsOf.add(record.agentId);
+        return;
+      case 'failures-seen':
+        for (const id of record.sessionIds) scope.sessionIds.add(id);
+    }
+  });
+  return scope;
+}
+
+function addLog(scope: BatchScope, { agentId, log }: LogRecord): void {
+  scope.logAgentIds.add(agentId);
+  const insight = readInsight(log.insight);
+  if (insight?.session?.id) scope.sessionIds.add(insight.session.id);
+  else if (insight?.session === null && isFailure(insight, log.level)) scope.openSessionsOf.add(agentId);
+}
+
+function addEvent(scope: BatchScope, { agentId, sessionId, event }: EventRecord, snapshots: SnapshotRoom): void {
+  for (const { id, text } of snapshots.partsOf(sessionId, event)) {
+    scope.addSaid(saidKey(sessionId, id), { sessionId, id, length: text.length });
+  }
+  const { messageIds, settles } = obligationsTouchedBy(event);
+  for (const id of messageIds) scope.addMessage(sessionId, id);
+  if (settles) scope.owedIn.add(sessionId);
+  if (endsEveryTask(event)) scope.endedSessionIds.add(sessionId);
+  if (startsWithoutCause(event)) scope.wokenSessionIds.add(sessionId);
+  for (const { id, runId } of tasksSpokenOf(event)) scope.addTask({ agentId, sessionId, taskId: id, runId });
+}

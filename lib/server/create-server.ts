@@ -1,0 +1,114 @@
+import { databaseOptions, openDatabase } from '@/db/client';
+import { pause } from '@/db/next-turn';
+import { type AccessPolicy, accessPolicy } from '@/lib/access/access-policy';
+import { authenticate, authenticateProgram } from '@/lib/access/authenticate';
+import { logRetention } from '@/lib/log-store/log-retention';
+import { AppError, withErrors } from '@/lib/protocol/errors';
+import { Readiness } from '@/lib/queries/health';
+import { findRoute } from './find-route';
+import { type ServerParts, serverParts } from './server-parts';
+
+/** How often to look for a database that was away when the server started. */
+const OPEN_AGAIN_MS = 5_000;
+
+/** The whole of the server behind HTTP. */
+export interface Server {
+  /** Answers whatever is no page. Never rejects. */
+  handle(request: Request): Promise<Response>;
+  /** From now on commands expire, runners that went silent are missed, and logs are kept, with nobody's request needed. */
+  start(): Promise<void>;
+  /**
+   * Says `bye` to every stream, takes no new ones, and lets go of the database behind the writes that wait. Once is
+   * enough, twice does no harm.
+   *
+   * @param farewellMs how long streams may take to say goodbye; requests are still answered meanwhile
+   */
+  close(farewellMs?: number): Promise<void>;
+  /** @throws AppError `unavailable` without a token or while the database can't be opened; the next call tries again */
+  parts(): Promise<ServerParts>;
+}
+
+/**
+ * Makes the server that the environment asks for. Nothing is opened yet.
+ *
+ * Ordering: who asks is decided before anything is opened or read.
+ * Failure: a database that can't be opened is tried again, by the next request and by `start`.
+ */
+export function createServer(env: Record<string, string | undefined>): Server {
+  const readiness = new Readiness();
+  let knownPolicy: AccessPolicy | null = null;
+  let opening: Promise<ServerParts> | null = null;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+  let closing: Promise<void> | null = null;
+
+  const policy = () => {
+    knownPolicy ??= accessPolicy(env);
+    return knownPolicy;
+  };
+  const parts = () => {
+    opening ??= open().catch((error) => {
+      opening = null;
+      throw error;
+    });
+    return opening;
+  };
+
+  async function open(): Promise<ServerParts> {
+    const access = policy();
+    const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
+    const streamMaxMs = seconds > 0 ? seconds * 1000 : null;
+    const opened = await openDatabase(databaseOptions(env));
+    const all = serverParts({ ...access, database: opened, streamMaxMs }, logRetention(env));
+    if (closing === null) {
+      all.commands.keep();
+      all.logs.keep();
+    }
+    return all;
+  }
+
+  async function answer(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    const found = findRoute(request.method, pathname);
+    if (found.kind === 'route') {
+      const { route, ids } = found;
+      if (route.access === 'open') return route.handler(request, { policy, parts, readiness });
+      await (route.access === 'program' ? authenticateProgram : authenticate)(request, policy());
+      return route.handler(request, await parts(), ids);
+    }
+    if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, policy());
+    if (found.kind === 'nothing') {
+      throw new AppError('not_found', `There is nothing at ${pathname}. PROTOCOL.md lists the routes.`);
+    }
+    const { allow } = found;
+    const message = `${request.method} is not allowed here. Use ${allow}.`;
+    throw new AppError('method_not_allowed', message, { headers: { allow } });
+  }
+
+  async function start(): Promise<void> {
+    await parts().catch(() => {
+      retry = setTimeout(start, OPEN_AGAIN_MS);
+      retry.unref?.();
+    });
+  }
+
+  async function end(farewellMs: number): Promise<void> {
+    clearTimeout(retry);
+    const all = await opening?.catch(() => null);
+    if (!all) return;
+    all.fanOut.close('shutdown');
+    all.commands.close();
+    all.logs.close();
+    if (farewellMs > 0) await pause(farewellMs);
+    await all.database.close();
+  }
+
+  return {
+    handle: withErrors(answer),
+    start,
+    parts,
+    close(farewellMs = 0) {
+      closing ??= end(farewellMs);
+      return closing;
+    },
+  };
+}

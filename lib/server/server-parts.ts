@@ -1,0 +1,24 @@
+import type { ServerContext } from '@/lib/access/server-context';
+import { CommandHub, type CommandServer } from '@/lib/commands/command-hub';
+import { FanOut } from '@/lib/fan-out/fan-out';
+import type { StreamServer } from '@/lib/fan-out/stream';
+import { GapTally } from '@/lib/ingest/gap-tally';
+import type { IngestServer } from '@/lib/ingest/post-events';
+import { LogKeeper } from '@/lib/log-store/log-keeper';
+import type { Retention } from '@/lib/log-store/remove-lines';
+
+/** All that stands on one open database. Every handler takes what it needs of it. */
+export interface ServerParts extends CommandServer, IngestServer, StreamServer {
+  logs: LogKeeper;
+}
+
+/** None of them does anything yet: streams open by themselves, and `commands` and `logs` begin with `keep`. */
+export function serverParts(context: ServerContext, retention: Retention): ServerParts {
+  return {
+    ...context,
+    fanOut: new FanOut(context.database),
+    commands: new CommandHub(context),
+    logs: new LogKeeper(context, retention),
+    gaps: new GapTally(),
+  };
+}

@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { root } from '../../lib/launch/root.mjs';
+
+const KB = 1_000;
+
+/** What a page's scripts may weigh, gzipped, before it can be used. What is loaded on demand does not count. */
+const MOST_BYTES = new Map([
+  ['/', 190 * KB],
+  ['/sessions/[sessionId]', 290 * KB],
+]);
+
+/**
+ * What the scripts of each page of the build weigh, in words.
+ *
+ * @returns {{ lines: string[], tooHeavy: string[] }} `tooHeavy`: those of them that weigh more than they may
+ */
+export function firstLoad() {
+  const routes = JSON.parse(readFileSync(join(root, '.next', 'diagnostics', 'route-bundle-stats.json'), 'utf8'));
+  const rows = routes.map(({ route, firstLoadChunkPaths }) => {
+    const bytes = firstLoadChunkPaths.reduce((sum, path) => sum + gzipSync(readFileSync(join(root, path))).length, 0);
+    const most = MOST_BYTES.get(route) ?? Number.POSITIVE_INFINITY;
+    const limit = most === Number.POSITIVE_INFINITY ? '' : ` of ${most / KB}`;
+    return { line: `${route.padEnd(26)} ${(bytes / KB).toFixed(1)}${limit} kB`, isTooHeavy: bytes > most };
+  });
+  for (const route of MOST_BYTES.keys()) {
+    if (!routes.some((one) => one.route === route))
+      rows.push({ line: `${route} is not in the build`, isTooHeavy: true });
+  }
+  return {
+    lines: rows.map(({ line }) => line),
+    tooHeavy: rows.filter(({ isTooHeavy }) => isTooHeavy).map(({ line }) => line),
+  };
+}

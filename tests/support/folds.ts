@@ -1,0 +1,53 @@
+import type { EventEntry } from '@/lib/projections/event-entry';
+import { foldShown } from '@/lib/projections/items';
+import { type ObligationChange, type ObligationFold, ObligationLedger } from '@/lib/projections/obligations';
+import { type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
+import { TaskLedger } from '@/lib/projections/tasks';
+import { settleTurn } from '@/lib/projections/turn-page';
+import type { Placement } from '@/lib/projections/turns';
+import { comparePositions } from '@/lib/protocol/position';
+import type { Obligation, Task, Turn } from '@/lib/protocol/read-models';
+import type { TurnHeader } from '@/lib/protocol/turn-places';
+
+/** The projections in one go, which a server runs placement by placement. */
+
+type Owner = Pick<Task, 'sessionId' | 'agentId'>;
+
+/** @returns the new and the changed tasks, each once, as they stand after the placements */
+export function foldTasks(tasks: readonly Task[], placements: readonly Placement[], owner: Owner): Task[] {
+  const ledger = new TaskLedger(owner);
+  for (const task of [...tasks].sort((a, b) => comparePositions(a.position, b.position))) ledger.know(task);
+  for (const placement of placements) for (const _ of ledger.apply(placement));
+  return [...ledger.changed()];
+}
+
+/** @param known the session's stored obligations that the placements may touch, settled ones too */
+export function foldObligations(
+  fold: ObligationFold,
+  known: readonly Obligation[],
+  placements: readonly Placement[],
+  owner: Owner,
+): { fold: ObligationFold; changes: ObligationChange[] } {
+  const ledger = new ObligationLedger(fold, known, owner);
+  for (const placement of placements) ledger.apply(placement);
+  return { fold: ledger.fold, changes: ledger.changes() };
+}
+
+/** @param heardAt when the agent's own word of the session came; null where it is not the agent that speaks */
+export function foldSession(
+  fold: SessionFold,
+  placements: readonly Placement[],
+  tasks: readonly { before: Task | null; after: Task }[],
+  obligations: readonly ObligationChange[] = [],
+  heardAt: number | null = null,
+): SessionFold {
+  const ledger = new SessionLedger(fold, heardAt);
+  for (const placement of placements) ledger.apply(placement);
+  for (const { before, after } of tasks) ledger.tell(before, after);
+  return ledger.result(obligations);
+}
+
+/** @param entries every event whose place is this turn, in position order */
+export function turnFromEvents(header: TurnHeader, entries: readonly EventEntry[]): Turn {
+  return settleTurn({ ...header, ...foldShown({ items: [] }, entries, header.kind === 'none') });
+}

@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { METHODS, ROUTES, type Route } from '@/lib/server/routes';
+import { errorOf } from '../../support/ingest-target';
+import { type InProcessServer, inProcessServer } from '../../support/server-target';
+
+let server: InProcessServer;
+beforeAll(async () => {
+  server = await inProcessServer();
+});
+afterAll(() => server.close());
+
+const pathOf = ({ pattern }: Route) => pattern.replace(/:\w+/g, 'id');
+const named = ROUTES.map((route): [string, Route] => [`${route.method} ${route.pattern}`, route]);
+const api = named.filter(([, { access }]) => access !== 'open');
+
+describe('every route', () => {
+  test('is there once', () => {
+    expect(new Set(named.map(([name]) => name)).size).toBe(ROUTES.length);
+  });
+
+  test('below /api/v1 is for signed-in callers or programs, but for the health checks', () => {
+    const open = ROUTES.filter(({ pattern, access }) => pattern.startsWith('/api/') && access === 'open');
+    expect(new Set(open.map(({ pattern }) => pattern))).toEqual(new Set(['/api/v1/healthz', '/api/v1/readyz']));
+  });
+
+  test.each(api)('refuses strangers: %s', async (_, route) => {
+    const response = await server.send(pathOf(route), { method: route.method });
+    expect([response.status, (await errorOf(response)).code]).toEqual([401, 'unauthenticated']);
+  });
+
+  test.each(api)('refuses another name: %s', async (_, route) => {
+    const headers = { host: 'evil.example', authorization: `Bearer ${server.token}` };
+    expect((await server.send(pathOf(route), { method: route.method, headers })).status).toBe(421);
+  });
+
+  test('for programs refuses the cookie of a person who is signed in, and others take it', async () => {
+    const signIn = await server.send(`/sign-in?token=${server.token}`);
+    const cookie = signIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const headers = { cookie, 'sec-fetch-site': 'same-origin' };
+    for (const [name, route] of api) {
+      const response = await server.send(pathOf(route), { method: route.method, headers });
+      expect([name, response.status === 401]).toEqual([name, route.access === 'program']);
+      await response.body?.cancel();
+    }
+  });
+
+  test.each(named)('refuses every method that is not its own, and names those that are: %s', async (_, route) => {
+    const own = ROUTES.filter(({ pattern }) => pattern === route.pattern).map(({ method }) => method);
+    const headers = { authorization: `Bearer ${server.token}` };
+    for (const method of METHODS.filter((each) => !own.includes(each))) {
+      const response = await server.send(pathOf(route), { method, headers });
+      expect([method, response.status]).toEqual([method, 405]);
+      expect(response.headers.get('allow')?.split(', ')).toEqual(METHODS.filter((each) => own.includes(each)));
+    }
+  });
+
+  test.each(named.filter(([, { bodies }]) => bodies.length > 0))(
+    'takes its body by the schema that the table names: %s',
+    async (_, route) => {
+      const known = route.bodies.map(({ shape }) => Object.keys(shape));
+      const fields = [];
+      for (const body of ['{"level":null,"of no use":1}', '{"level":null,"of no use":1,"answers":{}}']) {
+        const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
+        const response = await server.send(pathOf(route), { method: route.method, headers, body });
+        fields.push((await errorOf(response)).fields);
+      }
+      expect(new Set(fields.map(String))).toEqual(new Set(known.map(String)));
+    },
+  );
+});
+
+describe('an id in a path', () => {
+  const get = (path: string) =>
+    server.get(path).then(async (response) => ({ status: response.status, ...(await response.json()) }));
+
+  test('is taken decoded', async () => {
+    expect(await get('/api/v1/sessions/a%2Fb%20ü')).toMatchObject({
+      status: 404,
+      error: { message: expect.stringContaining('"a/b ü"') },
+    });
+  });
+
+  test('that is not UTF-8 is refused', async () => {
+    expect(await get('/api/v1/sessions/%ff')).toMatchObject({ status: 400, error: { code: 'malformed' } });
+  });
+
+  test('is never empty', async () => {
+    expect(await get('/api/v1/sessions/')).toMatchObject({
+      status: 404,
+      error: { message: expect.stringContaining('nothing at') },
+    });
+  });
+});
+
+describe('PROTOCOL.md', () => {
+  const page = readFileSync(new URL('../../../lib/protocol/PROTOCOL.md', import.meta.url), 'utf8');
+  /** A route as the page writes it: without the base path, and an agent or a session is `:id`. */
+  const written = ({ method, pattern }: Pick<Route, 'method' | 'pattern'>) =>
+    `${method} ${pattern.replace('/api/v1', '').replace(/^(\/(?:agents|sessions))\/:\w+/, '$1/:id')}`;
+  const control = page.indexOf('POST /hooks/:event');
+  const listed = new Set(
+    [...page.slice(0, control).matchAll(/`(GET|POST|PUT|PATCH|DELETE)\s+(\/[\w:/-]*)/g)].map(
+      (match) => `${match[1]} ${match[2]}`,
+    ),
+  );
+
+  test('names every route', () => {
+    expect(
+      ROUTES.filter(({ method }) => method !== 'HEAD')
+        .map(written)
+        .filter((route) => !listed.has(route)),
+    ).toEqual([]);
+  });
+
+  test('names no route that is not there', () => {
+    const there = new Set(ROUTES.map(written));
+    expect([...listed].filter((route) => !there.has(route))).toEqual([]);
+  });
+});
