@@ -83,13 +83,6 @@ export function LogList(props: LogListProps) {
     store.reader = follows ? null : window.numberAt(begin + (items[0]?.index ?? 0));
   });
 
-  // The keys take the focus along, unless it is in a field.
-  useEffect(() => {
-    const { activeElement, body } = document;
-    if (cursor === null || !(activeElement === body || scroller.current?.contains(activeElement))) return;
-    scroller.current?.querySelector<HTMLElement>(`[data-line="${cursor}"]`)?.focus({ preventScroll: true });
-  }, [cursor]);
-
   return (
     <div className="relative flex min-h-0 flex-1 flex-col">
       <div
