@@ -28,12 +28,15 @@ const SHARED = { options: ['--no-isolate'] };
 
 const PROCESSES = { config: 'tests/vitest.faults.config.ts' };
 
+const OUR_CODE = ['app', 'components', 'lib', 'db', 'instrumentation.ts', 'next.config.ts', 'proxy.ts'];
+
 /** @type {Record<string, () => Promise<Tally>>} */
 const STAGES = {
   lint: async () => {
     const results = [
       await passes(bin('@biomejs/biome', 'bin/biome'), ['check', '.']),
       await passes(bin('oxlint', 'bin/oxlint'), ['app', 'components']),
+      await passes(bin('oxlint', 'bin/oxlint'), ['-c', '.oxlintrc.imports.json', ...OUR_CODE]),
     ];
     return results.every(Boolean) ? PASSED : failed('see what it said above');
   },

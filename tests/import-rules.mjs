@@ -1,0 +1,165 @@
+import { dirname, join, normalize, relative } from 'node:path';
+
+/**
+ * Who may import whom, as an Oxlint plugin: each room names what it may import, other rooms and packages alike, and
+ * everything else is refused, by whatever path or kind of import it is reached. What is in a room may import all of it.
+ *
+ * The room of a file is the longest entry that its path begins with, so that a file can be a room of its own; `*` is any
+ * one folder. `node:` is all of Node.
+ */
+/** A name that only the run tells. */
+const COMPUTED = 'a computed name';
+
+const REACT = ['react', 'react-dom', 'next', 'next-themes', 'clsx', 'lucide-react', 'radix-ui', '@tanstack'];
+const LIBSQL = ['@libsql/client', 'drizzle-orm'];
+
+/** @type {Record<string, string[]>} */
+export const MAY_IMPORT = {
+  'lib/protocol': ['zod', '@ag-ui/core'],
+  // No browser and no pure code loads its hashes.
+  'lib/protocol/request-digest': ['lib/protocol', '@noble/hashes'],
+  'lib/adapters': ['lib/protocol'],
+  'lib/projections': ['lib/protocol', 're2js'],
+  db: ['lib/protocol', ...LIBSQL, 'libsql', 'drizzle-kit'],
+  'lib/access': ['lib/protocol', 'db'],
+  'lib/event-log': ['lib/protocol', 'db', ...LIBSQL],
+  'lib/ingest': [
+    'lib/protocol',
+    'lib/protocol/request-digest',
+    'lib/projections',
+    'lib/event-log',
+    'lib/access',
+    'db',
+    ...LIBSQL,
+    'zod',
+  ],
+  'lib/commands': ['lib/protocol', 'lib/protocol/request-digest', 'lib/ingest', 'lib/access', 'db', ...LIBSQL, 'zod'],
+  'lib/fan-out': ['lib/protocol', 'lib/event-log', 'lib/access', 'db', ...LIBSQL],
+  'lib/log-store': ['lib/protocol', 'lib/projections', 'lib/access', 'db', ...LIBSQL],
+  'lib/queries': ['lib/protocol', 'lib/projections', 'lib/access', 'db', ...LIBSQL, 'zod'],
+  'lib/server': [
+    'lib/protocol',
+    'lib/ingest',
+    'lib/event-log',
+    'lib/commands',
+    'lib/fan-out',
+    'lib/log-store',
+    'lib/queries',
+    'lib/access',
+    'db',
+    'zod',
+  ],
+  'lib/runner': [
+    'lib/protocol',
+    'lib/protocol/request-digest',
+    'lib/adapters',
+    'lib/projections',
+    '@libsql/client',
+    'eventsource-parser',
+    'zod',
+    'pino',
+    'node:',
+  ],
+  'lib/launch': ['lib/server', 'lib/runner', 'next', 'tsx', 'node:'],
+  'components/ui': ['lib/protocol', ...REACT, 'marked', 'remend', 'lowlight', 'highlight.js', 'hast'],
+  'components/live': ['lib/protocol', 'lib/projections', 'components/ui', ...REACT, 'eventsource-parser'],
+  'components/*': ['lib/protocol', 'lib/projections', 'components/ui', 'components/live', ...REACT, 'diff'],
+  app: [
+    'lib/protocol',
+    'lib/server',
+    'lib/ingest',
+    'lib/commands',
+    'lib/fan-out',
+    'lib/log-store',
+    'lib/queries',
+    'lib/access',
+    'components/*',
+    'components/ui',
+    'components/live',
+    ...REACT,
+    'geist',
+  ],
+  '.': ['app', 'lib/protocol', 'lib/server', 'lib/access', 'next'],
+};
+
+/**
+ * What single files and folders may import besides. Server rooms run without Node, but for where a file is opened.
+ *
+ * @type {Record<string, string[]>}
+ */
+const MAY_BESIDES = {
+  'db/client.ts': ['node:'],
+  'db/database-file.ts': ['node:'],
+  'db/left-behind-log.ts': ['node:'],
+  'db/open-error.ts': ['node:'],
+  'lib/access/command-place.ts': ['node:path'],
+  // The SDK is where the person has it.
+  'lib/runner/sources/claude/claude-sdk.ts': [COMPUTED],
+  'components/agents': ['components/sessions', 'components/logs'],
+  'components/tasks': ['components/sessions'],
+  'components/transcript': ['components/sessions'],
+};
+
+const rooms = {
+  meta: { type: 'problem' },
+  /** @param {import('oxlint/plugins-dev').Context} context */
+  create(context) {
+    const file = relative(context.cwd, context.filename);
+    const own = roomOf(file);
+    const besides = Object.keys(MAY_BESIDES).filter((place) => isIn(file, place));
+    const may = [...(MAY_IMPORT[own?.rule ?? ''] ?? []), ...besides.flatMap((place) => MAY_BESIDES[place] ?? [])];
+
+    function judge(node, name) {
+      const isOurs = /^(@\/|\.|\/)/.test(name);
+      const path = !isOurs ? name : name.startsWith('@/') ? normalize(name.slice(2)) : join(dirname(file), name);
+      const room = isOurs ? roomOf(path) : null;
+      const isAllowed = isOurs
+        ? room !== null && (room.name === own?.name || may.includes(room.name) || may.includes(room.rule))
+        : may.some((one) => name === one || name.startsWith(one === 'node:' ? one : `${one}/`));
+      if (!isAllowed) {
+        context.report({ node, message: `${file} may not import ${path}; what it may is in tests/import-rules.mjs` });
+      }
+    }
+    const bySource = (node) => node.source && judge(node, nameIn(node.source));
+    return {
+      ImportDeclaration: bySource,
+      ExportNamedDeclaration: bySource,
+      ExportAllDeclaration: bySource,
+      ImportExpression: bySource,
+      TSImportType: bySource,
+      TSExternalModuleReference: (node) => judge(node, nameIn(node.expression)),
+      CallExpression: (node) => node.callee.name === 'require' && judge(node, nameIn(node.arguments[0])),
+      // JavaScript imports its types in comments.
+      Program(node) {
+        for (const { value } of context.sourceCode.getAllComments()) {
+          for (const [, name] of value.matchAll(/\bimport\(['"]([^'"]+)['"]\)/g)) judge(node, name);
+        }
+      },
+    };
+  },
+};
+
+/** @returns {{ name: string, rule: string } | null} null for what is in no room */
+function roomOf(path) {
+  if (!path.includes('/')) return { name: '.', rule: '.' };
+  const rules = Object.keys(MAY_IMPORT).filter((one) => isIn(path, one));
+  const length = (rule) => rule.replace('*', '').length;
+  const rule = rules.sort((one, other) => length(other) - length(one))[0];
+  if (rule === undefined) return null;
+  const depth = rule.split('/').length;
+  return { rule, name: rule.includes('*') ? path.split('/', depth).join('/') : rule };
+}
+
+/** @param {string} place a folder, or a file with or without what its name ends with */
+function isIn(path, place) {
+  const parts = place.split('/');
+  const own = path.split('/', parts.length);
+  return parts.every((part, at) => part === '*' || part === own[at] || own[at]?.startsWith(`${part}.`));
+}
+
+function nameIn(source) {
+  if (typeof source?.value === 'string') return source.value;
+  return source?.type === 'TemplateLiteral' && source.quasis.length === 1 ? source.quasis[0].value.cooked : COMPUTED;
+}
+
+export default { meta: { name: 'imports' }, rules: { rooms } };
