@@ -130,7 +130,7 @@ export async function getObligations(_request: Request, server: ServerContext, i
   return answer(await readObligations(server.database, ids.agentId ?? ''));
 }
 
-/** `?level=&component=&q=&regex=&from=&to=`, one of `before=&after=&around=&at=`, `&limit=1..1000` */
+/** `?level=&component=&q=&regex=&from=&to=`, one of `before=&after=&around=&line=&at=`, `&limit=1..1000` */
 export async function getLogLines(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
   const { agentId = '' } = ids;
   const wanted = await logRequestOf(new URL(request.url).searchParams);
