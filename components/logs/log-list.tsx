@@ -80,7 +80,7 @@ export function LogList(props: LogListProps) {
 
   // What is let go of is far from what is seen.
   useEffect(() => {
-    store.reader = follows ? null : window.numberAt(begin + (items[0]?.index ?? 0));
+    store.readAt(follows ? null : window.numberAt(begin + (items[0]?.index ?? 0)));
   });
 
   return (

@@ -39,8 +39,7 @@ export class LogStore {
   error: Error | null = null;
   /** Where it was opened. */
   place: LogPlace = NEWEST;
-  /** The number of the line the reader is at; null while they follow the end. What is let go of is far from it. */
-  reader: number | null = null;
+  #reader: number | null = null;
   /** Lines that came live. */
   liveCount = 0;
   readonly #loading = new Map<string, Promise<void>>();
@@ -81,6 +80,11 @@ export class LogStore {
   /** Another one after every change. */
   readonly version = (): number => this.#version;
 
+  /** @param line the number of the line the reader is at, far from which lines are let go of; null at the end they follow */
+  readAt(line: number | null): void {
+    this.#reader = line;
+  }
+
   isLoading(gap?: Gap): boolean {
     return gap === undefined ? this.#loading.size > 0 : this.#loading.has(keyOf(gap));
   }
@@ -93,7 +97,7 @@ export class LogStore {
         place.kind === 'line' ? { around: place.position } : place.kind === 'time' ? { at: String(place.at) } : {},
         FIRST_LINES,
       );
-      if (place.kind !== 'newest') this.reader = page.lines[page.lines.length >> 1]?.line ?? this.reader;
+      if (place.kind !== 'newest') this.#reader = page.lines[page.lines.length >> 1]?.line ?? this.#reader;
       this.#take(page, runOf(page));
     });
   }
@@ -102,7 +106,7 @@ export class LogStore {
   openFirst(): Promise<void> {
     return this.#load('first', async () => {
       const page = await this.#read({ after: ORIGIN }, FIRST_LINES);
-      this.reader = page.lines[0]?.line ?? this.reader;
+      this.#reader = page.lines[0]?.line ?? this.#reader;
       this.#take(page, runAfter(ORIGIN, page));
     });
   }
@@ -205,7 +209,7 @@ export class LogStore {
     this.window.append(this.#arrived, this.#arrivedTo);
     this.#arrived = [];
     this.#arrivedTo = null;
-    this.window.trim(this.reader);
+    this.window.trim(this.#reader);
   }
 
   #take(page: LogPage, run: Run): void {
@@ -217,7 +221,7 @@ export class LogStore {
       this.position = page.position;
       this.window.beginLive(page.position);
     }
-    this.window.trim(this.reader);
+    this.window.trim(this.#reader);
   }
 
   #extend(line: number): void {

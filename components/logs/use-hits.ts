@@ -35,7 +35,7 @@ async function nextHit(store: LogStore, at: Position | null, way: 1 | -1): Promi
   const { window } = store;
   for (let page = 0; page < MOST_PAGES; page++) {
     const index = rowBeside(store, at, way);
-    store.reader = window.numberAt(Math.max(0, index));
+    store.readAt(window.numberAt(Math.max(0, index)));
     const row = window.rowAt(index);
     if (row?.kind === 'line') return row.line.position;
     // the hit the reader is at may have been let go of as well

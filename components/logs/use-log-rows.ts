@@ -1,4 +1,5 @@
 'use client';
+/* oxlint-disable react-compiler/exhaustive-deps -- a window stays the same object when other rows come: its version tells */
 
 import { useVirtualizer, type VirtualItem, type Virtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useCallback, useEffectEvent, useLayoutEffect, useState } from 'react';
