@@ -217,7 +217,7 @@ function nameOf(url: string): string {
     return url.startsWith('file:') ? fileURLToPath(url) : new URL(url).host;
   } catch (cause) {
     const message =
-      'INTERLUDE_DATABASE_URL is no address of a database. Use file:<path>, libsql://<host> or https://<host>.';
+      'INTERLUDE_DATABASE_URL isn’t the address of a database. Use file:<path>, libsql://<host> or https://<host>.';
     throw new AppError('unavailable', message, { cause });
   }
 }

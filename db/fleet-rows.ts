@@ -1,4 +1,5 @@
 import type { Row } from '@libsql/client';
+import { reporterOf } from '@/lib/protocol/agent-status';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { agents, obligations, producers, sessions, tasks } from './schema';
 import { shapeOf } from './table-rows';
@@ -50,10 +51,9 @@ export function agentFromRow(row: Row): AgentSummary {
 }
 
 export function agentToRow({ id, lastSeenAt, updatedPosition, ...body }: AgentSummary) {
-  const { runner, everyMs } = (body.status ?? {}) as { runner?: { id?: unknown }; everyMs?: unknown };
-  const reportedBy = typeof runner?.id === 'string' ? runner.id : null;
-  const reportsEveryMs = Number.isSafeInteger(everyMs) ? (everyMs as number) : null;
-  return { id, lastSeenAt, reportedBy, reportsEveryMs, body, updatedPosition: Number(updatedPosition) };
+  const { runner, everyMs } = reporterOf(body.status);
+  const reported = { reportedBy: runner?.id ?? null, reportsEveryMs: everyMs ?? null };
+  return { id, lastSeenAt, ...reported, body, updatedPosition: Number(updatedPosition) };
 }
 
 export function sessionFromRow(row: Row): SessionSummary {

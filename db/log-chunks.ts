@@ -1,5 +1,6 @@
-import type { Row } from '@libsql/client';
 import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
+import { logChunks } from './schema';
+import { shapeOf } from './table-rows';
 
 /**
  * A chunk is a stretch of lines of one agent, indexed as one: what it says tells whether a line in it may match, never
@@ -8,11 +9,8 @@ import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
  * Ordering: a chunk's id is its agent's number and its first line's, so that the chunks of an agent stand together and in
  * the order of its lines.
  */
-export interface LogChunk {
-  id: number;
-  firstPosition: number;
-  lastPosition: number;
-}
+export const LOG_CHUNK = shapeOf(logChunks, 'id', 'firstPosition', 'lastPosition');
+export type LogChunk = ReturnType<typeof LOG_CHUNK.read>;
 
 /** More lines than any agent writes, and agents than anybody has: 2^53 is the largest safe integer. */
 const LINES_OF_AN_AGENT = 2 ** 33;
@@ -20,14 +18,6 @@ const LINES_OF_AN_AGENT = 2 ** 33;
 /** @param agentNumber from 1 */
 export function chunkId(agentNumber: number, line: number): number {
   return agentNumber * LINES_OF_AN_AGENT + line;
-}
-
-export function chunkFromRow(row: Row): LogChunk {
-  return {
-    id: Number(row.id),
-    firstPosition: Number(row.first_position),
-    lastPosition: Number(row.last_position),
-  };
 }
 
 /** One bit a level. */

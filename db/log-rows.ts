@@ -1,20 +1,19 @@
 import type { Row } from '@libsql/client';
-import type { LogLevel } from '@/lib/protocol/log-levels';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
+import { logLines } from './schema';
+import { shapeOf } from './table-rows';
 
-export const LOG_COLUMNS = 'position, agent_id, occurred_at, level, component, message, line, redacted, marker';
+const LINE = shapeOf(logLines, 'position', 'line', 'occurredAt', 'level', 'component', 'message', 'redacted', 'marker');
+
+export const LOG_COLUMNS = `agent_id, ${LINE.columns()}`;
 
 export function logLineFromRow(row: Row): LogLine {
-  const redacted = Number(row.redacted);
+  const { position, redacted, marker, ...line } = LINE.read(row);
   return {
-    position: positionFromNumber(Number(row.position)),
-    line: Number(row.line),
-    occurredAt: Number(row.occurred_at),
-    level: String(row.level) as LogLevel,
-    component: String(row.component),
-    message: String(row.message),
+    position: positionFromNumber(position),
+    ...line,
     ...(redacted > 0 ? { redacted } : {}),
-    ...(row.marker === null ? {} : { marker: JSON.parse(String(row.marker)) }),
+    ...(marker === null ? {} : { marker }),
   };
 }

@@ -1,5 +1,6 @@
-import type { InValue } from '@libsql/client';
+import type { InStatement, InValue } from '@libsql/client';
 import { databaseFault } from './database-error';
+import type { Reader } from './reader';
 
 /** Which rows of a sweep are meant: one of them, or all but some. */
 export interface RowChoice {
@@ -18,11 +19,51 @@ export function choiceArgs({ only, except }: RowChoice): InValue[] {
   return [only, JSON.stringify(except)];
 }
 
+/** Rows with which something is to be done by now. */
+export interface DueRows {
+  table: string;
+  /** The column that tells them apart. */
+  key: string;
+  /** On what condition, with the numbers of `args`. */
+  where: string;
+  args: readonly InValue[];
+  order?: string;
+}
+
+/** Most rows of one transaction. */
+const MAX_DUE = 100;
+/** For work that takes its rows one by one. */
+export const ALL_DUE = -1;
+
+/** What is due of those that are meant. */
+export function selectDue(
+  { table, key, where, args, order = key }: DueRows,
+  choice: RowChoice,
+  columns = key,
+  limit = MAX_DUE,
+): InStatement {
+  return {
+    sql: `SELECT ${columns} FROM ${table} WHERE ${where} AND ${isChosen(key, args.length + 1)}
+      ORDER BY ${order} LIMIT ${limit}`,
+    args: [...args, ...choiceArgs(choice)],
+  };
+}
+
+/** Whether there is something to do at all. */
+export function isAnyDue(all: readonly DueRows[]): InStatement {
+  const args: InValue[] = [];
+  const exists = all.map(({ table, where, args: own }) => {
+    const first = args.length;
+    args.push(...own);
+    return `EXISTS (SELECT 1 FROM ${table} WHERE ${where.replaceAll(/\?(\d+)/g, (_, at) => `?${first + Number(at)}`)})`;
+  });
+  return { sql: `SELECT ${exists.join(' OR ')} AS is_any_due`, args };
+}
+
 export interface RowWork {
   /** What the rows are, for the log. */
   kind: string;
-  /** The rows that are due, by what tells them apart; some of them, where there are many. */
-  due: (except: readonly string[]) => Promise<string[]>;
+  due: DueRows;
   /** Does some of what is due. @returns how many rows: called again while it is not 0 */
   work: (choice: RowChoice) => Promise<number>;
 }
@@ -34,7 +75,12 @@ export interface RowWork {
  * Failure: an error that is the database's own passes through, and parks nothing.
  */
 export class RowSweep {
+  readonly #reader: Pick<Reader, 'execute'>;
   readonly #parked = new Map<string, Set<string>>();
+
+  constructor(reader: Pick<Reader, 'execute'>) {
+    this.#reader = reader;
+  }
 
   async run({ kind, due, work }: RowWork): Promise<void> {
     const parked = this.#parked.get(kind) ?? new Set();
@@ -46,7 +92,8 @@ export class RowSweep {
       } catch (error) {
         if (!isRowsFault(error)) throw error;
         const before = parked.size;
-        for (const row of await due([...parked])) await this.#alone(kind, parked, row, work);
+        const { rows } = await this.#reader.execute(selectDue(due, { only: null, except: [...parked] }));
+        for (const row of rows) await this.#alone(kind, parked, String(row[due.key]), work);
         // each could be worked on by itself, so by now there should be nothing to fail at
         barren = parked.size === before ? barren + 1 : 0;
         if (barren > 1) throw error;

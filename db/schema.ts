@@ -35,19 +35,23 @@ export const counter = sqliteTable('counter', {
 });
 
 /** One row per outbox id; `epoch` is the newest we have seen, older ones are fenced. */
-export const producers = sqliteTable('producers', {
-  id: text('id').primaryKey(),
-  epoch: integer('epoch').notNull(),
-  lastSeq: integer('last_seq').notNull(),
-  agentId: text('agent_id'),
-  accepted: integer('accepted').notNull().default(0),
-  duplicates: integer('duplicates').notNull().default(0),
-  gaps: integer('gaps').notNull().default(0),
-  rejected: integer('rejected').notNull().default(0),
-  lost: integer('lost').notNull().default(0),
-  clockSkewMs: integer('clock_skew_ms'),
-  lastSeenAt: integer('last_seen_at').notNull(),
-});
+export const producers = sqliteTable(
+  'producers',
+  {
+    id: text('id').primaryKey(),
+    epoch: integer('epoch').notNull(),
+    lastSeq: integer('last_seq').notNull(),
+    agentId: text('agent_id'),
+    accepted: integer('accepted').notNull().default(0),
+    duplicates: integer('duplicates').notNull().default(0),
+    gaps: integer('gaps').notNull().default(0),
+    rejected: integer('rejected').notNull().default(0),
+    lost: integer('lost').notNull().default(0),
+    clockSkewMs: integer('clock_skew_ms'),
+    lastSeenAt: integer('last_seen_at').notNull(),
+  },
+  (table) => [index('producers_by_agent').on(table.agentId)],
+);
 
 /** The event log. Append-only, but for deltas that fold into one row when their message ends. */
 export const events = sqliteTable(

@@ -12,7 +12,8 @@ import type { ResultRows } from './reader';
  */
 
 type RowOf<Table extends SQLiteTable> = Table['$inferSelect'];
-type NewRowOf<Table extends SQLiteTable> = Table['$inferInsert'];
+/** Every column has a value: what has a default is named in `lacks`, or given. */
+type NewRowOf<Table extends SQLiteTable> = Required<Table['$inferInsert']>;
 
 /** Some columns of a table: what a SELECT names, and what its rows are then. */
 export interface Shape<T> {
@@ -29,31 +30,39 @@ export function shapeOf<
   Table extends SQLiteTable,
   Key extends keyof RowOf<Table> & string = keyof RowOf<Table> & string,
 >(table: Table, ...keys: Key[]): Shape<Pick<RowOf<Table>, Key>> {
-  const listed = keys.length > 0 ? keys : Object.keys(getTableColumns(table));
-  const fields = chosen(table, listed).map(([key, column]) => ({ key, name: column.name, column }));
+  const fields = columnsOf(table).filter(([key]) => keys.length === 0 || (keys as string[]).includes(key));
   const read = (row: Row) => {
     const values: Record<string, unknown> = {};
-    for (const { key, name, column } of fields) {
-      const value = row[name];
-      if (value === undefined) throw new TypeError(`The column ${name} was not selected`);
+    for (const [key, column] of fields) {
+      const value = row[column.name];
+      if (value === undefined) throw new TypeError(`The column ${column.name} was not selected`);
       values[key] = value === null ? null : column.mapFromDriverValue(value);
     }
     return values as Pick<RowOf<Table>, Key>;
   };
   return {
-    columns: (as) => fields.map(({ name }) => (as === undefined ? name : `${as}.${name}`)).join(', '),
+    columns: (as) => fields.map(([, { name }]) => (as === undefined ? name : `${as}.${name}`)).join(', '),
     read,
     all: (result) => (result?.rows ?? []).map(read),
-    first: (result) => {
-      const row = result?.rows[0];
-      return row === undefined ? undefined : read(row);
-    },
+    first: (result) => result?.rows.slice(0, 1).map(read)[0],
   };
 }
 
-export interface WriterOptions<Table extends SQLiteTable, Same> {
+/** The same of all columns but some. */
+export function shapeWithout<Table extends SQLiteTable, Key extends keyof RowOf<Table> & string>(
+  table: Table,
+  ...keys: Key[]
+): Shape<Pick<RowOf<Table>, Exclude<keyof RowOf<Table> & string, Key>>> {
+  type Others = Exclude<keyof RowOf<Table> & string, Key>;
+  const others = columnsOf(table).map(([key]) => key as Others | Key);
+  return shapeOf(table, ...others.filter((key): key is Others => !(keys as string[]).includes(key)));
+}
+
+export interface WriterOptions<Table extends SQLiteTable, Same, Lacks> {
   /** Columns that have the same value in all rows of one call. */
   same?: readonly Same[];
+  /** Columns that are left to their defaults. */
+  lacks?: readonly Lacks[];
   /** Of a row that is there already, these columns stay. Unless given, such a row is an error. */
   keeps?: readonly (keyof NewRowOf<Table>)[];
 }
@@ -65,36 +74,35 @@ export interface WriterOptions<Table extends SQLiteTable, Same> {
  */
 export class RowWriter<
   Table extends SQLiteTable,
-  Key extends keyof NewRowOf<Table> & string,
   Same extends keyof NewRowOf<Table> & string = never,
+  Lacks extends keyof NewRowOf<Table> & string = never,
 > {
   readonly #sql: string;
   readonly #each: readonly Field[];
   readonly #same: readonly Same[];
 
-  /** @param keys the columns that are written, each with a value of every row's own */
-  constructor(table: Table, keys: readonly Key[], { same = [], keeps }: WriterOptions<Table, Same> = {}) {
+  constructor(table: Table, { same = [], lacks = [], keeps }: WriterOptions<Table, Same, Lacks> = {}) {
+    const apart = new Set<string>([...same, ...lacks]);
+    const columns = getTableColumns(table) as Record<string, SQLiteColumn>;
     this.#same = same;
-    this.#each = chosen(table, keys).map(([key, column]) => ({ key, isJson: isJson(column) }));
-    const each = chosen(table, keys).map(([, column]) => column);
-    const alike = chosen(table, same).map(([, column]) => column);
-    const names = [...each, ...alike].map(({ name }) => name);
-    const values = [...each.map(valueAt), ...same.map((_, at) => `?${at + 2}`)];
-    const onConflict =
-      keeps === undefined ? '' : upsert(table, names, new Set(chosen(table, keeps as string[]).map(nameOf)));
+    this.#each = columnsOf(table).filter(([key]) => !apart.has(key));
+    const alike = same.map((key): Field => [key, columns[key] as SQLiteColumn]);
+    const names = [...this.#each, ...alike].map(([, { name }]) => name);
+    const values = [...this.#each.map(valueAt), ...same.map((_, at) => `?${at + 2}`)];
+    const kept = keeps?.map((key) => columns[key as string]?.name);
     this.#sql = `INSERT INTO ${getTableConfig(table).name} (${names.join(', ')})
-      SELECT ${values.join(', ')} FROM json_each(?1) WHERE true ${onConflict}`;
+      SELECT ${values.join(', ')} FROM json_each(?1) WHERE true ${kept === undefined ? '' : upsert(table, names, kept)}`;
   }
 
   /** A single row, which is no larger than what one argument may hold. */
-  one(row: Pick<NewRowOf<Table>, Key>): InStatement {
+  one(row: Omit<NewRowOf<Table>, Same | Lacks>): InStatement {
     return { sql: this.#sql, args: [stringifyWellFormed([this.#cells(row)])] };
   }
 
   /** @param same what all of them have in common */
   rows<T>(
     values: readonly T[],
-    toRow: (value: T) => Pick<NewRowOf<Table>, Key>,
+    toRow: (value: T) => Omit<NewRowOf<Table>, Same | Lacks>,
     ...[same]: [Same] extends [never] ? [] : [same: Pick<NewRowOf<Table>, Same>]
   ): Generator<InStatement> {
     const args = this.#same.map((key) => cell((same as Record<string, unknown> | undefined)?.[key]) as InValue);
@@ -106,22 +114,14 @@ export class RowWriter<
   }
 
   #cells(row: Record<string, unknown>): unknown[] {
-    return this.#each.map(({ key, isJson }) => (isJson ? row[key] : cell(row[key])));
+    return this.#each.map(([key, column]) => (isJson(column) ? row[key] : cell(row[key])));
   }
 }
 
-interface Field {
-  key: string;
-  isJson: boolean;
-}
+type Field = [key: string, column: SQLiteColumn];
 
-function chosen(table: SQLiteTable, keys: readonly string[]): [key: string, column: SQLiteColumn][] {
-  const columns = getTableColumns(table) as Record<string, SQLiteColumn>;
-  return keys.map((key) => [key, columns[key] as SQLiteColumn]);
-}
-
-function nameOf([, { name }]: [string, SQLiteColumn]): string {
-  return name;
+function columnsOf(table: SQLiteTable): Field[] {
+  return Object.entries(getTableColumns(table) as Record<string, SQLiteColumn>);
 }
 
 function isJson({ dataType }: SQLiteColumn): boolean {
@@ -129,16 +129,16 @@ function isJson({ dataType }: SQLiteColumn): boolean {
 }
 
 /** `->` hands JSON on as it is, `->>` a value of SQL. */
-function valueAt(column: SQLiteColumn, at: number): string {
+function valueAt([, column]: Field, at: number): string {
   if (!isJson(column)) return `value->>${at}`;
   return column.notNull ? `value->${at}` : `nullif(value->${at}, 'null')`;
 }
 
-function upsert(table: SQLiteTable, names: readonly string[], kept: ReadonlySet<string>): string {
+function upsert(table: SQLiteTable, names: readonly string[], kept: readonly (string | undefined)[]): string {
   const { columns, primaryKeys } = getTableConfig(table);
   const own = columns.filter(({ primary }) => primary);
   const key = (own.length > 0 ? own : (primaryKeys[0]?.columns ?? [])).map(({ name }) => name);
-  const changed = names.filter((name) => !key.includes(name) && !kept.has(name));
+  const changed = names.filter((name) => !key.includes(name) && !kept.includes(name));
   return `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${changed.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 

@@ -5,9 +5,9 @@ import { useParams, usePathname, useRouter } from 'next/navigation';
 import { type ReactNode, useEffect } from 'react';
 import { OutgoingProvider } from '@/components/composer/outgoing-provider';
 import { SignedOutNotice } from '@/components/live/signed-out-notice';
+import { useStart } from '@/components/live/use-fleet';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { SessionNav } from '@/components/sessions/session-nav';
-import { useSessions } from '@/components/sessions/use-sessions';
 import { isTyping } from '@/components/ui/is-typing';
 import type { CommandPlace } from '@/lib/access/command-place';
 import type { SessionList } from '@/lib/protocol/read-models';
@@ -23,7 +23,7 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; child
   const path = usePathname();
   const { sessionId } = useParams<{ sessionId?: string }>();
   const home = path === '/';
-  const list = useSessions(sessions);
+  useStart((fleet) => fleet.takeSessions(sessions));
   useEscapeToSessions(home);
 
   return (
@@ -45,10 +45,8 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; child
             home ? 'flex min-w-0 flex-1' : 'hidden w-[300px] shrink-0 border-r bg-sunken lg:flex',
           )}
         >
-          <TopBar home={home} list={list.data} />
+          <TopBar home={home} />
           <SessionNav
-            list={list.data}
-            more={list.more}
             currentId={sessionId === undefined ? null : decodeURIComponent(sessionId)}
             keysEverywhere={home}
             empty={<Welcome compact={!home} place={place} />}

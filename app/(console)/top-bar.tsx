@@ -3,13 +3,13 @@
 import { Bot } from 'lucide-react';
 import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
+import { useFleet } from '@/components/live/use-fleet';
 import { Logo } from '@/components/ui/logo';
 import { Shortcuts } from '@/components/ui/shortcuts';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
-import type { SessionList } from '@/lib/protocol/read-models';
 
 /** The name, and what belongs to no page in particular. On the start page it also says how the fleet stands. */
-export function TopBar({ home, list }: { home: boolean; list: SessionList | undefined }) {
+export function TopBar({ home }: { home: boolean }) {
   const Title = home ? 'h1' : 'p';
   // On the start page this is within the main part, elsewhere beside it.
   const Bar = home ? 'div' : 'header';
@@ -21,7 +21,7 @@ export function TopBar({ home, list }: { home: boolean; list: SessionList | unde
           <span className="max-[280px]:sr-only">Interlude</span>
         </Link>
       </Title>
-      {home && list !== undefined && list.sessions.length > 0 && <FleetSummary list={list} />}
+      {home && <FleetSummary />}
       <div className="ml-auto flex items-center gap-3">
         {home && <ConnectionBadge />}
         <Link href="/agents" title="Agents" className="hit grid size-5 place-items-center text-ink-3 hover:text-ink">
@@ -36,7 +36,10 @@ export function TopBar({ home, list }: { home: boolean; list: SessionList | unde
 }
 
 /** `2 need you · 3 working · 4 tasks running`. What is zero is not said, nor what is known only of a part. */
-function FleetSummary({ list: { sessions, counts, next } }: { list: SessionList }) {
+function FleetSummary() {
+  const list = useFleet(({ listedSessions }) => listedSessions);
+  if (list === undefined || list.sessions.length === 0) return null;
+  const { sessions, counts, next } = list;
   const needing = counts.failed + counts.waiting;
   const working = counts.working;
   const tasks = sessions.reduce((sum, { away, runningTaskCount }) => sum + (away === null ? runningTaskCount : 0), 0);

@@ -1,9 +1,10 @@
 'use client';
 
 import Link from 'next/link';
-import { type ReactNode, useMemo, useRef, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
-import type { MorePages } from '@/components/live/use-more-pages';
+import type { ShownList } from '@/components/live/row-table';
+import { type MorePages, useFleet, useStart } from '@/components/live/use-fleet';
 import { failuresInWords } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
@@ -11,15 +12,17 @@ import { HeldChanges } from '@/components/ui/held-changes';
 import { Name } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { nameText } from '@/components/ui/verbatim';
-import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
+import type { AgentList, AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
+import { AgentState } from './agent-state';
 import { byName } from './by-name';
 import { SelectionBar } from './selection-bar';
 import { useAgents } from './use-agents';
 
 /** Every agent this server has heard of, by name: each has its place, whoever was heard last. */
-export function AgentTable(props: { initial: AgentList; renderState: (agent: AgentSummary) => ReactNode }) {
-  const { data, more } = useAgents(props.initial);
-  if (data === undefined || data.agents.length === 0) {
+export function AgentTable({ initial }: { initial: AgentList }) {
+  useStart((fleet) => fleet.takeAgents(initial));
+  const { list, more } = useAgents();
+  if (list === undefined || list.rows.length === 0) {
     return (
       <p className="max-w-prose text-ink-2">
         No agent has sent anything yet. One appears here by itself with its first event; the start page says how to
@@ -27,12 +30,24 @@ export function AgentTable(props: { initial: AgentList; renderState: (agent: Age
       </p>
     );
   }
-  return <AgentRows list={data} more={more} renderState={props.renderState} />;
+  return <AgentRows list={list} more={more} />;
 }
 
-function AgentRows(props: { list: AgentList; more: MorePages; renderState: (agent: AgentSummary) => ReactNode }) {
-  const { list, more, renderState } = props;
-  const { agents, next, count } = list;
+function sessionsByAgent(sessions: readonly SessionSummary[]): Map<string, SessionSummary[]> {
+  const byAgent = new Map<string, SessionSummary[]>();
+  for (const session of sessions) {
+    const own = byAgent.get(session.agentId);
+    if (own) own.push(session);
+    else byAgent.set(session.agentId, [session]);
+  }
+  return byAgent;
+}
+
+function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
+  const { list, more } = props;
+  const sessions = useFleet(({ listedSessions }) => listedSessions?.sessions);
+  const byAgent = useMemo(() => sessionsByAgent(sessions ?? []), [sessions]);
+  const { rows: agents, next, count } = list;
   const box = useRef<HTMLDivElement>(null);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const names = useMemo(() => [{ name: 'agents', ids: agents.map(({ id }) => id).sort(byName) }], [agents]);
@@ -76,7 +91,9 @@ function AgentRows(props: { list: AgentList; more: MorePages; renderState: (agen
                 {agent.connectedSince !== null && ` · ${agent.connection}`}
                 {agent.owedCount > 0 && ` · owes ${plural(agent.owedCount, 'reply', 'replies')}`}
               </span>
-              <span className="@max-4xl:col-span-2 text-ink-2 text-xs @max-4xl:empty:hidden">{renderState(agent)}</span>
+              <span className="@max-4xl:col-span-2 text-ink-2 text-xs @max-4xl:empty:hidden">
+                <AgentState sessions={byAgent.get(agent.id)} of={agent.sessionCount} />
+              </span>
               <span className="@max-4xl:col-span-2 text-waiting text-xs @max-4xl:empty:hidden">
                 {[
                   agent.insightCount > 0 && failuresInWords(agent),

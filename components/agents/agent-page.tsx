@@ -2,35 +2,27 @@
 
 import Link from 'next/link';
 import type { ReactNode } from 'react';
-import { useEffect, useRef } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import { LevelSwitch } from '@/components/logs/level-switch';
+import { SessionRow } from '@/components/sessions/session-row';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { Name } from '@/components/ui/name';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import type { AgentDetail, SessionSummary } from '@/lib/protocol/read-models';
+import type { AgentDetail } from '@/lib/protocol/read-models';
 import { DeliveryLedger } from './delivery-ledger';
 import { FailureList } from './failure-list';
 import { InsightList } from './insight-list';
 import { ParkedList } from './parked-list';
 import { QuarantineList } from './quarantine-list';
 import { RunnerFacts } from './runner-facts';
-import { useAgent, useAgentSessions } from './use-agents';
-
-/** The ledger is read again at most this often while its agent is at work. */
-const LEDGER_MS = 5_000;
+import { useAgent } from './use-agents';
 
 /** One agent: what it says of itself, its sessions, what was delivered and what was not. */
-export function AgentPage(props: { initial: AgentDetail; renderSession: (session: SessionSummary) => ReactNode }) {
-  const { initial, renderSession } = props;
-  const query = useAgent(initial.agent.id, initial);
-  const detail = query.data ?? initial;
-  const { agent, producers, quarantine, parked, insights } = detail;
+export function AgentPage({ initial }: { initial: AgentDetail }) {
+  const { detail, hasMore, more } = useAgent(initial, true);
+  const { agent, sessions, producers, producerCount, quarantine, parked, insights } = detail;
   const failures = insights.filter(({ isFailure }) => isFailure);
   const signals = insights.filter(({ isFailure }) => !isFailure);
-  const { sessions, hasMore, more } = useAgentSessions(detail);
-  const lastEventAt = sessions.reduce((latest, session) => Math.max(latest, session.lastEventAt), agent.lastSeenAt);
-  useRereadLedger(lastEventAt, query.refetch);
   const ordered = [...sessions].sort((a, b) => b.lastEventAt - a.lastEventAt);
   return (
     <div className="space-y-9">
@@ -53,7 +45,7 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
       </p>
       {failures.length > 0 && (
         <Section title="Failures" id="failures" count={agent.insightCount > 0 ? agent.insightCount : undefined}>
-          <FailureList agent={agent} insights={failures} sessions={detail.sessions} />
+          <FailureList agent={agent} insights={failures} sessions={sessions} />
         </Section>
       )}
       {parked.length > 0 && (
@@ -64,7 +56,9 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
       <Section title="Sessions" count={Math.max(agent.sessionCount, sessions.length)}>
         <ul className="@container -mx-4">
           {ordered.map((session) => (
-            <li key={session.id}>{renderSession(session)}</li>
+            <li key={session.id}>
+              <SessionRow session={session} current={false} />
+            </li>
           ))}
         </ul>
         {sessions.length === 0 && <p className="text-ink-3">No session yet.</p>}
@@ -76,11 +70,11 @@ export function AgentPage(props: { initial: AgentDetail; renderSession: (session
         <LevelSwitch agent={agent} />
       </Section>
       <Section title="Delivery">
-        <DeliveryLedger producers={producers} />
+        <DeliveryLedger producers={producers} count={producerCount} />
       </Section>
       {signals.length > 0 && (
         <Section title="Signals">
-          <InsightList insights={signals} sessions={detail.sessions} />
+          <InsightList insights={signals} sessions={sessions} />
         </Section>
       )}
       {agent.status !== null && (
@@ -113,24 +107,4 @@ function Section(props: { title: string; id?: string; count?: number | undefined
       {children}
     </section>
   );
-}
-
-function useRereadLedger(heardAt: number, reread: () => void): void {
-  const read = useRef({ at: heardAt, timer: null as ReturnType<typeof setTimeout> | null });
-  useEffect(() => {
-    const state = read.current;
-    if (heardAt === state.at || state.timer !== null) return;
-    state.timer = setTimeout(() => {
-      state.timer = null;
-      state.at = heardAt;
-      reread();
-    }, LEDGER_MS);
-  }, [heardAt, reread]);
-  useEffect(() => {
-    const state = read.current;
-    return () => {
-      if (state.timer !== null) clearTimeout(state.timer);
-      state.timer = null;
-    };
-  }, []);
 }

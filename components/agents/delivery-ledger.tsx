@@ -12,7 +12,8 @@ import type { ProducerSummary } from '@/lib/protocol/read-models';
  * What came of each outbox. Its records are numbered without a hole, so the number of the last one is proof that all
  * before it are here.
  */
-export function DeliveryLedger({ producers }: { producers: readonly ProducerSummary[] }) {
+export function DeliveryLedger({ producers, count }: { producers: readonly ProducerSummary[]; count: number }) {
+  const omitted = count - producers.length;
   if (producers.length === 0) return <p className="text-ink-3">No outbox has delivered for this agent yet.</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls sideways must be reachable by keyboard
@@ -68,6 +69,9 @@ export function DeliveryLedger({ producers }: { producers: readonly ProducerSumm
           ))}
         </tbody>
       </table>
+      {omitted > 0 && (
+        <p className="py-1.5 text-ink-3 text-xs">{plural(omitted, 'older outbox', 'older outboxes')} not listed.</p>
+      )}
     </div>
   );
 }

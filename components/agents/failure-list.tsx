@@ -1,13 +1,14 @@
 'use client';
 
 import { useState } from 'react';
-import type { AgentDetail, Insight } from '@/lib/protocol/read-models';
+import type { Insight } from '@/lib/protocol/read-models';
 import { InsightList } from './insight-list';
 import { seeFailures } from './see-failures';
+import type { LiveAgent } from './use-agents';
 import { unseenOf, useSeenWhileShown } from './use-seen-while-shown';
 
 /** What failed around an agent, hooks that died above all, the newest first. What is shown here counts as seen. */
-export function FailureList({ agent, insights, sessions }: Pick<AgentDetail, 'agent' | 'insights' | 'sessions'>) {
+export function FailureList({ agent, insights, sessions }: Pick<LiveAgent, 'agent' | 'insights' | 'sessions'>) {
   const newest = unseenOf(insights).at(-1);
   useSeenWhileShown({ agent, insights });
   return (

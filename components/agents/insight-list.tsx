@@ -1,8 +1,8 @@
-import type { AgentDetail } from '@/lib/protocol/read-models';
 import { InsightItem } from './insight-item';
+import type { LiveAgent } from './use-agents';
 
 /** What an agent's log lines tell beside their words, the newest first. */
-export function InsightList({ insights, sessions }: Pick<AgentDetail, 'insights' | 'sessions'>) {
+export function InsightList({ insights, sessions }: Pick<LiveAgent, 'insights' | 'sessions'>) {
   return (
     <ul>
       {insights.map((insight) => (

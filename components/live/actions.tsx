@@ -3,14 +3,13 @@
 import { createContext, type ReactNode, useContext, useSyncExternalStore } from 'react';
 import type { CommandAnswer } from '@/lib/protocol/commands';
 import { postJson, RequestError } from './fetch-json';
+import { Store } from './store';
 
 /** `asked`: the server has it, and the agent has not acted on it as far as known. */
 export type ActionState =
   | { kind: 'sending' }
   | { kind: 'asked'; commandId: string }
   | { kind: 'failed'; reason: string };
-
-type Listener = () => void;
 
 /**
  * What was asked of the agent from this page, by what it is about: a task, a request, the turn. It lives outside the
@@ -19,23 +18,18 @@ type Listener = () => void;
  * Failure: an ask that got no answer keeps its clientId, so that asking the same again can't do it twice. Asking for
  * something else instead is another ask.
  */
-export class ActionStore {
+export class ActionStore extends Store {
   readonly #sessionId: string;
   readonly #states = new Map<string, ActionState>();
   readonly #unanswered = new Map<string, { asked: string; clientId: string }>();
-  readonly #listeners = new Set<Listener>();
   #version = 0;
   readonly #onFailure: (key: string, reason: string) => void;
 
   constructor(sessionId: string, onFailure: (key: string, reason: string) => void) {
+    super();
     this.#sessionId = sessionId;
     this.#onFailure = onFailure;
   }
-
-  readonly subscribe = (listener: Listener): Listener => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
 
   /** Another one after every change. */
   get version(): number {
@@ -91,7 +85,7 @@ export class ActionStore {
 
   #notify(): void {
     this.#version += 1;
-    for (const listener of this.#listeners) listener();
+    this.changed();
   }
 }
 

@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from '@/lib/protocol/position';
+import { comparePositions, laterPosition, type Position } from '@/lib/protocol/position';
 import { type ConnectionState, initialConnectionState, nextConnectionState } from './connection-state';
 import { FrameQueue } from './frame-queue';
 import { openPort } from './open-port';
@@ -11,12 +11,20 @@ export interface TopicListener {
   reset(): void;
 }
 
-interface Subscription {
+interface Reader {
+  /** Up to where it has been told. */
+  seen: Position;
+  deliver: (frames: RowFrame[]) => void;
+  reset: () => void;
+}
+
+/** A topic that the page reads, once for all its readers. */
+interface Channel {
   topic: string;
+  key: number;
   /** Where to go on from if the hub has forgotten this page. */
   position: Position;
-  listener: TopicListener;
-  deliver: (frames: RowFrame[]) => void;
+  readers: Set<Reader>;
 }
 
 /**
@@ -26,7 +34,7 @@ interface Subscription {
  * Failure: when the hub has forgotten this page (frozen tab, lost worker), it subscribes anew after what it was given.
  */
 export class LiveClient {
-  readonly #subscriptions = new Map<number, Subscription>();
+  readonly #channels = new Map<string, Channel>();
   readonly #queue = new FrameQueue();
   readonly #stateListeners = new Set<() => void>();
   /** What the hub says of the connection, and what that comes to for this page. */
@@ -61,22 +69,34 @@ export class LiveClient {
     return () => this.#stateListeners.delete(listener);
   }
 
-  /** @returns unsubscribe */
+  /** Everything of `topic` after `after`, then whatever comes. @returns unsubscribe */
   subscribe(topic: string, after: Position, listener: TopicListener): () => void {
-    const key = this.#nextKey++;
-    const subscription: Subscription = {
-      topic,
-      position: after,
-      listener,
+    const reader: Reader = {
+      seen: after,
       deliver: (frames) => listener.frames(frames),
+      reset: () => listener.reset(),
     };
-    this.#subscriptions.set(key, subscription);
-    this.#post({ type: 'subscribe', key, topic, after });
+    const known = this.#channels.get(topic);
+    const channel = known ?? { topic, key: 0, position: after, readers: new Set() };
+    channel.readers.add(reader);
+    this.#channels.set(topic, channel);
+    // What came before is told once more to the whole page, and heard by those who lack it.
+    if (known === undefined || comparePositions(after, known.position) < 0) this.#read(channel, after);
     return () => {
-      this.#subscriptions.delete(key);
-      this.#queue.drop(subscription.deliver);
-      this.#post({ type: 'unsubscribe', key });
+      channel.readers.delete(reader);
+      this.#queue.drop(reader.deliver);
+      if (channel.readers.size > 0) return;
+      this.#channels.delete(topic);
+      this.#post({ type: 'unsubscribe', key: channel.key });
     };
+  }
+
+  #read(channel: Channel, after: Position): void {
+    const before = channel.key;
+    channel.key = this.#nextKey++;
+    channel.position = after;
+    this.#post({ type: 'subscribe', key: channel.key, topic: channel.topic, after });
+    if (before > 0) this.#post({ type: 'unsubscribe', key: before });
   }
 
   #attach(port: Port): void {
@@ -104,7 +124,7 @@ export class LiveClient {
   }
 
   #resubscribe(): void {
-    for (const [key, { topic, position }] of this.#subscriptions) {
+    for (const { key, topic, position } of this.#channels.values()) {
       this.#post({ type: 'subscribe', key, topic, after: position });
     }
   }
@@ -115,19 +135,11 @@ export class LiveClient {
         this.#shared = message.state;
         this.#tell();
         return;
-      case 'frames': {
-        const subscription = this.#subscriptions.get(message.key);
-        if (!subscription) return;
-        // After a new subscription frames that were already under way come twice.
-        const fresh = message.frames.filter((frame) => comparePositions(frame.id, subscription.position) > 0);
-        const last = fresh.at(-1);
-        if (!last) return;
-        subscription.position = last.id;
-        this.#queue.push(subscription.deliver, fresh);
+      case 'frames':
+        this.#take(message.key, message.frames);
         return;
-      }
       case 'reset':
-        this.#subscriptions.get(message.key)?.listener.reset();
+        for (const reader of [...(this.#channelOf(message.key)?.readers ?? [])]) reader.reset();
         return;
       case 'ping':
         this.#post({ type: 'pong' });
@@ -136,6 +148,25 @@ export class LiveClient {
         this.#open();
         return;
     }
+  }
+
+  #take(key: number, frames: readonly RowFrame[]): void {
+    const channel = this.#channelOf(key);
+    if (channel === undefined) return;
+    for (const reader of channel.readers) {
+      const unseen = frames.filter((frame) => comparePositions(frame.id, reader.seen) > 0);
+      const last = unseen.at(-1);
+      if (last === undefined) continue;
+      reader.seen = last.id;
+      this.#queue.push(reader.deliver, unseen);
+    }
+    const last = frames.at(-1);
+    // After a new subscription frames that were already under way come twice.
+    if (last !== undefined) channel.position = laterPosition(channel.position, last.id);
+  }
+
+  #channelOf(key: number): Channel | undefined {
+    return [...this.#channels.values()].find((channel) => channel.key === key);
   }
 
   #tell(): void {

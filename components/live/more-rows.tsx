@@ -1,6 +1,6 @@
 'use client';
 
-import type { MorePages } from './use-more-pages';
+import type { MorePages } from './use-fleet';
 
 /** The end of a list of which there is more than is listed: how much, and the way to it. */
 export function MoreRows(props: MorePages & { listed: number; count: number; what: string }) {
@@ -14,7 +14,7 @@ export function MoreRows(props: MorePages & { listed: number; count: number; wha
         type="button"
         data-more-rows
         aria-disabled={isLoading}
-        onClick={() => void load()}
+        onClick={load}
         className="rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
       >
         {isLoading ? 'Loading…' : 'Show more'}

@@ -30,3 +30,8 @@ export function topicOf(frame: RowFrame): string {
       return 'fleet';
   }
 }
+
+/** The session events among them, as they are folded. */
+export function entriesOf(frames: readonly RowFrame[]) {
+  return frames.flatMap(({ event, id, data }) => (event === 'session-event' ? [{ position: id, ...data }] : []));
+}

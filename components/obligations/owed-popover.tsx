@@ -7,7 +7,7 @@ import { OVER } from '@/components/ui/in-view';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import type { SessionSummary } from '@/lib/protocol/read-models';
-import { useObligations } from './use-obligations';
+import { useOwed } from './use-obligations';
 import { Waive } from './waive';
 
 /** Beneath the button that opened it: to whom the agent owes a reply, since when and to what. */
@@ -48,8 +48,7 @@ export function OwedPopover(props: {
 }
 
 function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () => void }) {
-  const query = useObligations(session.agentId, true);
-  const owed = query.data?.obligations.filter(({ sessionId }) => sessionId === session.id);
+  const { owed, query } = useOwed(session, true);
   if (query.isError) return <p className="px-3 py-2 text-failed text-xs">{query.error.message}</p>;
   if (owed === undefined) return <p className="px-3 py-2 text-ink-3 text-xs">Loading…</p>;
   return (

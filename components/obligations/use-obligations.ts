@@ -2,28 +2,25 @@
 
 import { useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
-import type { RowFrame } from '@/components/live/row-frame';
-import { useLiveQuery } from '@/components/live/use-live-query';
-import { comparePositions } from '@/lib/protocol/position';
-import type { Obligation, ObligationList, SessionSummary } from '@/lib/protocol/read-models';
+import type { OwedReply } from '@/components/live/fleet-store';
+import { useFleet, useFleetStores, useReading } from '@/components/live/use-fleet';
+import { comparePositions, ORIGIN } from '@/lib/protocol/position';
+import type { ObligationList, SessionSummary } from '@/lib/protocol/read-models';
 
-type Owed = ObligationList['obligations'][number];
-
-/** What an agent owes, oldest first, kept current while it is looked at. */
-export function useObligations(agentId: string, enabled: boolean) {
-  return useLiveQuery<ObligationList>({
-    key: ['obligations', agentId],
-    topic: 'fleet',
+/** What an agent owes in a session, oldest first, read where it is looked at; undefined until it was. */
+export function useOwed({ agentId, id }: Pick<SessionSummary, 'agentId' | 'id'>, enabled: boolean) {
+  const { fleet } = useFleetStores();
+  const query = useReading({
+    table: 'obligations',
+    kind: 'list',
+    of: agentId,
+    load: (signal) => fetchJson<ObligationList>(`/agents/${encodeURIComponent(agentId)}/reply-obligations`, signal),
+    take: (list) => fleet.takeObligations(agentId, list),
     enabled,
-    load: (signal) => fetchJson(`/agents/${encodeURIComponent(agentId)}/reply-obligations`, signal),
-    fold: (list, frames) => ({
-      position: (frames.at(-1) as RowFrame).id,
-      obligations: foldObligationRows(
-        list.obligations,
-        frames.flatMap((frame) => (frame.event === 'obligation' && frame.data.agentId === agentId ? [frame.data] : [])),
-      ),
-    }),
   });
+  const list = useFleet((fleet) => fleet.obligations.list(agentId));
+  const owed = useMemo(() => list && owedIn(list.rows, id), [list, id]);
+  return { owed, query };
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
@@ -31,22 +28,14 @@ const NOTHING: ReadonlySet<string> = new Set();
 /** The session's messages that wait for a reply nobody is at: while a turn is open, it may be on its way. */
 export function useOwedMessages(session: SessionSummary): ReadonlySet<string> {
   const isLookedFor = session.owedCount > 0 && (session.openTurnId === null || session.away !== null);
-  const { data } = useObligations(session.agentId, isLookedFor);
-  const ids = isLookedFor
-    ? JSON.stringify(data?.obligations.flatMap((one) => (one.sessionId === session.id ? [one.messageId] : [])) ?? [])
-    : '[]';
+  const { owed } = useOwed(session, isLookedFor);
+  const ids = isLookedFor && owed ? JSON.stringify(owed.map(({ messageId }) => messageId)) : '[]';
   return useMemo(() => (ids === '[]' ? NOTHING : new Set(JSON.parse(ids) as string[])), [ids]);
 }
 
-/** What is settled leaves the list, what is new stands at its end: a message is owed from its end on. */
-export function foldObligationRows(list: Owed[], rows: readonly Obligation[]): Owed[] {
-  if (rows.length === 0) return list;
-  const keyOf = ({ sessionId, messageId }: Owed) => JSON.stringify([sessionId, messageId]);
-  const owed = new Map(list.map((one) => [keyOf(one), one]));
-  for (const row of [...rows].sort((a, b) => comparePositions(a.position, b.position))) {
-    const { messageId, sessionId, from, text, sentAt } = row;
-    if (row.state === 'owed') owed.set(keyOf(row), { messageId, sessionId, from, text, sentAt });
-    else owed.delete(keyOf(row));
-  }
-  return [...owed.values()];
+/** What is owed of what was, oldest first: a message is owed from its end on. Those that were read came in order. */
+export function owedIn(rows: readonly OwedReply[], sessionId: string): OwedReply[] {
+  return rows
+    .filter((row) => row.sessionId === sessionId && row.state === 'owed')
+    .sort((a, b) => comparePositions(a.position ?? ORIGIN, b.position ?? ORIGIN));
 }

@@ -3,18 +3,19 @@
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide-react';
 import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
+import type { ListedSessions } from '@/components/live/fleet-store';
 import { MoreRows } from '@/components/live/more-rows';
-import type { MorePages } from '@/components/live/use-more-pages';
 import { Boundary } from '@/components/ui/boundary';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
+import type { SessionSummary } from '@/lib/protocol/read-models';
 import { groupSessions, type SessionGroup } from './session-groups';
 import { SessionRow } from './session-row';
 import { SessionSearch } from './session-search';
 import { STANDING_WORD, type Standing } from './session-words';
 import { useListKeys } from './use-list-keys';
+import { useSessions } from './use-sessions';
 
 /** More finished sessions than this start out folded: what is done needs no look. */
 const DONE_SHOWN = 5;
@@ -24,15 +25,13 @@ const DONE_SHOWN = 5;
  * sidebar; it lays itself out by its own width.
  */
 export function SessionNav(props: {
-  list: SessionList | undefined;
-  /** The way to those that are not loaded. */
-  more: MorePages;
   currentId: string | null;
   /** Whether j and k move in the list wherever the focus is. */
   keysEverywhere: boolean;
   empty: React.ReactNode;
 }) {
-  const { list, more, currentId, keysEverywhere, empty } = props;
+  const { currentId, keysEverywhere, empty } = props;
+  const { list, more } = useSessions();
   const box = useRef<HTMLElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [search, setSearch] = useState('');
@@ -112,7 +111,7 @@ export function SessionNav(props: {
 const NONE: SessionSummary[] = [];
 
 /** How many there are of a group, listed or not. Those whose runner has gone are listed apart, whatever their state. */
-function countOf({ standing, sessions }: SessionGroup, list: SessionList): number | null {
+function countOf({ standing, sessions }: SessionGroup, list: ListedSessions): number | null {
   if (standing === 'away') return null;
   const apart = list.sessions.filter(({ state, away }) => state === standing && away !== null).length;
   return Math.max(sessions.length, list.counts[standing] - apart);

@@ -1,112 +1,66 @@
 'use client';
 
-import { useQueryClient } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
-import type { RowFrame } from '@/components/live/row-frame';
-import { useLiveQuery } from '@/components/live/use-live-query';
-import { useMorePages } from '@/components/live/use-more-pages';
-import { comparePositions } from '@/lib/protocol/position';
+import { ALL, type FleetStore } from '@/components/live/fleet-store';
+import { useFleet, useFleetStores, useMorePages, useReading } from '@/components/live/use-fleet';
 import type { SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
 
 /** Sessions of one page, and those that are added with each asking. */
 const PAGE = 100;
+/** Most sessions of one answer. */
+const MOST_AT_ONCE = 1_000;
 /** Of what is not listed only the server knows how much there is: it is asked again at most this often. */
 const COUNT_AGAIN_MS = 5_000;
 
-/** The sessions that are loaded. */
-export interface ListedSessions extends SessionList {
-  /** Something has changed that is not loaded: `counts` are from before. */
-  countsAreOld?: boolean;
-}
-
-const SESSIONS = ['sessions'];
-
-const pageAfter = (after: string, signal?: AbortSignal, limit = PAGE) =>
+const pageAfter = (after: string, limit = PAGE, signal?: AbortSignal) =>
   fetchJson<SessionList>(`/sessions?${new URLSearchParams({ after, limit: String(limit) })}`, signal);
 
-/** The sessions that are loaded, the most urgent ones first, kept current, and the way to the others. */
-export function useSessions(initial?: SessionList) {
-  const queryClient = useQueryClient();
-  const query = useLiveQuery<ListedSessions>({
-    key: SESSIONS,
-    topic: 'fleet',
-    initial,
-    load: (signal) => pageAfter('0', signal),
-    fold: foldSessionList,
+const listed = (fleet: FleetStore) => fleet.listedSessions;
+
+/** The sessions that are loaded, the most urgent ones first, and the way to the others. */
+export function useSessions() {
+  const { fleet } = useFleetStores();
+  const list = useFleet(listed);
+  useReading({
+    table: 'sessions',
+    kind: 'list',
+    of: ALL,
+    // What was listed before a gap is listed after it.
+    load: (signal) =>
+      pageAfter('0', Math.min(MOST_AT_ONCE, Math.max(PAGE, fleet.listedSessions?.sessions.length ?? 0)), signal),
+    take: (page) => fleet.takeSessions(page),
   });
-  const more = useMorePages<ListedSessions>(SESSIONS, pageAfter, addPage);
-  const isOld = query.data?.countsAreOld ?? false;
-  useEffect(() => {
-    if (!isOld) return;
-    const timer = setTimeout(async () => {
-      const counts = await pageAfter('0', undefined, 1).then(
-        (page) => page.counts,
-        () => null,
-      );
-      queryClient.setQueryData<ListedSessions>(
-        SESSIONS,
-        (list) => list && { ...list, counts: counts ?? list.counts, countsAreOld: false },
-      );
-    }, COUNT_AGAIN_MS);
-    return () => clearTimeout(timer);
-  }, [isOld, queryClient]);
-  return { ...query, more };
-}
-
-/** What was loaded is kept current by the stream: of two that know a session, the one that knows later is right. */
-export function addPage(list: ListedSessions, page: SessionList): ListedSessions {
-  const known = new Map(list.sessions.map((session) => [session.id, session]));
-  for (const session of page.sessions) {
-    const before = known.get(session.id);
-    if (before && comparePositions(before.updatedPosition, session.updatedPosition) >= 0) continue;
-    known.set(session.id, session);
-  }
-  const { next, hasMore, counts } = page;
-  return { ...list, sessions: [...known.values()], next, hasMore, counts, countsAreOld: false };
-}
-
-/** One session, kept current. */
-export function useSession(sessionId: string, initial?: SessionDetail) {
-  return useLiveQuery<SessionDetail>({
-    key: ['session', sessionId],
-    topic: 'fleet',
-    initial,
-    load: (signal) => fetchJson(`/sessions/${encodeURIComponent(sessionId)}`, signal),
-    fold: (detail, frames) => {
-      const rows = sessionRows(frames).filter((row) => row.id === sessionId);
-      return { session: rows.at(-1) ?? detail.session, position: lastPosition(frames) };
+  useQuery({
+    queryKey: ['session-counts'],
+    queryFn: async ({ signal }) => {
+      const { counts, position } = await pageAfter('0', 1, signal);
+      fleet.takeCounts(counts, position);
+      return position;
     },
+    enabled: list?.countsAreOld ?? false,
+    refetchInterval: COUNT_AGAIN_MS,
   });
-}
-
-export function foldSessionList(list: ListedSessions, frames: RowFrame[]): ListedSessions {
-  const position = lastPosition(frames);
-  const rows = sessionRows(frames);
-  if (rows.length === 0) return { ...list, position };
-  const changed = new Map(rows.map((row) => [row.id, row]));
-  const counts = { ...list.counts };
-  const sessions = list.sessions.map((session) => {
-    const row = changed.get(session.id);
-    if (row === undefined) return session;
-    changed.delete(session.id);
-    if (comparePositions(row.updatedPosition, session.updatedPosition) < 0) return session;
-    counts[session.state] -= 1;
-    counts[row.state] += 1;
-    return row;
+  const more = useMorePages({
+    of: 'sessions',
+    next: list?.next,
+    load: (after) => pageAfter(after),
+    take: (page, after) => fleet.takeSessions(page, after),
   });
-  const added = [...changed.values()];
-  // One that was not loaded is new, or was counted already: where all are loaded it is new.
-  const isAll = list.next === null;
-  if (isAll) for (const { state } of added) counts[state] += 1;
-  const countsAreOld = (list.countsAreOld ?? false) || (!isAll && added.length > 0);
-  return { ...list, position, sessions: [...sessions, ...added], counts, countsAreOld };
+  return { list, more };
 }
 
-function sessionRows(frames: RowFrame[]): SessionSummary[] {
-  return frames.flatMap((frame) => (frame.event === 'session' ? [frame.data] : []));
-}
-
-function lastPosition(frames: RowFrame[]): string {
-  return (frames.at(-1) as RowFrame).id;
+/** One session, whose page this is. */
+export function useSession(sessionId: string): SessionSummary {
+  const { fleet } = useFleetStores();
+  useReading({
+    table: 'sessions',
+    kind: 'row',
+    of: sessionId,
+    load: (signal) => fetchJson<SessionDetail>(`/sessions/${encodeURIComponent(sessionId)}`, signal),
+    take: (detail) => fleet.takeSession(detail),
+  });
+  const session = useFleet(({ sessions }) => sessions.get(sessionId));
+  if (session === undefined) throw new Error('The page of a session begins with its row');
+  return session;
 }

@@ -1,6 +1,7 @@
 'use client';
 
 import type { ReactNode } from 'react';
+import { useSelected } from '@/components/live/use-folded';
 import type { Item, Task } from '@/lib/protocol/read-models';
 import { useTaskDetail } from './use-tasks';
 
@@ -10,24 +11,25 @@ export function TaskSteps(props: {
   renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode;
 }) {
   const { task, renderItems } = props;
-  const detail = useTaskDetail(task, true);
-  if (detail.isError) {
+  const { store, query } = useTaskDetail(task);
+  const value = useSelected(store, (detail) => detail.value);
+  if (query.isError) {
     return (
       <p className="text-ink-3 text-xs">
-        {detail.error.message}{' '}
-        <button type="button" onClick={() => detail.refetch()} className="underline hover:text-ink">
+        {query.error.message}{' '}
+        <button type="button" onClick={() => query.refetch()} className="underline hover:text-ink">
           Try again
         </button>
       </p>
     );
   }
-  if (!detail.data) return <p className="text-ink-3 text-xs">Loading what it did…</p>;
-  if (detail.data.items.length === 0) {
+  if (value === undefined) return <p className="text-ink-3 text-xs">Loading what it did…</p>;
+  if (value.items.length === 0) {
     return (
       <p className="text-ink-3 text-xs">
         {task.status === 'running' ? 'Nothing said or done yet.' : 'It left no record of what it did.'}
       </p>
     );
   }
-  return renderItems(detail.data.items, task.endedAt);
+  return renderItems(value.items, task.endedAt);
 }

@@ -1,60 +1,44 @@
 'use client';
 
 import { fetchJson } from '@/components/live/fetch-json';
-import type { RowFrame } from '@/components/live/row-frame';
-import { useLiveQuery } from '@/components/live/use-live-query';
+import { FoldedSnapshot } from '@/components/live/folded-snapshot';
+import { entriesOf } from '@/components/live/row-frame';
+import type { ShownList } from '@/components/live/row-table';
+import { useFleet, useFleetStores, useReading } from '@/components/live/use-fleet';
+import { useFolded } from '@/components/live/use-folded';
 import { foldTaskItems } from '@/lib/projections/transcript';
 import type { Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
 
-/** Tasks of a session, kept current. @param first all of them, or the part that came with the page */
-export function useTasks(sessionId: string, first: { list: TaskList; whole: boolean }) {
-  return useLiveQuery<TaskList>({
-    key: ['tasks', sessionId],
-    topic: 'fleet',
-    ...(first.whole ? { initial: first.list } : { preview: first.list }),
-    load: (signal) => fetchJson(`/sessions/${encodeURIComponent(sessionId)}/tasks`, signal),
-    fold: (list, frames) => ({
-      ...list,
-      position: (frames.at(-1) as RowFrame).id,
-      tasks: foldTaskRows(
-        list.tasks,
-        frames.flatMap((frame) => (frame.event === 'task' && frame.data.sessionId === sessionId ? [frame.data] : [])),
-      ),
-    }),
-  });
-}
+const NONE: ShownList<Task> = { rows: [], next: null, count: 0 };
 
-/** A task's identity within its session is where its first event stands: agents re-use ids. */
-export function foldTaskRows(tasks: Task[], rows: Task[]): Task[] {
-  if (rows.length === 0) return tasks;
-  const changed = new Map(rows.map((row) => [row.position, row]));
-  const next = tasks.map((task) => {
-    const row = changed.get(task.position);
-    changed.delete(task.position);
-    return row ?? task;
+/** The tasks of a session: all of them, or until those are read the part that came with the page. */
+export function useTasks(sessionId: string): { tasks: readonly Task[]; omitted: number } {
+  const { fleet } = useFleetStores();
+  useReading({
+    table: 'tasks',
+    kind: 'list',
+    of: sessionId,
+    load: (signal) => fetchJson<TaskList>(`/sessions/${encodeURIComponent(sessionId)}/tasks`, signal),
+    take: (list) => fleet.takeTasks(sessionId, list),
   });
-  return [...next, ...changed.values()];
+  const { rows, count } = useFleet(({ tasks }) => tasks.list(sessionId)) ?? NONE;
+  return { tasks: rows, omitted: count };
 }
 
 /** What a task's subagent said and did, kept current while it is looked at. */
-export function useTaskDetail(task: Task, enabled: boolean) {
-  return useLiveQuery<TaskDetail>({
-    key: ['task', task.sessionId, task.id, task.runId],
-    topic: `session:${task.sessionId}`,
-    enabled,
-    load: (signal) => {
-      const run = task.runId === null ? '' : `?runId=${encodeURIComponent(task.runId)}`;
-      const path = `/sessions/${encodeURIComponent(task.sessionId)}/tasks/${encodeURIComponent(task.id)}${run}`;
-      return fetchJson(path, signal);
-    },
-    fold: (detail, frames) => ({
-      ...detail,
-      position: (frames.at(-1) as RowFrame).id,
-      items: foldTaskItems(
-        detail.items,
-        task.id,
-        frames.flatMap((frame) => (frame.event === 'session-event' ? [{ position: frame.id, ...frame.data }] : [])),
-      ),
-    }),
-  });
+export function useTaskDetail({ id, runId, sessionId }: Task) {
+  const run = runId === null ? '' : `?runId=${encodeURIComponent(runId)}`;
+  const path = `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(id)}${run}`;
+  return useFolded(
+    ['task', path],
+    `session:${sessionId}`,
+    () =>
+      new FoldedSnapshot<TaskDetail>({
+        read: (signal) => fetchJson(path, signal),
+        fold: (detail, frames) => ({
+          ...detail,
+          items: foldTaskItems(detail.items, id, entriesOf(frames)),
+        }),
+      }),
+  );
 }

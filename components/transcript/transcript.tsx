@@ -14,13 +14,13 @@ import { HoldTail } from './hold-tail';
 import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';
 import { LookupNotice } from './lookup-notice';
+import type { Sought } from './transcript-store';
 import { TranscriptTop } from './transcript-top';
 import { TurnRow } from './turn-row';
 import { isAnchor, useJumpTarget } from './use-jump-target';
 import { usePaintedHeights } from './use-painted-heights';
 import { useRowsInTurn } from './use-rows-in-turn';
 import { countItemsAfter, TAIL_PX, useTail } from './use-tail';
-import type { Sought } from './use-transcript';
 import { type TurnMove, useTurnKeys } from './use-turn-keys';
 
 /**

@@ -6,7 +6,7 @@ import type { TranscriptState } from '@/lib/projections/transcript';
 import type { Turn } from '@/lib/protocol/read-models';
 import { itemAnchor } from './item-anchor';
 import type { Lookup } from './lookup-notice';
-import type { Sought } from './use-transcript';
+import type { Sought } from './transcript-store';
 
 const FLASH_MS = 2_200;
 /** What is there sooner needs no word about looking for it. */

@@ -240,6 +240,7 @@ CREATE TABLE `tasks` (
 	PRIMARY KEY(`session_id`, `position`)
 );
 --> statement-breakpoint
+CREATE INDEX `producers_by_agent` ON `producers` (`agent_id`);--> statement-breakpoint
 CREATE INDEX `tasks_by_id` ON `tasks` (`session_id`,`id`,`position`);--> statement-breakpoint
 CREATE INDEX `tasks_by_agent` ON `tasks` (`agent_id`,`id`,`session_id`);--> statement-breakpoint
 CREATE INDEX `tasks_by_run` ON `tasks` (`agent_id`,`id`,`run_id`,`session_id`,`position`);--> statement-breakpoint

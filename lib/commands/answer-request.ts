@@ -6,10 +6,10 @@ import { type AnsweredRequest, answerQuestionSchema, decidePermissionSchema } fr
 import { AppError } from '@/lib/protocol/errors';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
-import { missing } from './missing';
 import { openRequest } from './open-request';
 import { findEffective } from './queue-command';
 import { parseInput } from './read-input';
+import { conflict, missing } from './refusals';
 import type { WritableSession } from './writable-session';
 
 /**
@@ -65,21 +65,15 @@ async function requireOpen(
   const open = await openRequest(transaction, session, requestId);
   if (open === null) throw missing('request', requestId, 'The transcript shows what the agent asks.');
   if (open === 'resolved') {
-    throw new AppError('conflict', 'The request is resolved: the agent waits for no answer any more.', {
-      details: { reason: 'request_resolved' },
-    });
+    throw conflict('request_resolved', 'The request is resolved: the agent waits for no answer any more.');
   }
   if (open.answerBy !== undefined && now >= open.answerBy) {
-    throw new AppError('conflict', 'The time to answer the request is over: the agent waits for it no more.', {
-      details: { reason: 'request_expired' },
-    });
+    throw conflict('request_expired', 'The time to answer the request is over: the agent waits for it no more.');
   }
   if (digest !== undefined && digest !== (open.digest ?? null)) {
-    throw new AppError(
-      'conflict',
-      'The agent asks something else under this id now. Read what it asks, and answer that with its digest.',
-      { details: { reason: 'request_changed', digest: open.digest ?? null } },
-    );
+    const message =
+      'The agent asks something else under this id now. Read what it asks, and answer that with its digest.';
+    throw conflict('request_changed', message, { digest: open.digest ?? null });
   }
   if (open.kind !== undefined && open.kind !== kind) {
     const wanted = open.kind === 'question' ? '{"answers": {…}}' : '{"behavior": "allow" | "deny"}';
@@ -89,9 +83,8 @@ async function requireOpen(
     const isIts = (answer: AnsweredRequest) => answer.requestId === requestId;
     const pending = await findEffective(transaction, session.agentId, session.id, type, isIts);
     if (pending === null) continue;
-    throw new AppError('conflict', 'The request was answered already, and the answer is on its way to the agent.', {
-      details: { reason: 'request_answered', commandId: pending.command.id },
-    });
+    const message = 'The request was answered already, and the answer is on its way to the agent.';
+    throw conflict('request_answered', message, { commandId: pending.command.id });
   }
   const { digest: current, openedPosition } = open;
   return { requestId, ...(current === undefined ? {} : { digest: current, openedPosition }) };

@@ -1,13 +1,13 @@
 import { columnText } from '@/db/column-text';
+import { tasks } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { interruptSchema, stopTaskSchema } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';
-import { AppError } from '@/lib/protocol/errors';
-import type { Task } from '@/lib/protocol/read-models';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
-import { missing } from './missing';
 import { readInput } from './read-input';
+import { conflict, missing } from './refusals';
 import type { WritableSession } from './writable-session';
 
 /** What operators ask of an agent besides messages and the answers to its requests. */
@@ -38,15 +38,9 @@ export async function postInterrupt(
 /** The turn an interrupt ends: what its sender saw, and nothing that began since. */
 function openTurn({ openTurnId }: WritableSession, meant: string | undefined): string {
   if (openTurnId !== null && (meant === undefined || columnText(meant) === columnText(openTurnId))) return openTurnId;
-  if (meant === undefined) {
-    throw new AppError('conflict', 'No turn is open: there is nothing to interrupt.', {
-      details: { reason: 'no_open_turn' },
-    });
-  }
+  if (meant === undefined) throw conflict('no_open_turn', 'No turn is open: there is nothing to interrupt.');
   const now = openTurnId === null ? 'none is open now' : 'another one is open now; read what it does before you end it';
-  throw new AppError('conflict', `The turn you meant has ended, and ${now}.`, {
-    details: { reason: 'turn_ended', openTurnId },
-  });
+  throw conflict('turn_ended', `The turn you meant has ended, and ${now}.`, { openTurnId });
 }
 
 /** `POST /sessions/:id/tasks/:taskId/stop` */
@@ -70,6 +64,7 @@ export async function postTaskStop(
 
 /** As much of a description as one line of a transcript shows. */
 const MAX_DESCRIPTION = 200;
+const TASK = shapeOf(tasks, 'runId', 'status', 'body');
 
 /** @returns the run that is meant, absent where the agent does not name its runs, and what the task is called */
 async function runningTask(
@@ -78,23 +73,21 @@ async function runningTask(
   taskId: string,
   runId: string | null,
 ): Promise<{ runId?: string; description?: string }> {
-  const { rows } = await transaction.execute({
-    sql: `SELECT run_id, status, body FROM tasks WHERE session_id = ? AND id = ? AND ifnull(run_id = ?, ? IS NULL)
+  const found = await transaction.execute({
+    sql: `SELECT ${TASK.columns()} FROM tasks WHERE session_id = ? AND id = ? AND ifnull(run_id = ?, ? IS NULL)
           ORDER BY position DESC LIMIT 1`,
     args: [sessionId, columnText(taskId), runId, runId],
   });
-  const [task] = rows;
+  const task = TASK.first(found);
   if (task === undefined) {
     throw missing('task', taskId, `GET /api/v1/sessions/${encodeURIComponent(sessionId)}/tasks lists them.`);
   }
-  if (String(task.status) !== 'running') {
-    throw new AppError('conflict', `The task has ended (${task.status}): there is nothing to stop.`, {
-      details: { reason: 'task_ended', status: String(task.status) },
-    });
+  const { status, body } = task;
+  if (status !== 'running') {
+    throw conflict('task_ended', `The task has ended (${status}): there is nothing to stop.`, { status });
   }
-  const { description } = JSON.parse(String(task.body)) as Partial<Task>;
   return {
-    ...(task.run_id === null ? {} : { runId: String(task.run_id) }),
-    ...(description ? { description: cutText(description, MAX_DESCRIPTION) } : {}),
+    ...(task.runId === null ? {} : { runId: task.runId }),
+    ...(body.description ? { description: cutText(body.description, MAX_DESCRIPTION) } : {}),
   };
 }

@@ -1,9 +1,9 @@
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { CommandType } from '@/lib/protocol/commands';
-import { AppError } from '@/lib/protocol/errors';
 import { digestOf } from '@/lib/protocol/request-digest';
 import { commandFromRow, type StoredCommand } from './command-row';
+import { conflict } from './refusals';
 
 /** What somebody asks for in a session, all of it but the name they gave it. */
 export interface Ask {
@@ -44,13 +44,11 @@ export async function askedBefore(
   const [row] = rows;
   if (row === undefined) return null;
   const command = row.command_id === null ? null : commandFromRow(row);
-  const isSame = row.digest === null ? command?.command.type === ask.type : String(row.digest) === ask.digest;
-  if (isSame) return { command };
+  if (row.digest === ask.digest) return { command };
   const what =
     command === null ? 'something else' : `a command (${command.command.type}) that asked for something else`;
-  throw new AppError('conflict', `This clientId stands for ${what}. Send this under a new clientId.`, {
-    details: { reason: 'client_id_reused', ...(command === null ? {} : { commandId: command.command.id }) },
-  });
+  const message = `This clientId stands for ${what}. Send this under a new clientId.`;
+  throw conflict('client_id_reused', message, command === null ? {} : { commandId: command.command.id });
 }
 
 export async function noteAsk(

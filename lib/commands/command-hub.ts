@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
-import { type RowChoice, RowSweep } from '@/db/row-sweep';
+import { isAnyDue, type RowChoice, RowSweep, type RowWork } from '@/db/row-sweep';
+import type { WriteTransaction } from '@/db/write-queue';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import { ClockWatch } from '@/lib/access/clock-watch';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -11,8 +12,8 @@ import { CommandStream } from './command-stream';
 import { cutTerms } from './cut-terms';
 import { expiredLevels, expireLevels, renewLevel } from './desire-level';
 import { expireCommands, expiredCommands, type Hour } from './expire-commands';
-import { expireRequests, IS_OVERDUE, overdueSessions } from './expire-requests';
-import { missedRunners, sessionsUnderWay, tellAbsence } from './runner-absence';
+import { expireRequests, overdueSessions } from './expire-requests';
+import { missedRunners, openSessions, tellAbsence } from './runner-absence';
 import {
   connectRunner,
   disconnectMute,
@@ -45,7 +46,7 @@ export interface CommandServer extends ServerContext {
 export class CommandHub {
   readonly #database: Database;
   readonly #now: () => number;
-  readonly #rows = new RowSweep();
+  readonly #rows: RowSweep;
   readonly #clock: ClockWatch;
   readonly #steady: () => number;
   readonly #trust: ClockTrust;
@@ -65,6 +66,7 @@ export class CommandHub {
 
   constructor({ database, now, steady }: Pick<ServerContext, 'database' | 'now' | 'steady'>) {
     this.#database = database;
+    this.#rows = new RowSweep(database.reader);
     this.#now = now;
     this.#clock = new ClockWatch(now, steady);
     this.#steady = steady ?? (() => performance.now());
@@ -157,50 +159,55 @@ export class CommandHub {
 
   /** Expires what is over, counts out who is silent, and says who has gone, now. The poll does so by itself. */
   async sweep(): Promise<void> {
-    const { reader, writes } = this.#database;
     await this.#minded();
-    const hour = await this.#hour();
-    const { now } = hour;
-    await this.#rows.run({
-      kind: 'the log level of',
-      due: (except) => expiredLevels(reader, now, except),
-      work: (choice) => writes.run((transaction) => expireLevels(transaction, now, choice)),
-    });
-    await this.#rows.run({
-      kind: 'the command',
-      due: (except) => expiredCommands(reader, hour, except),
-      work: (choice) => writes.run((transaction) => expireCommands(transaction, hour, choice)),
-    });
+    for (const work of this.#sweeps(await this.#hour())) await this.#rows.run(work);
+  }
+
+  /** All that may be due at an hour, in the order in which it is done. */
+  #sweeps(hour: Hour): RowWork[] {
+    const { now, isSure } = hour;
+    const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
+      return (choice: RowChoice) => this.#database.writes.run((transaction) => work(transaction, choice));
+    };
+    const tellAll = written((transaction, choice) => tellAbsence(transaction, now, choice));
     // What is said so of an agent is said for good: by a clock that may be wrong it is not.
-    if (hour.isSure) {
-      await this.#rows.run({
-        kind: 'what expired in the session',
-        due: (except) => overdueSessions(reader, now, except),
-        work: (choice) => writes.run((transaction) => expireRequests(transaction, now, choice)),
-      });
-    }
-    await this.#rows.run({
-      kind: 'the silent runner of',
-      due: (except) => silentRunners(reader, now, except),
-      work: (choice) => writes.run((transaction) => disconnectSilent(transaction, now, choice)),
-    });
-    await this.#rows.run({
-      kind: 'the missed runner of',
-      due: (except) => missedRunners(reader, now, except),
-      work: (choice) =>
-        choice.only === null
-          ? writes.run((transaction) => tellAbsence(transaction, now, choice))
-          : this.#tellSessions(choice, now),
-    });
+    const requests: RowWork = {
+      kind: 'what expired in the session',
+      due: overdueSessions(now),
+      work: written((transaction, choice) => expireRequests(transaction, now, choice)),
+    };
+    return [
+      {
+        kind: 'the log level of',
+        due: expiredLevels(now),
+        work: written((transaction, choice) => expireLevels(transaction, now, choice)),
+      },
+      {
+        kind: 'the command',
+        due: expiredCommands(hour),
+        work: written((transaction, choice) => expireCommands(transaction, hour, choice)),
+      },
+      ...(isSure ? [requests] : []),
+      {
+        kind: 'the silent runner of',
+        due: silentRunners(now),
+        work: written((transaction, choice) => disconnectSilent(transaction, now, choice)),
+      },
+      {
+        kind: 'the missed runner of',
+        due: missedRunners(now),
+        work: (choice) => (choice.only === null ? tellAll(choice) : this.#tellSessions(choice, now)),
+      },
+    ];
   }
 
   /** One runner's, each of its sessions by itself where together they can't be told. */
   async #tellSessions(runner: RowChoice & { only: string | null }, now: number): Promise<number> {
-    const { reader, writes } = this.#database;
+    const { writes } = this.#database;
     const agentId = runner.only ?? '';
     await this.#rows.run({
       kind: `of the missed runner of ${JSON.stringify(agentId)} the session`,
-      due: (except) => sessionsUnderWay(reader, agentId, except),
+      due: openSessions(agentId),
       work: (sessions) => writes.run((transaction) => tellAbsence(transaction, now, runner, sessions)),
     });
     return 0;
@@ -253,17 +260,11 @@ export class CommandHub {
     this.#isPolling = true;
     try {
       await this.#minded();
-      const { now, isSure } = await this.#hour();
+      const hour = await this.#hour();
+      const { now } = hour;
       const [overdue, due, current] = await this.#database.reader.batch(
         [
-          {
-            sql: `SELECT EXISTS (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') AND expires_at <= ?1
-                    AND (?2 OR type <> 'message'))
-                  OR EXISTS (SELECT 1 FROM log_levels WHERE expires_at <= ?1)
-                  OR (?2 AND EXISTS (SELECT 1 FROM sessions WHERE ${IS_OVERDUE}))
-                  OR EXISTS (SELECT 1 FROM runners WHERE alive_until <= ?1 OR absence_due_at <= ?1) AS is_overdue`,
-            args: [now, Number(isSure)],
-          },
+          isAnyDue(this.#sweeps(hour).map(({ due }) => due)),
           {
             sql: `SELECT wanted.value AS agent_id FROM json_each(?1) AS wanted WHERE EXISTS (
                     SELECT 1 FROM commands INDEXED BY commands_open_by_agent WHERE agent_id = wanted.value
@@ -285,7 +286,7 @@ export class CommandHub {
         else if (newest.get(stream.id) === null) stream.close('slow');
       }
       for (const row of due?.rows ?? []) this.wake(String(row.agent_id));
-      if (Number(overdue?.rows[0]?.is_overdue) === 1) await this.sweep();
+      if (Number(overdue?.rows[0]?.is_any_due) === 1) await this.sweep();
       this.#failing.delete('look');
     } catch (error) {
       this.#failed('look', error);

@@ -1,6 +1,6 @@
 import type { Row } from '@libsql/client';
 import { commands } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { shapeWithout } from '@/db/table-rows';
 import type { Command, CommandState } from '@/lib/protocol/commands';
 
 /** A command as the database holds it. */
@@ -12,19 +12,7 @@ export interface StoredCommand {
   reason: string | null;
 }
 
-const COMMAND = shapeOf(
-  commands,
-  'id',
-  'type',
-  'sessionId',
-  'createdAt',
-  'expiresAt',
-  'body',
-  'position',
-  'agentId',
-  'state',
-  'reason',
-);
+const COMMAND = shapeWithout(commands, 'leaseUntil', 'claimedBy', 'deliveryCount', 'result');
 
 export function commandFromRow(row: Row): StoredCommand {
   const { position, agentId, state, reason, ...command } = COMMAND.read(row);

@@ -1,5 +1,6 @@
-import type { Reader } from '@/db/reader';
-import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
+import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
+import { logLevels } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { CommandBodies } from '@/lib/protocol/commands';
 import type { LogLevel } from '@/lib/protocol/log-levels';
@@ -70,16 +71,9 @@ export async function renewLevel(
 /** The wish that follows one whose time ran out unheard. */
 const BACK = { level: null, ttlSeconds: null, by: 'time-limit' } as const;
 
-/** Most of one transaction. */
-const MAX_EXPIRED = 100;
-
-const OVERDUE = `expires_at <= ?1 AND ${isChosen('agent_id', 2)}`;
-
-/** @returns the agents of which a level was asked for a time that is over */
-export async function expiredLevels(reader: Reader, now: number, except: readonly string[]): Promise<string[]> {
-  const args = [now, ...choiceArgs({ only: null, except })];
-  const { rows } = await reader.execute({ sql: `SELECT agent_id FROM log_levels WHERE ${OVERDUE} LIMIT 100`, args });
-  return rows.map((row) => String(row.agent_id));
+/** The agents of which a level was asked for a time that is over. */
+export function expiredLevels(now: number): DueRows {
+  return { table: 'log_levels', key: 'agent_id', where: 'expires_at <= ?1', args: [now], order: 'expires_at' };
 }
 
 /**
@@ -92,17 +86,16 @@ export async function expireLevels(
   now: number,
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
-  const { rows } = await transaction.execute({
-    sql: `SELECT agent_id, state FROM log_levels WHERE ${OVERDUE} ORDER BY expires_at LIMIT ${MAX_EXPIRED}`,
-    args: [now, ...choiceArgs(choice)],
-  });
-  for (const row of rows) {
-    const agentId = String(row.agent_id);
-    if (row.state === 'requested') await desireLevel(transaction, { agentId, ...BACK }, now);
+  const due = await transaction.execute(selectDue(expiredLevels(now), choice, 'agent_id, state'));
+  const expired = EXPIRED.all(due);
+  for (const { agentId, state } of expired) {
+    if (state === 'requested') await desireLevel(transaction, { agentId, ...BACK }, now);
     else await clearDesired(transaction, agentId, now);
   }
-  return rows.length;
+  return expired.length;
 }
+
+const EXPIRED = shapeOf(logLevels, 'agentId', 'state');
 
 async function request(
   transaction: WriteTransaction,

@@ -12,11 +12,7 @@ import type { StoredCommand } from './command-row';
 type LevelCommand = Extract<Command, { type: 'log-level.set' }>;
 
 export const LEVEL = shapeOf(logLevels);
-const LEVELS = new RowWriter(
-  logLevels,
-  ['agentId', 'level', 'requestedBy', 'requestedAt', 'expiresAt', 'state', 'reason', 'commandId'],
-  { keeps: [] },
-);
+const LEVELS = new RowWriter(logLevels, { keeps: [] });
 
 export async function writeDesired(
   transaction: WriteTransaction,

@@ -1,11 +1,7 @@
-import type { Reader } from '@/db/reader';
-import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
+import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/write-queue';
 import { settle } from './acknowledge';
 import { commandFromRow, type StoredCommand } from './command-row';
-
-/** Most commands of one transaction. */
-const MAX_EXPIRED = 100;
 
 export interface Hour {
   now: number;
@@ -16,12 +12,10 @@ export interface Hour {
   isSure: boolean;
 }
 
-/** @returns the ids of commands that have expired */
-export async function expiredCommands(reader: Reader, hour: Hour, except: readonly string[]): Promise<string[]> {
-  const args = [hour.now, ...choiceArgs({ only: null, except })];
-  const sql = `SELECT id FROM commands WHERE ${overdue(hour)} LIMIT ${MAX_EXPIRED}`;
-  const { rows } = await reader.execute({ sql, args });
-  return rows.map((row) => String(row.id));
+export function expiredCommands({ now, isSure }: Hour): DueRows {
+  const which = isSure ? '' : `AND type <> 'message'`;
+  const where = `state IN ('queued', 'delivered') AND expires_at <= ?1 ${which}`;
+  return { table: 'commands', key: 'id', where, args: [now], order: 'expires_at' };
 }
 
 /**
@@ -34,10 +28,7 @@ export async function expireCommands(
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
   const { now } = hour;
-  const { rows } = await transaction.execute({
-    sql: `SELECT * FROM commands WHERE ${overdue(hour)} ORDER BY expires_at LIMIT ${MAX_EXPIRED}`,
-    args: [now, ...choiceArgs(choice)],
-  });
+  const { rows } = await transaction.execute(selectDue(expiredCommands(hour), choice, '*'));
   for (const stored of rows.map(commandFromRow)) {
     // It is in the agent's input, and nobody can say that the agent will not read it.
     if (stored.command.type === 'message' && stored.state === 'delivered') {
@@ -45,11 +36,6 @@ export async function expireCommands(
     } else await settle(transaction, stored, 'expired', reasonOf(stored), undefined, now);
   }
   return rows.length;
-}
-
-function overdue({ isSure }: Hour): string {
-  const which = isSure ? '' : `AND type <> 'message'`;
-  return `state IN ('queued', 'delivered') AND expires_at <= ?1 ${which} AND ${isChosen('id', 2)}`;
 }
 
 function reasonOf({ command, state }: StoredCommand): string {

@@ -1,5 +1,4 @@
-import type { Reader } from '@/db/reader';
-import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
+import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import { sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
@@ -21,15 +20,14 @@ const WAITING = shapeOf(sessions, 'id', 'agentId', 'memory');
 /** Most sessions of one transaction. */
 const MAX_TOLD = 50;
 
-export const IS_OVERDUE = `state = 'waiting' AND answer_by <= ?1 - ${REQUEST_GRACE_MS}`;
-
-/** @returns the ids of sessions with a request that has expired */
-export async function overdueSessions(reader: Reader, now: number, except: readonly string[]): Promise<string[]> {
-  const { rows } = await reader.execute({
-    sql: `SELECT id FROM sessions WHERE ${IS_OVERDUE} AND ${isChosen('id', 2)} LIMIT 100`,
-    args: [now, ...choiceArgs({ only: null, except })],
-  });
-  return rows.map((row) => String(row.id));
+/** The sessions with a request that has expired. */
+export function overdueSessions(now: number): DueRows {
+  return {
+    table: 'sessions',
+    key: 'id',
+    where: `state = 'waiting' AND answer_by <= ?1`,
+    args: [now - REQUEST_GRACE_MS],
+  };
 }
 
 /** @returns of how many sessions there was something to tell; call again while it is not 0 */
@@ -38,11 +36,8 @@ export async function expireRequests(
   now: number,
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
-  const { rows } = await transaction.execute({
-    sql: `SELECT id, agent_id, memory FROM sessions
-          WHERE ${IS_OVERDUE} AND ${isChosen('id', 2)} ORDER BY id LIMIT ${MAX_TOLD}`,
-    args: [now, ...choiceArgs(choice)],
-  });
+  const due = selectDue(overdueSessions(now), choice, WAITING.columns(), MAX_TOLD);
+  const { rows } = await transaction.execute(due);
   const events = rows.flatMap((row) => {
     const { id: sessionId, agentId, memory } = WAITING.read(row);
     const expired = (rememberedFold(memory).pendingRequests ?? []).filter(

@@ -9,6 +9,7 @@ import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import type { CommandServer } from './command-hub';
 import { desireLevel } from './desire-level';
 import { parseInput } from './read-input';
+import { missing } from './refusals';
 
 /**
  * `PUT /agents/:id/log-level` `{"level","ttlSeconds"?}`: from now on this level is asked of the agent's runner, instead
@@ -26,10 +27,7 @@ export async function putLogLevel(
   const id = columnText(agentId);
   const answer = await server.database.writes.run(async (transaction): Promise<LogLevelAnswer> => {
     const { rows } = await transaction.execute({ sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] });
-    if (rows.length === 0) {
-      const message = `There is no agent ${JSON.stringify(agentId)}. GET /api/v1/agents lists them.`;
-      throw new AppError('not_found', message);
-    }
+    if (rows.length === 0) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
     const { commandId, desired } = await desireLevel(
       transaction,
       { agentId: id, ...wish, by: OPERATOR.id },

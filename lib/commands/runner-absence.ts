@@ -1,11 +1,11 @@
 import { AGENT_ROW } from '@/db/fleet-rows';
-import type { Reader } from '@/db/reader';
-import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
+import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice, selectDue } from '@/db/row-sweep';
 import { runners, sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { type AgUiEvent, CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';
+import { readAgentStatus } from '@/lib/protocol/agent-status';
 import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import { takePosition } from './take-position';
 
@@ -38,13 +38,9 @@ interface Missed {
   firstConnectedPosition: number;
 }
 
-const DUE = `absence_due_at <= ?1 AND ${isChosen('agent_id', 2)}`;
-
-/** @returns the agents whose runner has been missed for long enough */
-export async function missedRunners(reader: Reader, now: number, except: readonly string[]): Promise<string[]> {
-  const args = [now, ...choiceArgs({ only: null, except })];
-  const { rows } = await reader.execute({ sql: `SELECT agent_id FROM runners WHERE ${DUE} LIMIT 100`, args });
-  return rows.map((row) => String(row.agent_id));
+/** The runners that have been missed for long enough. */
+export function missedRunners(now: number): DueRows {
+  return { table: 'runners', key: 'agent_id', where: 'absence_due_at <= ?1', args: [now], order: 'absence_due_at' };
 }
 
 /**
@@ -60,10 +56,7 @@ export async function tellAbsence(
   whose: RowChoice = EVERY_ROW,
   which: RowChoice = EVERY_ROW,
 ): Promise<number> {
-  const due = await transaction.execute({
-    sql: `SELECT * FROM runners WHERE ${DUE} ORDER BY absence_due_at LIMIT 1`,
-    args: [now, ...choiceArgs(whose)],
-  });
+  const due = await transaction.execute(selectDue(missedRunners(now), whose, '*', 1));
   const runner = RUNNER.first(due);
   if (runner === undefined) return 0;
   const { agentId, missedAt, missedPosition, firstConnectedAt, firstConnectedPosition } = runner;
@@ -92,7 +85,7 @@ export async function tellAbsence(
     );
     return 1;
   }
-  const goesOn = AGENT_ROW.first(agents)?.body.status?.agentGoesOn === true;
+  const goesOn = readAgentStatus(AGENT_ROW.first(agents)?.body.status ?? null).agentGoesOn === true;
   await appendFacts(
     transaction,
     now,
@@ -109,13 +102,9 @@ export async function tellAbsence(
   return 1;
 }
 
-/** @returns sessions of an agent in which something is under way: those that may have to be told */
-export async function sessionsUnderWay(reader: Reader, agentId: string, except: readonly string[]): Promise<string[]> {
-  const { rows } = await reader.execute({
-    sql: `SELECT id FROM sessions WHERE agent_id = ?1 AND state <> 'done' AND ${isChosen('id', 2)}`,
-    args: [agentId, ...choiceArgs({ only: null, except })],
-  });
-  return rows.map((row) => String(row.id));
+/** An agent's sessions in which something may be under way: those that may have to be told. */
+export function openSessions(agentId: string): DueRows {
+  return { table: 'sessions', key: 'id', where: `agent_id = ?1 AND state <> 'done'`, args: [agentId] };
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { Row } from '@libsql/client';
-import type { Reader } from '@/db/reader';
-import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
+import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import { runners } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
@@ -28,22 +27,7 @@ export interface RunnerRef {
 export type ConnectOutcome = { kind: 'connected' } | { kind: 'fenced'; by: RunnerRef };
 
 const RUNNER = shapeOf(runners);
-const RUNNERS = new RowWriter(
-  runners,
-  [
-    'agentId',
-    'runnerId',
-    'startedAt',
-    'streamId',
-    'aliveUntil',
-    'missedAt',
-    'missedPosition',
-    'absenceDueAt',
-    'firstConnectedAt',
-    'firstConnectedPosition',
-  ],
-  { keeps: [] },
-);
+const RUNNERS = new RowWriter(runners, { keeps: [] });
 
 type RunnerRow = RunnerRef & Omit<typeof runners.$inferSelect, 'runnerId' | 'agentId'>;
 
@@ -149,13 +133,9 @@ export async function disconnectRunner(
   await tellAway(transaction, rows, now);
 }
 
-/** @returns the agents of runners whose term has run out */
-export async function silentRunners(reader: Reader, now: number, except: readonly string[]): Promise<string[]> {
-  const { rows } = await reader.execute({
-    sql: `SELECT agent_id FROM runners WHERE alive_until <= ?1 AND ${isChosen('agent_id', 2)}`,
-    args: [now, ...choiceArgs({ only: null, except })],
-  });
-  return rows.map((row) => String(row.agent_id));
+/** Runners whose term has run out. */
+export function silentRunners(now: number): DueRows {
+  return { table: 'runners', key: 'agent_id', where: 'alive_until <= ?1', args: [now] };
 }
 
 /** Runners whose server died with their streams. @returns how many */

@@ -1,15 +1,15 @@
 import * as z from 'zod';
 import { columnText } from '@/db/column-text';
-import { agentFromRow } from '@/db/fleet-rows';
+import { AGENT_ROW, agentFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { sumOf, type UnseenFailures } from '@/lib/ingest/failure-tally';
-import { AppError } from '@/lib/protocol/errors';
 import { isPosition, type Position, positionToNumber } from '@/lib/protocol/position';
 import type { InsightsSeen } from '@/lib/protocol/read-models';
 import { HOOK_FATAL } from '@/lib/protocol/signals';
 import { readInput } from './read-input';
+import { missing } from './refusals';
 
 export const seeInsightsSchema = z
   .object({ upTo: z.string().refine(isPosition, 'upTo is the position of an insight') })
@@ -41,7 +41,7 @@ async function seeInsights(
   now: number,
 ): Promise<InsightsSeen> {
   const [agents, marked] = await transaction.batch([
-    { sql: 'SELECT id, last_seen_at, body, updated_position FROM agents WHERE id = ?', args: [agentId] },
+    { sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, args: [agentId] },
     {
       sql: `UPDATE insights SET seen_at = ?
             WHERE agent_id = ? AND is_failure = 1 AND position <= ? AND seen_at IS NULL RETURNING position`,
@@ -49,10 +49,7 @@ async function seeInsights(
     },
   ]);
   const row = agents?.rows[0];
-  if (row === undefined) {
-    const message = `There is no agent ${JSON.stringify(agentId)}. GET /api/v1/agents lists them.`;
-    throw new AppError('not_found', message);
-  }
+  if (row === undefined) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
   const seen = marked?.rows.length ?? 0;
   if (seen === 0) {
     const { insightCount, updatedPosition } = agentFromRow(row);

@@ -1,4 +1,6 @@
 import { columnText } from '@/db/column-text';
+import { quarantine } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
@@ -10,6 +12,7 @@ import { AppError } from '@/lib/protocol/errors';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
 import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
 import { readInput } from './read-input';
+import { conflict, missing } from './refusals';
 
 /**
  * What people do with records about a task of which nothing proves whose it is: they say to which session it belongs, or
@@ -92,6 +95,18 @@ async function settle(server: ServerContext, ids: Record<string, string>, how: S
   return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
 }
 
+/** Of what is parked, agent, session and task are known. */
+const PARKED = shapeOf(
+  quarantine,
+  'position',
+  'agentId',
+  'sessionId',
+  'parked',
+  'taskId',
+  'taskRunId',
+  'settledSessionId',
+);
+
 type Found = Parked & { settled: Settlement['state'] | null; settledIn: string | null };
 
 function askOf(position: string, { state, sessionId, reason }: Settlement): Ask {
@@ -102,34 +117,25 @@ function askOf(position: string, { state, sessionId, reason }: Settlement): Ask 
 async function findParked(transaction: WriteTransaction, agentId: string, position: string): Promise<Found> {
   const { rows } = isPosition(position)
     ? await transaction.execute({
-        sql: `SELECT position, agent_id, session_id, parked, task_id, task_run_id, settled_session_id
-              FROM quarantine WHERE position = ? AND agent_id = ? AND parked IS NOT NULL`,
+        sql: `SELECT ${PARKED.columns()} FROM quarantine WHERE position = ? AND agent_id = ? AND parked IS NOT NULL`,
         args: [positionToNumber(position), columnText(agentId)],
       })
     : { rows: [] };
-  const row = rows[0];
-  if (row === undefined) {
+  const found = PARKED.first({ rows });
+  if (found === undefined) {
     const message = `Nothing is parked at ${JSON.stringify(position)} of the agent ${JSON.stringify(agentId)}. GET /api/v1/agents/:id/parked lists what is.`;
     throw new AppError('not_found', message);
   }
-  return {
-    position: Number(row.position),
-    agentId: String(row.agent_id),
-    sessionId: String(row.session_id),
-    taskId: String(row.task_id),
-    runId: row.task_run_id === null ? null : String(row.task_run_id),
-    settled: row.parked === 'parked' ? null : (String(row.parked) as Settlement['state']),
-    settledIn: row.settled_session_id === null ? null : String(row.settled_session_id),
-  };
+  const { parked, settledSessionId, taskRunId, ...ids } = found;
+  const settled = parked === 'parked' ? null : (parked as Settlement['state']);
+  return { ...(ids as Omit<Parked, 'runId'>), runId: taskRunId, settled, settledIn: settledSessionId };
 }
 
 /** @throws AppError where it was settled before */
 function requireOpen({ settled, settledIn }: Found): void {
   if (settled === null) return;
   const what = settled === 'assigned' ? `assigned to the session ${settledIn}` : 'discarded';
-  throw new AppError('conflict', `The record was ${what} before: nothing is left to decide.`, {
-    details: { reason: 'parked_settled', state: settled },
-  });
+  throw conflict('parked_settled', `The record was ${what} before: nothing is left to decide.`, { state: settled });
 }
 
 async function requireSessionOf(transaction: WriteTransaction, agentId: string, sessionId: string): Promise<void> {
@@ -139,15 +145,11 @@ async function requireSessionOf(transaction: WriteTransaction, agentId: string, 
   });
   const owner = rows[0]?.agent_id;
   if (owner === undefined) {
-    throw new AppError(
-      'not_found',
-      `There is no session ${JSON.stringify(sessionId)}. GET /api/v1/agents/:id lists them.`,
-    );
+    throw missing('session', sessionId, 'GET /api/v1/agents/:id lists them.');
   }
   if (owner === agentId) return;
-  throw new AppError('conflict', `The session belongs to the agent ${owner}. Choose one of the agent ${agentId}.`, {
-    details: { reason: 'session_of_another_agent' },
-  });
+  const message = `The session belongs to the agent ${owner}. Choose one of the agent ${agentId}.`;
+  throw conflict('session_of_another_agent', message);
 }
 
 /** What the same session told of the same run and is parked too, the oldest first; the one that was meant in any case. */

@@ -9,6 +9,7 @@ import { AppError } from '@/lib/protocol/errors';
 import type { Obligation } from '@/lib/protocol/read-models';
 import { askedBefore, namedAsk, noteAsk } from './asks';
 import { readInput } from './read-input';
+import { conflict } from './refusals';
 
 /** How much of the message its waiver quotes. */
 const QUOTE_LENGTH = 80;
@@ -34,9 +35,7 @@ export async function postWaive(
     const { state } = obligation;
     if (state !== 'owed') {
       const how = state === 'answered' ? 'The message was answered' : 'The reply was waived before';
-      throw new AppError('conflict', `${how}: nothing is owed any more.`, {
-        details: { reason: 'obligation_settled', state },
-      });
+      throw conflict('obligation_settled', `${how}: nothing is owed any more.`, { state });
     }
     const value: ObligationWaivedValue = {
       message_id: messageId,

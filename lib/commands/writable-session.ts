@@ -4,7 +4,7 @@ import { sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { type AnswerableRequest, rememberedFold } from '@/lib/ingest/remembered-fold';
-import { AppError } from '@/lib/protocol/errors';
+import { conflict, missing } from './refusals';
 
 export interface WritableSession {
   id: string;
@@ -28,12 +28,7 @@ export async function writableSession(transaction: WriteTransaction, sessionId: 
     { sql: 'SELECT * FROM agents WHERE id = (SELECT agent_id FROM sessions WHERE id = ?)', args: [id] },
   ]);
   const session = SESSION.first(found);
-  if (session === undefined) {
-    throw new AppError(
-      'not_found',
-      `There is no session ${JSON.stringify(sessionId)}. GET /api/v1/sessions lists them.`,
-    );
-  }
+  if (session === undefined) throw missing('session', sessionId, 'GET /api/v1/sessions lists them.');
   const { ended = null, pendingRequests = [], morePending = 0 } = rememberedFold(session.memory);
   const agent = agents?.rows[0] && agentFromRow(agents.rows[0]);
   const connectedSince = agent?.connection === 'connected' ? agent.connectedSince : null;
@@ -41,10 +36,9 @@ export async function writableSession(transaction: WriteTransaction, sessionId: 
   const isTakenUp = connectedSince !== null && connectedSince >= (ended?.at ?? Number.POSITIVE_INFINITY);
   if (ended !== null && !isTakenUp) {
     const why = ended.reason === null ? '' : ` (${ended.reason})`;
-    throw new AppError(
-      'conflict',
+    throw conflict(
+      'session_ended',
       `The agent of this session has ended${why}, so nobody can act on this. Start its runner again with --resume, or use another session.`,
-      { details: { reason: 'session_ended' } },
     );
   }
   const { agentId, body } = session;

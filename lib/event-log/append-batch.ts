@@ -53,29 +53,9 @@ function* rowStatements(batch: BatchRows): Generator<InStatement> {
   yield* turnStatements(batch);
 }
 
-const PRODUCERS = new RowWriter(
-  producers,
-  [
-    'id',
-    'epoch',
-    'lastSeq',
-    'agentId',
-    'accepted',
-    'duplicates',
-    'gaps',
-    'rejected',
-    'lost',
-    'clockSkewMs',
-    'lastSeenAt',
-  ],
-  { keeps: [] },
-);
+const PRODUCERS = new RowWriter(producers, { keeps: [] });
 
-const EVENTS = new RowWriter(
-  events,
-  ['position', 'sessionId', 'agentId', 'seq', 'occurredAt', 'type', 'name', 'entityId', 'turnId', 'payload'],
-  { same: ['producerId', 'epoch', 'receivedAt'] },
-);
+const EVENTS = new RowWriter(events, { same: ['producerId', 'epoch', 'receivedAt'] });
 
 function* eventStatements(batch: BatchRows): Generator<InStatement> {
   const { source, receivedAt, writtenSessionIds } = batch;
@@ -94,12 +74,11 @@ function nameOf(event: AgUiEvent): string | null {
   return event.type === 'CUSTOM' && typeof event.name === 'string' ? event.name : null;
 }
 
-const LOG_LINES = new RowWriter(
-  logLines,
-  ['position', 'agentId', 'occurredAt', 'level', 'component', 'message', 'line', 'redacted', 'marker'],
-  { same: ['receivedAt'] },
-);
-const AGENT_LOGS = new RowWriter(agentLogs, ['agentId', 'lastLine', 'bytes'], { keeps: [] });
+const LOG_LINES = new RowWriter(logLines, { same: ['receivedAt'] });
+const AGENT_LOGS = new RowWriter(agentLogs, {
+  lacks: ['removedLines', 'removedBytes', 'number', 'indexedLine', 'indexedPosition'],
+  keeps: [],
+});
 
 function* logStatements(batch: BatchRows): Generator<InStatement> {
   const { receivedAt, logComponents } = batch;
@@ -117,18 +96,7 @@ function* logStatements(batch: BatchRows): Generator<InStatement> {
   );
 }
 
-const INSIGHTS = new RowWriter(insights, [
-  'position',
-  'agentId',
-  'sessionId',
-  'signal',
-  'source',
-  'detail',
-  'occurredAt',
-  'value',
-  'outcome',
-  'isFailure',
-]);
+const INSIGHTS = new RowWriter(insights, { lacks: ['seenAt'] });
 
 function* insightStatements(batch: BatchRows): Generator<InStatement> {
   yield* INSIGHTS.rows(batch.insights, (row) => row);
@@ -144,24 +112,7 @@ const DELETE_OLD_SIGNALS = `DELETE FROM insights WHERE position IN (
         ORDER BY kept.position DESC LIMIT 1 OFFSET ${MAX_SIGNALS_KEPT}))`;
 
 /** A turn keeps the place and time of its first header: later ones say how it went on. */
-const TURNS = new RowWriter(
-  turns,
-  [
-    'sessionId',
-    'id',
-    'position',
-    'kind',
-    'state',
-    'trigger',
-    'userMessageIds',
-    'parentTurnId',
-    'startedAt',
-    'endedAt',
-    'errorMessage',
-    'errorCode',
-  ],
-  { keeps: ['position', 'startedAt'] },
-);
+const TURNS = new RowWriter(turns, { keeps: ['position', 'startedAt'] });
 
 function* turnStatements(batch: BatchRows): Generator<InStatement> {
   const { removedTurns, moves } = batch;
@@ -186,41 +137,10 @@ function* turnStatements(batch: BatchRows): Generator<InStatement> {
   }
 }
 
-const TASKS = new RowWriter(
-  tasks,
-  ['sessionId', 'position', 'id', 'runId', 'agentId', 'status', 'startedAt', 'endedAt', 'body', 'updatedPosition'],
-  { keeps: ['id', 'agentId'] },
-);
-const SESSIONS = new RowWriter(
-  sessions,
-  [
-    'id',
-    'agentId',
-    'state',
-    'lastEventAt',
-    'answerBy',
-    'insightCount',
-    'otherFailureCount',
-    'isUnderWay',
-    'isAway',
-    'awayPosition',
-    'seenAt',
-    'seenPosition',
-    'body',
-    'places',
-    'memory',
-    'updatedPosition',
-  ],
-  { keeps: ['agentId'] },
-);
-const AGENTS = new RowWriter(agents, ['id', 'body', 'lastSeenAt', 'reportedBy', 'reportsEveryMs', 'updatedPosition'], {
-  keeps: [],
-});
-const OBLIGATIONS = new RowWriter(
-  obligations,
-  ['sessionId', 'messageId', 'position', 'agentId', 'state', 'body', 'updatedPosition'],
-  { keeps: ['position', 'agentId'] },
-);
+const TASKS = new RowWriter(tasks, { keeps: ['id', 'agentId'] });
+const SESSIONS = new RowWriter(sessions, { keeps: ['agentId'] });
+const AGENTS = new RowWriter(agents, { keeps: [] });
+const OBLIGATIONS = new RowWriter(obligations, { keeps: ['position', 'agentId'] });
 
 function* fleetStatements(batch: BatchRows): Generator<InStatement> {
   const { stillThereAgentIds, receivedAt } = batch;
@@ -236,8 +156,8 @@ function* fleetStatements(batch: BatchRows): Generator<InStatement> {
 }
 
 /** What an agent does without a listening runner is no sign that it will be told of to its end. */
-function runnerStatements({ stirredAgentIds, receivedAt }: BatchRows): Iterable<InStatement> {
-  return inPieces(stirredAgentIds, (json) => ({
+function runnerStatements({ startedAgentIds, receivedAt }: BatchRows): Iterable<InStatement> {
+  return inPieces(startedAgentIds, (json) => ({
     sql: `UPDATE runners SET missed_at = ?, absence_due_at = ?
           WHERE agent_id IN (SELECT value FROM json_each(?)) AND alive_until IS NULL AND absence_due_at IS NULL`,
     args: [receivedAt, receivedAt + RUNNER_GRACE_MS, json],

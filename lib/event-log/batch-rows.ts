@@ -30,9 +30,9 @@ export interface BatchRows {
   stillThereAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
   /** Messages that a turn has named: what was queued of them is done. */
-  seenMessages: { sessionId: string; messageIds: string[]; updatedPosition: number }[];
+  seenMessages: { sessionId: string; messageIds: string[] }[];
   /** Agents in whose sessions something began: should nobody listen for them, they must be missed. */
-  stirredAgentIds: string[];
+  startedAgentIds: string[];
   /** Sessions this producer has written to in this batch. */
   writtenSessionIds: string[];
 }

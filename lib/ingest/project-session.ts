@@ -1,5 +1,5 @@
 import type { Pace } from '@/db/next-turn';
-import type { EventRow, SessionChange, StoredFold, TurnMove } from '@/lib/event-log/batch-rows';
+import type { BatchRows, EventRow, SessionChange, StoredFold, TurnMove } from '@/lib/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/event-log/fold-deltas';
 import type { SaidRow } from '@/lib/event-log/read-batch-state';
 import type { EventEntry } from '@/lib/projections/event-entry';
@@ -59,13 +59,12 @@ export interface SessionProjection {
   tasks: Task[];
   obligations: ObligationChange[];
   /** Something began in it, or it is heard of again after its runner had gone. */
-  isStirred: boolean;
+  isStarted: boolean;
   /** Requests that ask for the first time, or for something else than before. */
   openings: Opening[];
-  /** Messages of people that a turn has named. */
-  seenMessageIds: string[];
-  turns: TurnHeader[];
-  removedTurnIds: string[];
+  seenMessages: BatchRows['seenMessages'];
+  turns: BatchRows['turns'];
+  removedTurns: BatchRows['removedTurns'];
   moves: TurnMove[];
   folds: StoredFold[];
   /** What snapshots of this batch say that is news, each behind its snapshot. */
@@ -172,10 +171,10 @@ export async function projectSession(
     tasks: changedTasks,
     obligations: owedChanges,
     openings,
-    isStirred: session.isHeard && isUnderWay(after) && (before.away !== null || !isUnderWay(before)),
-    seenMessageIds: [...turns.messageIds],
-    turns: turns.changed(),
-    removedTurnIds: turns.removed(),
+    isStarted: session.isHeard && isUnderWay(after) && (before.away !== null || !isUnderWay(before)),
+    seenMessages: turns.messageIds.size > 0 ? [{ sessionId: session.id, messageIds: [...turns.messageIds] }] : [],
+    turns: turns.changed().map((header) => ({ sessionId: session.id, header })),
+    removedTurns: turns.removed().map((turnId) => ({ sessionId: session.id, turnId })),
     moves,
     folds: rows.stored,
     derived,

@@ -31,10 +31,6 @@ export function unmarked(event: AgUiEvent): AgUiEvent {
 }
 
 /** A request's rows with those that are of its snapshots, in the order of their positions. */
-export function withDerived(
-  events: readonly EventRow[],
-  projections: readonly { derived: readonly EventRow[] }[],
-): readonly EventRow[] {
-  const derived = projections.flatMap((projection) => projection.derived);
+export function withDerived(events: readonly EventRow[], derived: readonly EventRow[]): readonly EventRow[] {
   return derived.length === 0 ? events : [...events, ...derived].sort((a, b) => a.position - b.position);
 }

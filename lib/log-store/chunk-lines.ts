@@ -1,7 +1,9 @@
 import type { Database } from '@/db/client';
 import { chunkId, levelBits } from '@/db/log-chunks';
 import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
-import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
+import { ALL_DUE, type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
+import { agentLogs, logChunks } from '@/db/schema';
+import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { foldText } from '@/lib/projections/fold-text';
 import { positionToNumber } from '@/lib/protocol/position';
@@ -17,28 +19,23 @@ const BYTES_OF_A_SLICE = 64 * 1024;
 /** How many pages of the full-text table are merged along with a slice: more than it writes, and never many at once. */
 const MERGED_PAGES = 16;
 
-export interface ChunkBacklog {
-  agentId: string;
-  /** The line up to which its log is indexed, and where that stands. */
-  indexedLine: number;
-  indexedPosition: number;
-}
+const CHUNK_BACKLOG = shapeOf(agentLogs, 'agentId', 'indexedLine', 'indexedPosition');
+/** Of a log: the line up to which it is indexed, and where that stands. */
+export type ChunkBacklog = ReturnType<typeof CHUNK_BACKLOG.read>;
 
-/** The agents whose logs have lines enough for another chunk. */
+/** The logs that have lines enough for another chunk. */
+export const UNINDEXED_LOGS: DueRows = {
+  table: 'agent_logs',
+  key: 'agent_id',
+  where: `last_line - indexed_line >= ${LINES_OF_A_CHUNK}`,
+  args: [],
+};
+
 export async function chunkBacklogs(
   reader: Database['reader'],
   choice: RowChoice = EVERY_ROW,
 ): Promise<ChunkBacklog[]> {
-  const { rows } = await reader.execute({
-    sql: `SELECT agent_id, indexed_line, indexed_position FROM agent_logs
-      WHERE last_line - indexed_line >= ${LINES_OF_A_CHUNK} AND ${isChosen('agent_id', 1)}`,
-    args: choiceArgs(choice),
-  });
-  return rows.map((row) => ({
-    agentId: String(row.agent_id),
-    indexedLine: Number(row.indexed_line),
-    indexedPosition: Number(row.indexed_position),
-  }));
+  return CHUNK_BACKLOG.all(await reader.execute(selectDue(UNINDEXED_LOGS, choice, CHUNK_BACKLOG.columns(), ALL_DUE)));
 }
 
 /**
@@ -88,6 +85,8 @@ function wholeChunks(lines: readonly LogLine[]): LogLine[][] {
   return chunks;
 }
 
+const CHUNKS = new RowWriter(logChunks);
+
 /** Chunks that follow what is indexed, without a hole. */
 async function writeChunks(
   transaction: WriteTransaction,
@@ -97,12 +96,7 @@ async function writeChunks(
   const number = await agentNumberOf(transaction, agentId);
   const last = chunks.at(-1)?.at(-1);
   await transaction.batch([
-    {
-      sql: `INSERT INTO log_chunks
-          (id, first_position, last_position, from_at, to_at, levels, components, has_markers)
-        SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->6, value->>7 FROM json_each(?)`,
-      args: [JSON.stringify(chunks.map((lines) => chunkRow(number, lines)))],
-    },
+    ...CHUNKS.rows(chunks, (lines) => chunkRow(number, lines)),
     {
       sql: 'INSERT INTO log_search (rowid, text) SELECT value->>0, value->>1 FROM json_each(?)',
       args: [JSON.stringify(chunks.map((lines) => [chunkId(number, lines[0]?.line ?? 0), textOf(lines)]))],
@@ -116,23 +110,23 @@ async function writeChunks(
 }
 
 /** Levels are told for each component, so that an error here and a hook there do not look like an error of a hook. */
-function chunkRow(number: number, lines: readonly LogLine[]): unknown[] {
+function chunkRow(number: number, lines: readonly LogLine[]) {
   const levels = new Map<string, number>();
   for (const { component, level } of lines) {
     levels.set(component, (levels.get(component) ?? 0) | levelBits([level]));
   }
   const positions = lines.map(({ position }) => positionToNumber(position));
   const times = lines.map(({ occurredAt }) => occurredAt);
-  return [
-    chunkId(number, lines[0]?.line ?? 0),
-    positions[0],
-    positions.at(-1),
-    Math.min(...times),
-    Math.max(...times),
-    levelBits(lines.map(({ level }) => level)),
-    [...levels],
-    lines.some(({ marker }) => marker !== undefined) ? 1 : 0,
-  ];
+  return {
+    id: chunkId(number, lines[0]?.line ?? 0),
+    firstPosition: positions[0] ?? 0,
+    lastPosition: positions.at(-1) ?? 0,
+    fromAt: Math.min(...times),
+    toAt: Math.max(...times),
+    levels: levelBits(lines.map(({ level }) => level)),
+    components: [...levels],
+    hasMarkers: lines.some(({ marker }) => marker !== undefined),
+  };
 }
 
 function textOf(lines: readonly LogLine[]): string {

@@ -1,11 +1,11 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { pause } from '@/db/next-turn';
-import { type RowChoice, RowSweep } from '@/db/row-sweep';
+import { ALL_DUE, RowSweep, selectDue } from '@/db/row-sweep';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
-import { chunkBacklogs, chunkNextLines } from './chunk-lines';
+import { chunkBacklogs, chunkNextLines, UNINDEXED_LOGS } from './chunk-lines';
 import { overdueLogs, type Retention, removeOldLines } from './remove-lines';
 
 /** How long after a commit to look for lines to index, and how often for those another process wrote. */
@@ -33,13 +33,14 @@ export class LogKeeper {
   #unlisten: (() => void) | null = null;
   #timers: ReturnType<typeof setInterval>[] = [];
   #soon: ReturnType<typeof setTimeout> | undefined;
-  readonly #rows = new RowSweep();
+  readonly #rows: RowSweep;
   readonly #busy = new Set<'indexing' | 'removing'>();
   #isFailing = false;
   #isClosed = false;
 
   constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady'>, retention: Retention) {
     this.#database = server.database;
+    this.#rows = new RowSweep(server.database.reader);
     this.#now = server.now;
     this.#retention = retention;
     this.#trust = new ClockTrust(server.now, server.steady);
@@ -71,10 +72,11 @@ export class LogKeeper {
     const { reader } = this.#database;
     await this.#rows.run({
       kind: 'the index of the log of',
-      due: async (except) => (await chunkBacklogs(reader, { only: null, except })).map(({ agentId }) => agentId),
+      due: UNINDEXED_LOGS,
       work: async (choice) => {
+        if (this.#isClosed) return 0;
         let indexed = 0;
-        for (const backlog of this.#isClosed ? [] : await chunkBacklogs(reader, choice)) {
+        for (const backlog of await chunkBacklogs(reader, choice)) {
           await this.#paced(async () => {
             if (await chunkNextLines(this.#database, backlog)) indexed += 1;
           });
@@ -94,13 +96,15 @@ export class LogKeeper {
     const { reader, writes } = this.#database;
     // one time for all slices, whatever becomes of the clock meanwhile
     const now = byAge ? this.#now() : 0;
-    const overdue = (choice: RowChoice) => overdueLogs(reader, this.#retention, now, choice);
+    const overdue = overdueLogs(this.#retention, now);
     await this.#rows.run({
       kind: 'the old end of the log of',
-      due: (except) => overdue({ only: null, except }),
+      due: overdue,
       work: async (choice) => {
+        if (this.#isClosed) return 0;
         let removed = 0;
-        for (const agentId of this.#isClosed ? [] : await overdue(choice)) {
+        const { rows } = await reader.execute(selectDue(overdue, choice, overdue.key, ALL_DUE));
+        for (const agentId of rows.map((row) => String(row.agent_id))) {
           await this.#paced(async () => {
             removed += await writes.run((transaction) => removeOldLines(transaction, agentId, this.#retention, now));
           });

@@ -1,7 +1,8 @@
-import type { InStatement, Row } from '@libsql/client';
-import type { Database } from '@/db/client';
+import type { InStatement } from '@libsql/client';
 import { chunkId } from '@/db/log-chunks';
-import { choiceArgs, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
+import type { DueRows } from '@/db/row-sweep';
+import { agentLogs, logLines } from '@/db/schema';
+import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { agentNumberOf } from './agent-number';
 
@@ -16,20 +17,22 @@ export interface Retention {
 const LINES_OF_A_SLICE = 256;
 
 /** The agents whose logs are too large, or begin with a line that is too old. */
-export async function overdueLogs(
-  reader: Database['reader'],
-  { maxAgeMs, maxBytes }: Retention,
-  now: number,
-  choice: RowChoice = EVERY_ROW,
-): Promise<string[]> {
-  const { rows } = await reader.execute({
-    sql: `SELECT agent_id FROM agent_logs AS log WHERE (bytes > ?1 OR (removed_lines < last_line AND (
-        SELECT received_at FROM log_lines WHERE agent_id = log.agent_id AND line > log.removed_lines
-        ORDER BY position LIMIT 1) < ?2)) AND ${isChosen('agent_id', 3)}`,
-    args: [maxBytes, now - maxAgeMs, ...choiceArgs(choice)],
-  });
-  return rows.map((row) => String(row.agent_id));
+export function overdueLogs({ maxAgeMs, maxBytes }: Retention, now: number): DueRows {
+  const oldest = `SELECT received_at FROM log_lines WHERE agent_id = log.agent_id AND line > log.removed_lines
+    ORDER BY position LIMIT 1`;
+  return {
+    table: 'agent_logs AS log',
+    key: 'agent_id',
+    where: `(bytes > ?1 OR (removed_lines < last_line AND (${oldest}) < ?2))`,
+    args: [maxBytes, now - maxAgeMs],
+  };
 }
+
+const LOG = shapeOf(agentLogs, 'bytes', 'removedLines', 'removedBytes');
+const REMOVED = shapeOf(logLines, 'position', 'line', 'occurredAt', 'receivedAt', 'component');
+type RemovedLine = ReturnType<typeof REMOVED.read> & { size: number };
+
+const MARKERS = new RowWriter(logLines, { lacks: ['redacted'] });
 
 /**
  * Removes the oldest lines of a log as long as they are too old or the log is too large, a slice at a time. In the place
@@ -46,51 +49,48 @@ export async function removeOldLines(
   retention: Retention,
   now: number,
 ): Promise<number> {
-  const [log, oldest] = await transaction.batch([
-    { sql: 'SELECT * FROM agent_logs WHERE agent_id = ?', args: [agentId] },
+  const [logs, oldest] = await transaction.batch([
+    { sql: `SELECT ${LOG.columns()} FROM agent_logs WHERE agent_id = ?`, args: [agentId] },
     {
-      sql: `SELECT position, line, occurred_at, received_at, component, octet_length(message) AS size FROM log_lines
+      sql: `SELECT ${REMOVED.columns()}, octet_length(message) AS size FROM log_lines
         WHERE agent_id = ?1 AND line > (SELECT removed_lines FROM agent_logs WHERE agent_id = ?1)
         ORDER BY position LIMIT ${LINES_OF_A_SLICE}`,
       args: [agentId],
     },
   ]);
-  const before = log?.rows[0];
-  if (before === undefined) return 0;
-  const removed = linesToRemove(oldest?.rows ?? [], Number(before.bytes), retention, now);
+  const log = LOG.first(logs);
+  if (log === undefined) return 0;
+  const lines = (oldest?.rows ?? []).map((row): RemovedLine => ({ ...REMOVED.read(row), size: Number(row.size) }));
+  const removed = linesToRemove(lines, log.bytes, retention, now);
   const newest = removed.at(-1);
   if (newest === undefined) return 0;
+  const { position, line, occurredAt, receivedAt } = newest;
   const number = await agentNumberOf(transaction, agentId);
-  const size = removed.reduce((sum, row) => sum + Number(row.size), 0);
+  const size = removed.reduce((sum, one) => sum + one.size, 0);
   const marker = {
     kind: 'retention',
-    lines: Number(before.removed_lines) + removed.length,
-    bytes: Number(before.removed_bytes) + size,
-  };
+    lines: log.removedLines + removed.length,
+    bytes: log.removedBytes + size,
+  } as const;
   const message = describeRemoved(marker, retention);
   await transaction.batch([
-    {
-      // the marker before it goes with them
-      sql: 'DELETE FROM log_lines WHERE agent_id = ? AND position <= ?',
-      args: [agentId, newest.position ?? 0],
-    },
-    {
-      sql: `INSERT INTO log_lines (position, agent_id, occurred_at, received_at, level, component, message, line, marker)
-        VALUES (?, ?, ?, ?, 'info', 'interlude', ?, ?, ?)`,
-      args: [
-        newest.position ?? 0,
-        agentId,
-        newest.occurred_at ?? 0,
-        newest.received_at ?? 0,
-        message,
-        newest.line ?? 0,
-        JSON.stringify(marker),
-      ],
-    },
+    // the marker before it goes with them
+    { sql: 'DELETE FROM log_lines WHERE agent_id = ? AND position <= ?', args: [agentId, position] },
+    MARKERS.one({
+      position,
+      agentId,
+      occurredAt,
+      receivedAt,
+      level: 'info',
+      component: 'interlude',
+      message,
+      line,
+      marker,
+    }),
     {
       sql: `UPDATE agent_logs SET bytes = bytes - ?2, removed_lines = ?3, removed_bytes = ?4,
           indexed_line = max(indexed_line, ?3), indexed_position = max(indexed_position, ?5) WHERE agent_id = ?1`,
-      args: [agentId, size, marker.lines, marker.bytes, newest.position ?? 0],
+      args: [agentId, size, marker.lines, marker.bytes, position],
     },
     ...componentStatements(agentId, removed),
     ...chunkStatements(number, newest),
@@ -98,20 +98,25 @@ export async function removeOldLines(
   return removed.length;
 }
 
-function linesToRemove(oldest: readonly Row[], bytes: number, { maxAgeMs, maxBytes }: Retention, now: number): Row[] {
-  const removed: Row[] = [];
+function linesToRemove(
+  oldest: readonly RemovedLine[],
+  bytes: number,
+  { maxAgeMs, maxBytes }: Retention,
+  now: number,
+): RemovedLine[] {
+  const removed: RemovedLine[] = [];
   let left = bytes;
-  for (const row of oldest) {
-    if (left <= maxBytes && Number(row.received_at) >= now - maxAgeMs) break;
-    removed.push(row);
-    left -= Number(row.size);
+  for (const line of oldest) {
+    if (left <= maxBytes && line.receivedAt >= now - maxAgeMs) break;
+    removed.push(line);
+    left -= line.size;
   }
   return removed;
 }
 
-function componentStatements(agentId: string, removed: readonly Row[]): InStatement[] {
+function componentStatements(agentId: string, removed: readonly RemovedLine[]): InStatement[] {
   const counts = new Map<string, number>();
-  for (const { component } of removed) counts.set(String(component), (counts.get(String(component)) ?? 0) + 1);
+  for (const { component } of removed) counts.set(component, (counts.get(component) ?? 0) + 1);
   return [
     {
       sql: `UPDATE log_components SET lines = lines - gone.value->>1 FROM json_each(?2) AS gone
@@ -127,10 +132,9 @@ function componentStatements(agentId: string, removed: readonly Row[]): InStatem
 }
 
 /** The chunk that still has lines begins with the marker now. Where there is none, the marker is a chunk of its own. */
-function chunkStatements(number: number, { position, line, occurred_at }: Row): InStatement[] {
-  const at = position ?? 0;
+function chunkStatements(number: number, { position: at, line, occurredAt }: RemovedLine): InStatement[] {
   const own = 'id BETWEEN ? AND ?';
-  const id = chunkId(number, Number(line));
+  const id = chunkId(number, line);
   const ownArgs = [chunkId(number, 0), id];
   return [
     {
@@ -143,7 +147,7 @@ function chunkStatements(number: number, { position, line, occurred_at }: Row): 
       sql: `INSERT INTO log_chunks
           (id, first_position, last_position, from_at, to_at, levels, components, has_markers)
         SELECT ?1, ?2, ?2, ?3, ?3, 0, '[]', 1 WHERE NOT EXISTS (SELECT 1 FROM log_chunks WHERE id BETWEEN ?4 AND ?1)`,
-      args: [id, at, occurred_at ?? 0, chunkId(number, 0)],
+      args: [id, at, occurredAt, chunkId(number, 0)],
     },
   ];
 }

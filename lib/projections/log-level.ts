@@ -1,5 +1,5 @@
+import type { AgentStatus } from '@/lib/protocol/agent-status';
 import { cutText } from '@/lib/protocol/cut-text';
-import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import type { AgentLogLevel } from '@/lib/protocol/read-models';
 import { pickTime } from './event-fields';
 
@@ -10,13 +10,12 @@ import { pickTime } from './event-fields';
  * @param at when the server got it
  * @returns what it was given where the record says nothing new
  */
-export function heardLevel(before: AgentLogLevel, status: Record<string, unknown>, at: number): AgentLogLevel {
-  const level = LOG_LEVELS.find((one) => one === status.logLevel);
+export function heardLevel(before: AgentLogLevel, status: AgentStatus, at: number): AgentLogLevel {
+  const { logLevel: level, logSwitch: said } = status;
   if (level === undefined) return before;
-  const said = (typeof status.logSwitch === 'object' ? status.logSwitch : null) as Record<string, unknown> | null;
-  const by = typeof said?.by === 'string' && said.by !== '' ? cutText(said.by, MOST_BY) : null;
-  const until = said === null ? null : pickTime(said, 'until');
-  const base = LOG_LEVELS.find((one) => one === said?.base) ?? null;
+  const by = said?.by ? cutText(said.by, MOST_BY) : null;
+  const until = said === undefined ? null : pickTime(said, 'until');
+  const base = said?.base ?? null;
   if (level === before.level && by === before.by && until === before.until && base === before.base) return before;
   return { ...before, level, since: level === before.level ? before.since : at, by, until, base };
 }

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { COMMAND_TYPES } from './commands';
 import { LOG_LEVELS } from './log-levels';
 
 /**
@@ -12,7 +11,6 @@ import { LOG_LEVELS } from './log-levels';
 const lenient = <Type extends z.ZodType>(type: Type) => type.optional().catch(undefined);
 const text = lenient(z.string());
 const count = z.number().int().min(0);
-const reasons = z.partialRecord(z.enum(COMMAND_TYPES), z.string());
 
 export const agentStatusSchema = z.looseObject({
   /** The kind of agent: `claude`. */
@@ -22,17 +20,17 @@ export const agentStatusSchema = z.looseObject({
   cwd: text,
   model: text,
   host: text,
-  runner: lenient(z.looseObject({ id: z.string(), pid: count, startedAt: z.number() })),
+  runner: lenient(z.looseObject({ id: z.string(), pid: lenient(count), startedAt: lenient(z.number()) })),
   /** `provider` is the agent's own program, by name and version: `Claude Code 2.1.329`. */
-  versions: lenient(z.looseObject({ runner: z.string(), protocol: z.string(), provider: z.string().optional() })),
+  versions: lenient(z.looseObject({ runner: text, protocol: text, provider: text })),
   /** The next record comes within so long. */
-  everyMs: lenient(z.number().positive()),
+  everyMs: lenient(z.int()),
   /** The agent is no child of its runner: without one it goes on, unseen. */
   agentGoesOn: lenient(z.boolean()),
   /** The commands it acts on; absent, it acts on all. */
-  takes: lenient(z.array(z.enum(COMMAND_TYPES))),
+  takes: lenient(z.array(z.string())),
   /** Why it does not act on the others, in part of a sentence. */
-  takesNot: lenient(reasons),
+  takesNot: lenient(z.record(z.string(), z.string())),
   /** Who of its kind can be asked. */
   instead: lenient(z.looseObject({ agentId: z.string(), sessionId: z.string() })),
   /** How many sessions its runner carries. */
@@ -66,6 +64,13 @@ export const agentStatusSchema = z.looseObject({
 export type AgentStatus = z.infer<typeof agentStatusSchema>;
 
 /** What is certain of it. */
-export function readAgentStatus(status: Record<string, unknown>): AgentStatus {
-  return agentStatusSchema.parse(status);
+export function readAgentStatus(status: Record<string, unknown> | null): AgentStatus {
+  return agentStatusSchema.parse(status ?? {});
+}
+
+const reporterSchema = z.object({ runner: agentStatusSchema.shape.runner, everyMs: agentStatusSchema.shape.everyMs });
+
+/** Who says it, and how often: all that has to be known of a status each time its agent is written. */
+export function reporterOf(status: Record<string, unknown> | null) {
+  return reporterSchema.parse(status ?? {});
 }

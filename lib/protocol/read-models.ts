@@ -470,7 +470,10 @@ export interface AgentList {
 export interface AgentDetail {
   position: Position;
   agent: AgentSummary;
+  /** The 100 that were heard of last. */
   producers: ProducerSummary[];
+  /** How many outboxes have ever delivered for it. */
+  producerCount: number;
   /** The 100 with the newest events. */
   sessions: SessionSummary[];
   /** Where the next page of them begins, as `after` of `GET /sessions?agent=` takes it; opaque, null at the end. */

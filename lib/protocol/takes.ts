@@ -2,16 +2,9 @@ import type { CommandType } from './commands';
 import { cutText } from './cut-text';
 
 /**
- * What a runner's status record says of the commands it acts on. `takes` names them; absent, it acts on all. `takesNot`
- * says of others why not, `instead` who of its kind can be asked.
+ * Why a command is not acted on, in part of a sentence, and who might: by `takes`, `takesNot` and `instead` of a status
+ * record. Read by hand, for the browser, which has no schemas. @see agent-status.ts
  */
-export interface CommandsTaken {
-  takes?: readonly CommandType[];
-  takesNot?: Partial<Record<CommandType, string>>;
-  instead?: { agentId: string; sessionId: string };
-}
-
-/** Why a command is not acted on, in part of a sentence, and who might. */
 export interface Refusal {
   reason: string;
   instead: { agentId: string; sessionId: string } | null;

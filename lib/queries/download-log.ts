@@ -3,8 +3,9 @@ import { columnText } from '@/db/column-text';
 import type { LogFilter } from '@/lib/projections/log-filter';
 import { AppError, brokenOff } from '@/lib/protocol/errors';
 import { positionToNumber } from '@/lib/protocol/position';
-import { COUNTER, counterOf } from './counter';
+import { agentKnown } from './agent-known';
 import { textLine } from './log-text-line';
+import { readTogether } from './read-together';
 import { scanLog } from './scan-log';
 
 /** Of one read: what is held in memory for one download. */
@@ -29,12 +30,9 @@ export async function downloadLog(
   client: string,
 ): Promise<ReadableStream<Uint8Array> | null> {
   const id = columnText(agentId);
-  const [counter, agent] = await reader.batch(
-    [COUNTER, { sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] }],
-    'read',
-  );
-  if (agent?.rows.length === 0) return null;
-  const newest = positionToNumber(counterOf(counter));
+  const { position, found } = await readTogether(reader, [agentKnown(id)]);
+  if (found[0].length === 0) return null;
+  const newest = positionToNumber(position);
   const encoder = new TextEncoder();
   let edge = 0;
   return new ReadableStream({

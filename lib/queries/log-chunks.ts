@@ -1,9 +1,9 @@
-import type { InStatement, InValue } from '@libsql/client';
+import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
-import { chunkFromRow, chunkId, type LogChunk, levelBits } from '@/db/log-chunks';
+import { chunkId, LOG_CHUNK, type LogChunk, levelBits } from '@/db/log-chunks';
 import { type LogFilter, levelsOf, requiredText } from '@/lib/projections/log-filter';
-import type { Condition } from './log-condition';
+import { allOf, type Condition, condition } from './log-condition';
 import { matchOf } from './log-match';
 
 /** The chunks of an agent, from its first to its last, as they are when a scan begins. */
@@ -21,18 +21,14 @@ export async function readChunkRegion(reader: Database['reader'], agentId: strin
   const [agent, first, last] = await reader.batch(
     [
       { sql: 'SELECT number FROM agent_logs WHERE agent_id = ?', args: [agentId] },
-      { sql: `SELECT id, first_position, last_position ${own} ORDER BY id LIMIT 1`, args },
-      { sql: `SELECT id, first_position, last_position ${own} ORDER BY id DESC LIMIT 1`, args },
+      { sql: `SELECT ${LOG_CHUNK.columns()} ${own} ORDER BY id LIMIT 1`, args },
+      { sql: `SELECT ${LOG_CHUNK.columns()} ${own} ORDER BY id DESC LIMIT 1`, args },
     ],
     'read',
   );
-  const [firstRow, lastRow] = [first?.rows[0], last?.rows[0]];
-  if (firstRow === undefined || lastRow === undefined) return null;
-  return {
-    agentNumber: Number(agent?.rows[0]?.number),
-    first: chunkFromRow(firstRow),
-    last: chunkFromRow(lastRow),
-  };
+  const [firstChunk, lastChunk] = [LOG_CHUNK.first(first), LOG_CHUNK.first(last)];
+  if (firstChunk === undefined || lastChunk === undefined) return null;
+  return { agentNumber: Number(agent?.rows[0]?.number), first: firstChunk, last: lastChunk };
 }
 
 /** The chunk that has the line next to a position, on the side that is scanned. */
@@ -112,7 +108,7 @@ export async function readChunkWindow(
   const [ends, found] = await reader.batch(
     [
       {
-        sql: `SELECT id, first_position, last_position FROM log_chunks WHERE id BETWEEN ? AND ?
+        sql: `SELECT ${LOG_CHUNK.columns()} FROM log_chunks WHERE id BETWEEN ? AND ?
           ORDER BY id ${isOlder ? 'ASC' : 'DESC'} LIMIT 1`,
         args: [low, high],
       },
@@ -120,9 +116,9 @@ export async function readChunkWindow(
     ],
     'read',
   );
-  const chunks = (found?.rows ?? []).map(chunkFromRow);
+  const chunks = LOG_CHUNK.all(found);
   const isFull = chunks.length === MAX_FOUND;
-  const farthest = isFull ? chunks.at(-1) : ends?.rows[0] && chunkFromRow(ends.rows[0]);
+  const farthest = isFull ? chunks.at(-1) : LOG_CHUNK.first(ends);
   const reached = isFull ? (farthest?.id ?? 0) : isOlder ? low : high;
   const isLast = isOlder ? reached <= region.first.id : reached >= region.last.id;
   return { found: chunks, next: isLast ? null : reached + (isOlder ? -1 : 1), edge: farthest ?? null };
@@ -131,47 +127,35 @@ export async function readChunkWindow(
 function candidates(filter: LogFilter, low: number, high: number, isOlder: boolean): InStatement {
   const required = requiredText(filter);
   const match = required === null ? null : matchOf(required);
-  const condition = chunkCondition(filter);
+  const which = chunkCondition(filter);
   const order = isOlder ? 'DESC' : 'ASC';
-  const columns = 'c.id, c.first_position, c.last_position';
+  const columns = LOG_CHUNK.columns('c');
   if (match === null) {
     return {
-      sql: `SELECT ${columns} FROM log_chunks AS c WHERE c.id BETWEEN ? AND ? AND ${condition.sql}
+      sql: `SELECT ${columns} FROM log_chunks AS c WHERE c.id BETWEEN ? AND ? AND ${which.sql}
         ORDER BY c.id ${order} LIMIT ${MAX_FOUND}`,
-      args: [low, high, ...condition.args],
+      args: [low, high, ...which.args],
     };
   }
   return {
     sql: `SELECT ${columns} FROM log_search AS s CROSS JOIN log_chunks AS c ON c.id = s.rowid
-      WHERE s.log_search MATCH ? AND s.rowid BETWEEN ? AND ? AND ${condition.sql}
+      WHERE s.log_search MATCH ? AND s.rowid BETWEEN ? AND ? AND ${which.sql}
       ORDER BY s.rowid ${order} LIMIT ${MAX_FOUND}`,
-    args: [match, low, high, ...condition.args],
+    args: [match, low, high, ...which.args],
   };
 }
 
 /** What a chunk must say for a line in it to match. */
 function chunkCondition(filter: LogFilter): Condition {
   const { level, components, from, to } = filter;
-  const all: string[] = [];
-  const args: InValue[] = [];
-  if (level !== null || components.length > 0) {
-    const bits = levelBits(levelsOf(filter));
-    const own = ['c.levels & ? <> 0'];
-    args.push(bits);
-    if (components.length > 0) {
-      own.push(`EXISTS (SELECT 1 FROM json_each(c.components) AS had WHERE had.value->>1 & ? <> 0
-        AND had.value->>0 IN (SELECT value FROM json_each(?)))`);
-      args.push(bits, JSON.stringify(components.map(columnText)));
-    }
-    all.push(`(c.has_markers OR (${own.join(' AND ')}))`);
-  }
-  if (from !== null) {
-    all.push('c.to_at >= ?');
-    args.push(from);
-  }
-  if (to !== null) {
-    all.push('c.from_at <= ?');
-    args.push(to);
-  }
-  return { sql: all.length === 0 ? 'true' : all.join(' AND '), args };
+  const bits = level === null && components.length === 0 ? null : levelBits(levelsOf(filter));
+  const names = components.length === 0 ? null : JSON.stringify(components.map(columnText));
+  const hadComponent = `EXISTS (SELECT 1 FROM json_each(c.components) AS had WHERE had.value->>1 & ? <> 0
+    AND had.value->>0 IN (SELECT value FROM json_each(?)))`;
+  const own = allOf(condition('c.levels & ? <> 0', bits), condition(hadComponent, bits, names));
+  return allOf(
+    bits === null ? null : { sql: `(c.has_markers OR (${own.sql}))`, args: own.args },
+    condition('c.to_at >= ?', from),
+    condition('c.from_at <= ?', to),
+  );
 }

@@ -9,41 +9,36 @@ export interface Condition {
   args: InValue[];
 }
 
+/** Null where there is nothing to judge by. */
+export function condition(sql: string, ...args: (InValue | null)[]): Condition | null {
+  return args.includes(null) ? null : { sql, args };
+}
+
+export function allOf(...parts: (Condition | null)[]): Condition {
+  const known = parts.filter((part) => part !== null);
+  const sql = known.map((part) => part.sql).join(' AND ');
+  return { sql: sql === '' ? 'true' : sql, args: known.flatMap((part) => part.args) };
+}
+
 /**
  * What the database can judge of a filter. Every line that matches passes; what passes may still fail in its text,
  * which only `matchesText` decides.
  */
 export function conditionOf(filter: LogFilter): Condition {
-  const all: string[] = [];
-  const args: InValue[] = [];
   const { level, components, from, to } = filter;
-  if (level !== null || components.length > 0) {
-    const own: string[] = [];
-    if (level !== null) {
-      own.push('level IN (SELECT value FROM json_each(?))');
-      args.push(JSON.stringify(levelsOf(filter)));
-    }
-    if (components.length > 0) {
-      own.push('component IN (SELECT value FROM json_each(?))');
-      args.push(JSON.stringify(components.map(columnText)));
-    }
-    all.push(`(marker IS NOT NULL OR (${own.join(' AND ')}))`);
-  }
-  if (from !== null) {
-    all.push('occurred_at >= ?');
-    args.push(from);
-  }
-  if (to !== null) {
-    all.push('occurred_at <= ?');
-    args.push(to);
-  }
+  const levels = level === null ? null : JSON.stringify(levelsOf(filter));
+  const names = components.length === 0 ? null : JSON.stringify(components.map(columnText));
+  const own = allOf(
+    condition('level IN (SELECT value FROM json_each(?))', levels),
+    condition('component IN (SELECT value FROM json_each(?))', names),
+  );
   const required = requiredText(filter);
-  if (required !== null) {
-    const text = textCondition(required);
-    all.push(text.sql);
-    args.push(...text.args);
-  }
-  return { sql: all.length === 0 ? 'true' : all.join(' AND '), args };
+  return allOf(
+    own.args.length === 0 ? null : { sql: `(marker IS NOT NULL OR (${own.sql}))`, args: own.args },
+    condition('occurred_at >= ?', from),
+    condition('occurred_at <= ?', to),
+    required === null ? null : textCondition(required),
+  );
 }
 
 function textCondition(required: RequiredText): Condition {

@@ -1,20 +1,23 @@
-import type { InStatement, Row } from '@libsql/client';
+import type { Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
-import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
+import { AGENT_ROW, agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
+import { insights, quarantine } from '@/db/schema';
+import { shapeWithout } from '@/db/table-rows';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type {
   AgentDetail,
   AgentList,
+  AgentSummary,
   Insight,
   ParkedList,
   ParkedState,
   QuarantinedRecord,
 } from '@/lib/protocol/read-models';
-import { COUNTER, counterOf } from './counter';
 import { cursorText, type ListCursor } from './list-cursor';
 import { agentPageOf, ofAgent } from './read-sessions';
+import { asRead, type Query, query, readTogether } from './read-together';
 
 /** Of an agent's quarantine the newest records are shown; `quarantinedCount` tells how many there are. */
 const QUARANTINE_SHOWN = 50;
@@ -23,10 +26,9 @@ const INSIGHTS_SHOWN = 50;
 /** Quarantined records are as large as a request may be: up to this many bytes they are shown whole, else begun. */
 const RECORD_SHOWN_BYTES = 2_048;
 
+const QUARANTINED = shapeWithout(quarantine, 'record');
 /** Cut by the database, so that no megabytes are read to show a line. What would be unreadable is escaped in JSON. */
-const QUARANTINE_COLUMNS = `position, producer_id, epoch, seq, agent_id, session_id, code, message, received_at,
-  parked, task_id, task_run_id, settled_at, settled_by, settled_reason, settled_session_id,
-  octet_length(record) AS size,
+const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, octet_length(record) AS size,
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
 
@@ -36,6 +38,7 @@ export const AGENTS_IN_PAGE = 100;
 /** The group that cursors of the agents are of. */
 export const AGENTS_GROUP = 'agents';
 const SESSIONS_SHOWN = 100;
+const PRODUCERS_SHOWN = 100;
 const MOST_COUNTED = 100_000;
 
 /** What agents say of themselves may be as large as a record: a page ends where it grows beyond this. */
@@ -50,89 +53,88 @@ export async function readAgents(
   { after, limit }: { after: ListCursor | null; limit: number },
 ): Promise<AgentList> {
   const place = after === null ? '' : 'WHERE id > ?';
-  const [counter, count, agents] = await database.reader.batch(
-    [
-      COUNTER,
+  const { position, found } = await readTogether(database.reader, [
+    query(
+      (row) => Number(row.count),
       `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE last_seen_at >= 0 LIMIT ${MOST_COUNTED})`,
-      {
-        sql: `SELECT a.id, a.last_seen_at, a.body, a.updated_position, size_so_far FROM (
-            SELECT id_of_row, size, SUM(size) OVER (ROWS UNBOUNDED PRECEDING) AS size_so_far
-            FROM (SELECT rowid AS id_of_row, octet_length(body) AS size FROM agents ${place} ORDER BY id LIMIT ?)
-          ) AS sized CROSS JOIN agents AS a ON a.rowid = sized.id_of_row WHERE size_so_far - size < ${PAGE_BYTES}`,
-        args: [...(after === null ? [] : [columnText(after.id)]), limit + 1],
-      },
-    ],
-    'read',
-  );
-  const rows = agents?.rows ?? [];
+    ),
+    query(
+      asRead,
+      `SELECT ${AGENT_ROW.columns('a')}, size_so_far FROM (
+          SELECT id_of_row, size, SUM(size) OVER (ROWS UNBOUNDED PRECEDING) AS size_so_far
+          FROM (SELECT rowid AS id_of_row, octet_length(body) AS size FROM agents ${place} ORDER BY id LIMIT ?)
+        ) AS sized CROSS JOIN agents AS a ON a.rowid = sized.id_of_row WHERE size_so_far - size < ${PAGE_BYTES}`,
+      ...(after === null ? [] : [columnText(after.id)]),
+      limit + 1,
+    ),
+  ]);
+  const [[count = 0], rows] = found;
   const isCut = rows.length > limit || Number(rows.at(-1)?.size_so_far ?? 0) >= PAGE_BYTES;
   const listed = await new Pace().map(rows.slice(0, limit), agentFromRow);
   const last = isCut ? listed.at(-1) : undefined;
-  return {
-    position: counterOf(counter),
-    agents: listed,
-    next: last === undefined ? null : cursorText({ group: AGENTS_GROUP, at: 0, id: last.id }),
-    count: Number(count?.rows[0]?.count ?? 0),
-  };
+  const next = last === undefined ? null : cursorText({ group: AGENTS_GROUP, at: 0, id: last.id });
+  return { position, agents: listed, next, count };
 }
 
 /**
- * One agent with its outboxes, the newest 100 of its sessions (newest event first) and its newest quarantined records
+ * One agent with its outboxes, the 100 heard of last, the newest 100 of its sessions (newest event first) and its newest quarantined records
  * (newest first).
  *
  * @returns null when there is no such agent
  */
-export async function readAgent(database: Database, agentId: string): Promise<AgentDetail | null> {
-  const args = [columnText(agentId)];
-  const [counter, agents, producers, sessions, quarantine, insights, parked] = await database.reader.batch(
-    [
-      COUNTER,
-      selectAgent(agentId),
-      { sql: 'SELECT * FROM producers WHERE agent_id = ? ORDER BY last_seen_at DESC, id', args },
-      ofAgent(agentId, null, SESSIONS_SHOWN + 1),
-      {
-        sql: `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
-          WHERE agent_id = ? ORDER BY position DESC LIMIT ${QUARANTINE_SHOWN}`,
-        args,
-      },
-      {
-        sql: `SELECT * FROM (${newestInsights(1)}) UNION ALL SELECT * FROM (${newestInsights(0)}) ORDER BY position DESC`,
-        args,
-      },
-      selectParked(agentId, 'parked', 0, PARKED_SHOWN),
-    ],
-    'read',
-  );
-  const row = agents?.rows[0];
-  if (row === undefined) return null;
-  const listed = agentPageOf((sessions?.rows ?? []).map(sessionFromRow), SESSIONS_SHOWN);
+export async function readAgent({ reader }: Database, agentId: string): Promise<AgentDetail | null> {
+  const id = columnText(agentId);
+  const { position, found } = await readTogether(reader, [
+    selectAgent(agentId),
+    query(
+      asRead,
+      `SELECT *, count(*) OVER () AS producer_count FROM producers
+        WHERE agent_id = ? ORDER BY last_seen_at DESC, id LIMIT ?`,
+      id,
+      PRODUCERS_SHOWN,
+    ),
+    ofAgent(agentId, null, SESSIONS_SHOWN + 1),
+    query(
+      quarantinedFromRow,
+      `SELECT ${QUARANTINE_COLUMNS} FROM quarantine WHERE agent_id = ? ORDER BY position DESC LIMIT ?`,
+      id,
+      QUARANTINE_SHOWN,
+    ),
+    query(
+      insightFromRow,
+      `SELECT * FROM (${newestInsights(1)}) UNION ALL SELECT * FROM (${newestInsights(0)}) ORDER BY position DESC`,
+      id,
+    ),
+    selectParked(agentId, 'parked', 0, PARKED_SHOWN),
+  ]);
+  const [[agent], producers, sessions, quarantined, signals, parked] = found;
+  if (agent === undefined) return null;
+  const listed = agentPageOf(sessions.map(sessionFromRow), SESSIONS_SHOWN);
   return {
-    position: counterOf(counter),
-    agent: agentFromRow(row),
-    producers: (producers?.rows ?? []).map(producerFromRow),
+    position,
+    agent,
+    producers: producers.map(producerFromRow),
+    producerCount: Number(producers[0]?.producer_count ?? 0),
     sessions: listed.sessions,
     nextSessions: listed.next,
-    quarantine: (quarantine?.rows ?? []).map(quarantinedFromRow),
-    parked: (parked?.rows ?? []).map(quarantinedFromRow),
-    insights: (insights?.rows ?? []).map(insightFromRow),
+    quarantine: quarantined,
+    parked,
+    insights: signals,
   };
 }
 
 /** One agent's row. @returns null when there is no such agent */
 export async function readAgentRow(
-  database: Database,
+  { reader }: Database,
   agentId: string,
 ): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> {
-  const [counter, agents] = await database.reader.batch([COUNTER, selectAgent(agentId)], 'read');
-  const row = agents?.rows[0];
-  return row === undefined ? null : { position: counterOf(counter), agent: agentFromRow(row) };
+  const { position, found } = await readTogether(reader, [selectAgent(agentId)]);
+  const [agent] = found[0];
+  return agent === undefined ? null : { position, agent };
 }
 
-function selectAgent(agentId: string): InStatement {
-  return {
-    sql: 'SELECT id, last_seen_at, body, updated_position FROM agents WHERE id = ?',
-    args: [columnText(agentId)],
-  };
+function selectAgent(agentId: string): Query<AgentSummary> {
+  return query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, columnText(agentId));
 }
 
 /**
@@ -140,82 +142,54 @@ function selectAgent(agentId: string): InStatement {
  * @param after the position of the last one before the page
  */
 export async function readParked(
-  database: Database,
+  { reader }: Database,
   agentId: string,
   page: { state: ParkedState['state']; after: number; limit: number },
 ): Promise<ParkedList> {
   const { state, after, limit } = page;
-  const [counter, records] = await database.reader.batch(
-    [COUNTER, selectParked(agentId, state, after, limit + 1)],
-    'read',
-  );
-  const rows = records?.rows ?? [];
-  return {
-    position: counterOf(counter),
-    hasMore: rows.length > limit,
-    records: rows.slice(0, limit).map(quarantinedFromRow),
-  };
+  const { position, found } = await readTogether(reader, [selectParked(agentId, state, after, limit + 1)]);
+  const [records] = found;
+  return { position, hasMore: records.length > limit, records: records.slice(0, limit) };
 }
 
-function selectParked(agentId: string, state: ParkedState['state'], after: number, limit: number): InStatement {
-  return {
-    sql: `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
-      WHERE agent_id = ? AND parked = ? AND position > ? ORDER BY position LIMIT ?`,
-    args: [columnText(agentId), state, after, limit],
-  };
+function selectParked(
+  agentId: string,
+  state: ParkedState['state'],
+  after: number,
+  limit: number,
+): Query<QuarantinedRecord> {
+  const sql = `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
+    WHERE agent_id = ? AND parked = ? AND position > ? ORDER BY position LIMIT ?`;
+  return query(quarantinedFromRow, sql, columnText(agentId), state, after, limit);
 }
+
+const INSIGHT = shapeWithout(insights, 'sessionId');
 
 /** Apart: however many other signals there are, the failures are not among what is left out. */
 function newestInsights(isFailure: 0 | 1): string {
-  return `SELECT *, (SELECT id FROM sessions AS s WHERE s.id = i.session_id AND s.agent_id = i.agent_id) AS own_session_id
+  return `SELECT ${INSIGHT.columns()},
+      (SELECT id FROM sessions AS s WHERE s.id = i.session_id AND s.agent_id = i.agent_id) AS own_session_id
     FROM insights AS i WHERE agent_id = ?1 AND is_failure = ${isFailure}
     ORDER BY position DESC LIMIT ${INSIGHTS_SHOWN}`;
 }
 
 function insightFromRow(row: Row): Insight {
-  return {
-    position: positionFromNumber(Number(row.position)),
-    agentId: String(row.agent_id),
-    // whichever it names: what is another agent's, or nobody's, is not told of
-    sessionId: row.own_session_id === null ? null : String(row.own_session_id),
-    signal: String(row.signal),
-    value: row.value === null ? null : JSON.parse(String(row.value)),
-    outcome: row.outcome === null ? null : String(row.outcome),
-    source: String(row.source),
-    detail: String(row.detail),
-    isFailure: Number(row.is_failure) === 1,
-    occurredAt: Number(row.occurred_at),
-    seenAt: row.seen_at === null ? null : Number(row.seen_at),
-  };
+  const { position, ...insight } = INSIGHT.read(row);
+  // whichever it names: what is another agent's, or nobody's, is not told of
+  const sessionId = row.own_session_id === null ? null : String(row.own_session_id);
+  return { ...insight, sessionId, position: positionFromNumber(position) };
 }
 
 function quarantinedFromRow(row: Row): QuarantinedRecord {
+  const { parked, taskId, taskRunId, settledAt, settledBy, settledReason, settledSessionId, settledClientId, ...rest } =
+    QUARANTINED.read(row);
+  const settled = { settledAt, settledBy, reason: settledReason, assignedSessionId: settledSessionId };
   return {
-    position: positionFromNumber(Number(row.position)),
-    producerId: String(row.producer_id),
-    epoch: Number(row.epoch),
-    seq: Number(row.seq),
-    agentId: row.agent_id === null ? null : String(row.agent_id),
-    sessionId: row.session_id === null ? null : String(row.session_id),
-    code: String(row.code),
-    message: String(row.message),
+    ...rest,
+    position: positionFromNumber(rest.position),
     record: row.record === null ? null : JSON.parse(String(row.record)),
     excerpt: row.excerpt === null ? null : String(row.excerpt),
     size: Number(row.size),
-    receivedAt: Number(row.received_at),
-    parked: row.parked === null ? null : parkedFromRow(row),
-  };
-}
-
-function parkedFromRow(row: Row): ParkedState {
-  const text = (value: unknown) => (value === null ? null : String(value));
-  return {
-    state: String(row.parked) as ParkedState['state'],
-    taskId: String(row.task_id),
-    taskRunId: text(row.task_run_id),
-    settledAt: row.settled_at === null ? null : Number(row.settled_at),
-    settledBy: text(row.settled_by),
-    reason: text(row.settled_reason),
-    assignedSessionId: text(row.settled_session_id),
+    parked: parked === null ? null : { state: parked, taskId: taskId ?? '', taskRunId, ...settled },
   };
 }

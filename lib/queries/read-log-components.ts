@@ -1,31 +1,29 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
+import { logComponents } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { LogComponentList } from '@/lib/protocol/read-models';
-import { COUNTER, counterOf } from './counter';
+import { agentKnown } from './agent-known';
+import { query, readTogether } from './read-together';
 
 /** A list to choose from. An agent that names its components by chance has more than anybody reads. */
 const MAX_COMPONENTS = 1000;
+
+const COMPONENT = shapeOf(logComponents, 'component', 'lines');
 
 /**
  * What writes into an agent's log, by name.
  *
  * @returns null when there is no such agent
  */
-export async function readLogComponents(database: Database, agentId: string): Promise<LogComponentList | null> {
+export async function readLogComponents({ reader }: Database, agentId: string): Promise<LogComponentList | null> {
   const id = columnText(agentId);
-  const [counter, agent, found] = await database.reader.batch(
-    [
-      COUNTER,
-      { sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] },
-      {
-        sql: `SELECT component AS name, lines FROM log_components WHERE agent_id = ?
-          ORDER BY component LIMIT ${MAX_COMPONENTS}`,
-        args: [id],
-      },
-    ],
-    'read',
-  );
-  if (agent?.rows.length === 0) return null;
-  const components = (found?.rows ?? []).map(({ name, lines }) => ({ name: String(name), lines: Number(lines) }));
-  return { position: counterOf(counter), components };
+  const sql = `SELECT ${COMPONENT.columns()} FROM log_components WHERE agent_id = ? ORDER BY component LIMIT ?`;
+  const { position, found } = await readTogether(reader, [
+    agentKnown(id),
+    query(COMPONENT.read, sql, id, MAX_COMPONENTS),
+  ]);
+  const [agent, components] = found;
+  if (agent.length === 0) return null;
+  return { position, components: components.map(({ component, lines }) => ({ name: component, lines })) };
 }

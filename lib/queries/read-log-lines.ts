@@ -3,9 +3,10 @@ import { columnText } from '@/db/column-text';
 import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
 import { positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import type { LogPage } from '@/lib/protocol/read-models';
-import { COUNTER, counterOf } from './counter';
+import { agentKnown } from './agent-known';
 import { readLinePosition } from './log-chunks';
-import { extentFromRow, selectExtent } from './log-extent';
+import { NO_LOG, selectExtent } from './log-extent';
+import { readTogether } from './read-together';
 import { type LogScan, type ScanRange, scanLog } from './scan-log';
 
 /** Which page: the newest one, the one before or after a line, or the one around a line, its number or a time. */
@@ -44,13 +45,11 @@ export async function readLogLines(
 ): Promise<LogPage | null> {
   const { reader } = database;
   const id = columnText(agentId);
-  const [counter, agent, extent] = await reader.batch(
-    [COUNTER, { sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] }, selectExtent(id)],
-    'read',
-  );
-  if (agent?.rows.length === 0) return null;
-  const head = { position: counterOf(counter), log: extentFromRow(extent?.rows[0]) };
-  const newest = positionToNumber(head.position);
+  const { position, found } = await readTogether(reader, [agentKnown(id), selectExtent(id)]);
+  const [agent, [log = NO_LOG]] = found;
+  if (agent.length === 0) return null;
+  const head = { position, log };
+  const newest = positionToNumber(position);
   const scan = async (direction: ScanRange['direction'], edge: number, most: number, share = 1) => {
     const [bytes, budgetMs] = [limits.bytes * share, limits.searchMs * share];
     // one more than wanted tells whether there is one

@@ -1,8 +1,8 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
-import { obligationFromRow } from '@/db/fleet-rows';
-import type { ObligationList } from '@/lib/protocol/read-models';
-import { COUNTER, counterOf } from './counter';
+import { OBLIGATION_ROW, obligationFromRow } from '@/db/fleet-rows';
+import type { Obligation, ObligationList } from '@/lib/protocol/read-models';
+import { query, readTogether } from './read-together';
 
 /** A hook that asks wants to know whom the agent owes; nobody answers more than this in one go. */
 const MAX_SHOWN = 200;
@@ -13,27 +13,17 @@ const MAX_SHOWN = 200;
  *
  * An agent nobody has heard of owes nothing: its runner asks before its first word.
  */
-export async function readObligations(database: Database, agentId: string): Promise<ObligationList> {
-  const [counter, owed] = await database.reader.batch(
-    [
-      COUNTER,
-      {
-        sql: `SELECT * FROM obligations INDEXED BY obligations_owed_by_agent
-              WHERE agent_id = ? AND state = 'owed' ORDER BY position LIMIT ${MAX_SHOWN}`,
-        args: [columnText(agentId)],
-      },
-    ],
-    'read',
-  );
-  const obligations = (owed?.rows ?? []).map(obligationFromRow);
-  return {
-    position: counterOf(counter),
-    obligations: obligations.map(({ messageId, sessionId, from, text, sentAt }) => ({
-      messageId,
-      sessionId,
-      from,
-      text,
-      sentAt,
-    })),
-  };
+export async function readObligations({ reader }: Database, agentId: string): Promise<ObligationList> {
+  const sql = `SELECT ${OBLIGATION_ROW.columns()} FROM obligations INDEXED BY obligations_owed_by_agent
+    WHERE agent_id = ? AND state = 'owed' ORDER BY position LIMIT ?`;
+  const owed = query(obligationFromRow, sql, columnText(agentId), MAX_SHOWN);
+  const { position, found } = await readTogether(reader, [owed]);
+  const shown = ({ messageId, sessionId, from, text, sentAt }: Obligation) => ({
+    messageId,
+    sessionId,
+    from,
+    text,
+    sentAt,
+  });
+  return { position, obligations: found[0].map(shown) };
 }

@@ -51,45 +51,34 @@ export async function getSessions(request: Request, server: ServerContext): Prom
   });
 }
 
-export async function getSession(_request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  const { sessionId = '' } = ids;
-  return answer((await readSession(server.database, sessionId)) ?? missing('session', sessionId));
+export function getSession(_request: Request, { database }: ServerContext, { sessionId = '' }: Ids): Promise<Response> {
+  return found('session', sessionId, readSession(database, sessionId));
 }
 
 /** `?before=<turn id or position>&limit=1..200` */
-export async function getTranscript(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  const { sessionId = '' } = ids;
+export async function getTranscript(request: Request, server: ServerContext, { sessionId = '' }: Ids) {
   const query = new URL(request.url).searchParams;
   const range = { before: query.get('before'), limit: limitOf(query, 50, 200) };
-  return inTurn(request, server, async () =>
-    answer((await readTranscript(server.database, sessionId, range)) ?? missing('session', sessionId)),
-  );
+  return inTurn(request, server, () => found('session', sessionId, readTranscript(server.database, sessionId, range)));
 }
 
 /** `?at=<epoch ms>` */
-export async function getTurnAt(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  const { sessionId = '' } = ids;
+export async function getTurnAt(request: Request, { database }: ServerContext, { sessionId = '' }: Ids) {
   const query = new URL(request.url).searchParams;
   onlyKnown(query, ['at']);
   const at = timeOf(query, 'at');
   if (at === null) throw invalid('at', '', 'a time in epoch milliseconds, such as the occurredAt of a log line');
-  return answer((await readTurnAt(server.database, sessionId, at)) ?? missing('session', sessionId));
+  return found('session', sessionId, readTurnAt(database, sessionId, at));
 }
 
-export async function getTasks(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  const { sessionId = '' } = ids;
-  return inTurn(request, server, async () =>
-    answer((await readTasks(server.database, sessionId)) ?? missing('session', sessionId)),
-  );
+export function getTasks(request: Request, server: ServerContext, { sessionId = '' }: Ids): Promise<Response> {
+  return inTurn(request, server, () => found('session', sessionId, readTasks(server.database, sessionId)));
 }
 
 /** `?runId=`, where the agent re-uses task ids */
-export async function getTask(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  const { sessionId = '', taskId = '' } = ids;
+export function getTask(request: Request, server: ServerContext, { sessionId = '', taskId = '' }: Ids) {
   const runId = new URL(request.url).searchParams.get('runId');
-  return inTurn(request, server, async () =>
-    answer((await readTask(server.database, sessionId, taskId, runId)) ?? missing('task', taskId)),
-  );
+  return inTurn(request, server, () => found('task', taskId, readTask(server.database, sessionId, taskId, runId)));
 }
 
 /** `?after=0` or `after=<next>`, `&limit=1..1000` */
@@ -100,43 +89,36 @@ export async function getAgents(request: Request, server: ServerContext): Promis
   return inTurn(request, server, async () => answer(await readAgents(server.database, { after, limit })));
 }
 
-export async function getAgent(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  const { agentId = '' } = ids;
-  return inTurn(request, server, async () =>
-    answer((await readAgent(server.database, agentId)) ?? missing('agent', agentId)),
-  );
+export function getAgent(request: Request, server: ServerContext, { agentId = '' }: Ids): Promise<Response> {
+  return inTurn(request, server, () => found('agent', agentId, readAgent(server.database, agentId)));
 }
 
 const PARKED_STATES = ['parked', 'assigned', 'discarded'] as const;
 
 /** `?state=parked|assigned|discarded&after=<position>&limit=1..200` */
-export async function getParked(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
+export async function getParked(request: Request, { database }: ServerContext, { agentId = '' }: Ids) {
   const query = new URL(request.url).searchParams;
   onlyKnown(query, ['state', 'after', 'limit']);
   const said = query.get('state') ?? 'parked';
   const state = PARKED_STATES.find((known) => known === said);
   if (state === undefined) throw invalid('state', said, PARKED_STATES.join(', '));
   const page = { state, after: positionOf(query, 'after') ?? 0, limit: limitOf(query, 50, 200) };
-  return answer(await readParked(server.database, ids.agentId ?? '', page));
+  return answer(await readParked(database, agentId, page));
 }
 
 /** What its runner last said it writes, and what is asked of it. `PUT` asks for another one. */
-export async function getLogLevel(_request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  const { agentId = '' } = ids;
-  return answer((await readLogLevel(server.database, agentId)) ?? missing('agent', agentId));
+export function getLogLevel(_request: Request, { database }: ServerContext, { agentId = '' }: Ids): Promise<Response> {
+  return found('agent', agentId, readLogLevel(database, agentId));
 }
 
-export async function getObligations(_request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  return answer(await readObligations(server.database, ids.agentId ?? ''));
+export async function getObligations(_request: Request, { database }: ServerContext, { agentId = '' }: Ids) {
+  return answer(await readObligations(database, agentId));
 }
 
 /** `?level=&component=&q=&regex=&from=&to=`, one of `before=&after=&around=&line=&at=`, `&limit=1..1000` */
-export async function getLogLines(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  const { agentId = '' } = ids;
+export async function getLogLines(request: Request, server: ServerContext, { agentId = '' }: Ids): Promise<Response> {
   const wanted = await logRequestOf(new URL(request.url).searchParams);
-  return inTurn(request, server, async () =>
-    answer((await readLogLines(server.database, agentId, wanted)) ?? missing('agent', agentId)),
-  );
+  return inTurn(request, server, () => found('agent', agentId, readLogLines(server.database, agentId, wanted)));
 }
 
 /** The same filters as the lines; a file. */
@@ -155,11 +137,12 @@ export async function getLogDownload(request: Request, server: ServerContext, id
   });
 }
 
-export async function getLogComponents(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  const { agentId = '' } = ids;
-  return inTurn(request, server, async () =>
-    answer((await readLogComponents(server.database, agentId)) ?? missing('agent', agentId)),
-  );
+export function getLogComponents(request: Request, server: ServerContext, { agentId = '' }: Ids): Promise<Response> {
+  return inTurn(request, server, () => found('agent', agentId, readLogComponents(server.database, agentId)));
+}
+
+async function found(what: string, id: string, model: Promise<object | null>): Promise<Response> {
+  return answer((await model) ?? missing(what, id));
 }
 
 function inTurn(request: Request, server: ServerContext, read: () => Promise<Response>): Promise<Response> {

@@ -1,9 +1,9 @@
-import type { InStatement } from '@libsql/client';
+import type { Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
-import type { ResultRows } from '@/db/reader';
+import type { Position } from '@/lib/protocol/position';
 import {
   SESSION_STATES,
   type SessionDetail,
@@ -11,16 +11,19 @@ import {
   type SessionState,
   type SessionSummary,
 } from '@/lib/protocol/read-models';
-import { COUNTER, counterOf } from './counter';
 import { cursorText, type ListCursor } from './list-cursor';
+import { asRead, type Query, query, readTogether } from './read-together';
 
 const COLUMNS = SESSION_ROW.columns();
 /** Sessions of one state are counted up to here: counting takes a millisecond for ten thousand. */
 const MOST_COUNTED = 100_000;
-const COUNTS = SESSION_STATES.map((state) => ({
-  sql: `SELECT count(*) AS count FROM (SELECT 1 FROM sessions WHERE state = ? LIMIT ${MOST_COUNTED})`,
-  args: [state],
-}));
+const COUNTS = SESSION_STATES.map((state) =>
+  query(
+    (row) => Number(row.count),
+    `SELECT count(*) AS count FROM (SELECT 1 FROM sessions WHERE state = ? LIMIT ${MOST_COUNTED})`,
+    state,
+  ),
+);
 
 /** Most sessions of one answer, and those that come with a page of the dashboard. */
 export const SESSIONS_LISTED = 1_000;
@@ -32,27 +35,17 @@ export const SESSIONS_IN_PAGE = 100;
  */
 export async function readSessions(database: Database, done = SESSIONS_LISTED): Promise<SessionList> {
   const limitOf = (state: SessionState) => (state === 'done' ? done : SESSIONS_LISTED) + 1;
-  const [counter, ...answers] = await database.reader.batch(
-    [COUNTER, ...COUNTS, ...SESSION_STATES.map((state) => ofState(state, null, limitOf(state)))],
-    'read',
-  );
-  const states = answers.slice(COUNTS.length);
+  const { position, counts, states } = await readByState(database, (state) => ofState(state, null, limitOf(state)));
   // Of each state one row more than can be listed was read, to know whether there are more.
-  const found = states.flatMap(({ rows }) => rows);
-  const isDoneCut = (states.at(-1)?.rows.length ?? 0) > done;
+  const found = states.flat();
+  const isDoneCut = (states.at(-1)?.length ?? 0) > done;
   const sessions = await new Pace().map(
     (isDoneCut ? found.slice(0, -1) : found).slice(0, SESSIONS_LISTED),
     sessionFromRow,
   );
   const hasMore = sessions.length < found.length;
   const next = hasMore ? nextAfter(sessions.at(-1)) : null;
-  return {
-    position: counterOf(counter),
-    sessions: newestFirst(sessions),
-    hasMore,
-    next,
-    counts: countsOf(answers),
-  };
+  return { position, sessions: newestFirst(sessions), hasMore, next, counts };
 }
 
 /**
@@ -64,21 +57,23 @@ export async function readSessionPage(
   { after, limit }: { after: ListCursor | null; limit: number },
 ): Promise<SessionList> {
   const from = after === null ? 0 : SESSION_STATES.indexOf(after.group as SessionState);
-  const [counter, ...answers] = await database.reader.batch(
-    [
-      COUNTER,
-      ...COUNTS,
-      ...SESSION_STATES.slice(from).map((state, at) => ofState(state, at === 0 ? after : null, limit + 1)),
-    ],
-    'read',
+  const { position, counts, states } = await readByState(database, (state, at) =>
+    at < from ? null : ofState(state, at === from ? after : null, limit + 1),
   );
-  const states = answers.slice(COUNTS.length);
-  const found = states.flatMap(({ rows }) => rows).slice(0, limit + 1);
-  return {
-    position: counterOf(counter),
-    counts: countsOf(answers),
-    ...pageOf(await new Pace().map(found, sessionFromRow), limit, nextAfter),
-  };
+  const found = await new Pace().map(states.flat().slice(0, limit + 1), sessionFromRow);
+  return { position, counts, ...pageOf(found, limit, nextAfter) };
+}
+
+/** @returns in the order of SESSION_STATES what was asked of each, and how many there are */
+async function readByState(
+  { reader }: Database,
+  ofEach: (state: SessionState, at: number) => Query<Row> | null,
+): Promise<{ position: Position; counts: Record<SessionState, number>; states: Row[][] }> {
+  const wanted = SESSION_STATES.map(ofEach).filter((one) => one !== null);
+  const { position, found } = await readTogether<(number | Row)[]>(reader, [...COUNTS, ...wanted]);
+  const counts = { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 };
+  for (const [at, state] of SESSION_STATES.entries()) counts[state] = (found[at]?.[0] as number | undefined) ?? 0;
+  return { position, counts, states: found.slice(COUNTS.length) as Row[][] };
 }
 
 /** One page of an agent's sessions, the one with the newest event first. */
@@ -87,12 +82,8 @@ export async function readAgentSessions(
   agentId: string,
   { after, limit }: { after: ListCursor | null; limit: number },
 ): Promise<Omit<SessionList, 'counts'>> {
-  const [counter, sessions] = await database.reader.batch([COUNTER, ofAgent(agentId, after, limit + 1)], 'read');
-  const rows = await new Pace().map(sessions?.rows ?? [], sessionFromRow);
-  return {
-    position: counterOf(counter),
-    ...agentPageOf(rows, limit),
-  };
+  const { position, found } = await readTogether(database.reader, [ofAgent(agentId, after, limit + 1)]);
+  return { position, ...agentPageOf(await new Pace().map(found[0], sessionFromRow), limit) };
 }
 
 /** The group that cursors of an agent's sessions are of. */
@@ -103,20 +94,23 @@ export function agentPageOf(rows: readonly SessionSummary[], limit: number) {
   return pageOf(rows, limit, (last) => last && cursorText({ group: AGENT_GROUP, at: last.lastEventAt, id: last.id }));
 }
 
-export function ofAgent(agentId: string, after: ListCursor | null, limit: number): InStatement {
-  const place = after === null ? '' : 'AND (last_event_at, id) < (?, ?)';
-  return {
-    sql: `SELECT ${COLUMNS} FROM sessions WHERE agent_id = ? ${place} ORDER BY last_event_at DESC, id DESC LIMIT ?`,
-    args: [columnText(agentId), ...(after === null ? [] : [after.at, columnText(after.id)]), limit],
-  };
+export function ofAgent(agentId: string, after: ListCursor | null, limit: number): Query<Row> {
+  return newest('agent_id', columnText(agentId), after, limit);
 }
 
-function ofState(state: SessionState, after: ListCursor | null, limit: number): InStatement {
+function ofState(state: SessionState, after: ListCursor | null, limit: number): Query<Row> {
+  return newest('state', state, after, limit);
+}
+
+function newest(column: 'agent_id' | 'state', value: string, after: ListCursor | null, limit: number): Query<Row> {
   const place = after === null ? '' : 'AND (last_event_at, id) < (?, ?)';
-  return {
-    sql: `SELECT ${COLUMNS} FROM sessions WHERE state = ? ${place} ORDER BY last_event_at DESC, id DESC LIMIT ?`,
-    args: [state, ...(after === null ? [] : [after.at, columnText(after.id)]), limit],
-  };
+  return query(
+    asRead,
+    `SELECT ${COLUMNS} FROM sessions WHERE ${column} = ? ${place} ORDER BY last_event_at DESC, id DESC LIMIT ?`,
+    value,
+    ...(after === null ? [] : [after.at, columnText(after.id)]),
+    limit,
+  );
 }
 
 function pageOf(
@@ -137,18 +131,10 @@ function newestFirst(sessions: SessionSummary[]): SessionSummary[] {
   return sessions.sort((a, b) => b.lastEventAt - a.lastEventAt || (a.id < b.id ? 1 : -1));
 }
 
-function countsOf(answers: readonly ResultRows[]): Record<SessionState, number> {
-  const counts = { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 };
-  for (const [at, state] of SESSION_STATES.entries()) counts[state] = Number(answers[at]?.rows[0]?.count ?? 0);
-  return counts;
-}
-
 /** @returns null when there is no such session */
-export async function readSession(database: Database, sessionId: string): Promise<SessionDetail | null> {
-  const [counter, sessions] = await database.reader.batch(
-    [COUNTER, { sql: `SELECT ${COLUMNS} FROM sessions WHERE id = ?`, args: [columnText(sessionId)] }],
-    'read',
-  );
-  const row = sessions?.rows[0];
-  return row === undefined ? null : { position: counterOf(counter), session: sessionFromRow(row) };
+export async function readSession({ reader }: Database, sessionId: string): Promise<SessionDetail | null> {
+  const sql = `SELECT ${COLUMNS} FROM sessions WHERE id = ?`;
+  const { position, found } = await readTogether(reader, [query(sessionFromRow, sql, columnText(sessionId))]);
+  const [session] = found[0];
+  return session === undefined ? null : { position, session };
 }

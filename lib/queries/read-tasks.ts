@@ -1,14 +1,13 @@
-import type { InStatement } from '@libsql/client';
+import type { Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
-import type { ResultRows } from '@/db/reader';
 import { foldTaskItems } from '@/lib/projections/transcript';
 import { MAX_TURN_ITEMS } from '@/lib/protocol/limits';
-import { comparePositions } from '@/lib/protocol/position';
+import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Item, Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
-import { COUNTER, counterOf } from './counter';
+import { asRead, type Query, query, readTogether } from './read-together';
 import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
 
 const COLUMNS = TASK_ROW.columns();
@@ -18,7 +17,6 @@ const READ_AT_ONCE = 100;
 /** Most events of a task that are read for what its subagent said and did. */
 const MAX_TASK_EVENTS = 2 * MAX_TURN_ITEMS;
 const FOLDED_AT_ONCE = 500;
-const SESSION = 'SELECT 1 FROM sessions WHERE id = ?';
 
 /**
  * The tasks of a session, in the order they began: those that still run, and of the others the newest. Beyond the most
@@ -26,33 +24,32 @@ const SESSION = 'SELECT 1 FROM sessions WHERE id = ?';
  *
  * @returns null when there is no such session
  */
-export async function readTasks(database: Database, sessionId: string): Promise<TaskList | null> {
-  const args = [columnText(sessionId)];
-  const few = await database.reader.batch(
-    [
-      ...listStatements(args),
-      { sql: `SELECT ${COLUMNS} FROM tasks WHERE session_id = ?1 AND (${COUNT}) <= ${READ_AT_ONCE}`, args },
-    ],
-    'read',
-  );
-  if (countIn(few) <= READ_AT_ONCE) return listOf(few, (few[5]?.rows ?? []).map(taskFromRow));
-  const snapshot = await database.reader.transaction('read');
+export async function readTasks({ reader }: Database, sessionId: string): Promise<TaskList | null> {
+  const id = columnText(sessionId);
+  const few = await readTogether(reader, [
+    ...listed(id),
+    query(taskFromRow, `SELECT ${COLUMNS} FROM tasks WHERE session_id = ?1 AND (${COUNT}) <= ${READ_AT_ONCE}`, id),
+  ]);
+  const [session, , , [count = 0], all] = few.found;
+  if (session.length === 0) return null;
+  if (count <= READ_AT_ONCE) return listOf(few.position, count, all);
+  const snapshot = await reader.transaction('read');
   try {
-    const found = await snapshot.batch(listStatements(args));
-    const positions = [...(found[2]?.rows ?? []), ...(found[3]?.rows ?? [])].map(({ position }) => Number(position));
-    const listed = [...new Set(positions)].slice(0, MAX_TASKS_LISTED);
+    const { position, found } = await readTogether(snapshot, listed(id));
+    const [, running, newest, [count = 0]] = found;
+    const positions = [...new Set([...running, ...newest])].slice(0, MAX_TASKS_LISTED);
     const pace = new Pace();
     const tasks: Task[] = [];
-    for (let from = 0; from < listed.length; from += READ_AT_ONCE) {
+    for (let from = 0; from < positions.length; from += READ_AT_ONCE) {
       const { rows } = await snapshot.execute({
-        sql: `SELECT ${COLUMNS} FROM json_each(?2) AS wanted CROSS JOIN tasks
+        sql: `SELECT ${TASK_ROW.columns('t')} FROM json_each(?2) AS wanted CROSS JOIN tasks AS t
               ON session_id = ?1 AND position = wanted.value`,
-        args: [...args, JSON.stringify(listed.slice(from, from + READ_AT_ONCE))],
+        args: [id, JSON.stringify(positions.slice(from, from + READ_AT_ONCE))],
       });
       tasks.push(...rows.map(taskFromRow));
       await pace.rest();
     }
-    return listOf(found, tasks);
+    return listOf(position, count, tasks);
   } finally {
     snapshot.close();
   }
@@ -60,27 +57,22 @@ export async function readTasks(database: Database, sessionId: string): Promise<
 
 const COUNT = 'SELECT count(*) AS count FROM tasks WHERE session_id = ?1';
 
-function listStatements(args: string[]): InStatement[] {
+/** Whether there is the session, which of its tasks run and which are the newest, by position, and how many it has. */
+function listed(id: string): [Query<Row>, Query<number>, Query<number>, Query<number>] {
+  const position = (row: Row) => Number(row.position);
   const newest = `ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`;
   return [
-    COUNTER,
-    { sql: SESSION, args },
-    { sql: `SELECT position FROM tasks WHERE session_id = ? AND status = 'running' ${newest}`, args },
-    { sql: `SELECT position FROM tasks WHERE session_id = ? ${newest}`, args },
-    { sql: COUNT, args },
+    query(asRead, 'SELECT 1 FROM sessions WHERE id = ?', id),
+    query(position, `SELECT position FROM tasks WHERE session_id = ? AND status = 'running' ${newest}`, id),
+    query(position, `SELECT position FROM tasks WHERE session_id = ? ${newest}`, id),
+    query((row) => Number(row.count), COUNT, id),
   ];
 }
 
-function countIn(results: readonly ResultRows[]): number {
-  return Number(results[4]?.rows[0]?.count ?? 0);
-}
-
-function listOf(results: readonly ResultRows[], tasks: Task[]): TaskList | null {
-  const [counter, session] = results;
-  if (session?.rows.length === 0) return null;
-  const omitted = countIn(results) - tasks.length;
+function listOf(position: Position, count: number, tasks: Task[]): TaskList {
+  const omitted = count - tasks.length;
   const inOrder = tasks.sort((a, b) => comparePositions(a.position, b.position));
-  return { position: counterOf(counter), tasks: inOrder, ...(omitted > 0 ? { omitted } : {}) };
+  return { position, tasks: inOrder, ...(omitted > 0 ? { omitted } : {}) };
 }
 
 /**
@@ -96,35 +88,35 @@ export async function readTask(
   runId: string | null = null,
 ): Promise<TaskDetail | null> {
   const session = columnText(sessionId);
-  const [counter, rows, events] = await database.reader.batch(
-    [
-      COUNTER,
-      {
-        sql: `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? AND id = ? ORDER BY position`,
-        args: [session, columnText(taskId)],
-      },
-      {
-        // the newest of it: what a subagent did is bounded as a turn is
-        sql: `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ? AND turn_id = ?
-          ORDER BY position DESC LIMIT ${MAX_TASK_EVENTS}`,
-        args: [session, columnText(`task:${taskId}`)],
-      },
-    ],
-    'read',
-  );
-  const runs = (rows?.rows ?? []).map(taskFromRow);
+  const { position, found } = await readTogether(database.reader, [
+    query(
+      taskFromRow,
+      `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? AND id = ? ORDER BY position`,
+      session,
+      columnText(taskId),
+    ),
+    // the newest of it: what a subagent did is bounded as a turn is
+    query(
+      asRead,
+      `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ? AND turn_id = ? ORDER BY position DESC LIMIT ?`,
+      session,
+      columnText(`task:${taskId}`),
+      MAX_TASK_EVENTS,
+    ),
+  ]);
+  const [runs, events] = found;
   const at = runId === null ? runs.length - 1 : runs.findIndex((run) => run.runId === runId);
   const task = runs[at];
   if (task === undefined) return null;
   const pace = new Pace();
-  const entries = await pace.map((events?.rows ?? []).toReversed(), entryFromRow);
+  const entries = await pace.map(events.toReversed(), entryFromRow);
   const ofRun = entries.filter((entry) => isOfRun(runs, at, entry.position));
   let items: Item[] = [];
   for (let from = 0; from < ofRun.length; from += FOLDED_AT_ONCE) {
     items = foldTaskItems(items, taskId, ofRun.slice(from, from + FOLDED_AT_ONCE));
     await pace.rest();
   }
-  return { position: counterOf(counter), task, items };
+  return { position, task, items };
 }
 
 /** What came before the first run began is the first run's: a subagent may speak before its start is told. */

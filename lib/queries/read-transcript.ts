@@ -1,17 +1,19 @@
-import type { InStatement, Row } from '@libsql/client';
+import type { Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
 import type { Snapshot } from '@/db/reader';
+import { sessions } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import { textOfItems } from '@/lib/projections/item-draft';
 import { ShownFold } from '@/lib/projections/items';
 import { settleTurn } from '@/lib/projections/turn-page';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_TURN_TEXT } from '@/lib/protocol/limits';
-import { isPosition, positionToNumber } from '@/lib/protocol/position';
+import { isPosition, type Position, positionToNumber } from '@/lib/protocol/position';
 import type { TranscriptPage, Turn } from '@/lib/protocol/read-models';
-import type { TurnHeader } from '@/lib/protocol/turn-places';
-import { COUNTER, counterOf } from './counter';
+import type { TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
+import { asRead, type Query, query, readTogether } from './read-together';
 import { ENTRY_COLUMNS, entryFromRow, headerFromRow } from './turn-row';
 
 export interface TranscriptRange {
@@ -20,6 +22,8 @@ export interface TranscriptRange {
   /** Most turns. */
   limit: number;
 }
+
+const PLACES = shapeOf(sessions, 'places');
 
 /** What is read in one go; of a page of more, each turn is read by itself and in pieces of this size. */
 const PIECE_EVENTS = 1_000;
@@ -42,27 +46,27 @@ export async function readTranscript(
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
   const pace = new Pace();
-  const small = await database.reader.batch(pageStatements(id, before, limit), 'read');
-  if (Number(small[4]?.rows[0]?.is_small ?? 1) === 1) {
-    const page = headOf(small, before, limit);
-    if (page === null) return null;
-    const rows = byTurn(small[6]?.rows ?? []);
-    const turns: Turn[] = [];
-    for (const header of (small[5]?.rows ?? []).map(headerFromRow).reverse()) {
-      const fold = new ShownFold({ items: [] }, header.kind === 'none');
-      await takeRows(fold, rows.get(header.id) ?? [], pace);
-      turns.push(await settled(header, fold, pace));
-    }
-    return { ...page.head, hasMore: page.hasMore, turns };
+  const { position, found } = await readTogether(database.reader, pageQueries(id, before, limit));
+  const [, , , [isSmall = true], headers, entries] = found;
+  if (!isSmall) return readLarge(database, id, before, limit, pace);
+  const page = headOf(position, found, before, limit);
+  if (page === null) return null;
+  const rows = byTurn(entries);
+  const turns: Turn[] = [];
+  for (const header of headers.reverse()) {
+    const fold = new ShownFold({ items: [] }, header.kind === 'none');
+    await takeRows(fold, rows.get(header.id) ?? [], pace);
+    turns.push(await settled(header, fold, pace));
   }
-  return readLarge(database, id, before, limit, pace);
+  return { ...page.head, hasMore: page.hasMore, turns };
 }
 
 /** The same of more than is read in one go, in one snapshot and with turns of the event loop for others between. */
 async function readLarge(database: Database, sessionId: string, before: string | null, limit: number, pace: Pace) {
   const snapshot = await database.reader.transaction('read');
   try {
-    const page = headOf(await snapshot.batch(pageStatements(sessionId, before, limit).slice(0, 4)), before, limit);
+    const { position, found } = await readTogether(snapshot, headQueries(sessionId, before, limit));
+    const page = headOf(position, found, before, limit);
     if (page === null) return null;
     const turns: Turn[] = [];
     let text = 0;
@@ -132,51 +136,66 @@ function endOfPiece(sizes: readonly Row[]): number | null {
   return end;
 }
 
-type Results = Awaited<ReturnType<Database['reader']['batch']>>;
+type Head = [session: TurnPlaces[], cursor: Row[], turnIds: string[], ...unknown[]];
 
-function headOf([counter, session, cursor, turns]: Results, before: string | null, limit: number) {
-  const row = session?.rows[0];
-  if (row === undefined) return null;
-  if (before !== null && cursor?.rows.length === 0 && !isPosition(before)) {
+function headOf(position: Position, [[places], cursor, turnIds]: Head, before: string | null, limit: number) {
+  if (places === undefined) return null;
+  if (before !== null && cursor.length === 0 && !isPosition(before)) {
     throw new AppError(
       'invalid_argument',
       `before=${JSON.stringify(before)} is no turn of this session. Use the position of the first turn you have.`,
       { details: { before } },
     );
   }
-  const turnIds = (turns?.rows ?? []).map(({ id }) => String(id));
   return {
-    head: { position: counterOf(counter), ...(before === null ? { places: JSON.parse(String(row.places)) } : {}) },
+    head: { position, ...(before === null ? { places } : {}) },
     hasMore: turnIds.length > limit,
     /** The newest first. */
     turnIds: turnIds.slice(0, limit),
   };
 }
 
-function pageStatements(sessionId: string, before: string | null, limit: number): InStatement[] {
+/** A page of turns as a subquery, and its arguments. */
+function pageOf(sessionId: string, before: string | null, limit: number) {
   // What is neither a position nor a turn leaves the page empty.
   const fallback = before === null ? Number.MAX_SAFE_INTEGER : isPosition(before) ? positionToNumber(before) : 0;
-  const turnId = before === null ? '' : columnText(before);
-  const page = (columns: string, most = '?4') => `SELECT ${columns} FROM turns
+  const select = (columns: string, most = '?4') => `SELECT ${columns} FROM turns
     WHERE session_id = ?1 AND position < ifnull((SELECT position FROM turns WHERE session_id = ?1 AND id = ?2), ?3)
     ORDER BY position DESC LIMIT ${most}`;
-  const ofPage = `session_id = ?1 AND turn_id IN (SELECT id FROM (${page('id')}))`;
-  const names = page('octet_length(user_message_ids) + ifnull(octet_length(trigger), 0) AS size');
+  return { select, args: [sessionId, before === null ? '' : columnText(before), fallback, limit] };
+}
+
+function headQueries(
+  sessionId: string,
+  before: string | null,
+  limit: number,
+): [Query<TurnPlaces>, Query<Row>, Query<string>] {
+  const { select, args } = pageOf(sessionId, before, limit + 1);
+  return [
+    query((row) => PLACES.read(row).places, 'SELECT places FROM sessions WHERE id = ?', sessionId),
+    query(asRead, 'SELECT 1 FROM turns WHERE session_id = ?1 AND id = ?2', ...args.slice(0, 2)),
+    query((row) => String(row.id), select('id'), ...args),
+  ];
+}
+
+/** The same with all of the page, where that is little. */
+function pageQueries(
+  sessionId: string,
+  before: string | null,
+  limit: number,
+): [...ReturnType<typeof headQueries>, Query<boolean>, Query<TurnHeader>, Query<Row>] {
+  const { select, args } = pageOf(sessionId, before, limit);
+  const ofPage = `session_id = ?1 AND turn_id IN (SELECT id FROM (${select('id')}))`;
+  const names = select('octet_length(user_message_ids) + ifnull(octet_length(trigger), 0) AS size');
   const isSmall = `SELECT count(*) <= ${PIECE_EVENTS}
       AND total(size) + (SELECT total(size) FROM (${names})) <= ${PIECE_BYTES} AS is_small
     FROM (SELECT octet_length(payload) AS size FROM events WHERE ${ofPage} LIMIT ${PIECE_EVENTS + 1})`;
-  const args = [sessionId, turnId, fallback, limit];
+  const entries = `SELECT ${ENTRY_COLUMNS} FROM events WHERE ${ofPage} AND (${isSmall}) ORDER BY turn_id, position`;
   return [
-    COUNTER,
-    { sql: 'SELECT places FROM sessions WHERE id = ?', args: [sessionId] },
-    { sql: 'SELECT 1 FROM turns WHERE session_id = ? AND id = ?', args: [sessionId, turnId] },
-    { sql: page('id'), args: [sessionId, turnId, fallback, limit + 1] },
-    { sql: isSmall, args },
-    { sql: page('*', `?4 * (${isSmall})`), args },
-    {
-      sql: `SELECT ${ENTRY_COLUMNS} FROM events WHERE ${ofPage} AND (${isSmall}) ORDER BY turn_id, position`,
-      args,
-    },
+    ...headQueries(sessionId, before, limit),
+    query((row) => Number(row.is_small) === 1, isSmall, ...args),
+    query(headerFromRow, select('*', `?4 * (${isSmall})`), ...args),
+    query(asRead, entries, ...args),
   ];
 }
 

@@ -1,7 +1,12 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
+import { tasks, turns } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { TurnAt } from '@/lib/protocol/read-models';
-import { COUNTER, counterOf } from './counter';
+import { asRead, query, readTogether } from './read-together';
+
+const TURN = shapeOf(turns, 'id', 'endedAt');
+const TASK = shapeOf(tasks, 'id');
 
 /** How far back a turn is looked for that still ran when later ones had begun, where an agent lets them overlap. */
 const MOST_TURNS = 32;
@@ -15,33 +20,35 @@ const MOST_TASKS = 64;
  *
  * @returns null when there is no such session
  */
-export async function readTurnAt(database: Database, sessionId: string, at: number): Promise<TurnAt | null> {
+export async function readTurnAt({ reader }: Database, sessionId: string, at: number): Promise<TurnAt | null> {
   const session = columnText(sessionId);
-  const [counter, known, turns, tasks] = await database.reader.batch(
-    [
-      COUNTER,
-      { sql: 'SELECT 1 FROM sessions WHERE id = ?', args: [session] },
-      {
-        sql: `SELECT id, ended_at FROM turns WHERE session_id = ? AND kind <> 'none' AND started_at <= ?
-          ORDER BY started_at DESC, position DESC LIMIT ?`,
-        args: [session, at, MOST_TURNS],
-      },
-      {
-        sql: `SELECT id FROM tasks WHERE session_id = ?1 AND started_at <= ?2 AND ifnull(ended_at, ?2) >= ?2
-          ORDER BY started_at DESC LIMIT ?3`,
-        args: [session, at, MOST_TASKS],
-      },
-    ],
-    'read',
-  );
-  if (known?.rows.length === 0) return null;
-  const begun = turns?.rows ?? [];
-  const running = begun.find((row) => row.ended_at === null || Number(row.ended_at) >= at);
+  const { position, found } = await readTogether(reader, [
+    query(asRead, 'SELECT 1 FROM sessions WHERE id = ?', session),
+    query(
+      TURN.read,
+      `SELECT ${TURN.columns()} FROM turns WHERE session_id = ? AND kind <> 'none' AND started_at <= ?
+        ORDER BY started_at DESC, position DESC LIMIT ?`,
+      session,
+      at,
+      MOST_TURNS,
+    ),
+    query(
+      TASK.read,
+      `SELECT ${TASK.columns()} FROM tasks WHERE session_id = ?1 AND started_at <= ?2 AND ifnull(ended_at, ?2) >= ?2
+        ORDER BY started_at DESC LIMIT ?3`,
+      session,
+      at,
+      MOST_TASKS,
+    ),
+  ]);
+  const [known, begun, ran] = found;
+  if (known.length === 0) return null;
+  const running = begun.find(({ endedAt }) => endedAt === null || endedAt >= at);
   const turn = running ?? begun[0];
   return {
-    position: counterOf(counter),
-    turnId: turn === undefined ? null : String(turn.id),
+    position,
+    turnId: turn?.id ?? null,
     running: running !== undefined,
-    taskIds: (tasks?.rows ?? []).map((row) => String(row.id)),
+    taskIds: ran.map(({ id }) => id),
   };
 }

@@ -340,6 +340,17 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         ]);
       });
 
+      test('show the outboxes that were heard of last, and say how many there are', async () => {
+        for (let at = 0; at < 103; at += 1) {
+          const line = { kind: 'log', sessionId: undefined, log: { level: 'info', component: 'c', message: 'm' } };
+          await ingest(target, [record(1, { agentId: id, ...line })], 1, `${id}-${at}`);
+        }
+        const { producers, producerCount } = await read<AgentDetail>(`/agents/${id}`);
+        expect([producers.length, producerCount]).toEqual([100, 103]);
+        const shown = new Set(producers.map((producer) => producer.id));
+        expect(shown.has(`${id}-102`)).toBe(true);
+      });
+
       test('show only the beginning of a long record in quarantine', async () => {
         await send(
           { kind: 'novelty', what: `half a pair \ud800, a NUL \0, ${'😀'.repeat(300_000)}` },

@@ -1,6 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import manifest from '../../package.json';
 import { runCli, runShell } from '../support/cli';
 import { tempDir } from '../support/temp-dir';
@@ -67,3 +69,26 @@ test('a usage error says the command that helps, and that one works', async () =
     stdout: expect.stringContaining('Usage: '),
   });
 });
+
+test('a runner that npm was asked to run ends when npm is ended, though no signal comes through', async () => {
+  const env = {
+    ...process.env,
+    INTERLUDE_DATA_DIR: join(await tempDir(), 'data'),
+    INTERLUDE_URL: 'http://127.0.0.1:9',
+    INTERLUDE_TOKEN: 'x'.repeat(20),
+  };
+  const npm = spawn('npm', ['run', '-s', 'interlude', '--', 'runner', 'hooks'], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  onTestFinished(() => void npm.kill('SIGKILL'));
+  let said = '';
+  npm.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  // The runner holds it open for as long as it lives, whoever its parent is.
+  const closed = once(npm.stderr, 'close');
+  await expect.poll(() => said, { timeout: 20_000 }).toContain('follows the terminals');
+  npm.kill('SIGTERM');
+  await closed;
+}, 40_000);

@@ -73,7 +73,7 @@ test('a database held by another process is named', patience, async () => {
 });
 
 test.each([
-  ['nonsense', 'INTERLUDE_DATABASE_URL is no address of a database'],
+  ['nonsense', 'INTERLUDE_DATABASE_URL isn’t the address of a database'],
   ['postgres://localhost/interlude', "can't be opened"],
   ['http://127.0.0.1:1', "can't be opened"],
 ])('the address %s is no database', patience, async (url, words) => {

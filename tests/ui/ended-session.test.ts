@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endOf } from '@/app/(console)/sessions/[sessionId]/session-foot';
+import { endOf } from '@/app/(console)/sessions/[sessionId]/end-of';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 

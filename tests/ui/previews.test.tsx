@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { quoteOf } from '@/app/(console)/sessions/[sessionId]/use-session-slots';
+import { quoteOf } from '@/app/(console)/sessions/[sessionId]/quote-of';
 import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
 import { RequestOutcome } from '@/components/requests/request-outcome';
 import { SessionRow } from '@/components/sessions/session-row';

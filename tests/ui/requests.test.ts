@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { outboxFacts } from '@/components/agents/outbox-facts';
-import { foldObligationRows } from '@/components/obligations/use-obligations';
+import { FleetStore } from '@/components/live/fleet-store';
+import { owedIn } from '@/components/obligations/use-obligations';
 import { answersOf, isLonger, questionsOf, shownOf } from '@/components/requests/questions';
 import { repliesToSay } from '@/components/transcript/reply-link';
 import type { Obligation } from '@/lib/protocol/read-models';
@@ -81,6 +82,7 @@ describe('what is owed', () => {
     ({
       messageId,
       sessionId: 's',
+      agentId: 'a',
       state,
       position,
       from: { kind: 'person', id: 'p' },
@@ -89,11 +91,18 @@ describe('what is owed', () => {
     }) as Obligation;
 
   it('leaves the list when it is answered or waived, and comes to its end when it is new', () => {
-    const list = foldObligationRows([], [row('m2', 'owed', '11'), row('m1', 'owed', '9')]);
-    expect(list.map(({ messageId }) => messageId)).toEqual(['m1', 'm2']);
-    const next = foldObligationRows(list, [row('m1', 'answered', '9'), row('m3', 'owed', '12')]);
-    expect(next.map(({ messageId }) => messageId)).toEqual(['m2', 'm3']);
-    expect(foldObligationRows(next, [row('m2', 'waived', '11'), row('m3', 'answered', '12')])).toEqual([]);
+    const fleet = new FleetStore();
+    let position = 11;
+    const take = (...rows: Obligation[]) =>
+      fleet.takeFrames(rows.map((data) => ({ event: 'obligation', id: String(++position), data })));
+    const owed = () => owedIn(fleet.obligations.list('a')?.rows ?? [], 's').map(({ messageId }) => messageId);
+    fleet.takeObligations('a', { position: '11', obligations: [] });
+    take(row('m2', 'owed', '11'), row('m1', 'owed', '9'));
+    expect(owed()).toEqual(['m1', 'm2']);
+    take(row('m1', 'answered', '9'), row('m3', 'owed', '12'));
+    expect(owed()).toEqual(['m2', 'm3']);
+    take(row('m2', 'waived', '11'), row('m3', 'answered', '12'));
+    expect(owed()).toEqual([]);
   });
 });
 

@@ -1,22 +1,26 @@
 import { useQuery } from '@tanstack/react-query';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { LiveProvider } from '@/components/live/live-provider';
-import { useLiveQuery } from '@/components/live/use-live-query';
+import { useFleet, useReading, useStart } from '@/components/live/use-fleet';
+import { useFolded } from '@/components/live/use-folded';
+import { aSession } from './rows';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function Reader() {
-  useLiveQuery({
-    key: ['sessions'],
-    topic: 'fleet',
-    initial: { position: '1', sessions: ['s1'] },
-    load: () => Promise.reject(new Error('not on the server')),
-    fold: (snapshot) => snapshot,
+  useStart((fleet) => fleet.takeSession({ position: '1', session: aSession() }));
+  const load = () => Promise.reject(new Error('not on the server'));
+  useReading({ kind: 'row', table: 'sessions', of: 's', load, take: () => undefined });
+  const session = useFleet(({ sessions }) => sessions.get('s'));
+  const snapshot = useFolded(['one'], 'session:s', () => {
+    const initial = { position: '1', text: 'folded' };
+    return new FoldedSnapshot({ initial, read: load, fold: (before) => before });
   });
   const { data } = useQuery({ queryKey: ['other'], queryFn: () => 'never', enabled: false, initialData: 'there' });
-  return data;
+  return `${data} ${session?.title} ${snapshot.store.value?.text}`;
 }
 
 it('a render on the server leaves no timer that would keep what it read', () => {
@@ -25,6 +29,6 @@ it('a render on the server leaves no timer that would keep what it read', () => 
       <Reader />
     </LiveProvider>,
   );
-  expect(markup).toContain('there');
+  expect(markup).toContain('there Do it folded');
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { FleetStore, type ListedSessions } from '@/components/live/fleet-store';
 import { groupSessions } from '@/components/sessions/session-groups';
 import { describeState, sessionTitle } from '@/components/sessions/session-words';
-import { addPage, foldSessionList } from '@/components/sessions/use-sessions';
-import type { SessionList } from '@/lib/protocol/read-models';
+
+import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
 const NONE = { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 };
@@ -92,77 +93,84 @@ describe('the session list', () => {
     expect(sessionTitle(aSession({ title: 'x'.repeat(120) }))).toMatch(/…$/);
   });
 
+  /** What a page shows that began with this list. */
+  function shown(list: Pick<SessionList, 'sessions' | 'next' | 'counts' | 'position'>) {
+    const fleet = new FleetStore();
+    const page = (one: typeof list) => ({ ...one, hasMore: one.next !== null });
+    fleet.takeSessions(page(list));
+    return {
+      fleet,
+      now: () => fleet.listedSessions as ListedSessions,
+      news: (id: string, data: SessionSummary) =>
+        fleet.takeFrames([{ event: 'session', id, data: { ...data, updatedPosition: id } }]),
+      more: (one: typeof list) => fleet.takeSessions(page(one), list.next ?? undefined),
+    };
+  }
+
   it('takes a changed row for the old one, and a new row besides', () => {
     const sessions = [aSession({ id: 'a' }), aSession({ id: 'b' })];
-    const list: SessionList = {
+    const { fleet, now, news } = shown({
       position: '1',
       sessions,
-      hasMore: true,
       next: 'done.1.z',
       counts: { ...NONE, idle: 2 },
-    };
-    const next = foldSessionList(list, [
-      { event: 'session', id: '2', data: aSession({ id: 'b', state: 'working' }) },
-      { event: 'session', id: '3', data: aSession({ id: 'c' }) },
-      { event: 'session', id: '4', data: aSession({ id: 'b', state: 'failed' }) },
-    ]);
-    expect([next.position, next.hasMore]).toEqual(['4', true]);
-    expect(next.sessions.map(({ id, state }) => [id, state])).toEqual([
+    });
+    news('2', aSession({ id: 'b', state: 'working' }));
+    news('3', aSession({ id: 'c' }));
+    news('4', aSession({ id: 'b', state: 'failed' }));
+    expect([fleet.start, now().next]).toEqual([{ after: '1' }, 'done.1.z']);
+    expect(now().sessions.map(({ id, state }) => [id, state])).toEqual([
       ['a', 'idle'],
       ['b', 'failed'],
       ['c', 'idle'],
     ]);
-    expect(next.sessions[0]).toBe(list.sessions[0]);
+    expect(now().sessions[0]).toBe(sessions[0]);
   });
 
   it('counts what changes of what is loaded, and asks again about what is not', () => {
     const whole = {
       position: '1',
       sessions: [aSession({ id: 'a' })],
-      hasMore: false,
       next: null,
       counts: { ...NONE, idle: 1 },
     };
-    const frames = [
-      { event: 'session', id: '2', data: aSession({ id: 'a', state: 'failed' }) },
-      { event: 'session', id: '3', data: aSession({ id: 'new', state: 'working' }) },
-    ] as const;
-    const next = foldSessionList(whole, [...frames]);
-    expect([next.counts, next.countsAreOld]).toEqual([{ ...NONE, failed: 1, working: 1 }, false]);
-    const part = foldSessionList({ ...whole, hasMore: true, next: 'idle.5.b', counts: { ...NONE, idle: 900 } }, [
-      ...frames,
-    ]);
-    expect([part.counts, part.countsAreOld]).toEqual([{ ...NONE, failed: 1, idle: 899 }, true]);
+    const all = shown(whole);
+    const part = shown({ ...whole, next: 'idle.5.b', counts: { ...NONE, idle: 900 } });
+    for (const { news } of [all, part]) {
+      news('2', aSession({ id: 'a', state: 'failed' }));
+      news('3', aSession({ id: 'new', state: 'working' }));
+    }
+    expect([all.now().counts, all.now().countsAreOld]).toEqual([{ ...NONE, failed: 1, working: 1 }, false]);
+    expect([part.now().counts, part.now().countsAreOld]).toEqual([{ ...NONE, failed: 1, idle: 899 }, true]);
+    // Counted before the last change of what is loaded, which it is told of besides.
+    part.news('5', aSession({ id: 'a', state: 'done' }));
+    part.fleet.takeCounts({ ...NONE, failed: 1, working: 1, idle: 899 }, '4');
+    expect([part.now().counts, part.now().countsAreOld]).toEqual([{ ...NONE, working: 1, idle: 899, done: 1 }, false]);
   });
 
   it('takes in a further page, each session once, and of two that know it the one that knows later', () => {
-    const list = {
-      position: '9',
-      sessions: [
-        aSession({ id: 'a', updatedPosition: '9', title: 'live' }),
-        aSession({ id: 'b', updatedPosition: '2' }),
-      ],
-      hasMore: true,
+    const { now, news, more } = shown({
+      position: '1',
+      sessions: [aSession({ id: 'a' }), aSession({ id: 'b' })],
       next: 'idle.5.b',
       counts: { ...NONE, idle: 3 },
-    };
-    const page = {
+    });
+    news('9', aSession({ id: 'a', title: 'live' }));
+    more({
       position: '8',
       sessions: [
         aSession({ id: 'a', updatedPosition: '5', title: 'older' }),
         aSession({ id: 'b', updatedPosition: '8', title: 'newer' }),
         aSession({ id: 'c' }),
       ],
-      hasMore: false,
       next: null,
       counts: { ...NONE, idle: 4 },
-    };
-    const all = addPage(list, page);
-    expect(all.sessions.map(({ id, title }) => [id, title])).toEqual([
+    });
+    expect(now().sessions.map(({ id, title }) => [id, title])).toEqual([
       ['a', 'live'],
       ['b', 'newer'],
       ['c', 'Do it'],
     ]);
-    expect([all.next, all.hasMore, all.counts.idle, all.position]).toEqual([null, false, 4, '9']);
+    expect([now().next, now().counts.idle]).toEqual([null, 3]);
   });
 });

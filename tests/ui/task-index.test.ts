@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { FleetStore } from '@/components/live/fleet-store';
 import { TaskIndex } from '@/components/tasks/task-index';
 import { orderTasks } from '@/components/tasks/task-panel';
 import { isBoilerplate, taskOutcome } from '@/components/tasks/task-words';
-import { foldTaskRows } from '@/components/tasks/use-tasks';
+
 import { aTask } from './rows';
 
 describe('tasks', () => {
@@ -33,7 +34,13 @@ describe('tasks', () => {
 
   it('keeps rows that did not change', () => {
     const changed = { ...second, status: 'failed' as const };
-    const rows = foldTaskRows([first, second], [changed, aTask({ position: '70' })]);
+    const fleet = new FleetStore();
+    fleet.takeTasks('s', { position: '60', tasks: [first, second] });
+    fleet.takeFrames([
+      { event: 'task', id: '70', data: aTask({ position: '70' }) },
+      { event: 'task', id: '71', data: changed },
+    ]);
+    const rows = fleet.tasks.list('s')?.rows ?? [];
     expect(rows.map((task) => task.position)).toEqual(['10', '50', '70']);
     expect(rows[0]).toBe(first);
     expect(rows[1]).toBe(changed);

@@ -1,8 +1,8 @@
 import type { Metadata } from 'next';
+import { AgentTable } from '@/components/agents/agent-list';
 import { AGENTS_IN_PAGE, readAgents } from '@/lib/queries/read-agents';
 import { PageFrame } from '../page-frame';
 import { readInTurn } from '../read-in-turn';
-import { AgentsView } from './agents-view';
 
 export const metadata: Metadata = { title: 'Agents' };
 
@@ -10,7 +10,7 @@ export default async function AgentsPage() {
   const agents = await readInTurn((database) => readAgents(database, { after: null, limit: AGENTS_IN_PAGE }));
   return (
     <PageFrame title="Agents" back={{ href: '/', label: 'Sessions' }}>
-      <AgentsView initial={agents} />
+      <AgentTable initial={agents} />
     </PageFrame>
   );
 }

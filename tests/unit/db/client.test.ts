@@ -190,7 +190,7 @@ describe('an address that is none', () => {
   it.each(['nonsense', 'file://remote-host/x.db', 'http:'])('is refused in one line: %s', async (url) => {
     await expect(openDatabase({ url })).rejects.toMatchObject({
       code: 'unavailable',
-      message: expect.stringMatching(/^INTERLUDE_DATABASE_URL is no address of a database\. Use file:.*$/),
+      message: expect.stringMatching(/^INTERLUDE_DATABASE_URL isn’t the address of a database\. Use file:.*$/),
     });
   });
 

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { heardLevel } from '@/lib/projections/log-level';
+import { heardLevel as heardIn } from '@/lib/projections/log-level';
+import { readAgentStatus } from '@/lib/protocol/agent-status';
 import type { AgentLogLevel } from '@/lib/protocol/read-models';
 
 const UNHEARD: AgentLogLevel = { level: null, since: null, by: null, until: null, base: null, desired: null };
+const heardLevel = (before: AgentLogLevel, status: Record<string, unknown>, at: number) =>
+  heardIn(before, readAgentStatus(status), at);
 const DEBUG = { logLevel: 'debug', logSwitch: { by: 'operator', until: 9, base: 'info' } };
 
 describe('what a status says of the log level', () => {

@@ -1,10 +1,10 @@
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
+import { AgentPage } from '@/components/agents/agent-page';
 import { nameText } from '@/components/ui/verbatim';
 import { readAgent } from '@/lib/queries/read-agents';
 import { PageFrame } from '../../page-frame';
 import { readInTurn } from '../../read-in-turn';
-import { AgentView } from './agent-view';
 
 interface Props {
   params: Promise<{ agentId: string }>;
@@ -21,7 +21,7 @@ export default async function AgentDetailPage({ params }: Props) {
   if (detail === null) notFound();
   return (
     <PageFrame title={agentId} back={{ href: '/agents', label: 'Agents' }}>
-      <AgentView key={agentId} initial={detail} />
+      <AgentPage key={agentId} initial={detail} />
     </PageFrame>
   );
 }

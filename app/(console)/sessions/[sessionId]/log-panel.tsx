@@ -10,7 +10,8 @@ import { BottomPane } from '@/components/ui/bottom-pane';
 import { OVER } from '@/components/ui/in-view';
 import { isTyping } from '@/components/ui/is-typing';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import type { AgentSummary, LogLine } from '@/lib/protocol/read-models';
+import type { LogLine } from '@/lib/protocol/read-models';
+import { useSessionRows } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
 
 export const logCode = new CodeOnDemand(async () => (await import('@/components/logs/agent-log')).AgentLog);
@@ -18,15 +19,14 @@ export const logCode = new CodeOnDemand(async () => (await import('@/components/
 /** The log of a session's agent, beneath the transcript or, where there is no room for both, in its place. */
 export function LogPanel(props: {
   panel: ReturnType<typeof useLogPanel>;
-  agentId: string;
-  /** Null until it is known. */
-  agent: AgentSummary | null;
   span: Span | null;
   onLineClick: (line: LogLine) => void;
   /** What the log is brought to, and what ran when a line was written. */
   children: ReactNode;
 }) {
-  const { panel, agentId, agent, span, onLineClick, children } = props;
+  const { panel, span, onLineClick, children } = props;
+  const { session, agent } = useSessionRows();
+  const { agentId } = session;
   const { id, covers, takesFocus, close } = panel;
   // Esc leads one step out, and out of here is the transcript, not the list of sessions.
   const onKeyDown = (event: KeyboardEvent) => {

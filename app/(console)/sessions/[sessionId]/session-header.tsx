@@ -7,6 +7,7 @@ import { ConnectionBadge } from '@/components/live/connection-badge';
 import { OwedReplies } from '@/components/obligations/owed-replies';
 import { Evidence } from '@/components/sessions/away-note';
 import { describeState, failuresInWords, glyphOf, sessionTitle, standingOf } from '@/components/sessions/session-words';
+import { useSession } from '@/components/sessions/use-sessions';
 import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
@@ -14,16 +15,16 @@ import { LastHeard } from '@/components/ui/last-heard';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
-import type { SessionSummary } from '@/lib/protocol/read-models';
+import { useSessionScope } from './session-scope';
 
 /** What session this is, whose, and how it stands since when. */
 export function SessionHeader(props: {
-  session: SessionSummary;
   taskCount: number;
   onTasks: () => void;
   log: { id: string; open: boolean; toggle: () => void };
 }) {
-  const { session, taskCount, onTasks, log } = props;
+  const { taskCount, onTasks, log } = props;
+  const session = useSession(useSessionScope().sessionId);
   return (
     <header className="flex shrink-0 items-start gap-3 border-line border-b px-4 py-2.5 sm:px-6">
       <Link href="/" className="hit mt-[2px] -ml-1 text-ink-3 hover:text-ink lg:hidden">

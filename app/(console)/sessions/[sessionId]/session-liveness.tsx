@@ -4,11 +4,11 @@ import type { ReactNode } from 'react';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { describeState } from '@/components/sessions/session-words';
 import { LivenessProvider } from '@/components/ui/liveness';
-import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
+import { useSessionRows } from './session-scope';
 
 /** Tells everything on a session's page whether what it shows still goes on, and what its agent does not act on. */
-export function SessionLiveness(props: { session: SessionSummary; agent: AgentSummary | null; children: ReactNode }) {
-  const { session, agent, children } = props;
+export function SessionLiveness({ children }: { children: ReactNode }) {
+  const { session, agent } = useSessionRows();
   return (
     <LivenessProvider
       stoppedAt={session.away?.lastHeardAt ?? null}

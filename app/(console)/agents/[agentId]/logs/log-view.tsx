@@ -14,7 +14,7 @@ import type { AgentDetail } from '@/lib/protocol/read-models';
 
 /** An agent's log on a page of its own. */
 export function LogView({ initial, first }: { initial: AgentDetail; first: FirstLog | null }) {
-  const detail = useAgent(initial.agent.id, initial).data ?? initial;
+  const { detail } = useAgent(initial, false);
   const { agent } = detail;
   useSeenWhileShown(detail);
   const href = `/agents/${encodeURIComponent(agent.id)}`;

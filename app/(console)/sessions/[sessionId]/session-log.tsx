@@ -1,35 +1,36 @@
 'use client';
 
-import { type ReactNode, type RefObject, useCallback, useEffect, useEffectEvent, useMemo } from 'react';
+import { type ReactNode, useCallback, useEffect, useEffectEvent, useMemo } from 'react';
 import { flushSync } from 'react-dom';
 import { taskAnchor } from '@/components/tasks/task-words';
 import { useRanThen } from '@/components/time-lock/use-ran-then';
 import { useTimeLock } from '@/components/time-lock/use-time-lock';
-import type { TranscriptHandle } from '@/components/transcript/transcript';
-import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
+import { useTranscriptSlots } from '@/components/transcript/transcript-slots';
 import { turnTitle } from '@/components/transcript/turn-title';
 import { isTyping } from '@/components/ui/is-typing';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { usePreload } from '@/components/ui/on-demand';
+import { TimeLockProvider } from '@/components/ui/time-lock';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { LogContext, type Named } from './log-context';
-import { logCode } from './log-panel';
-import { useLogPanel } from './use-log-panel';
+import { LogPanel, logCode } from './log-panel';
+import { useSessionScope, useTranscriptState } from './session-scope';
+import type { useLogPanel } from './use-log-panel';
 
 const NO_TURNS: readonly Turn[] = [];
 
 /** The log beside a session's transcript, and what ties the two together by time. */
-export function useSessionLog(options: {
-  sessionId: string;
-  turns: readonly Turn[] | undefined;
+export function SessionLog(props: {
+  panel: ReturnType<typeof useLogPanel>;
   tasks: readonly Task[];
-  slots: TranscriptSlots;
-  transcript: RefObject<TranscriptHandle | null>;
+  children: ReactNode;
 }) {
-  const { sessionId, turns = NO_TURNS, tasks, slots, transcript } = options;
+  const { panel, tasks, children } = props;
   usePreload(logCode);
-  const panel = useLogPanel();
   const { covers, close, show } = panel;
+  const { sessionId, shown: transcript } = useSessionScope();
+  const turns = useTranscriptState((state) => state?.turns) ?? NO_TURNS;
+  const slots = useTranscriptSlots();
 
   // While the log is read, the focus stays in it; where it covers the transcript, a link in it leads there.
   const showTurn = useCallback(
@@ -71,22 +72,28 @@ export function useSessionLog(options: {
     return { anchor: held, title, span };
   }, [held, span, tasks, turnNamed]);
   const answer = ran?.answer ?? null;
-  const context: ReactNode = (
-    <JumpProvider jump={jump}>
-      <LogContext
-        held={heldNamed}
-        ran={
-          ran && {
-            found: ran,
-            turn: answer?.turnId == null ? null : turnNamed(answer.turnId),
-            tasks: answer === null ? [] : tasksAt(tasks, answer.taskIds, ran.at),
-          }
-        }
-        onRelease={release}
-      />
-    </JumpProvider>
+  return (
+    <TimeLockProvider value={lock}>
+      {children}
+      {panel.open && (
+        <LogPanel panel={panel} span={span} onLineClick={ask}>
+          <JumpProvider jump={jump}>
+            <LogContext
+              held={heldNamed}
+              ran={
+                ran && {
+                  found: ran,
+                  turn: answer?.turnId == null ? null : turnNamed(answer.turnId),
+                  tasks: answer === null ? [] : tasksAt(tasks, answer.taskIds, ran.at),
+                }
+              }
+              onRelease={release}
+            />
+          </JumpProvider>
+        </LogPanel>
+      )}
+    </TimeLockProvider>
   );
-  return { panel, lock, span, context, onLineClick: ask };
 }
 
 /** The cards of these tasks; where an id was used again, of the run that ran then. */

@@ -1,0 +1,83 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { useCallback, useState } from 'react';
+import { useOutgoing } from '@/components/composer/outgoing-provider';
+import type { ActionStore } from '@/components/live/actions';
+import { TaskPanel } from '@/components/tasks/task-panel';
+import { type Jump, JumpProvider } from '@/components/ui/jump';
+import { SessionFoot } from './session-foot';
+import { SessionHeader } from './session-header';
+import { SessionLog } from './session-log';
+import { useSessionScope } from './session-scope';
+import { useNamedTasks } from './session-slots';
+import { SessionTranscript } from './session-transcript';
+import { useLogPanel } from './use-log-panel';
+
+/** How the parts of a session's page share its room: the transcript, on wide screens its tasks beside it, and the log. */
+export function SessionPanes(props: {
+  nonce: string | undefined;
+  actions: ActionStore;
+  toast: string | null;
+  say: (text: string | null) => void;
+}) {
+  const { sessionId, shown } = useSessionScope();
+  const { tasks, omitted } = useNamedTasks();
+  const { queue } = useOutgoing(sessionId);
+  const panel = useLogPanel();
+  const [showsTasks, setShowsTasks] = useState(false);
+  const [sentCount, setSentCount] = useState(0);
+
+  // The panel stands outside the transcript, which alone knows how to reach a place that is not loaded: through the
+  // address, which it listens to.
+  const jump = useCallback<Jump>((anchor) => {
+    if (!matchMedia('(min-width: 1024px)').matches) setShowsTasks(false);
+    location.hash = encodeURIComponent(anchor);
+  }, []);
+
+  return (
+    <main className="relative flex h-full min-h-0 flex-col">
+      <SessionLog panel={panel} tasks={tasks}>
+        <div inert={panel.open && panel.covers} className="flex min-h-0 flex-1">
+          <div className={clsx('flex min-h-0 min-w-0 flex-1 flex-col', showsTasks && 'max-lg:hidden')}>
+            <SessionHeader taskCount={tasks.length} onTasks={() => setShowsTasks(!showsTasks)} log={panel} />
+            <SessionTranscript nonce={props.nonce} sentCount={sentCount} />
+            <JumpProvider jump={jump}>
+              <SessionFoot
+                actions={props.actions}
+                toast={props.toast}
+                say={props.say}
+                onSend={(text, replyTo) => {
+                  queue?.post(text, replyTo);
+                  setSentCount((count) => count + 1);
+                }}
+                onLeave={() => shown.current?.focus()}
+              />
+            </JumpProvider>
+          </div>
+          {tasks.length > 0 && (
+            <div
+              className={clsx(
+                'min-h-0 flex-col border-l 2xl:flex 2xl:w-[320px] 2xl:shrink-0',
+                showsTasks ? 'flex w-full lg:w-[280px] lg:shrink-0' : 'hidden',
+              )}
+            >
+              {showsTasks && (
+                <button
+                  type="button"
+                  onClick={() => setShowsTasks(false)}
+                  className="px-5 pt-3 text-left text-ink-3 text-xs underline hover:text-ink lg:hidden"
+                >
+                  Back to the transcript
+                </button>
+              )}
+              <JumpProvider jump={jump}>
+                <TaskPanel tasks={tasks} omitted={omitted} />
+              </JumpProvider>
+            </div>
+          )}
+        </div>
+      </SessionLog>
+    </main>
+  );
+}

@@ -1,0 +1,76 @@
+'use client';
+
+import { type ReactNode, useMemo } from 'react';
+import { DeliveryLine } from '@/components/composer/delivery-line';
+import { useOutgoing } from '@/components/composer/outgoing-provider';
+import { withOutgoing } from '@/components/composer/with-outgoing';
+import { useRefusal } from '@/components/live/refusals';
+import { useOwedMessages } from '@/components/obligations/use-obligations';
+import { Waive } from '@/components/obligations/waive';
+import { namedTask } from '@/components/tasks/task-words';
+import { useTasks } from '@/components/tasks/use-tasks';
+import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import type { MessageItem } from '@/lib/protocol/read-models';
+import { endOf } from './end-of';
+import { quoteOf } from './quote-of';
+import { useSessionRows, useSessionScope, useTranscriptState } from './session-scope';
+import { useTaskSlots } from './use-task-slots';
+
+/** The session's tasks as they are shown. */
+export function useNamedTasks() {
+  const { tasks, omitted } = useTasks(useSessionScope().sessionId);
+  return { tasks: useMemo(() => tasks.map(namedTask), [tasks]), omitted };
+}
+
+/** What a session's page adds to its transcript: tasks, requests, how its messages go, and the way to answer them. */
+export function SessionSlots({ children }: { children: ReactNode }) {
+  const { sessionId, transcript, composer } = useSessionScope();
+  const { session, agent } = useSessionRows();
+  const slots = useTaskSlots(
+    useNamedTasks().tasks,
+    useTranscriptState((state) => state?.turns),
+  );
+  const { queue } = useOutgoing(sessionId);
+  const owed = useOwedMessages(session);
+  const away = agent?.connection === 'away';
+  const hasEnded = useTranscriptState((state) => endOf(session, agent, state?.turns) !== null);
+  const canWrite = useRefusal('message') === null && !hasEnded;
+  const value = useMemo(
+    (): TranscriptSlots => ({
+      ...slots,
+      renderDelivery: (item) => <Delivery sessionId={sessionId} item={item} away={away} canWrite={canWrite} />,
+      renderOwed: (item) =>
+        owed.has(item.id) && (
+          <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-2xs text-ink-3">
+            Owed a reply <Waive sessionId={sessionId} messageId={item.id} />
+          </p>
+        ),
+      // Looked up when it is shown: were the slots new with every word that streams, every turn would be.
+      quoteOf: (id) => quoteOf(transcript.value ? withOutgoing(transcript.value, queue?.messages ?? []).turns : [], id),
+      replyTo: canWrite ? (id) => composer.current?.replyTo(id) : null,
+    }),
+    [slots, sessionId, away, canWrite, owed, transcript, queue, composer],
+  );
+  return <TranscriptSlotsProvider value={value}>{children}</TranscriptSlotsProvider>;
+}
+
+function Delivery(props: { sessionId: string; item: MessageItem; away: boolean; canWrite: boolean }) {
+  const { sessionId, item, away, canWrite } = props;
+  const { messages, queue } = useOutgoing(sessionId);
+  const own = messages.find(({ clientId }) => clientId === item.id) ?? null;
+  const refused = own?.state === 'refused';
+  const failed = own === null && item.delivery === 'failed';
+  const again = () => {
+    if (own === null) queue?.post(item.text, item.replyTo[0] ?? null);
+    else queue?.tryAgain(own.clientId);
+  };
+  return (
+    <DeliveryLine
+      item={item}
+      outgoing={own}
+      away={away}
+      sendAgain={canWrite && queue !== null && (refused || failed) ? again : null}
+      discard={queue !== null && own !== null && refused ? () => queue.discard(own.clientId) : null}
+    />
+  );
+}

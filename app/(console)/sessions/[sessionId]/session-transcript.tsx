@@ -1,0 +1,54 @@
+'use client';
+
+import { useEffect, useMemo } from 'react';
+import { useOutgoing } from '@/components/composer/outgoing-provider';
+import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
+import { useSelected } from '@/components/live/use-folded';
+import { RequestsElsewhere } from '@/components/transcript/requests-elsewhere';
+import { Transcript } from '@/components/transcript/transcript';
+import { TranscriptWait } from '@/components/transcript/transcript-wait';
+import { useSessionScope, useTranscriptState } from './session-scope';
+
+/** The transcript with what this browser is sending at its end; or why it is not there. */
+export function SessionTranscript({ nonce, sentCount }: { nonce: string | undefined; sentCount: number }) {
+  const { sessionId, transcript, query, shown: handle } = useSessionScope();
+  const state = useTranscriptState((state) => state);
+  const older = useSelected(transcript, (store) => store.older);
+  const { messages, queue } = useOutgoing(sessionId);
+  const shown = useMemo(() => state && withOutgoing(state, messages), [state, messages]);
+
+  // What the transcript shows has arrived: nobody needs to send it again.
+  const turns = state?.turns;
+  useEffect(() => {
+    if (turns !== undefined && messages.length > 0) queue?.settle((message) => isShown(turns, message));
+  }, [queue, turns, messages]);
+
+  const readAgain = () => void query.refetch();
+  if (shown === undefined) {
+    return <TranscriptWait error={query.failureReason} isLoading={query.isFetching} retry={readAgain} />;
+  }
+  return (
+    <>
+      {query.isError && (
+        <p className="flex gap-3 px-5 py-2 text-failed text-xs">
+          {query.error.message}
+          <button type="button" onClick={readAgain} className="underline">
+            Try again
+          </button>
+        </p>
+      )}
+      <RequestsElsewhere turns={shown.turns}>
+        <Transcript
+          state={shown}
+          nonce={nonce}
+          sentCount={sentCount}
+          loadOlder={transcript.loadOlder}
+          loadingOlder={older.isLoading}
+          olderError={older.error}
+          seek={transcript.seek}
+          handle={handle}
+        />
+      </RequestsElsewhere>
+    </>
+  );
+}

@@ -1,0 +1,187 @@
+import { comparePositions, type Position } from '@/lib/protocol/position';
+import type {
+  AgentDetail,
+  AgentList,
+  AgentSummary,
+  Obligation,
+  ObligationList,
+  SessionDetail,
+  SessionList,
+  SessionSummary,
+  Task,
+  TaskList,
+} from '@/lib/protocol/read-models';
+import type { RowFrame } from './row-frame';
+import { RowTable } from './row-table';
+import { type CountsByState, countByState, SessionCounts } from './session-counts';
+import { Store } from './store';
+
+/** The list of all sessions, or of all agents. The others have the name of what they belong to. */
+export const ALL = '';
+
+/** A reply that is owed, or was. */
+export type OwedReply = Pick<Obligation, 'messageId' | 'sessionId' | 'agentId' | 'from' | 'text' | 'sentAt' | 'state'> &
+  Partial<Pick<Obligation, 'position'>>;
+
+/** The sessions that are loaded, and how many there are. */
+export interface ListedSessions {
+  sessions: readonly SessionSummary[];
+  /** Where the next page begins; null where all are loaded. */
+  next: string | null;
+  counts: CountsByState;
+  /** Something has changed that is not loaded: `counts` are from before. */
+  countsAreOld: boolean;
+}
+
+/**
+ * The rows of the fleet that this page knows, whoever asked for them: each is in here once.
+ *
+ * Ordering: one reading of the topic `fleet` carries all of it on, from `start` on. What was read before the stream came
+ * to be kept begins that reading again, there; rows that are known already change nothing.
+ * Failure: after a gap everything stays as it is shown until it has been read again.
+ */
+export class FleetStore extends Store {
+  readonly #counts = new SessionCounts();
+  /** Lists: all of them, and those of an agent. */
+  readonly sessions = new RowTable<SessionSummary>({
+    idOf: ({ id }) => id,
+    listsOf: ({ agentId }) => [ALL, agentId],
+    keepsAll: true,
+    onChange: (row, before) => this.#counts.change(row, before),
+  });
+  readonly agents = new RowTable<AgentSummary>({ idOf: ({ id }) => id, listsOf: () => [ALL], keepsAll: true });
+  /** Lists: those of a session. Where its first event stands is a task's identity: agents use ids again. */
+  readonly tasks = new RowTable<Task>({
+    idOf: ({ position }) => position,
+    listsOf: ({ sessionId }) => [sessionId],
+    keepsAll: false,
+  });
+  /** Lists: those of an agent, with what was settled since. */
+  readonly obligations = new RowTable<OwedReply>({
+    idOf: ({ sessionId, messageId }) => JSON.stringify([sessionId, messageId]),
+    listsOf: ({ agentId }) => [agentId],
+    keepsAll: false,
+  });
+  #start: { after: Position } | null = null;
+  /** All rows up to here have come. */
+  #position: Position | null = null;
+  #resets = 0;
+  #shownSessions: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
+
+  /** Where the stream is to be read from; another object when it is to be read anew. Null while nothing is known. */
+  get start(): { after: Position } | null {
+    return this.#start;
+  }
+
+  /** What was asked for before the last gap is not to be taken. */
+  get resets(): number {
+    return this.#resets;
+  }
+
+  /** Undefined until some were read. The same object until something of it changes. */
+  get listedSessions(): ListedSessions | undefined {
+    const list = this.sessions.list(ALL);
+    if (list === undefined) return undefined;
+    const { rows, next } = list;
+    const countsAreOld = next !== null && this.#counts.isOld;
+    if (this.#shownSessions?.rows !== rows || this.#shownSessions.countsAreOld !== countsAreOld) {
+      const counts = next === null ? countByState(rows) : this.#counts.now;
+      this.#shownSessions = { rows, sessions: rows, next, counts, countsAreOld };
+    }
+    return this.#shownSessions;
+  }
+
+  takeFrames(frames: readonly RowFrame[]): void {
+    for (const { event, data, id } of frames) {
+      if (event === 'session') this.sessions.takeNews(data, id);
+      else if (event === 'agent') this.agents.takeNews(data, id);
+      else if (event === 'task') this.tasks.takeNews(data, id);
+      else if (event === 'obligation') this.obligations.takeNews(data, id);
+      this.#position = id;
+    }
+    this.changed();
+  }
+
+  /** From now on what comes of a list is kept: it is about to be read. */
+  hold(table: Held, name: string): void {
+    this[table].hold(name, this.#position);
+  }
+
+  drop(table: Held, name: string): void {
+    this[table].drop(name);
+  }
+
+  takeSessions({ sessions: rows, position, next, counts }: SessionList, after?: string): void {
+    this.#read('sessions', ALL, position, () => this.sessions.takeList(ALL, { rows, position, next, after }));
+    this.takeCounts(counts, position);
+  }
+
+  takeCounts(counts: CountsByState, position: Position): void {
+    this.#counts.take(counts, position);
+    this.#shownSessions = undefined;
+    this.changed();
+  }
+
+  takeSession({ session, position }: SessionDetail): void {
+    this.#read('sessions', null, position, () => this.sessions.take(session, position));
+  }
+
+  takeAgentSessions(
+    agentId: string,
+    { sessions: rows, position, next }: Pick<SessionList, 'sessions' | 'position' | 'next'>,
+    after?: string,
+  ): void {
+    const list = { rows, position, next, after };
+    this.#read('sessions', agentId, position, () => this.sessions.takeList(agentId, list));
+  }
+
+  takeAgents({ agents: rows, position, next, count }: AgentList, after?: string): void {
+    const list = { rows, position, next, count, after };
+    this.#read('agents', ALL, position, () => this.agents.takeList(ALL, list));
+  }
+
+  takeAgent({ agent, position }: Pick<AgentDetail, 'agent' | 'position'>): void {
+    this.#read('agents', null, position, () => this.agents.take(agent, position));
+  }
+
+  takeAgentDetail({ agent, sessions, nextSessions: next, position }: AgentDetail): void {
+    this.takeAgent({ agent, position });
+    this.takeAgentSessions(agent.id, { sessions, next, position });
+  }
+
+  /** @param isPart it is the part that came with the page */
+  takeTasks(sessionId: string, { tasks: rows, position, omitted: count = 0 }: TaskList, isPart = false): void {
+    const list = { rows, position, count };
+    this.#read('tasks', sessionId, position, () => this.tasks.takeList(sessionId, list, isPart));
+  }
+
+  takeObligations(agentId: string, { obligations, position }: ObligationList): void {
+    const rows = obligations.map((one) => ({ ...one, agentId, state: 'owed' as const }));
+    this.#read('obligations', agentId, position, () => this.obligations.takeList(agentId, { rows, position }));
+  }
+
+  /** Frames were missed for good. */
+  reset(): void {
+    this.#resets += 1;
+    this.#start = null;
+    this.#position = null;
+    this.#counts.reset();
+    for (const table of HELD) this[table].reset();
+    this.changed();
+  }
+
+  #read(table: Held, name: string | null, position: Position, take: () => void): void {
+    const since = (name === null ? null : this[table].hold(name, this.#position)) ?? this.#start?.after ?? null;
+    take();
+    if (since === null || comparePositions(position, since) < 0) {
+      this.#start = { after: position };
+      this.#position = position;
+      for (const one of HELD) this[one].rewind(position);
+    }
+    this.changed();
+  }
+}
+
+const HELD = ['sessions', 'agents', 'tasks', 'obligations'] as const;
+/** The kinds of rows that lists are held of. */
+export type Held = (typeof HELD)[number];

@@ -1,0 +1,48 @@
+'use client';
+
+import { skipToken, useQuery } from '@tanstack/react-query';
+import { useEffect, useEffectEvent, useSyncExternalStore } from 'react';
+import type { Position } from '@/lib/protocol/position';
+import type { FoldedSnapshot } from './folded-snapshot';
+import { useLiveClient } from './live-provider';
+import type { Store } from './store';
+
+/** What is read of a store now. @param select gives the same until what it is about has changed */
+export function useSelected<Of extends Store, Selected>(store: Of, select: (store: Of) => Selected): Selected {
+  const read = () => select(store);
+  return useSyncExternalStore(store.subscribe, read, read);
+}
+
+/**
+ * A store that follows a topic while it is looked at, and is kept for ten minutes after.
+ *
+ * @param key names it for the whole page
+ * @param make makes it where the page has none yet
+ */
+export function useFolded<Snapshot extends { position: Position }, Folded extends FoldedSnapshot<Snapshot>>(
+  key: readonly string[],
+  topic: string,
+  make: () => Folded & FoldedSnapshot<Snapshot>,
+) {
+  const live = useLiveClient();
+  const kept = useQuery<unknown>({ queryKey: ['store', ...key], queryFn: skipToken, initialData: make });
+  const store = kept.data as Folded;
+  const query = useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => store.read(signal),
+    initialData: () => store.position ?? undefined,
+  });
+  const isCurrent = useSelected(store, ({ position }) => position !== null);
+  const readAgain = useEffectEvent(() => void query.refetch());
+  useEffect(() => {
+    if (!isCurrent) return;
+    return live().subscribe(topic, store.position as Position, {
+      frames: (frames) => store.takeFrames(frames),
+      reset: () => {
+        store.reset();
+        readAgain();
+      },
+    });
+  }, [live, store, topic, isCurrent]);
+  return { store, query };
+}

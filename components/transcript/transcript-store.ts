@@ -1,0 +1,124 @@
+import { fetchJson } from '@/components/live/fetch-json';
+import { FoldedSnapshot } from '@/components/live/folded-snapshot';
+import { entriesOf } from '@/components/live/row-frame';
+import {
+  awaitOlder,
+  foldTranscript,
+  giveUpOlder,
+  prependTurns,
+  type TranscriptState,
+  transcriptFromPage,
+} from '@/lib/projections/transcript';
+import { comparePositions, ORIGIN, type Position } from '@/lib/protocol/position';
+import type { TranscriptPage, Turn } from '@/lib/protocol/read-models';
+import { FIRST_PAGE } from './first-page';
+
+/** What became of looking for something in a session: why it could not be looked for is an error. */
+export type Sought = 'there' | 'missing' | Error;
+
+/** How a page of a session's transcript is read. */
+export type ReadPage = (
+  sessionId: string,
+  range: { before?: string; limit: number },
+  signal?: AbortSignal,
+) => Promise<TranscriptPage>;
+
+const OLDER_PAGE = 60;
+/** Looking for a turn far back, few large pages beat many small ones. */
+const SEEK_PAGE = 200;
+const IDLE = { isLoading: false, error: null };
+
+/** A session's transcript as far back as it was loaded, kept current, and the way to what is older. */
+export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
+  readonly #readOlder: (before: string, limit: number) => Promise<TranscriptPage>;
+  #older: { isLoading: boolean; error: Error | null } = IDLE;
+  #loading: Promise<boolean> | null = null;
+
+  constructor(sessionId: string, initial: TranscriptPage | null, readPage: ReadPage = fetchPage) {
+    super({
+      initial: initial === null ? undefined : transcriptFromPage(initial),
+      read: (signal, shown) =>
+        readBackTo(
+          (before, limit) => readPage(sessionId, { ...before, limit }, signal),
+          () => shown()?.turns[0],
+        ),
+      fold: (state, frames) => foldTranscript(state, entriesOf(frames)),
+    });
+    this.#readOlder = (before, limit) => readPage(sessionId, { before, limit });
+  }
+
+  /** What became of the last asking for older turns. */
+  get older() {
+    return this.#older;
+  }
+
+  /** @throws also where what was read changed at the same time in a way that only another reading can tell */
+  override async read(signal: AbortSignal): Promise<Position> {
+    const position = await super.read(signal);
+    if (this.value?.incomplete) throw new Error('The transcript changed while it was read. Try again.');
+    return position;
+  }
+
+  /** @returns whether older turns have come */
+  readonly loadOlder = (limit: number = OLDER_PAGE): Promise<boolean> => {
+    this.#loading ??= this.inLine(() => this.#load(limit)).finally(() => {
+      this.#loading = null;
+    });
+    return this.#loading;
+  };
+
+  /** Loads back until it is there. */
+  readonly seek = async (isThere: (state: TranscriptState) => boolean): Promise<Sought> => {
+    for (;;) {
+      if (this.value !== undefined && isThere(this.value)) return 'there';
+      if (!this.value?.hasMore) return 'missing';
+      if (!(await this.loadOlder(SEEK_PAGE))) return this.#older.error ?? 'missing';
+    }
+  };
+
+  async #load(limit: number): Promise<boolean> {
+    const oldest = this.value?.turns[0];
+    if (!this.value?.hasMore || oldest === undefined) return false;
+    this.#older = { isLoading: true, error: null };
+    this.set(awaitOlder(this.value));
+    try {
+      const known = this.position ?? ORIGIN;
+      const page = await this.#readOlder(oldest.position, limit);
+      const longer = prependTurns(this.value, notBefore(known, page));
+      this.#older = IDLE;
+      this.set(longer);
+      return true;
+    } catch (error) {
+      this.#older = { isLoading: false, error: error as Error };
+      this.set(giveUpOlder(this.value));
+      return false;
+    }
+  }
+}
+
+function fetchPage(...[sessionId, range, signal]: Parameters<ReadPage>): Promise<TranscriptPage> {
+  const search = new URLSearchParams(Object.entries(range).map(([name, value]) => [name, String(value)]));
+  return fetchJson(`/sessions/${encodeURIComponent(sessionId)}/transcript?${search}`, signal);
+}
+
+/** The newest page, and older ones as far back as turns are loaded already: who reads there stays there. */
+async function readBackTo(
+  read: (before: { before?: string }, limit: number) => Promise<TranscriptPage>,
+  oldestShown: () => Turn | undefined,
+): Promise<TranscriptState> {
+  let state = transcriptFromPage(await read({}, FIRST_PAGE));
+  for (;;) {
+    const [oldest] = state.turns;
+    const goal = oldestShown();
+    const isFarEnough = !goal || !oldest || comparePositions(oldest.position, goal.position) <= 0;
+    if (isFarEnough || !state.hasMore) return state;
+    const page = await read({ before: oldest.position }, SEEK_PAGE);
+    state = prependTurns(awaitOlder(state), notBefore(state.position, page));
+  }
+}
+
+/** A server that is behind another one does not know of what has happened in these turns since. */
+function notBefore(known: Position, page: TranscriptPage): TranscriptPage {
+  if (comparePositions(page.position, known) >= 0) return page;
+  throw new Error('The server answered with what was there before. Try again.');
+}

@@ -1,0 +1,183 @@
+import type { Pace } from '@/db/next-turn';
+import type { BatchRows, EventRow, InsightRow, SessionChange } from '@/lib/event-log/batch-rows';
+import type { BatchState } from '@/lib/event-log/read-batch-state';
+import { customName, customValue, pickNumber } from '@/lib/projections/event-fields';
+import { owedDifference } from '@/lib/projections/session-summary';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { EventRecord, IngestRecord } from '@/lib/protocol/envelope';
+import { positionFromNumber } from '@/lib/protocol/position';
+import { isOfHook } from '@/lib/protocol/signals';
+import { AgentLedger } from './agent-ledger';
+import { BatchSessions } from './batch-sessions';
+import type { AgentFact } from './facts';
+import { FailuresAround, markWith, sumOf, unmark } from './failure-tally';
+import { projectSession, type SessionBatch, type SessionProjection } from './project-session';
+import type { Opening } from './stamp-requests';
+
+const SEEN_MS = 1_000;
+
+type ProjectedRows =
+  | 'turns'
+  | 'removedTurns'
+  | 'moves'
+  | 'folds'
+  | 'obligations'
+  | 'tasks'
+  | 'sessions'
+  | 'agents'
+  | 'stillThereAgentIds'
+  | 'seenMessages'
+  | 'startedAgentIds'
+  | 'writtenSessionIds';
+
+/** The rows of the fleet that a batch changes, and what its events became on the way. */
+export interface FleetChanges {
+  rows: Pick<BatchRows, ProjectedRows>;
+  /** Events that snapshots of the batch made news of. */
+  derived: EventRow[];
+  /** Events of the batch that folded into later ones. */
+  foldedAway: ReadonlySet<EventRow>;
+  openings: Opening[];
+}
+
+/**
+ * The one writer of the fleet: what a batch makes of its sessions, with their turns, tasks and obligations, of its agents,
+ * and of all their counts. Producers tell events and failures; what the server itself knows comes as a fact.
+ *
+ * Ordering: every changed obligation, task, session and agent takes a position of its own, in this order.
+ */
+export class FleetWriter {
+  readonly sessions: BatchSessions;
+  readonly agents: AgentLedger;
+  readonly #state: BatchState;
+  readonly #receivedAt: number;
+  readonly #failedAround = new FailuresAround();
+
+  /** @param isSignOfLife whether the agents themselves sent the batch */
+  constructor(state: BatchState, receivedAt: number, isSignOfLife: boolean) {
+    this.#state = state;
+    this.#receivedAt = receivedAt;
+    this.sessions = new BatchSessions(state);
+    this.agents = new AgentLedger(state.agents, receivedAt, isSignOfLife);
+  }
+
+  /** The record's session, which belongs to its agent from now on if it belonged to nobody. */
+  claim(id: string, { agentId, occurredAt }: IngestRecord): SessionBatch {
+    return this.sessions.claim(id, agentId, occurredAt, this.#failedAround.before(agentId));
+  }
+
+  /** A failure is marked on the session it names, if that is the agent's own; else on each that is not done. */
+  fail(row: InsightRow): void {
+    const agent = this.agents.see(row.agentId);
+    agent.insightCount += 1;
+    if (!isOfHook(row)) agent.otherFailureCount += 1;
+    if (row.sessionId === null) {
+      this.#failedAround.note(row);
+      return;
+    }
+    const named = this.sessions.find(row.sessionId);
+    if (named?.agentId === row.agentId) markWith(named, row);
+  }
+
+  /** A person has said what becomes of parked records: the agent has fewer. It is said where they were told. */
+  unpark({ agentId, sessionId, event }: EventRecord): void {
+    const name = customName(event);
+    if (name !== CUSTOM.parkedAssigned && name !== CUSTOM.parkedDiscarded) return;
+    const value = customValue(event);
+    if (value.reported_by !== sessionId) return;
+    const agent = this.agents.see(agentId);
+    agent.parkedCount = Math.max(0, agent.parkedCount - (pickNumber(value, 'count') ?? 0));
+  }
+
+  /** What the server itself knows of an agent. */
+  learn(fact: AgentFact): void {
+    const agent = this.agents.announce(fact.agentId);
+    switch (fact.kind) {
+      case 'runner-connected':
+        if (agent.connection === 'away' || agent.runnerId !== fact.runnerId) agent.connectedSince = this.#receivedAt;
+        agent.connection = 'connected';
+        agent.runnerId = fact.runnerId;
+        agent.lastSeenAt = this.#receivedAt;
+        return;
+      case 'runner-away':
+        agent.connection = 'away';
+        agent.connectedSince = this.#receivedAt;
+        return;
+      case 'level-asked':
+        agent.logLevel = { ...agent.logLevel, desired: fact.desired };
+        return;
+      case 'clock-moved':
+        agent.lastSeenAt = fact.lastSeenAt;
+        return;
+      case 'failures-seen': {
+        const { all, other } = sumOf(...fact.unseen.values());
+        agent.insightCount = all;
+        agent.otherFailureCount = other;
+        for (const session of fact.sessionIds.map((id) => this.sessions.find(id))) {
+          if (session !== null) unmark(session, fact.upTo, fact.unseen);
+        }
+      }
+    }
+  }
+
+  async finish(pace: Pace, nextPosition: () => number): Promise<FleetChanges> {
+    this.#failedAround.markIn((agentId) => this.sessions.openOf(agentId));
+    const projected: (SessionProjection & { session: SessionBatch })[] = [];
+    for (const session of this.sessions.values()) {
+      const { before, entries, failures } = session;
+      if (before !== null && entries.length === 0 && failures.all === 0 && !this.#isNews(session)) continue;
+      const { tasks, obligations, said, position } = this.#state;
+      const of = <T>(rows: ReadonlyMap<string, T[]>) => rows.get(session.id) ?? [];
+      const stored = { tasks: of(tasks), obligations: of(obligations), said: of(said), position };
+      projected.push({ session, ...(await projectSession(session, stored, this.#receivedAt, pace)) });
+    }
+    await pace.rest();
+    const obligations: BatchRows['obligations'] = [];
+    for (const { session, obligations: changes } of projected) {
+      if (changes.length > 0) this.agents.see(session.agentId).owedCount += owedDifference(changes);
+      for (const { after } of changes) obligations.push({ obligation: after, updatedPosition: nextPosition() });
+    }
+    await pace.rest();
+    const tasks: BatchRows['tasks'] = [];
+    for (const projection of projected) {
+      await pace.each(projection.tasks, (task) => {
+        tasks.push({ task, updatedPosition: nextPosition() });
+      });
+    }
+    const sessions = await pace.map(projected, ({ session, change, announces }): SessionChange => {
+      const before = session.before?.summary.updatedPosition ?? '0';
+      if (session.before === null) this.agents.see(session.agentId).sessionCount += 1;
+      const updatedPosition = announces ? positionFromNumber(nextPosition()) : before;
+      return { ...change, summary: { ...change.summary, updatedPosition } };
+    });
+    await pace.rest();
+    const agents = this.agents.changed(nextPosition);
+    await pace.rest();
+    const started = projected.filter(({ isStarted }) => isStarted).map(({ session }) => session.agentId);
+    const written = projected.filter(({ session }) => session.entries.length > 0);
+    return {
+      rows: {
+        turns: projected.flatMap(({ turns }) => turns),
+        removedTurns: projected.flatMap(({ removedTurns }) => removedTurns),
+        moves: projected.flatMap(({ moves }) => moves),
+        folds: projected.flatMap(({ folds }) => folds),
+        seenMessages: projected.flatMap(({ seenMessages }) => seenMessages),
+        obligations,
+        tasks,
+        sessions,
+        agents,
+        stillThereAgentIds: this.agents.stillThere(),
+        startedAgentIds: [...new Set(started)],
+        writtenSessionIds: written.map(({ session }) => session.id),
+      },
+      derived: projected.flatMap(({ derived }) => derived),
+      foldedAway: new Set(projected.flatMap(({ foldedAway }) => [...foldedAway])),
+      openings: projected.flatMap(({ openings }) => openings),
+    };
+  }
+
+  /** That its runner is there is noted about once a second, and at once after it was missed. */
+  #isNews({ isHeard, before }: SessionBatch): boolean {
+    return isHeard && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_MS);
+  }
+}

@@ -1,0 +1,36 @@
+import type { InValue, Row } from '@libsql/client';
+import type { Reader } from '@/db/reader';
+import { type Position, positionFromNumber } from '@/lib/protocol/position';
+
+/** A statement, and what each row of its answer is. */
+export interface Query<T> {
+  sql: string;
+  args: InValue[];
+  toRow: (row: Row) => T;
+}
+
+export function query<T>(toRow: (row: Row) => T, sql: string, ...args: InValue[]): Query<T> {
+  return { sql, args, toRow };
+}
+
+/** For rows that are counted, or turned into something later, with turns for others between. */
+export function asRead(row: Row): Row {
+  return row;
+}
+
+/**
+ * Reads several things of one moment. A stream opened `after` its position misses nothing and doubles nothing.
+ *
+ * @returns the rows of each query, in the order of the queries
+ */
+export async function readTogether<T extends readonly unknown[]>(
+  reader: Pick<Reader, 'batch'>,
+  queries: { [K in keyof T]: Query<T[K]> },
+): Promise<{ position: Position; found: { [K in keyof T]: T[K][] } }> {
+  const statements = queries.map(({ sql, args }) => ({ sql, args }));
+  const [counter, ...results] = await reader.batch(['SELECT position FROM counter', ...statements], 'read');
+  return {
+    position: positionFromNumber(Number(counter?.rows[0]?.position ?? 0)),
+    found: queries.map(({ toRow }, at) => (results[at]?.rows ?? []).map(toRow)) as { [K in keyof T]: T[K][] },
+  };
+}

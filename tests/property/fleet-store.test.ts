@@ -1,0 +1,280 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { ALL, FleetStore } from '@/components/live/fleet-store';
+import type { RowFrame } from '@/components/live/row-frame';
+import { countByState } from '@/components/live/session-counts';
+import { owedIn } from '@/components/obligations/use-obligations';
+import { comparePositions } from '@/lib/protocol/position';
+import { type Obligation, SESSION_STATES, type SessionSummary, type Task } from '@/lib/protocol/read-models';
+import { aSession, aTask } from '../ui/rows';
+
+/** Some hundred histories take what they take; on a busy machine several times what they take alone. */
+const LIMIT_MS = 180_000;
+const SESSIONS = ['s1', 's2', 's3', 's4'];
+const AGENTS = ['a1', 'a2'];
+const PAGE = 2;
+
+const agentOf = (sessionId: string) => AGENTS[Number(sessionId.slice(1)) % AGENTS.length] as string;
+
+const READINGS = ['sessions', 'more', 'session', 'agent-sessions', 'tasks', 'obligations'] as const;
+type Reading = (typeof READINGS)[number];
+interface Change {
+  do: 'session' | 'task' | 'obligation';
+  at: number;
+  to: number;
+}
+type Step =
+  | Change
+  | { do: 'stream' | 'read' | 'read-behind' | 'answer' | 'gap' | 'restore' | 'drop' }
+  | { do: 'ask'; reading: Reading };
+
+const change = fc.record({
+  do: fc.constantFrom('session' as const, 'task' as const, 'obligation' as const),
+  at: fc.nat(SESSIONS.length - 1),
+  to: fc.nat(4),
+});
+const steps = fc.array(
+  fc.oneof(
+    { weight: 8, arbitrary: change },
+    { weight: 5, arbitrary: fc.record({ do: fc.constant('ask' as const), reading: fc.constantFrom(...READINGS) }) },
+    {
+      weight: 12,
+      arbitrary: fc.record({ do: fc.constantFrom('stream' as const, 'read' as const, 'answer' as const) }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constantFrom('read-behind', 'gap', 'restore', 'drop') as fc.Arbitrary<'gap'> }),
+    },
+  ),
+  { minLength: 10, maxLength: 60 },
+);
+
+/** What a server knows: each row in all its versions, by the one counter. */
+class Server {
+  versions: RowFrame[] = [];
+
+  get position(): number {
+    return Number(this.versions.at(-1)?.id ?? 0);
+  }
+
+  change(step: Change): void {
+    const id = String(this.position + 1 + (step.to % 2));
+    const sessionId = SESSIONS[step.at] as string;
+    const agentId = agentOf(sessionId);
+    if (step.do === 'session') {
+      const state = SESSION_STATES[step.to] ?? 'idle';
+      this.versions.push({
+        event: 'session',
+        id,
+        data: aSession({ id: sessionId, agentId, state, updatedPosition: id }),
+      });
+    } else if (step.do === 'task') {
+      const known = this.rows('task').filter((task) => task.sessionId === sessionId);
+      const position = known[step.to]?.position ?? id;
+      const status = step.to === 0 ? 'running' : 'completed';
+      this.versions.push({ event: 'task', id, data: aTask({ sessionId, position, status, summary: id }) });
+    } else {
+      const owed = this.rows('obligation').find((one) => one.sessionId === sessionId && one.state === 'owed');
+      const fresh = { messageId: id, sessionId, agentId, position: id, text: '', sentAt: 1, state: 'owed' as const };
+      const data = owed && step.to > 1 ? { ...owed, state: 'answered' as const } : fresh;
+      this.versions.push({ event: 'obligation', id, data: data as Obligation });
+    }
+  }
+
+  /** Each row as it was at a position, by its id. */
+  rows(event: 'session', at?: number): SessionSummary[];
+  rows(event: 'task', at?: number): Task[];
+  rows(event: 'obligation', at?: number): Obligation[];
+  rows(event: RowFrame['event'], at = this.position): unknown[] {
+    return this.after(0, at).flatMap((frame) => (frame.event === event ? [frame.data] : []));
+  }
+
+  /** As a stream that begins there: the latest version of each row, once. */
+  after(after: number, upTo = this.position): RowFrame[] {
+    const latest = new Map<string, RowFrame>();
+    for (const frame of this.versions) {
+      if (Number(frame.id) > upTo) continue;
+      const { data } = frame;
+      const key =
+        'messageId' in data
+          ? data.messageId
+          : 'sessionId' in data
+            ? `t${(data as Task).position}`
+            : (data as SessionSummary).id;
+      latest.delete(`${frame.event} ${key}`);
+      latest.set(`${frame.event} ${key}`, frame);
+    }
+    return [...latest.values()].filter(({ id }) => Number(id) > after);
+  }
+}
+
+interface Request {
+  reading: Reading;
+  resets: number;
+  /** The cursor, where it is for a further page. */
+  after: string | null;
+  take: (() => void) | null;
+}
+
+/** A fleet on a server, and a page that shows it, with everything between them on its way for as long as it takes. */
+class Scene {
+  readonly server = new Server();
+  readonly fleet = new FleetStore();
+  #requests: Request[] = [];
+  #onTheWay: RowFrame[] = [];
+  #followed: FleetStore['start'] = null;
+  readonly #asked = new Set<Reading>();
+
+  take(step: Step): void {
+    const { server, fleet } = this;
+    switch (step.do) {
+      case 'session':
+      case 'task':
+      case 'obligation':
+        server.change(step);
+        this.#onTheWay.push(...server.versions.slice(-1));
+        break;
+      case 'stream':
+        if (this.#followed !== null) fleet.takeFrames(this.#onTheWay.splice(0, 2));
+        break;
+      case 'ask':
+        this.ask(step.reading);
+        break;
+      case 'read':
+      case 'read-behind': {
+        const next = this.#requests.find(({ take }) => take === null);
+        if (next) next.take = this.#read(next, step.do === 'read' ? server.position : Math.max(0, server.position - 3));
+        break;
+      }
+      case 'answer': {
+        const [first] = this.#requests;
+        if (first?.take == null) break;
+        this.#requests.shift();
+        if (first.resets === fleet.resets) first.take();
+        break;
+      }
+      case 'drop':
+        this.#asked.delete('tasks');
+        this.#requests = this.#requests.filter(({ reading }) => reading !== 'tasks');
+        fleet.drop('tasks', 's1');
+        break;
+      case 'gap':
+      case 'restore':
+        if (step.do === 'restore') server.versions = server.versions.slice(0, -3);
+        this.#onTheWay = [];
+        fleet.reset();
+        for (const reading of this.#asked) if (reading !== 'more') this.ask(reading);
+        break;
+    }
+    if (fleet.start === this.#followed) return;
+    this.#followed = fleet.start;
+    this.#onTheWay = fleet.start === null ? [] : server.after(Number(fleet.start.after));
+  }
+
+  ask(reading: Reading): void {
+    this.#asked.add(reading);
+    const after = reading === 'more' ? (this.fleet.listedSessions?.next ?? null) : null;
+    if (reading === 'more' && after === null) return;
+    if (reading === 'tasks') this.fleet.hold('tasks', 's1');
+    if (reading === 'obligations') this.fleet.hold('obligations', 'a1');
+    this.#requests.push({ reading, resets: this.fleet.resets, after, take: null });
+  }
+
+  settle(): void {
+    do {
+      while (this.#requests.length > 0) {
+        this.take({ do: 'read' });
+        this.take({ do: 'answer' });
+      }
+      while (this.#followed !== null && this.#onTheWay.length > 0) this.take({ do: 'stream' });
+    } while (this.#requests.length > 0);
+  }
+
+  isRead(reading: Reading): boolean {
+    return this.#asked.has(reading);
+  }
+
+  #read({ reading, after }: Request, at: number): () => void {
+    const { fleet, server } = this;
+    const position = String(at);
+    const sessions = server.rows('session', at).sort((a, b) => (a.id < b.id ? -1 : 1));
+    const counts = countByState(sessions);
+    switch (reading) {
+      case 'sessions':
+      case 'more': {
+        const rest = sessions.filter(({ id }) => after === null || id > after);
+        const next = rest.length > PAGE ? (rest[PAGE - 1]?.id ?? null) : null;
+        const page = { sessions: rest.slice(0, PAGE), next, hasMore: next !== null, counts, position };
+        return () => fleet.takeSessions(page, after ?? undefined);
+      }
+      case 'session': {
+        const session = sessions.find(({ id }) => id === 's1');
+        return () => {
+          if (session !== undefined) fleet.takeSession({ session, position });
+          // It is not found, and is asked for again while there is one.
+          else if (server.rows('session').some(({ id }) => id === 's1')) this.ask('session');
+          else this.#asked.delete('session');
+        };
+      }
+      case 'agent-sessions': {
+        const own = sessions.filter(({ agentId }) => agentId === 'a1');
+        return () => fleet.takeAgentSessions('a1', { sessions: own, next: null, position });
+      }
+      case 'tasks': {
+        const tasks = server.rows('task', at).filter(({ sessionId }) => sessionId === 's1');
+        return () => fleet.takeTasks('s1', { tasks, position });
+      }
+      case 'obligations': {
+        const obligations = server
+          .rows('obligation', at)
+          .filter(({ agentId, state }) => agentId === 'a1' && state === 'owed')
+          .sort((a, b) => comparePositions(a.position, b.position));
+        return () => fleet.takeObligations('a1', { obligations, position });
+      }
+    }
+  }
+}
+
+const byId = <Row>(rows: readonly Row[], idOf: (row: Row) => string) => new Map(rows.map((row) => [idOf(row), row]));
+
+it('what was watched equals what is read anew, in whatever order it was asked for, told and answered', {
+  timeout: LIMIT_MS,
+}, () => {
+  fc.assert(
+    fc.property(steps, (taken) => {
+      const scene = new Scene();
+      const { fleet, server } = scene;
+      for (const step of taken) scene.take(step);
+      scene.settle();
+      const sessions = byId(server.rows('session'), ({ id }) => id);
+      const { listedSessions: list } = fleet;
+      if (scene.isRead('sessions')) {
+        for (const session of list?.sessions ?? []) expect(session).toEqual(sessions.get(session.id));
+        if (list?.next === null) expect(list.sessions).toHaveLength(sessions.size);
+        if (!list?.countsAreOld) expect(list?.counts).toEqual(countByState([...sessions.values()]));
+      }
+      // One that a restored server does not know any more stays as it was: its page says that it can't be read.
+      const one = fleet.sessions.get('s1');
+      if (scene.isRead('session') && one && sessions.has('s1')) expect(one).toEqual(sessions.get('s1'));
+      if (scene.isRead('agent-sessions')) {
+        const own = [...sessions.values()].filter(({ agentId }) => agentId === 'a1');
+        expect(byId(fleet.sessions.list('a1')?.rows ?? [], ({ id }) => id)).toEqual(byId(own, ({ id }) => id));
+      }
+      if (scene.isRead('tasks')) {
+        const own = server.rows('task').filter(({ sessionId }) => sessionId === 's1');
+        const shown = fleet.tasks.list('s1')?.rows ?? [];
+        expect(byId(shown, ({ position }) => position)).toEqual(byId(own, ({ position }) => position));
+      }
+      if (scene.isRead('obligations')) {
+        const rows = fleet.obligations.list('a1')?.rows ?? [];
+        for (const sessionId of SESSIONS.filter((id) => agentOf(id) === 'a1')) {
+          const owed = server.rows('obligation').filter((one) => one.sessionId === sessionId && one.state === 'owed');
+          const ids = owed.sort((a, b) => comparePositions(a.position, b.position)).map(({ messageId }) => messageId);
+          expect(owedIn(rows, sessionId).map(({ messageId }) => messageId)).toEqual(ids);
+        }
+      }
+      expect(fleet.agents.list(ALL)).toBeUndefined();
+    }),
+    { numRuns: 2_000 },
+  );
+});

@@ -1,0 +1,183 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { RowFrame } from '@/components/live/row-frame';
+import { type ReadPage, TranscriptStore } from '@/components/transcript/transcript-store';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { comparePositions } from '@/lib/protocol/position';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { arbitraryBatches } from '../support/arbitrary-events';
+import { MemoryLog } from '../support/memory-log';
+
+/** Some hundred histories take what they take; on a busy machine several times what they take alone. */
+const LIMIT_MS = 180_000;
+/** A page holds no more turns than this, so that there is something older. */
+const PAGE = 2;
+
+type Step =
+  /** Something happens in the session. */
+  | 'append'
+  /** The stream brings what it has; `some` of it. */
+  | 'stream'
+  | 'some'
+  /** The transcript is read again. */
+  | 'ask'
+  | 'ask-older'
+  /** The server reads what was asked for first; a copy that is behind does. */
+  | 'read'
+  | 'read-behind'
+  /** What was read arrives. */
+  | 'answer'
+  | 'gap';
+const steps = fc.array(
+  fc.constantFrom<Step>(
+    ...(['append', 'append', 'stream', 'some', 'ask', 'ask-older', 'read', 'read', 'answer', 'answer'] as const),
+    ...(['read-behind', 'gap'] as const),
+  ),
+  { minLength: 5, maxLength: 40 },
+);
+
+interface Request {
+  range: { before?: string; limit: number };
+  page: TranscriptPage | null;
+  answer: (page: TranscriptPage) => void;
+}
+
+/** A session on a server, and a page that shows it, with everything between them on its way for as long as it takes. */
+class Scene {
+  readonly log = new MemoryLog();
+  /** Holds what the log held some time ago. */
+  readonly #behind = new MemoryLog();
+  readonly #history: AgUiEvent[][] = [];
+  #copied = 0;
+  readonly #requests: Request[] = [];
+  #onTheWay: EventEntry[] = [];
+  #isFollowing = true;
+  #fails = 0;
+  readonly #batches: AgUiEvent[][];
+  readonly store: TranscriptStore;
+  readonly seen = new Set<string>();
+
+  constructor(batches: readonly AgUiEvent[][], cameIn: number) {
+    this.#batches = [...batches];
+    for (let at = 0; at < cameIn; at++) this.append();
+    const readPage: ReadPage = (_, range) =>
+      new Promise((answer) => void this.#requests.push({ range, page: null, answer }));
+    this.store = new TranscriptStore('s1', this.log.page({ limit: PAGE }), readPage);
+    this.#onTheWay = [];
+  }
+
+  append(): boolean {
+    const batch = this.#batches.shift();
+    if (batch === undefined) return false;
+    this.#history.push(batch);
+    this.#onTheWay.push(...this.log.append(batch));
+    return true;
+  }
+
+  async take(step: Step): Promise<void> {
+    const { log, store } = this;
+    switch (step) {
+      case 'append':
+        this.append();
+        break;
+      case 'stream':
+      case 'some':
+        this.#deliver(step === 'some' ? 2 : Number.POSITIVE_INFINITY);
+        break;
+      case 'ask':
+        this.#ask();
+        break;
+      case 'ask-older':
+        void store.loadOlder();
+        break;
+      case 'read':
+        this.#read(log);
+        break;
+      case 'read-behind':
+        for (const batch of this.#history.slice(this.#copied, -1)) this.#behind.append(batch);
+        this.#copied = Math.max(this.#copied, this.#history.length - 1);
+        if (this.#copied > 0) this.#read(this.#behind);
+        break;
+      case 'answer': {
+        const [first] = this.#requests;
+        if (first?.page != null) this.#requests.shift()?.answer(first.page);
+        break;
+      }
+      case 'gap':
+        this.#onTheWay = [];
+        this.#isFollowing = false;
+        store.reset();
+        this.#ask();
+        break;
+    }
+    await new Promise(setImmediate);
+    if (!this.#isFollowing && store.position !== null) {
+      this.#isFollowing = true;
+      this.#onTheWay = log.after(store.position);
+    }
+    for (const { id } of store.value?.turns ?? []) this.seen.add(id);
+  }
+
+  /** Until nothing is on its way any more, in either direction. */
+  async settle(): Promise<void> {
+    do {
+      while (this.#requests.length > 0) {
+        await this.take('read');
+        await this.take('answer');
+      }
+      await this.take('stream');
+      // What failed is asked for again.
+      const isToBeRead = this.store.position === null || this.store.value?.incomplete;
+      if (isToBeRead && this.#requests.length === 0) await this.take('ask');
+      this.#fails += 1;
+      expect(this.#fails).toBeLessThan(50);
+    } while (this.#requests.length > 0 || this.store.position === null);
+  }
+
+  #ask(): void {
+    this.store.read(new AbortController().signal).catch(() => undefined);
+  }
+
+  #read(log: MemoryLog): void {
+    const next = this.#requests.find(({ page }) => page === null);
+    if (next) next.page = log.page({ before: next.range.before ?? null, limit: PAGE });
+  }
+
+  #deliver(count: number): void {
+    if (this.#isFollowing) this.store.takeFrames(this.#onTheWay.splice(0, count).map(frameOf));
+  }
+}
+
+const frameOf = ({ position, ...entry }: EventEntry): RowFrame => ({
+  event: 'session-event',
+  id: position,
+  data: { sessionId: 's1', agentId: 'a1', seq: 1, ...entry },
+});
+
+it('what was watched equals what is reloaded, and as far back as it was loaded, in whatever order things arrive', {
+  timeout: LIMIT_MS,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(arbitraryBatches, fc.nat(6), steps, async (batches, cameIn, taken) => {
+      const scene = new Scene(batches, cameIn);
+      let position = '0';
+      for (const step of taken) {
+        await scene.take(step);
+        // After a gap it is what it is.
+        const now = scene.store.position ?? '0';
+        if (now !== '0') expect(comparePositions(now, position)).toBeGreaterThanOrEqual(0);
+        position = now;
+      }
+      while (scene.append());
+      await scene.settle();
+      const { turns } = scene.log.page();
+      const { value } = scene.store;
+      expect(value?.incomplete).toBe(false);
+      expect(value?.turns).toEqual(value?.hasMore ? turns.slice(turns.length - value.turns.length) : turns);
+      const loaded = new Set(value?.turns.map(({ id }) => id));
+      expect(turns.filter(({ id }) => scene.seen.has(id) && !loaded.has(id))).toEqual([]);
+    }),
+    { numRuns: 1_000 },
+  );
+});

@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest';
+import { FoldedSnapshot } from '@/components/live/folded-snapshot';
+import type { RowFrame } from '@/components/live/row-frame';
+
+interface Seen {
+  position: string;
+  ids: string[];
+}
+
+const frame = (id: string) => ({ id, event: 'session-event', data: {} }) as unknown as RowFrame;
+
+/** A snapshot at 1 that is read again; the answer comes when it is told to. */
+function readAgain() {
+  let answer: (snapshot: Seen) => void = () => {};
+  const snapshot = new FoldedSnapshot<Seen>({
+    initial: { position: '1', ids: ['1'] },
+    read: () =>
+      new Promise((resolve) => {
+        answer = resolve;
+      }),
+    fold: (before, frames) => ({ ...before, ids: [...before.ids, ...frames.map(({ id }) => id)] }),
+  });
+  const reading = snapshot.read(new AbortController().signal);
+  const take = (...ids: string[]) => snapshot.takeFrames(ids.map(frame));
+  return { snapshot, reading, take, answer: (seen: Seen) => answer(seen) };
+}
+
+it('frames that come while a snapshot is read again are in it, each once, though it was read before them', async () => {
+  const { snapshot, reading, take, answer } = readAgain();
+  await Promise.resolve();
+  take('2', '3');
+  take('2', '3', '4');
+  answer({ position: '2', ids: ['1', '2'] });
+  await reading;
+  expect(snapshot.value).toEqual({ position: '4', ids: ['1', '2', '3', '4'] });
+  take('4', '5');
+  expect(snapshot.value?.ids).toEqual(['1', '2', '3', '4', '5']);
+});
+
+it('a snapshot that is newer than every frame stays as it was read', async () => {
+  const { snapshot, reading, take, answer } = readAgain();
+  await Promise.resolve();
+  take('2');
+  const seen = { position: '9', ids: ['all'] };
+  answer(seen);
+  await reading;
+  expect(snapshot.value).toEqual(seen);
+});
+
+it('an answer from before the request was sent takes nothing back', async () => {
+  const { snapshot, reading, take, answer } = readAgain();
+  await Promise.resolve();
+  answer({ position: '0', ids: [] });
+  take('2');
+  await reading;
+  expect(snapshot.value).toEqual({ position: '2', ids: ['1', '2'] });
+});
+
+it('after a gap the next reading is right, whatever its position, and none that was asked for before', async () => {
+  const { snapshot, reading, take, answer } = readAgain();
+  await Promise.resolve();
+  snapshot.reset();
+  take('2');
+  expect([snapshot.value?.ids, snapshot.position]).toEqual([['1'], null]);
+  answer({ position: '3', ids: ['before'] });
+  await expect(reading).rejects.toThrow('before a gap');
+  const again = snapshot.read(new AbortController().signal);
+  await Promise.resolve();
+  answer({ position: '0', ids: ['restored'] });
+  await again;
+  expect(snapshot.value).toEqual({ position: '0', ids: ['restored'] });
+});

@@ -1,0 +1,161 @@
+// @vitest-environment happy-dom
+import { cleanup, render } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { type SessionStart, SessionView } from '@/app/(console)/sessions/[sessionId]/session-view';
+import { OutgoingProvider } from '@/components/composer/outgoing-provider';
+import { LiveConnection } from '@/components/live/live-connection';
+import { LiveProvider } from '@/components/live/live-provider';
+import { useStart } from '@/components/live/use-fleet';
+import { SessionNav } from '@/components/sessions/session-nav';
+import { NowProvider } from '@/components/ui/now';
+import type { Turn } from '@/lib/protocol/read-models';
+import { API_BASE } from '@/lib/protocol/version';
+import { aMessage, aSession, aTask, aTurn } from './rows';
+import { type ScriptedStream, scriptedFetch } from './scripted-stream';
+
+/** How often each part was rendered; the parts themselves are the real ones. */
+/** Without a layout no row of a transcript is laid out. */
+const given = vi.hoisted((): { turns: readonly Turn[] } => ({ turns: [] }));
+const renders = vi.hoisted(() => ({ header: 0, transcript: 0 }));
+vi.mock('@/app/(console)/sessions/[sessionId]/session-header', async (original) => {
+  const real = await original<typeof import('@/app/(console)/sessions/[sessionId]/session-header')>();
+  const SessionHeader: typeof real.SessionHeader = (props) => {
+    renders.header += 1;
+    return real.SessionHeader(props);
+  };
+  return { ...real, SessionHeader };
+});
+vi.mock('@/components/transcript/transcript', async (original) => {
+  const real = await original<typeof import('@/components/transcript/transcript')>();
+  const Transcript: typeof real.Transcript = (props) => {
+    renders.transcript += 1;
+    given.turns = props.state.turns;
+    return real.Transcript(props);
+  };
+  return { ...real, Transcript };
+});
+const shown = aSession({ id: 'shown', title: 'Shown here' });
+const other = aSession({ id: 'other', title: 'Another one' });
+const start: SessionStart = {
+  session: { session: shown, position: '10' },
+  agent: null,
+  tasks: { list: { tasks: [aTask({ sessionId: 'shown' })], position: '10' }, whole: true },
+  transcript: { position: '10', hasMore: false, turns: [aTurn({ items: [aMessage({ text: 'Hello' })] })] },
+};
+
+function Beside() {
+  useStart((fleet) => {
+    const counts = { failed: 0, waiting: 0, working: 0, idle: 2, done: 0 };
+    fleet.takeSessions({ sessions: [shown, other], position: '9', hasMore: false, next: null, counts });
+  });
+  return <SessionNav currentId="shown" keysEverywhere={false} empty={null} />;
+}
+
+let script: ReturnType<typeof scriptedFetch>;
+/** What the server answers, by the path below its base. */
+let answers: Record<string, unknown>;
+beforeEach(() => {
+  script = scriptedFetch();
+  answers = {};
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    const path = url.replace(API_BASE, '');
+    if (path.startsWith('/stream')) return script.fetch(url, init);
+    const found = answers[path] ?? answers[path.replace(/[?].*/, '')] ?? answers[path.replace(/[?].*/, '?')];
+    return found === undefined ? new Response('{}', { status: 404 }) : Response.json(found);
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+/** The session's page beside the list of sessions, once it is live. */
+async function openPage() {
+  const page = render(
+    <NowProvider renderedAt={Date.now()}>
+      <LiveProvider>
+        <Beside />
+        <OutgoingProvider>
+          <SessionView sessionId="shown" initial={JSON.stringify(start)} nonce={undefined} />
+        </OutgoingProvider>
+      </LiveProvider>
+    </NowProvider>,
+  );
+  await page.findByText('Another one');
+  const stream = await nextStream(0);
+  stream.accept().send({ event: 'up-to-date', data: { position: '10' } });
+  await page.findByText('Live');
+  return { page, stream };
+}
+
+async function nextStream(known: number): Promise<ScriptedStream> {
+  await vi.waitFor(() => expect(script.streams.length).toBeGreaterThan(known));
+  const stream = script.streams.at(-1) as ScriptedStream;
+  expect(stream.topics).toEqual(['fleet', 'session:shown']);
+  return stream;
+}
+
+it('news of other sessions renders neither the transcript nor the header of the one that is shown, and each topic is read once', async () => {
+  const subscribe = vi.spyOn(LiveConnection.prototype, 'subscribe');
+  const { page, stream } = await openPage();
+  const before = { ...renders };
+  for (let id = 11; id < 40; id++) {
+    stream.send(
+      {
+        event: 'session',
+        id: String(2 * id),
+        data: { ...other, title: `Busy ${id}`, updatedPosition: String(2 * id) },
+      },
+      { event: 'task', id: String(2 * id + 1), data: aTask({ sessionId: 'other', position: String(id) }) },
+    );
+    await page.findByText(`Busy ${id}`);
+  }
+  expect(renders).toEqual(before);
+  expect(subscribe.mock.calls.map(([topic]) => topic).sort()).toEqual(['fleet', 'session:shown']);
+
+  const renamed = { ...shown, title: 'Shown anew', updatedPosition: '100' };
+  stream.send({ event: 'session', id: '100', data: renamed });
+  await page.findByRole('heading', { name: 'Shown anew' });
+  expect([renders.header > before.header, renders.transcript]).toEqual([true, before.transcript]);
+});
+
+it('what the shown session says renders its transcript, and its header only for what that shows', async () => {
+  const { stream } = await openPage();
+  const before = { ...renders };
+  for (let id = 11; id < 20; id++) {
+    const event = { type: 'TEXT_MESSAGE_CHUNK' as const, messageId: 'm2', role: 'assistant' as const, delta: `${id} ` };
+    const data = { sessionId: 'shown', agentId: 'agent-1', seq: id, occurredAt: id, receivedAt: id, event };
+    stream.send({ event: 'session-event', id: String(id), data });
+    await vi.waitFor(() => expect(JSON.stringify(given.turns)).toContain(`${id} "`));
+  }
+  expect([renders.header, renders.transcript > before.transcript]).toEqual([before.header, true]);
+});
+
+it('after a gap all that is shown is read again, at whatever position, and the stream goes on from there', async () => {
+  const { page, stream } = await openPage();
+  stream.send({ event: 'session', id: '20', data: { ...other, title: 'Gone with the disk', updatedPosition: '20' } });
+  await page.findByText('Gone with the disk');
+  const turns = [aTurn({ items: [aMessage({ text: 'Restored words' })] })];
+  const counts = { failed: 0, waiting: 0, working: 0, idle: 2, done: 0 };
+  answers = {
+    '/sessions?': {
+      sessions: [shown, { ...other, title: 'Restored', updatedPosition: '6' }],
+      position: '7',
+      hasMore: false,
+      next: null,
+      counts,
+    },
+    '/sessions/shown': { session: shown, position: '7' },
+    '/sessions/shown/tasks': { tasks: [], position: '7' },
+    '/sessions/shown/transcript': { turns, position: '7', hasMore: false },
+  };
+  const known = script.streams.length;
+  stream.cut();
+  const next = (await nextStream(known)).accept('gap', '7');
+  await page.findByText('Restored');
+  await vi.waitFor(() => expect(given.turns).toEqual(turns));
+  expect(page.queryByText('Gone with the disk')).toBeNull();
+  next.send({ event: 'session', id: '8', data: { ...other, title: 'Goes on', updatedPosition: '8' } });
+  await page.findByText('Goes on');
+});
