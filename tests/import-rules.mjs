@@ -57,7 +57,6 @@ export const MAY_IMPORT = {
     '@libsql/client',
     'eventsource-parser',
     'zod',
-    'pino',
     'node:',
   ],
   'lib/launch': ['lib/server', 'lib/runner', 'next', 'tsx', 'node:'],

@@ -1,7 +1,6 @@
 'use client';
 
-import { Fragment, type ReactNode, useContext, useEffect, useMemo, useReducer, useRef, useState } from 'react';
-import { inTurn } from '@/components/ui/in-turn';
+import { Fragment, type ReactNode, useContext, useMemo, useState } from 'react';
 import type { Item, RequestItem, TaskItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { requestsByCall } from './call-standing';
 import { CutLine } from './cut-line';
@@ -13,10 +12,11 @@ import { NoticeLine } from './notice-line';
 import { ReasoningLine } from './reasoning-line';
 import { repliesToSay } from './reply-link';
 import { type AskedRequests, useRequestsElsewhere } from './requests-elsewhere';
-import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from './row-weight';
+import { FIRST_WEIGHT, itemWeight } from './row-weight';
 import { around, FIRST_PAINT_ROWS, MORE_ROWS, stretchesOf, TURN_ROWS } from './shown-rows';
 import { ToolCallLine } from './tool-call-line';
 import { LONGEST_RUN, ToolRun } from './tool-run';
+import { useWaitingRows } from './use-waiting-rows';
 
 export interface ItemListProps {
   items: readonly Item[];
@@ -75,10 +75,20 @@ export function ItemList(props: ItemListProps) {
       </Fragment>
     );
   };
-  const asked = wantedRow === null ? opened : [...opened, around(wantedRow)];
-  const stretches = stretchesOf(rows.length, limits, asked);
-  const shown = stretches.flatMap(({ from, to, isShown }) => (isShown ? rows.slice(from, to) : []));
-  const waiting = useWaitingRows(shown, items, isFirstPaint);
+  const stretches = useMemo(() => {
+    const asked = wantedRow === null ? opened : [...opened, around(wantedRow)];
+    return stretchesOf(rows.length, limits, asked);
+  }, [rows, limits, opened, wantedRow]);
+  const shown = useMemo(
+    () => stretches.flatMap(({ from, to, isShown }) => (isShown ? rows.slice(from, to) : [])),
+    [stretches, rows],
+  );
+  const waiting = useWaitingRows(shown, {
+    keyOf: (row) => rowKey(row, items),
+    weightOf: (row) => rowWeight(row, items),
+    firstWeight: FIRST_WEIGHT,
+    isPaused: isFirstPaint,
+  });
   return stretches.map(({ from, to, isShown }) =>
     isShown ? (
       rows.slice(from, to).map((row) => (waiting.has(row) ? null : renderRow(row)))
@@ -94,30 +104,6 @@ export function ItemList(props: ItemListProps) {
     ),
   );
 }
-
-/**
- * The rows that are not in the page yet: of many that are to come into it, the last do at once, where the reader is,
- * and the others in turn.
- */
-function useWaitingRows(shown: readonly Row[], items: readonly Item[], isFirstPaint: boolean): ReadonlySet<Row> {
-  const there = useRef<ReadonlySet<string>>(NOBODY);
-  const [, comeFurther] = useReducer((count: number) => count + 1, 0);
-  const missing = shown.filter((row) => !there.current.has(rowKey(row, items)));
-  const most = there.current.size === 0 ? FIRST_WEIGHT : MORE_WEIGHT;
-  const from = rowsBefore(missing.length, most, (at) => rowWeight(missing[at] as Row, items));
-  useEffect(() => {
-    if (missing.length === 0) return;
-    const come = missing.slice(from).map((row) => rowKey(row, items));
-    there.current = new Set([...there.current, ...come]);
-    if (from === 0 || isFirstPaint) return;
-    const turn = inTurn(comeFurther);
-    return () => turn.cancel();
-  });
-  return from === 0 ? NONE : new Set(missing.slice(0, from));
-}
-
-const NOBODY: ReadonlySet<string> = new Set();
-const NONE: ReadonlySet<Row> = new Set();
 
 function rowWeight({ at, run }: Row, items: readonly Item[]): number {
   if (run === null) return itemWeight(items[at] as Item);

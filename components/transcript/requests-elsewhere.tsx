@@ -1,6 +1,6 @@
 'use client';
 
-import { createContext, type ReactNode, useContext, useMemo, useRef } from 'react';
+import { createContext, type ReactNode, useContext, useMemo, useState } from 'react';
 import type { Item, RequestItem, Turn } from '@/lib/protocol/read-models';
 
 /** What was asked about each of some calls, by the call's id. */
@@ -16,16 +16,11 @@ const Elsewhere = createContext<AskedRequests>(NONE);
  */
 export function RequestsElsewhere({ turns, children }: { turns: readonly Turn[]; children: ReactNode }) {
   // The same while they are: a turn that grows renders no other one.
-  const known = useRef(NONE);
-  const requests = useMemo(() => {
-    const found = new Map<string, RequestItem>();
-    for (const { items } of turns) for (const [callId, request] of apartIn(items)) found.set(callId, request);
-    const isSame =
-      found.size === known.current.size && [...found].every(([id, request]) => known.current.get(id) === request);
-    if (!isSame) known.current = found;
-    return known.current;
-  }, [turns]);
-  return <Elsewhere value={requests}>{children}</Elsewhere>;
+  const found = useMemo(() => new Map(turns.flatMap(({ items }) => [...apartIn(items)])), [turns]);
+  const [known, setKnown] = useState(found);
+  const isSame = found.size === known.size && [...found].every(([id, request]) => known.get(id) === request);
+  if (!isSame) setKnown(found);
+  return <Elsewhere value={isSame ? known : found}>{children}</Elsewhere>;
 }
 
 export function useRequestsElsewhere(): AskedRequests {

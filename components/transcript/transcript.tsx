@@ -1,27 +1,22 @@
 'use client';
 
-import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
-import { clsx } from 'clsx';
-import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
 import { JumpProvider } from '@/components/ui/jump';
 import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
 import type { TranscriptState } from '@/lib/projections/transcript';
-import type { Turn } from '@/lib/protocol/read-models';
-import { DayLine, pauseClass, pauseHeight } from './day-line';
-import { FirstPaint, firstPaintOf, turnWeight } from './first-paint';
+import { FirstPaint, firstPaintOf } from './first-paint';
 import { HoldTail } from './hold-tail';
 import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';
 import { LookupNotice } from './lookup-notice';
 import type { Sought } from './transcript-store';
 import { TranscriptTop } from './transcript-top';
-import { TurnRow } from './turn-row';
+import { LaidOutTurns, PaintedTurns } from './turn-list';
 import { isAnchor, useJumpTarget } from './use-jump-target';
-import { usePaintedHeights } from './use-painted-heights';
-import { useRowsInTurn } from './use-rows-in-turn';
-import { countItemsAfter, TAIL_PX, useTail } from './use-tail';
-import { type TurnMove, useTurnKeys } from './use-turn-keys';
+import { countItemsAfter, useTail } from './use-tail';
+import { useTurnRows } from './use-turn-rows';
+import { useTurnWalk } from './use-turn-walk';
 
 /**
  * Before any of our code runs, the server's markup stands at its end already. It may have come hidden, to be shown when
@@ -33,7 +28,6 @@ if(box.clientHeight){box.scrollTop=box.scrollHeight;seen.disconnect()}
 
 /** Fewer turns than this above the first visible one: time to load what is older. */
 const LOAD_AHEAD = 10;
-const TOP_PX = 48;
 
 export interface TranscriptHandle {
   /**
@@ -74,27 +68,8 @@ export function Transcript({
   const { turns } = state;
   const scroller = useRef<HTMLDivElement>(null);
   const hydrated = useHydrated();
-  // Read through a reference, so that a turn that grows does not have ten thousand rows measured again.
-  const newest = useRef(turns);
-  newest.current = turns;
   const { leftAt, held, hold } = useTail(scroller, state.position);
-  const heightOf = usePaintedHeights(scroller);
-  const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
-    count: turns.length,
-    enabled: hydrated,
-    getScrollElement: () => scroller.current,
-    getItemKey: useCallback((index: number) => newest.current[index]?.id ?? index, []),
-    estimateSize: useCallback((index: number) => rowHeight(newest.current, index, heightOf), [heightOf]),
-    overscan: 4,
-    paddingStart: TOP_PX,
-    paddingEnd: 24,
-    anchorTo: 'end',
-    followOnAppend: true,
-    scrollEndThreshold: held.current ? -1 : TAIL_PX,
-    directDomUpdates: true,
-    useFlushSync: false,
-    initialOffset: () => turns.reduce((sum, _, index) => sum + rowHeight(turns, index, heightOf), 0),
-  });
+  const { virtualizer, rows } = useTurnRows({ turns, scroller, hydrated, held });
 
   const { show, jump, step, flashed, wanted, lookup, closeLookup, follow } = useJumpTarget({
     turns,
@@ -117,41 +92,25 @@ export function Transcript({
   }, [hydrated, virtualizer]);
 
   const firstPaint = useMemo(() => (hydrated ? null : firstPaintOf(turns)), [hydrated, turns]);
-  const rows = useRowsInTurn(hydrated ? virtualizer.getVirtualItems() : NO_ROWS, virtualizer.range, (index) =>
-    turnWeight(turns[index] as Turn),
-  );
   const first = rows[0]?.index ?? LOAD_AHEAD;
-  const [waitsForReader, setWaitsForReader] = useState(false);
-  useEffect(() => setWaitsForReader(olderError !== null), [olderError]);
+  // After a failure it waits for the reader to ask again.
+  const mayLoad = state.hasMore && !loadingOlder && olderError === null;
   useEffect(() => {
-    if (hydrated && first < LOAD_AHEAD && state.hasMore && !loadingOlder && !waitsForReader) loadOlder();
-  }, [hydrated, first, state.hasMore, loadingOlder, waitsForReader, loadOlder]);
+    if (hydrated && first < LOAD_AHEAD && mayLoad) loadOlder();
+  }, [hydrated, first, mayLoad, loadOlder]);
 
   // A turn that takes another's place at the same index is no append, and its greater height would leave the end behind.
   useLayoutEffect(() => {
-    if (turns.length > 0 && hydrated && leftAt === null && !held.current) virtualizer.scrollToEnd();
+    if (turns.length > 0 && hydrated && leftAt === null && !held) virtualizer.scrollToEnd();
   }, [turns, hydrated, leftAt, held, virtualizer]);
 
-  const cursor = useRef(-1);
-  useTurnKeys((move) => {
-    if (move === 'page-down' || move === 'page-up') {
-      const box = scroller.current;
-      box?.scrollBy({ top: (move === 'page-down' ? 0.9 : -0.9) * box.clientHeight });
-      return;
-    }
-    const index = turnAfter(turns, move, cursor.current, virtualizer.range?.startIndex ?? 0);
-    cursor.current = index ?? -1;
-    if (move === 'latest') latest();
-    else if (index !== null) step(`turn-${turns[index]?.id}`);
+  useTurnWalk({
+    scroller,
+    turns,
+    firstVisible: () => virtualizer.range?.startIndex ?? 0,
+    onTurn: step,
+    onLatest: latest,
   });
-  useEffect(() => {
-    const box = scroller.current;
-    const forget = () => {
-      cursor.current = -1;
-    };
-    box?.addEventListener('wheel', forget, { passive: true });
-    return () => box?.removeEventListener('wheel', forget);
-  }, []);
 
   const top = (
     <TranscriptTop
@@ -181,35 +140,17 @@ export function Transcript({
               <FirstPaint value={firstPaint}>
                 <ParsedAtOnce value={firstPaint?.parsed ?? null}>
                   {firstPaint === null ? (
-                    <div ref={virtualizer.containerRef} className="relative mx-auto max-w-[960px]">
-                      {top}
-                      {rows.map((row) => (
-                        <div
-                          key={row.key}
-                          data-index={row.index}
-                          ref={virtualizer.measureElement}
-                          className={clsx(
-                            'absolute inset-x-0 top-0',
-                            pauseClass(turns[row.index] as Turn, turns[row.index - 1]),
-                          )}
-                        >
-                          <DayLine
-                            turn={turns[row.index] as Turn}
-                            before={row.index === 0 && !state.hasMore ? null : turns[row.index - 1]}
-                          />
-                          <TurnRow turn={turns[row.index] as Turn} flash={flashed === turns[row.index]?.id} />
-                        </div>
-                      ))}
-                    </div>
+                    <LaidOutTurns
+                      turns={turns}
+                      rows={rows}
+                      flashed={flashed}
+                      hasMore={state.hasMore}
+                      boxRef={virtualizer.containerRef}
+                      rowRef={virtualizer.measureElement}
+                      top={top}
+                    />
                   ) : (
-                    <div className="relative mx-auto max-w-[960px] pt-12 pb-6">
-                      {top}
-                      {firstPaint.turns.map((turn, at) => (
-                        <div key={turn.id} className={pauseClass(turn, firstPaint.turns[at - 1])}>
-                          <TurnRow turn={turn} flash={false} />
-                        </div>
-                      ))}
-                    </div>
+                    <PaintedTurns turns={firstPaint.turns} top={top} />
                   )}
                 </ParsedAtOnce>
               </FirstPaint>
@@ -226,41 +167,4 @@ export function Transcript({
       </HoldTail>
     </JumpProvider>
   );
-}
-
-/** A turn's, as far as it is known, with the room before it. */
-function rowHeight(turns: readonly Turn[], index: number, heightOf: (turn: Turn) => number): number {
-  const turn = turns[index] as Turn;
-  return heightOf(turn) + pauseHeight(turn, turns[index - 1]);
-}
-
-const NO_ROWS: readonly VirtualItem[] = [];
-
-/** Where a key leads, from the turn it led to last, else from the topmost visible one. */
-function turnAfter(
-  turns: readonly Turn[],
-  move: Exclude<TurnMove, 'page-down' | 'page-up'>,
-  cursor: number,
-  visible: number,
-): number | null {
-  const from = cursor >= 0 ? cursor : visible;
-  const woken = (turn: Turn) => turn.kind === 'between-run';
-  switch (move) {
-    case 'next':
-      return Math.min(turns.length - 1, from + 1);
-    case 'previous':
-      return Math.max(0, cursor >= 0 ? from - 1 : from);
-    case 'next-woken':
-      return indexOrNull(turns.findIndex((turn, at) => at > from && woken(turn)));
-    case 'previous-woken':
-      return indexOrNull(turns.findLastIndex((turn, at) => at < from && woken(turn)));
-    case 'first':
-      return turns.length > 0 ? 0 : null;
-    case 'latest':
-      return null;
-  }
-}
-
-function indexOrNull(index: number): number | null {
-  return index < 0 ? null : index;
 }

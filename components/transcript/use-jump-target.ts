@@ -2,6 +2,7 @@
 
 import type { Virtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useRef, useState } from 'react';
+import { useNewest } from '@/components/ui/use-newest';
 import type { TranscriptState } from '@/lib/projections/transcript';
 import type { Turn } from '@/lib/protocol/read-models';
 import { itemAnchor } from './item-anchor';
@@ -25,8 +26,7 @@ export function useJumpTarget(options: {
   const { turns, virtualizer, seek } = options;
   const [flashed, setFlashed] = useState<string | null>(null);
   const [wanted, setWanted] = useState<string | null>(null);
-  const newest = useRef(turns);
-  newest.current = turns;
+  const newest = useNewest(turns);
   // Of two that were asked for, the later one is shown, however long the earlier one took to load.
   const asked = useRef(0);
 
@@ -55,7 +55,7 @@ export function useJumpTarget(options: {
       if (!anchor.startsWith('turn-')) flashElement(element);
       return true;
     },
-    [seek, virtualizer],
+    [seek, virtualizer, newest],
   );
 
   useEffect(() => {

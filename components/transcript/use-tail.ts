@@ -1,7 +1,8 @@
 'use client';
 
-import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useEffectEvent, useState } from 'react';
 import { UNFOLDS } from '@/components/ui/folded-parts';
+import { useNewest } from '@/components/ui/use-newest';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Turn } from '@/lib/protocol/read-models';
 
@@ -14,13 +15,13 @@ export const TAIL_PX = 32;
  */
 export function useTail(scroller: RefObject<HTMLElement | null>, position: Position) {
   const [leftAt, setLeftAt] = useState<Position | null>(null);
-  const held = useRef(false);
-  const newest = useRef(position);
-  newest.current = position;
-  const follows = useRef(true);
-  follows.current = leftAt === null;
+  const [held, setHeld] = useState(false);
+  const newest = useNewest(position);
 
   // What comes in below it, a request or a longer draft, takes its height from the box and not its end from the reader.
+  const keepEnd = useEffectEvent((box: HTMLElement) => {
+    if (leftAt === null && !held) box.scrollTop = box.scrollHeight;
+  });
   useEffect(() => {
     const box = scroller.current;
     if (!box) return;
@@ -28,7 +29,7 @@ export function useTail(scroller: RefObject<HTMLElement | null>, position: Posit
     const observer = new ResizeObserver(() => {
       if (box.clientHeight === height) return;
       height = box.clientHeight;
-      if (follows.current && !held.current) box.scrollTop = box.scrollHeight;
+      keepEnd(box);
     });
     observer.observe(box);
     return () => observer.disconnect();
@@ -39,25 +40,26 @@ export function useTail(scroller: RefObject<HTMLElement | null>, position: Posit
     if (!box) return;
     const look = () => {
       const atEnd = distanceFromEnd(box) <= TAIL_PX;
-      if (atEnd) held.current = false;
+      if (atEnd) setHeld(false);
       setLeftAt((before) => (atEnd ? null : (before ?? newest.current)));
     };
     box.addEventListener('scroll', look, { passive: true });
     return () => box.removeEventListener('scroll', look);
-  }, [scroller]);
+  }, [scroller, newest]);
 
   const hold = useCallback(() => {
-    held.current = true;
+    setHeld(true);
     // What is unfolded has its height two frames on. Still at the end then: there was nothing to hold.
     requestAnimationFrame(() =>
       requestAnimationFrame(() => {
         const box = scroller.current;
         if (!box) return;
-        held.current = distanceFromEnd(box) > TAIL_PX;
-        setLeftAt((before) => (held.current ? (before ?? newest.current) : null));
+        const hasLeft = distanceFromEnd(box) > TAIL_PX;
+        setHeld(hasLeft);
+        setLeftAt((before) => (hasLeft ? (before ?? newest.current) : null));
       }),
     );
-  }, [scroller]);
+  }, [scroller, newest]);
 
   // Texts unfold themselves, and know nothing of what they stand in.
   useEffect(() => {

@@ -59,36 +59,47 @@ export function selectLogs(agentIds: Iterable<string>): Iterable<InStatement> {
  * newest. An id may have been used any number of times.
  */
 export function* selectTasks(tasks: readonly SpokenTask[]): Iterable<InStatement> {
-  const keys = tasks.map(({ agentId, sessionId, taskId, runId }) => {
-    return [agentId, columnText(taskId), sessionId, runId && columnText(runId)];
-  });
   const newest = (index: string, run: string, limit: number) =>
     `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>2
      WHERE t.position IN (SELECT position FROM tasks INDEXED BY ${index}
        WHERE agent_id = wanted.value->>0 AND id = wanted.value->>1 AND session_id = wanted.value->>2 ${run}
        ORDER BY position DESC LIMIT ${limit})`;
-  const any = keys.map((key) => key.slice(0, 3));
-  yield* inGroups(distinct(any), newest('tasks_by_id', '', RUNS_READ));
-  yield* inGroups(distinct(any), newest('tasks_by_run', 'AND run_id IS NULL', RUNS_READ));
-  const named = keys.filter(([, , , runId]) => runId !== null);
-  yield* inGroups(named, newest('tasks_by_run', 'AND run_id = wanted.value->>3', 1));
+  const keys = (isNamed: boolean) =>
+    distinct(tasks, ({ agentId, sessionId, taskId, runId }) => {
+      const key = [agentId, columnText(taskId), sessionId];
+      return !isNamed ? key : runId === null ? null : [...key, columnText(runId)];
+    });
+  yield* inGroups(keys(false), newest('tasks_by_id', '', RUNS_READ));
+  yield* inGroups(keys(false), newest('tasks_by_run', 'AND run_id IS NULL', RUNS_READ));
+  yield* inGroups(keys(true), newest('tasks_by_run', 'AND run_id = wanted.value->>3', 1));
 }
 
 /** Sessions that know a task by its id, and those that started the very run: one more than make its owner uncertain. */
 export function* selectTaskHomes(tasks: readonly SpokenTask[]): Iterable<InStatement> {
-  const keys = tasks.map(({ agentId, taskId, runId }) => [agentId, columnText(taskId), runId && columnText(runId)]);
   const homes = (index: string, runId: string, which: string) =>
     `SELECT t.agent_id, t.session_id, t.id, ${runId} AS run_id FROM json_each(?1) AS wanted CROSS JOIN tasks AS t
      WHERE t.rowid IN (SELECT min(rowid) FROM tasks INDEXED BY ${index}
        WHERE agent_id = wanted.value->>0 AND id = wanted.value->>1 ${which} GROUP BY session_id LIMIT ${MAX_HOMES + 1})`;
-  const any = keys.map((key) => key.slice(0, 2));
-  yield* inGroups(distinct(any), homes('tasks_by_agent', 'NULL', ''));
-  const named = keys.filter(([, , runId]) => runId !== null);
-  yield* inGroups(distinct(named), homes('tasks_by_run', 't.run_id', 'AND run_id = wanted.value->>2'));
+  const keys = (isNamed: boolean) =>
+    distinct(tasks, ({ agentId, taskId, runId }) => {
+      const key = [agentId, columnText(taskId)];
+      return !isNamed ? key : runId === null ? null : [...key, columnText(runId)];
+    });
+  yield* inGroups(keys(false), homes('tasks_by_agent', 'NULL', ''));
+  yield* inGroups(keys(true), homes('tasks_by_run', 't.run_id', 'AND run_id = wanted.value->>2'));
 }
 
-function distinct<T>(keys: readonly T[]): Iterable<T> {
-  return new Map(keys.map((key) => [JSON.stringify(key), key])).values();
+/** Each key once, made when its turn has come: there may be a hundred thousand. */
+function* distinct(tasks: Iterable<SpokenTask>, toKey: (task: SpokenTask) => string[] | null): Generator<string[]> {
+  const seen = new Set<string>();
+  for (const task of tasks) {
+    const key = toKey(task);
+    if (key === null) continue;
+    const json = JSON.stringify(key);
+    if (seen.has(json)) continue;
+    seen.add(json);
+    yield key;
+  }
 }
 
 export function selectLatestTasks(sessionIds: Iterable<string>): Iterable<InStatement> {
@@ -110,10 +121,13 @@ export function selectRunningTasks(
 }
 
 export function* selectObligations(messages: Iterable<[sessionId: string, messageId: string]>): Iterable<InStatement> {
-  const keys = [...messages].map(([sessionId, id]) => [sessionId, columnText(id)]);
   const sql = `SELECT o.* FROM json_each(?) AS wanted CROSS JOIN obligations AS o
     ON o.session_id = wanted.value->>0 AND o.message_id = wanted.value->>1`;
-  yield* inGroups(keys, sql);
+  yield* inGroups(stored(messages), sql);
+}
+
+function* stored(messages: Iterable<[sessionId: string, messageId: string]>): Generator<[string, string]> {
+  for (const [sessionId, id] of messages) yield [sessionId, columnText(id)];
 }
 
 export function* selectOwed(sessionIds: Iterable<string>): Iterable<InStatement> {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { systemTrouble } from '../runner/system-error.mjs';
 import { root } from './root.mjs';
 import { runProgram } from './run-program.mjs';
 import { LaunchError, say } from './say.mjs';
@@ -25,6 +24,7 @@ export async function buildWhatIsOld() {
   if (existsSync(join(buildDir, 'BUILD_ID')) && readStamp() === hash) return;
   say('Building the dashboard (next build) …');
   const next = join(root, 'node_modules', 'next', 'dist', 'bin', 'next');
+  /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' };
   if (!(await runProgram(process.execPath, [next, 'build'], env))) {
     throw new LaunchError('next build failed; its output is above');
@@ -32,7 +32,7 @@ export async function buildWhatIsOld() {
   try {
     writeFileSync(stampFile, hash);
   } catch (error) {
-    throw new LaunchError(systemTrouble(error, buildDir) ?? error.message);
+    throw LaunchError.ofWriting(error, buildDir);
   }
 }
 

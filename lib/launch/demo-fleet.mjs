@@ -14,6 +14,7 @@ const program = fileURLToPath(new URL('./interlude.mjs', import.meta.url));
 export function startDemoFleet(env) {
   let ended = false;
   let failures = 0;
+  /** @type {import('node:child_process').ChildProcess | null} */
   let child = null;
   const start = () => {
     if (ended) return;
@@ -30,9 +31,11 @@ export function startDemoFleet(env) {
   start();
   return () => {
     ended = true;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
-    const gone = new Promise((resolve) => child.once('exit', () => resolve()));
-    child.kill('SIGTERM');
+    const last = child;
+    if (!last || last.exitCode !== null || last.signalCode !== null) return Promise.resolve();
+    /** @type {Promise<void>} */
+    const gone = new Promise((resolve) => last.once('exit', () => resolve()));
+    last.kill('SIGTERM');
     return gone;
   };
 }

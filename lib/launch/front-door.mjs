@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer, STATUS_CODES } from 'node:http';
+import { errorCode } from '../runner/system-error.mjs';
 
 /**
  * The HTTP server before Next: what Node and Next would refuse by themselves (no HTTP at all, a path that is no UTF-8,
@@ -53,13 +54,15 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
     try {
       await connections.run(connectionOf(request, response), () => handle(request, response));
     } catch (error) {
-      process.stderr.write(`[interlude] ${request.method} ${request.url} failed: ${error?.stack ?? error}\n`);
+      process.stderr.write(
+        `[interlude] ${request.method} ${request.url} failed: ${error instanceof Error ? error.stack : error}\n`,
+      );
       answer(response, INTERNAL);
     }
   });
   server.on('checkExpectation', (_request, response) => answer(response, EXPECTATION));
   server.on('connect', (_request, socket) => answerRaw(socket, METHOD));
-  server.on('clientError', (error, socket) => answerRaw(socket, CLIENT_ERRORS[error.code] ?? NO_HTTP));
+  server.on('clientError', (error, socket) => answerRaw(socket, CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP));
   return server;
 }
 
@@ -198,7 +201,8 @@ function answer(response, refusal) {
  */
 function answerRaw(socket, refusal) {
   socket.on('error', () => undefined);
-  if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
+  if (!socket.writable || /** @type {import('node:net').Socket} */ (socket).bytesWritten > 0)
+    return void socket.destroy();
   const headers = { ...headersOf(refusal), connection: 'close' };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const start = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`;

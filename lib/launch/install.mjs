@@ -13,7 +13,7 @@ export async function installWhatIsMissing() {
   const args = ['ci', '--include=dev'];
   const npm = npmProgram();
   const { NODE_ENV: _, ...env } = process.env;
-  const installed = await runProgram(npm.program, [...npm.args, ...args], env);
+  const installed = await runProgram(npm.program, [...npm.args, ...args], /** @type {NodeJS.ProcessEnv} */ (env));
   if (!installed) throw new LaunchError('npm ci failed (its output is above); mend that and start again', 3);
 }
 
@@ -27,7 +27,7 @@ function isInstalled() {
   if (!wanted || !present) return false;
   return Object.entries(wanted).every(([path, { version, optional, devOptional }]) => {
     if (path === '') return true;
-    return path in present ? present[path].version === version : optional === true || devOptional === true;
+    return present[path] ? present[path].version === version : optional === true || devOptional === true;
   });
 }
 

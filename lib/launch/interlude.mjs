@@ -2,6 +2,7 @@
 /** `interlude <command>`: the runner's command line. */
 
 import { npmCommand, readFrom } from '../runner/shown-command.mjs';
+import { errorCode } from '../runner/system-error.mjs';
 import { loadTypescript } from './typescript.mjs';
 
 // Paths are meant from where the person stands who gives them.
@@ -11,7 +12,7 @@ let cli;
 try {
   cli = await loadTypescript('lib/runner/cli/main.ts');
 } catch (error) {
-  if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(error?.code)) throw error;
+  if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(errorCode(error) ?? '')) throw error;
   process.stderr.write(`interlude: its packages are not installed; run: ${npmCommand(['ci'])}\n`);
   process.exit(3);
 }

@@ -42,6 +42,7 @@ function parse(argv) {
     return parseArgs({ args: argv, options: { port: text, host: text, demo: flag, help: { ...flag, short: 'h' } } })
       .values;
   } catch (error) {
-    throw new LaunchError(`${error.message.split('. ')[0]}; see "${npmCommand(['start', '--', '--help'])}"`, 2);
+    const [why] = String(/** @type {Error} */ (error).message).split('. ');
+    throw new LaunchError(`${why}; see "${npmCommand(['start', '--', '--help'])}"`, 2);
   }
 }

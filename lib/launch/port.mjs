@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { npmCommand } from '../runner/shown-command.mjs';
+import { errorCode } from '../runner/system-error.mjs';
 import { LaunchError } from './say.mjs';
 
 /**
@@ -13,17 +14,18 @@ import { LaunchError } from './say.mjs';
 export function holdPort(host, port) {
   return new Promise((resolve, reject) => {
     const holder = createServer((socket) => socket.destroy());
-    holder.once('error', (error) => reject(new LaunchError(listenError(error.code, host, port))));
+    holder.once('error', (error) => reject(new LaunchError(listenError(errorCode(error), host, port))));
     holder.listen({ host, port, exclusive: true }, () => {
       holder.unref();
+      /** @type {() => Promise<void>} */
       const release = () => new Promise((released) => holder.close(() => released()));
-      resolve({ port: holder.address().port, release });
+      resolve({ port: /** @type {import('node:net').AddressInfo} */ (holder.address()).port, release });
     });
   });
 }
 
 /**
- * @param {string} code
+ * @param {string | undefined} code
  * @param {string} host
  * @param {number} port
  */

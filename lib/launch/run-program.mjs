@@ -12,7 +12,9 @@ import { root } from './root.mjs';
  */
 export function runProgram(program, args, env = process.env) {
   return new Promise((resolve) => {
-    const given = Object.fromEntries(Object.entries(env).filter(([name]) => !/^INTERLUDE_/i.test(name)));
+    const given = /** @type {NodeJS.ProcessEnv} */ (
+      Object.fromEntries(Object.entries(env).filter(([name]) => !/^INTERLUDE_/i.test(name)))
+    );
     const child = spawn(program, args, { cwd: root, env: given, stdio: 'inherit' });
     child.once('error', () => resolve(false));
     child.once('exit', (code) => resolve(code === 0));

@@ -1,4 +1,4 @@
-import { errorLine } from '../runner/system-error.mjs';
+import { errorLine, systemTrouble } from '../runner/system-error.mjs';
 
 /** What start-up code tells a person: one line each, and one line when it can't go on. */
 
@@ -17,6 +17,16 @@ export class LaunchError extends Error {
     super(message);
     this.name = 'LaunchError';
     this.exitCode = exitCode;
+  }
+
+  /**
+   * @param {unknown} error of writing something in `folder`
+   * @param {string} folder
+   * @param {string} [elsewhere] what to set to have it in another place
+   */
+  static ofWriting(error, folder, elsewhere) {
+    const known = /** @type {NodeJS.ErrnoException} */ (error);
+    return new LaunchError(systemTrouble(known, folder, elsewhere) ?? known.message);
   }
 }
 

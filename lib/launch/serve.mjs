@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { errorCode } from '../runner/system-error.mjs';
 import { frontDoor } from './front-door.mjs';
 import { listenError } from './port.mjs';
 import { root } from './root.mjs';
@@ -20,6 +21,7 @@ const READY_WITHIN_MS = 60_000;
 export async function serve(host, { port, release }) {
   process.env.NEXT_TELEMETRY_DISABLED = '1';
   const require = createRequire(join(root, 'package.json'));
+  /** @type {(options: object) => import('next/dist/server/next').NextServer} */
   const next = require('next');
   // Next would take over upgrades of the server it is told of, and hang up on each. Without it they are requests.
   const httpServer = new EventEmitter();
@@ -28,8 +30,8 @@ export async function serve(host, { port, release }) {
   const server = frontDoor(app.getRequestHandler(), { knows: await credentials() });
   await release();
   await new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(new LaunchError(listenError(error.code, host, port))));
-    server.listen(port, host, resolve);
+    server.once('error', (error) => reject(new LaunchError(listenError(errorCode(error), host, port))));
+    server.listen(port, host, () => resolve(undefined));
   });
   const url = `http://${reachable(host)}:${port}`;
   await answers(`${url}/api/v1/healthz`);
@@ -46,6 +48,7 @@ async function credentials() {
   const { accessPolicy } = await loadTypescript('lib/access/access-policy.ts', { alone: true });
   const policy = accessPolicy(process.env);
   return async ({ method, url, headers }) => {
+    /** @type {[string, string][]} */
     const pairs = Object.entries(headers).map(([name, value]) => [name, String(value)]);
     await authenticate(new Request(`http://${headers.host}${url}`, { method, headers: pairs }), policy);
     return true;

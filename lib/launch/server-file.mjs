@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemTrouble } from '../runner/system-error.mjs';
+import { errorCode } from '../runner/system-error.mjs';
 import { LaunchError } from './say.mjs';
 
 const NAME = 'server.json';
@@ -23,7 +23,7 @@ export function announce(dataDir, url) {
     write(dataDir, own, content);
     write(dataDir, NAME, content);
   } catch (error) {
-    throw new LaunchError(systemTrouble(error, dataDir, 'INTERLUDE_DATA_DIR') ?? error.message);
+    throw LaunchError.ofWriting(error, dataDir, 'INTERLUDE_DATA_DIR');
   }
   return () => {
     try {
@@ -94,6 +94,6 @@ function isAlive(pid) {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error.code === 'EPERM';
+    return errorCode(error) === 'EPERM';
   }
 }

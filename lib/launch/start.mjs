@@ -33,6 +33,7 @@ async function start() {
     return;
   }
   requireNode(20, 9);
+  /** @type {() => void} */
   let leave = () => process.exit(1);
   whenOrphaned(() => leave());
   const { host, dataDir } = options;
@@ -68,7 +69,7 @@ async function start() {
   say(`\n  Interlude is at ${url}\n  Sign in:  ${url}/sign-in?token=${encodeURIComponent(token)}\n`);
   const endDemo = options.demo ? startDemoFleet({ ...process.env, INTERLUDE_URL: url }) : null;
   say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : commands);
-  for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => end(name, endDemo));
+  for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(name, () => end(name, endDemo));
   leave = () => end('SIGTERM', endDemo);
 }
 
@@ -102,6 +103,7 @@ function pause(ms) {
  * @param {NodeJS.ProcessEnv} env
  */
 function hint(env) {
+  /** @param {string[]} args */
   const ours = (...args) => `    ${interludeCommand(args)}`;
   const recording = shownPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
   return [

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
-import { systemTrouble } from '../runner/system-error.mjs';
+import { errorCode } from '../runner/system-error.mjs';
 import { LaunchError } from './say.mjs';
 
 const SHORTEST = 16;
@@ -24,15 +24,13 @@ export function readOrMakeToken(dataDir, env) {
     // `wx`: of two that start at once, one makes it and both read it
     writeFileSync(file, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
-    if (error.code !== 'EEXIST') {
-      throw new LaunchError(systemTrouble(error, dataDir, 'INTERLUDE_DATA_DIR') ?? error.message);
-    }
+    if (errorCode(error) !== 'EEXIST') throw LaunchError.ofWriting(error, dataDir, 'INTERLUDE_DATA_DIR');
   }
   try {
     return long(readPrivate(file).trim(), file);
   } catch (error) {
     if (error instanceof LaunchError || error instanceof DataFolderError) throw error;
-    throw new LaunchError(`the token ${file} can't be read (${error.code}); delete it to get a new one`);
+    throw new LaunchError(`the token ${file} can't be read (${errorCode(error)}); delete it to get a new one`);
   }
 }
 

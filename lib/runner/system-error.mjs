@@ -75,7 +75,7 @@ function codeOf(error, path) {
     accessSync(nearest(path), constants.W_OK);
     return code;
   } catch (why) {
-    return why.code;
+    return errorCode(why) ?? code;
   }
 }
 
@@ -87,4 +87,9 @@ function codeOf(error, path) {
  */
 function nearest(path) {
   return existsSync(path) || path === dirname(path) ? path : nearest(dirname(path));
+}
+
+/** @param {unknown} error */
+export function errorCode(error) {
+  return error instanceof Error ? /** @type {NodeJS.ErrnoException} */ (error).code : undefined;
 }

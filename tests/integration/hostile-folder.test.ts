@@ -20,7 +20,7 @@ beforeEach(async () => {
   mark = join(base, 'mark');
   const url = 'http://127.0.0.1:9';
   const acts = `require('node:fs').appendFileSync(${JSON.stringify(mark)}, __filename + '\\n');`;
-  const packages = ['tsx', 'zod', '@libsql/client', 'eventsource-parser', 'pino', '@anthropic-ai/claude-agent-sdk'];
+  const packages = ['tsx', 'zod', '@libsql/client', 'eventsource-parser', '@anthropic-ai/claude-agent-sdk'];
   for (const name of packages) {
     await plant(`node_modules/${name}/package.json`, JSON.stringify({ name, version: '9.9.9', main: 'index.js' }));
     await plant(`node_modules/${name}/index.js`, acts);

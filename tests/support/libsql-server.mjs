@@ -26,7 +26,7 @@ export function ensureLibsqlServer() {
   process.stdout.write(`installing ${name}@${VERSION} into ${folder}\n`);
   const args = ['install', `${name}@${VERSION}`, '--no-save', '--no-audit', '--no-fund', '--ignore-scripts'];
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  const options = { cwd: folder, encoding: 'utf8', timeout: INSTALL_LIMIT_MS };
+  const options = /** @type {const} */ ({ cwd: folder, encoding: 'utf8', timeout: INSTALL_LIMIT_MS });
   const { stderr, error } = spawnSync(npm, [...args, '--loglevel=error'], options);
   if (existsSync(program)) return { program };
   const why = (error?.message ?? stderr ?? '').trim().split('\n').slice(-3).join('; ');
@@ -42,6 +42,7 @@ export function ensureLibsqlServer() {
 export async function startLibsqlServer() {
   const found = ensureLibsqlServer();
   if ('missing' in found) throw new Error(found.missing);
+  const { program } = found;
   const folder = await mkdtemp(join(tmpdir(), 'interlude-libsql-'));
   const port = await ownPort();
   const url = `http://127.0.0.1:${port}`;
@@ -49,7 +50,7 @@ export async function startLibsqlServer() {
 
   async function start() {
     const args = ['--http-listen-addr', `127.0.0.1:${port}`, '--db-path', join(folder, 'data.sqld'), '--no-welcome'];
-    const started = spawn(found.program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+    const started = spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     started.stderr.on('data', (chunk) => {
       said = (said + chunk).slice(-4_000);

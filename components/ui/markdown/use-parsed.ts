@@ -1,7 +1,7 @@
 'use client';
 
 import type { Token } from 'marked';
-import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react';
+import { createContext, useContext, useEffect, useState } from 'react';
 import { inTurn } from '../in-turn';
 import { hasTime, inSlice } from '../render-time';
 import { fillsStep, isParsed, NOTHING_SETTLED, parseFurther, type Settled, STEP_PIECES, waitsForMore } from './parse';
@@ -17,6 +17,22 @@ export const ParsedAtOnce = createContext<ReadonlySet<string> | null>(null);
 /** What took more than one step, after each of them: a row that comes into view again is not parsed again. */
 const cache = new Map<string, readonly Settled[]>();
 
+interface Wanted {
+  text: string;
+  streaming: boolean;
+  /** Whether it may be parsed before its first step is asked for. */
+  mayParse: boolean;
+  isFirstPaint: boolean;
+  /** How many steps were asked for. */
+  steps: number;
+}
+
+/** How far a text is parsed, and what was asked for then. */
+interface Taken extends Wanted {
+  states: readonly Settled[];
+  state: Settled;
+}
+
 /**
  * The blocks of a text as far as they are parsed, and what follows them as it was written. However long it is, one
  * render adds no more than a step.
@@ -28,22 +44,11 @@ export function useParsed(text: string, streaming: boolean): { tokens: Token[]; 
   const isFirstPaint = parsedAtOnce !== null;
   const mayParse = parsedAtOnce === null || parsedAtOnce.has(text);
   const [steps, setSteps] = useState(0);
-  const taken = useRef<{ text: string; states: readonly Settled[] }>({ text, states: [] });
-  const state = useMemo(() => {
-    if (!mayParse && steps === 0) return NOTHING_SETTLED;
-    const { current } = taken;
-    const known = streaming ? undefined : cache.get(text);
-    if (known !== undefined) return known[Math.min(steps, known.length - 1)] as Settled;
-    const before = current.states.at(-1) ?? NOTHING_SETTLED;
-    if (current.text === text && current.states.length > 0 && isParsed(before, text)) return before;
-    // What a server parsed is parsed, however long the browser has been at it: else the markup would be another.
-    if (steps === 0 && !streaming && !isFirstPaint && !hasTime()) return before;
-    const next = parseStep(before, text, streaming, isFirstPaint);
-    const states = current.text === text ? [...current.states, next] : [next];
-    taken.current = { text, states };
-    if (!streaming && states.length > 1 && isParsed(next, text)) remember(text, states);
-    return next;
-  }, [text, streaming, mayParse, isFirstPaint, steps]);
+  const wanted: Wanted = { text, streaming, mayParse, isFirstPaint, steps };
+  const [taken, setTaken] = useState(() => takeStep(null, wanted));
+  const now = isTaken(taken, wanted) ? taken : takeStep(taken, wanted);
+  if (now !== taken) setTaken(now);
+  const { state } = now;
   const isDone = isParsed(state, text);
   const isLeft = !isDone && !(streaming && waitsForMore(state, text));
 
@@ -55,6 +60,28 @@ export function useParsed(text: string, streaming: boolean): { tokens: Token[]; 
   }, [isLeft, steps]);
 
   return { tokens: state.shown, rest: text.slice(state.shownLength), isDone };
+}
+
+function isTaken(taken: Taken, wanted: Wanted): boolean {
+  return (Object.keys(wanted) as (keyof Wanted)[]).every((key) => taken[key] === wanted[key]);
+}
+
+function takeStep(taken: Taken | null, wanted: Wanted): Taken {
+  const { text, streaming, mayParse, isFirstPaint, steps } = wanted;
+  const before = taken?.states.at(-1) ?? NOTHING_SETTLED;
+  const states = taken?.states ?? [];
+  const stays = (state: Settled): Taken => ({ ...wanted, states, state });
+  if (!mayParse && steps === 0) return stays(NOTHING_SETTLED);
+  const known = streaming ? undefined : cache.get(text);
+  if (known !== undefined) return stays(known[Math.min(steps, known.length - 1)] as Settled);
+  const isSameText = taken?.text === text;
+  if (isSameText && states.length > 0 && isParsed(before, text)) return stays(before);
+  // What a server parsed is parsed, however long the browser has been at it: else the markup would be another.
+  if (steps === 0 && !streaming && !isFirstPaint && !hasTime()) return stays(before);
+  const next = parseStep(before, text, streaming, isFirstPaint);
+  const all = isSameText ? [...states, next] : [next];
+  if (!streaming && all.length > 1 && isParsed(next, text)) remember(text, all);
+  return { ...wanted, states: all, state: next };
 }
 
 /** @param isFirstPaint what is parsed with the page costs little, and is the same whatever the time */

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
-import { pino, symbols } from 'pino';
 import { cutText } from '@/lib/protocol/cut-text';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import type { LogLevel } from '@/lib/protocol/log-levels';
+import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
 import { cutLogMessage } from '@/lib/protocol/log-text';
 import { LevelSwitch } from './level-switch';
 import { LogFile, type LogFileOptions } from './log-file';
@@ -47,40 +46,19 @@ export interface Logger {
   close(): void;
 }
 
-/** What pino leaves on a destination that asks for it, instead of the JSON that nobody here reads. */
-interface PinoMetadata {
-  lastLevel: number;
-  lastMsg: string;
-  lastObj: LogAbout | null;
-  lastLogger: { bindings(): { component?: string } };
-}
-
-const LEVEL_OF: Readonly<Record<number, LogLevel>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' };
-
 export function createLogger(options: LoggerOptions): Logger {
   const level = options.level instanceof LevelSwitch ? options.level : new LevelSwitch(options.level);
   const file = new LogFile(join(options.dir, `${fileNameOf(options.agentId)}.log`), options.file);
   const stderr = options.stderr ?? ((text: string) => process.stderr.write(text));
-  const destination = {
-    [symbols.needsMetadataGsym]: true,
-    write(this: PinoMetadata) {
-      const { component = 'runner' } = this.lastLogger.bindings();
-      const entry = { at: Date.now(), level: LEVEL_OF[this.lastLevel] ?? 'info', component, message: this.lastMsg };
-      take({ ...entry, ...this.lastObj });
-    },
-  };
   const redactor = options.redactor ?? new Redactor();
-  const root = pino({ level: level.get(), base: null, timestamp: false }, destination as never);
-  const children = new Map([['', root]]);
   level.onChange(({ level: now, previous, by, isRestored }) => {
-    for (const child of children.values()) child.level = now;
     if (isRestored) return;
-    // Past pino, which would drop it where only worse is written from here on.
+    // Whatever the level: where only worse is written from here on, this still says why.
     const message = `log level ${previous} → ${now} (${by})`;
     const marker = { kind: 'level' as const, level: now, previous, by: cutText(by, MAX_ID_LENGTH) };
     take({ at: Date.now(), level: 'warn', component: 'runner', message, marker });
   });
-  return loggerOn(root);
+  return loggerOf('runner');
 
   function take(said: LogEntry): void {
     const { text, redacted, missing } = redactor.redact(said.component, said.message);
@@ -102,8 +80,11 @@ export function createLogger(options: LoggerOptions): Logger {
     }
   }
 
-  function loggerOn(target: pino.Logger): Logger {
-    const log = (at: LogLevel, message: string, about: LogAbout = {}) => target[at](about, String(message));
+  function loggerOf(component: string): Logger {
+    const log = (said: LogLevel, message: string, about: LogAbout = {}) => {
+      if (LOG_LEVELS.indexOf(said) < LOG_LEVELS.indexOf(level.get())) return;
+      take({ at: Date.now(), level: said, component, message: String(message), ...about });
+    };
     return {
       debug: (message) => log('debug', message),
       info: (message) => log('info', message),
@@ -111,11 +92,7 @@ export function createLogger(options: LoggerOptions): Logger {
       error: (message) => log('error', message),
       fatal: (message) => log('fatal', message),
       log,
-      child(component) {
-        const child = children.get(component) ?? target.child({ component });
-        children.set(component, child);
-        return loggerOn(child);
-      },
+      child: loggerOf,
       level,
       redactor,
       file: file.file,

@@ -1,0 +1,64 @@
+import { type ReactVirtualizer, useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
+import { type RefObject, useCallback, useState } from 'react';
+import type { Turn } from '@/lib/protocol/read-models';
+import { pauseHeight } from './day-line';
+import { turnWeight } from './first-paint';
+import { usePaintedHeights } from './use-painted-heights';
+import { TAIL_PX } from './use-tail';
+import { useWaitingRows } from './use-waiting-rows';
+
+/** Room for what stands above the oldest turn. */
+const TOP_PX = 48;
+const NO_ROWS: readonly VirtualItem[] = [];
+
+/** The turns that are laid out: what is in sight, and what is near it as it comes. */
+export function useTurnRows(options: {
+  turns: readonly Turn[];
+  scroller: RefObject<HTMLDivElement | null>;
+  hydrated: boolean;
+  /** Whether the reader stays where they are, however near to the end. */
+  held: boolean;
+}): { virtualizer: ReactVirtualizer<HTMLDivElement, HTMLDivElement>; rows: readonly VirtualItem[] } {
+  const { turns, scroller, hydrated, held } = options;
+  // The same while one only grows, so that it does not have ten thousand rows measured again.
+  const [laidOut, setLaidOut] = useState(turns);
+  const measured = areSameTurns(laidOut, turns) ? laidOut : turns;
+  if (measured !== laidOut) setLaidOut(measured);
+  const heightOf = usePaintedHeights(scroller);
+  const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
+    count: turns.length,
+    enabled: hydrated,
+    getScrollElement: () => scroller.current,
+    getItemKey: useCallback((index: number) => measured[index]?.id ?? index, [measured]),
+    estimateSize: useCallback((index: number) => rowHeight(measured, index, heightOf), [measured, heightOf]),
+    overscan: 4,
+    paddingStart: TOP_PX,
+    paddingEnd: 24,
+    anchorTo: 'end',
+    followOnAppend: true,
+    scrollEndThreshold: held ? -1 : TAIL_PX,
+    directDomUpdates: true,
+    useFlushSync: false,
+    initialOffset: () => turns.reduce((sum, _, index) => sum + rowHeight(turns, index, heightOf), 0),
+  });
+  const near = hydrated ? virtualizer.getVirtualItems() : NO_ROWS;
+  const { range } = virtualizer;
+  const waiting = useWaitingRows(near, {
+    keyOf: ({ key }) => key,
+    weightOf: ({ index }) => turnWeight(turns[index] as Turn),
+    // With the page's own first layout comes only what is in sight.
+    firstWeight: 0,
+    isInSight: ({ index }) => range !== null && index >= range.startIndex && index <= range.endIndex,
+  });
+  return { virtualizer, rows: waiting.size === 0 ? near : near.filter((row) => !waiting.has(row)) };
+}
+
+function areSameTurns(before: readonly Turn[], now: readonly Turn[]): boolean {
+  return before === now || (before.length === now.length && before.every(({ id }, at) => id === now[at]?.id));
+}
+
+/** A turn's, as far as it is known, with the room before it. */
+function rowHeight(turns: readonly Turn[], index: number, heightOf: (turn: Turn) => number): number {
+  const turn = turns[index] as Turn;
+  return heightOf(turn) + pauseHeight(turn, turns[index - 1]);
+}

@@ -1,0 +1,71 @@
+// @vitest-environment happy-dom
+import { cleanup, renderHook, waitFor } from '@testing-library/react';
+import { afterEach, expect, it } from 'vitest';
+import { MORE_WEIGHT } from '@/components/transcript/row-weight';
+import { useWaitingRows } from '@/components/transcript/use-waiting-rows';
+
+afterEach(cleanup);
+
+interface Row {
+  id: number;
+}
+
+/** Four of them are as much as comes in one go. */
+const weightOf = () => MORE_WEIGHT / 4;
+const rowsTo = (count: number): Row[] => Array.from({ length: count }, (_, id) => ({ id }));
+
+interface Shown {
+  rows: readonly Row[];
+  isPaused?: boolean;
+}
+
+function shown(first: Shown, isInSight?: (row: Row) => boolean) {
+  const passes: number[][] = [];
+  const hook = renderHook(
+    ({ rows, isPaused = false }: Shown) => {
+      const waiting = useWaitingRows(rows, {
+        keyOf: ({ id }) => id,
+        weightOf,
+        firstWeight: 2 * weightOf(),
+        isPaused,
+        ...(isInSight && { isInSight }),
+      });
+      passes.push(rows.filter((row) => !waiting.has(row)).map(({ id }) => id));
+    },
+    { initialProps: first },
+  );
+  return { ...hook, passes, last: () => passes.at(-1) };
+}
+
+it('of many rows the last come at once, and the others in turn, each time no more than is laid out without a pause', async () => {
+  const { passes, last } = shown({ rows: rowsTo(9) });
+  expect(last()).toEqual([7, 8]);
+  await waitFor(() => expect(last()).toHaveLength(9));
+  expect(passes).toContainEqual([3, 4, 5, 6, 7, 8]);
+  const more = passes.slice(1).map((pass, at) => pass.length - (passes[at] as number[]).length);
+  expect(Math.max(...more)).toBe(4);
+});
+
+it('what is in the page stays in it when others come', async () => {
+  const { rerender, last } = shown({ rows: rowsTo(9) });
+  await waitFor(() => expect(last()).toHaveLength(9));
+  rerender({ rows: rowsTo(19) });
+  expect(last()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 18]);
+  await waitFor(() => expect(last()).toHaveLength(19));
+});
+
+it('what is in sight is there whatever it weighs', () => {
+  const { last } = shown({ rows: rowsTo(9) }, ({ id }) => id < 3);
+  expect(last()).toEqual([0, 1, 2, 7, 8]);
+});
+
+it('nothing comes further while the browser takes over what the server has laid out', async () => {
+  const { rerender, last } = shown({ rows: rowsTo(9), isPaused: true });
+  const rows = rowsTo(9);
+  rerender({ rows, isPaused: true });
+  const before = last();
+  await new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));
+  expect(last()).toEqual(before);
+  rerender({ rows });
+  await waitFor(() => expect(last()).toHaveLength(9));
+});
