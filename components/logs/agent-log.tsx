@@ -8,9 +8,9 @@ import type { LogLine } from '@/lib/protocol/read-models';
 import { FirstLines } from './first-lines';
 import type { FirstLog } from './first-log';
 import { LogEmpty } from './log-empty';
-import { LogList, type LogListHandle, type LogSpan } from './log-list';
+import { LogList, type LogSpan } from './log-list';
 import { EVERYTHING, narrows, withoutText } from './log-query';
-import { changeLogSettings, useLogSettings } from './log-settings';
+import { useLogSettings } from './log-settings';
 import type { LogPlace } from './log-store';
 import { LogToolbar } from './log-toolbar';
 import { useHits } from './use-hits';
@@ -18,6 +18,7 @@ import { useLineFocus } from './use-line-focus';
 import { type LogKey, useLogKeys } from './use-log-keys';
 import { useLogQuery } from './use-log-query';
 import { useReading } from './use-reading';
+import type { LogReveal } from './use-reveal';
 
 export interface AgentLogProps {
   agentId: string;
@@ -34,17 +35,19 @@ export interface AgentLogProps {
 }
 
 const NOTHING_PAINTED: ReadonlyMap<Position, number> = new Map();
+const NONE: ReadonlySet<Position> = new Set();
 
 /** An agent's log: live, searched, filtered. */
 export function AgentLog(props: AgentLogProps) {
   const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false } = props;
-  const settings = useLogSettings();
+  const [settings, changeSettings] = useLogSettings();
   const [query, setQuery] = useLogQuery(!compact);
   const [follows, setFollows] = useState(span === null);
   const [target, setTarget] = useState<Position | null>(null);
   const [cursor, setCursor] = useState<Position | null>(null);
+  const [unfolded, setUnfolded] = useState(NONE);
   const box = useRef<HTMLDivElement>(null);
-  const list = useRef<LogListHandle>(null);
+  const list = useRef<LogReveal>(null);
   const search = useRef<HTMLInputElement>(null);
   const [painted, setPainted] = useState<ReadonlyMap<Position, number>>(NOTHING_PAINTED);
   const nextPlace = useRef<LogPlace | null>(null);
@@ -100,6 +103,14 @@ export function AgentLog(props: AgentLogProps) {
     },
     [onLineClick],
   );
+  const onUnfold = useCallback((line: LogLine) => {
+    setFollows(false);
+    setUnfolded((before) => {
+      const next = new Set(before);
+      if (!next.delete(line.position)) next.add(line.position);
+      return next;
+    });
+  }, []);
   const onContext = useCallback(
     (line: LogLine) => {
       nextPlace.current = { kind: 'line', position: line.position };
@@ -121,7 +132,7 @@ export function AgentLog(props: AgentLogProps) {
       setQuery({ ...query, text: '' });
     } else if (key === 'next-hit') void hits.step(1);
     else if (key === 'previous-hit') void hits.step(-1);
-    else if (key === 'wrap') changeLogSettings({ wraps: !settings.wraps });
+    else if (key === 'wrap') changeSettings({ wraps: !settings.wraps });
     else if (key === 'first') list.current?.first();
     else if (key === 'end') list.current?.end();
     else if (key === 'follow') follow(!follows);
@@ -129,10 +140,9 @@ export function AgentLog(props: AgentLogProps) {
     else setCursor((at) => list.current?.beside(at, key === 'line-down' ? 1 : -1)?.position ?? at);
   });
   const open = () => {
-    const line = cursor === null ? null : (shown.store?.buffer.lineAt(shown.store.buffer.indexOf(cursor)) ?? null);
-    if (line === null) return;
-    if (onLineClick) onLineClick(line);
-    else list.current?.unfold(line);
+    const window = shown.store?.window;
+    const line = cursor === null ? null : (window?.lineAt(window.indexOf(cursor)) ?? null);
+    if (line !== null) (onLineClick ?? onUnfold)(line);
   };
   const follow = (follows: boolean) => {
     if (follows) list.current?.end();
@@ -142,7 +152,7 @@ export function AgentLog(props: AgentLogProps) {
   const { store } = shown;
   const isThere = store !== null && store.position !== null;
   const toLines = useLineFocus(box, isThere ? store : null, takesFocus);
-  const failed = dims && found.store?.error ? found.store : store;
+  const failed = dims && found.error !== null ? found : shown;
   return (
     <div ref={box} tabIndex={-1} className="flex h-full min-h-0 flex-1 flex-col outline-none">
       <LogToolbar
@@ -150,12 +160,13 @@ export function AgentLog(props: AgentLogProps) {
         query={query}
         onQuery={setQuery}
         settings={settings}
+        onSettings={changeSettings}
         search={search}
         onLeaveSearch={toLines}
         hits={hits}
         isBusy={shown.isLoading || found.isLoading}
-        error={failed?.error ?? null}
-        onRetry={() => failed?.open(failed.place)}
+        error={failed.error}
+        onRetry={() => failed.store?.retry()}
         store={store}
         follows={follows}
         onFollow={follow}
@@ -175,7 +186,9 @@ export function AgentLog(props: AgentLogProps) {
             span={span}
             target={target}
             cursor={cursor}
+            unfolded={unfolded}
             onLine={onLine}
+            onUnfold={onUnfold}
             onContext={narrows(store.query) ? onContext : null}
             hasLinks={!compact}
           />

@@ -7,13 +7,12 @@ import { LineSearch } from './line-search';
 import { SCROLLER } from './log-list';
 import { filterOf } from './log-query';
 import { LogRow } from './log-row';
-import type { LogSettings } from './log-settings';
+import { type LogSettings, USUAL } from './log-settings';
 import { MarkerRow } from './marker-row';
 import { shownMessage } from './shown-message';
 
 /** As far as the server knows: the browser has the reader's own. Whether it is a phone, where lines wrap, its CSS knows. */
-const SETTINGS = { isRelative: false, isUtc: false, wraps: false, dims: false };
-const WRAPPED = { ...SETTINGS, wraps: true };
+const WRAPPED = { ...USUAL, wraps: true };
 /** So many lines from the end may be seen on a phone when some of them are long. */
 const NEAR = 30;
 const nothing = (_line: LogLine) => {};
@@ -38,7 +37,7 @@ export function FirstLines(props: { first: FirstLog; onPainted: (heights: Readon
         {page.lines.slice(-LINES_IN_MARKUP).map((line, at, { length }) => (
           <div key={line.position} data-painted={line.position} className="shrink-0">
             {line.marker ? (
-              <MarkerRow line={{ ...line, marker: line.marker }} style={SETTINGS} isTarget={false} />
+              <MarkerRow line={{ ...line, marker: line.marker }} style={USUAL} isTarget={false} />
             ) : (
               <FirstLine line={line} search={search} isNear={length - at <= NEAR} />
             )}
@@ -53,11 +52,11 @@ export function FirstLines(props: { first: FirstLog; onPainted: (heights: Readon
 function FirstLine(props: { line: LogLine; search: LineSearch | null; isNear: boolean }) {
   const { line, search, isNear } = props;
   const [cut, wrapped] = [false, true].map((wraps) => shownMessage(line.message, wraps));
-  if (!isNear || cut?.text === wrapped?.text) return <Line line={line} search={search} settings={SETTINGS} />;
+  if (!isNear || cut?.text === wrapped?.text) return <Line line={line} search={search} settings={USUAL} />;
   return (
     <>
       <div className="only-where-cut">
-        <Line line={line} search={search} settings={SETTINGS} />
+        <Line line={line} search={search} settings={USUAL} />
       </div>
       <div className="only-where-wrapped">
         <Line line={line} search={search} settings={WRAPPED} />

@@ -1,10 +1,12 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { useNow } from '@/components/ui/now';
+import { useHydrated, useNow } from '@/components/ui/now';
 import { type LevelSource, type LevelWords, levelWords } from './level-words';
-import { useWallClock } from './use-wall-clock';
+import { clockTime } from './log-time';
 
+/** Nothing is known of the reader's own clock before the browser has taken over. */
+const UNKNOWN = '\u2007\u2007:\u2007\u2007:\u2007\u2007';
 const TONE: Record<LevelWords['tone'], string> = {
   plain: 'text-ink-2',
   waiting: 'text-waiting',
@@ -13,7 +15,8 @@ const TONE: Record<LevelWords['tone'], string> = {
 
 /** What is written and what was asked, in words, as of this second. What changes is heard, but for what only ticks. */
 export function LevelLine({ agent, className }: { agent: LevelSource; className?: string }) {
-  const clock = useWallClock();
+  const isHydrated = useHydrated();
+  const clock = (at: number) => (isHydrated ? clockTime(at) : UNKNOWN);
   // As text, because only a change of what is said should render.
   const said = useNow((now) => JSON.stringify(levelWords(agent, now, clock)));
   const { tone, parts } = JSON.parse(said) as LevelWords;

@@ -1,19 +1,16 @@
 'use client';
 
-import { useSyncExternalStore } from 'react';
 import { EVERYTHING, type LogQuery, narrows } from './log-query';
 import type { LogStore } from './log-store';
-
-const never = () => () => {};
-const zero = () => 0;
+import { useLogStore } from './use-log-store';
 
 /** What is said where no line is. */
 export function LogEmpty(props: { store: LogStore | null; query: LogQuery; onQuery: (query: LogQuery) => void }) {
   const { store, query, onQuery } = props;
-  useSyncExternalStore(store?.subscribe ?? never, store?.version ?? zero, zero);
+  useLogStore(store, ({ version }) => version());
   if (store === null) return <p className="px-3 py-3 text-ink-3 sm:px-4">Loading the log…</p>;
-  if (store.position === null || store.buffer.rowCount > 0) return null;
-  if (store.isLoading() || store.buffer.older !== null) {
+  if (store.position === null || store.window.rowCount > 0) return null;
+  if (store.isLoading() || store.window.hasMore) {
     return <Over>Looking through the log…</Over>;
   }
   if (narrows(query)) {

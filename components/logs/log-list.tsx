@@ -1,21 +1,21 @@
 'use client';
 
-import { type Ref, useEffect, useImperativeHandle, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { type Ref, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import type { LogFilter } from '@/lib/projections/log-filter';
 import type { Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { copyLines } from './copy-lines';
-import { GapRow } from './gap-row';
 import { LineSearch } from './line-search';
-import { LogEnd, LogTop } from './log-edges';
 import { LogRow } from './log-row';
 import type { LogSettings } from './log-settings';
 import type { LogStore } from './log-store';
+import { BOTTOM_PX } from './log-stretch';
 import { MarkerRow } from './marker-row';
+import { MissingRow } from './missing-row';
 import { NewLines } from './new-lines';
 import { useFollow } from './use-follow';
 import { useLogFill } from './use-log-fill';
-import { BOTTOM_PX, useLogRows } from './use-log-rows';
+import { useLogRows } from './use-log-rows';
 import { type LogReveal, useReveal } from './use-reveal';
 
 /** A span of time, by the runner's clock. */
@@ -24,12 +24,8 @@ export interface LogSpan {
   to: number;
 }
 
-export interface LogListHandle extends LogReveal {
-  unfold: (line: LogLine) => void;
-}
-
 export interface LogListProps {
-  ref: Ref<LogListHandle>;
+  ref: Ref<LogReveal>;
   store: LogStore;
   /** How high lines are in the server's markup, in pixels. */
   painted: ReadonlyMap<Position, number>;
@@ -40,15 +36,15 @@ export interface LogListProps {
   span: LogSpan | null;
   target: Position | null;
   cursor: Position | null;
+  unfolded: ReadonlySet<Position>;
   onLine: (line: LogLine) => void;
+  onUnfold: (line: LogLine) => void;
   onContext: ((line: LogLine) => void) | null;
   hasLinks: boolean;
 }
 
 export const SCROLLER =
   '@container min-h-0 flex-1 overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none]';
-
-const NONE: ReadonlySet<Position> = new Set();
 
 /** The lines: only those near the reader are laid out, and nothing moves under their eyes. */
 export function LogList(props: LogListProps) {
@@ -63,54 +59,29 @@ export function LogList(props: LogListProps) {
     span,
     target,
     cursor,
+    unfolded,
     onLine,
+    onUnfold,
     onContext,
     hasLinks,
   } = props;
   const version = useSyncExternalStore(store.subscribe, store.version, () => 0);
   const scroller = useRef<HTMLDivElement>(null);
-  const [unfolded, setUnfolded] = useState(NONE);
-  const { buffer } = store;
-  const { items, begin, heightPx, measure, places } = useLogRows({
-    store,
-    version,
-    painted,
-    scroller,
-    follows,
-    wraps: settings.wraps,
-  });
-  const [firstRow, lastRow] = [begin + (items[0]?.index ?? 0), begin + (items.at(-1)?.index ?? 0)];
-  const fill = useLogFill({ store, version, places, firstRow, lastRow, scroller, follows });
-  const reveal = useReveal({ store, version, places, scroller, onFollow });
+  const { window } = store;
+  const rows = useLogRows({ store, version, painted, scroller, follows, wraps: settings.wraps });
+  const { items, begin } = rows;
+  const fill = useLogFill({ store, version, rows, scroller, follows });
+  useReveal(ref, { store, version, rows, scroller, onFollow });
   useFollow(scroller, onFollow);
   const lineSearch = useMemo(
     () => (search === null ? null : new LineSearch(search, settings.dims)),
     [search, settings.dims],
   );
 
-  // What must be let go of is far from what is seen.
+  // What is let go of is far from what is seen.
   useEffect(() => {
-    const line = buffer.lineAt(firstRow) ?? buffer.lineAt(firstRow + 1);
-    store.anchor = follows ? null : (line?.position ?? null);
+    store.readAt(follows ? null : window.numberAt(begin + (items[0]?.index ?? 0)));
   });
-
-  const [unfold] = useState(() => (line: LogLine) => {
-    onFollow(false);
-    setUnfolded((before) => {
-      const next = new Set(before);
-      if (!next.delete(line.position)) next.add(line.position);
-      return next;
-    });
-  });
-
-  useImperativeHandle(ref, () => ({ ...reveal, unfold }), [reveal, unfold]);
-
-  // The keys take the focus along, unless it is in a field.
-  useEffect(() => {
-    const { activeElement, body } = document;
-    if (cursor === null || !(activeElement === body || scroller.current?.contains(activeElement))) return;
-    scroller.current?.querySelector<HTMLElement>(`[data-line="${cursor}"]`)?.focus({ preventScroll: true });
-  }, [cursor]);
 
   return (
     <div className="relative flex min-h-0 flex-1 flex-col">
@@ -120,27 +91,22 @@ export function LogList(props: LogListProps) {
         aria-label="Agent log"
         // A log that runs is not read aloud; who reads it moves through it.
         aria-live="off"
-        onCopy={(event) => copyLines(event, buffer)}
+        onCopy={(event) => copyLines(event, window)}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
         tabIndex={0}
         className={SCROLLER}
       >
-        <div style={{ height: heightPx }} className="relative">
+        <div style={{ height: rows.heightPx }} className="relative">
           <LogTop store={store} />
           {/* The room at the end is the rows’ own: one that measures taller than expected is scrolled to before the box grows. */}
           <div style={{ top: items[0]?.start, paddingBottom: BOTTOM_PX }} className="absolute inset-x-0">
             {items.map(({ key, index }) => {
-              const row = buffer.rowAt(begin + index);
+              const row = window.rowAt(begin + index);
               if (row === null) return null;
               return (
-                <div key={key} ref={measure} data-index={index} data-row={begin + index}>
-                  {row.kind === 'gap' ? (
-                    <GapRow
-                      gap={row.gap}
-                      isLoading={store.isLoading(row.gap)}
-                      error={store.errorOf(row.gap)}
-                      onFill={(button) => fill(row.gap, button)}
-                    />
+                <div key={key} ref={rows.measure} data-index={index} data-row={begin + index}>
+                  {row.kind !== 'line' ? (
+                    <MissingRow row={row} isLoading={store.isLoading(row.gap)} onFill={() => fill(begin + index)} />
                   ) : row.line.marker ? (
                     <MarkerRow
                       line={{ ...row.line, marker: row.line.marker }}
@@ -157,7 +123,7 @@ export function LogList(props: LogListProps) {
                       isInSpan={span !== null && row.line.occurredAt >= span.from && row.line.occurredAt <= span.to}
                       isUnfolded={unfolded.has(row.line.position)}
                       onLine={onLine}
-                      onUnfold={unfold}
+                      onUnfold={onUnfold}
                       onContext={onContext}
                       hasLinks={hasLinks}
                     />
@@ -167,9 +133,26 @@ export function LogList(props: LogListProps) {
             })}
           </div>
         </div>
-        <LogEnd store={store} />
       </div>
-      {!follows && <NewLines store={store} onEnd={reveal.end} />}
+      {!follows && (
+        <NewLines
+          store={store}
+          onEnd={() => {
+            onFollow(true);
+            rows.scrollToEnd();
+          }}
+        />
+      )}
     </div>
+  );
+}
+
+/** What stands above the first row. */
+function LogTop({ store: { window, position } }: { store: LogStore }) {
+  if (position === null || (window.older === null && window.rowCount === 0)) return null;
+  return (
+    <p className="absolute inset-x-0 top-0 flex h-8 items-center px-3 text-2xs text-ink-3 sm:px-4">
+      {window.older === null ? 'Beginning of the log' : 'Looking further back…'}
+    </p>
   );
 }

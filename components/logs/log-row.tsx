@@ -1,7 +1,7 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { memo, useMemo, useState } from 'react';
+import { memo, useEffect, useMemo, useRef, useState } from 'react';
 import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
@@ -39,6 +39,13 @@ export interface LogRowProps {
 export const LogRow = memo(function LogRow(props: LogRowProps) {
   const { line, settings, search, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
   const [isHovered, setIsHovered] = useState(false);
+  const row = useRef<HTMLDivElement>(null);
+  // The keys take the focus along, unless it is in a field.
+  useEffect(() => {
+    const { activeElement, body } = document;
+    const isOurs = activeElement === body || row.current?.closest('[role="log"]')?.contains(activeElement);
+    if (isCursor && isOurs) row.current?.focus({ preventScroll: true });
+  }, [isCursor]);
   const { level, component, message } = line;
   const hook = failedHook(line);
   const wraps = settings.wraps || isUnfolded || isTarget;
@@ -53,6 +60,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are the list's own
     // biome-ignore lint/a11y/noStaticElementInteractions: see above
     <div
+      ref={row}
       data-line={line.position}
       data-in-span={isInSpan || undefined}
       tabIndex={isCursor ? 0 : -1}

@@ -1,6 +1,8 @@
 'use client';
 
-import { useSyncExternalStore } from 'react';
+import { useCallback, useMemo } from 'react';
+import { useMedia } from '@/components/ui/use-media';
+import { useStored } from '@/components/ui/use-stored';
 import type { TimeStyle } from './log-time';
 
 /** How a reader likes their logs, for every log they read in this browser. */
@@ -10,54 +12,30 @@ export interface LogSettings extends TimeStyle {
   dims: boolean;
 }
 
-const KEY = 'interlude:log-settings';
-const NARROW = '(max-width: 640px)';
-const listeners = new Set<() => void>();
-let current: LogSettings | null = null;
+export type ChangeLogSettings = (change: Partial<LogSettings>) => void;
 
-const ON_SERVER: LogSettings = { isRelative: false, isUtc: false, wraps: false, dims: false };
+/** As far as a server knows. */
+export const USUAL: LogSettings = { isRelative: false, isUtc: false, wraps: false, dims: false };
 
-/** Failure: where the browser keeps nothing, they last as long as the page. */
-function read(): LogSettings {
-  let stored: Partial<LogSettings> = {};
-  try {
-    stored = JSON.parse(localStorage.getItem(KEY) ?? '{}') as Partial<LogSettings>;
-  } catch {
-    // what is not there, or not ours, is as if nothing had been chosen
-  }
-  const is = (name: keyof LogSettings, otherwise: boolean) =>
-    typeof stored?.[name] === 'boolean' ? (stored[name] as boolean) : otherwise;
-  return {
-    isRelative: is('isRelative', false),
-    isUtc: is('isUtc', false),
-    // on a phone a line that is cut off says next to nothing
-    wraps: is('wraps', matchMedia(NARROW).matches),
-    dims: is('dims', false),
-  };
-}
-
-export function changeLogSettings(change: Partial<LogSettings>): void {
-  current = { ...settings(), ...change };
-  try {
-    localStorage.setItem(KEY, JSON.stringify(current));
-  } catch {
-    // see above
-  }
-  for (const listener of listeners) listener();
-}
-
-function settings(): LogSettings {
-  current ??= read();
-  return current;
-}
-
-export function useLogSettings(): LogSettings {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    settings,
-    () => ON_SERVER,
+export function useLogSettings(): [LogSettings, ChangeLogSettings] {
+  const [stored, store] = useStored('interlude:log-settings');
+  // on a phone a line that is cut off says next to nothing
+  const wraps = useMedia('(max-width: 640px)');
+  const settings = useMemo(() => settingsOf(stored, { ...USUAL, wraps }), [stored, wraps]);
+  const change = useCallback<ChangeLogSettings>(
+    (some) => store(JSON.stringify({ ...settings, ...some })),
+    [settings, store],
   );
+  return [settings, change];
+}
+
+/** Failure: what is not there, or not ours, is as if nothing had been chosen. */
+function settingsOf(stored: string | null, otherwise: LogSettings): LogSettings {
+  try {
+    const chosen = Object.entries(JSON.parse(stored ?? '{}') as object);
+    const ours = chosen.filter(([name, value]) => name in otherwise && typeof value === 'boolean');
+    return { ...otherwise, ...Object.fromEntries(ours) };
+  } catch {
+    return otherwise;
+  }
 }

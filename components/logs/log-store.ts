@@ -3,28 +3,27 @@ import type { RowFrame } from '@/components/live/row-frame';
 import type { LogFilter } from '@/lib/projections/log-filter';
 import { ORIGIN, type Position } from '@/lib/protocol/position';
 import type { LogExtent, LogLine, LogPage } from '@/lib/protocol/read-models';
-import { limitsOfDevice } from './buffer-limits';
 import { FIRST_LINES, type FirstLog } from './first-log';
 import { LiveLines } from './live-lines';
-import { type Gap, LogBuffer, type Run } from './log-buffer';
 import { filterOf, type LogQuery, narrows, paramsFromQuery } from './log-query';
+import { type Gap, LogWindow, type MissingRow, type Run } from './log-window';
 
-/** Where a reading begins. */
+/** Where a reading begins, or goes on. */
 export type LogPlace = { kind: 'newest' } | { kind: 'line'; position: Position } | { kind: 'time'; at: number };
 
 const NEWEST: LogPlace = { kind: 'newest' };
 const NEXT_PAGE = 500;
 /** However fast lines come, the page is drawn at most this often: nobody reads faster. */
 const DRAW_EVERY_MS = 80;
-/** What came live and is not matched yet may be as much as this share of what the page may hold. */
-const WAITING_SHARE = 1 / 4;
+/** What came live and is not matched yet may be as much as this, in UTF-16 code units. */
+const MOST_WAITING = 16 * 1024 * 1024;
 
 /**
  * One reading of an agent's log: by one filter, from one place on, kept current.
  *
  * Ordering: the stream is read after the position of the first page that came; what a page and the stream both tell
  * stands there once.
- * Failure: what could not be loaded stays a gap, which says why and can be asked for again.
+ * Failure: what could not be loaded stays missing, and `error` says why until it is asked for again.
  */
 export class LogStore {
   static #count = 0;
@@ -33,24 +32,22 @@ export class LogStore {
   readonly agentId: string;
   readonly query: LogQuery;
   readonly filter: LogFilter;
-  readonly buffer: LogBuffer;
+  readonly window: LogWindow;
   /** Where the stream goes on from; null until the first page is there. */
   position: Position | null = null;
   extent: LogExtent | null = null;
-  /** Of the first page. */
   error: Error | null = null;
   /** Where it was opened. */
   place: LogPlace = NEWEST;
-  /** The line the reader is at; null while they follow the end. What must be let go is far from it. */
-  anchor: Position | null = null;
+  #reader: number | null = null;
   /** Lines that came live. */
   liveCount = 0;
   readonly #loading = new Map<string, Promise<void>>();
-  readonly #errors = new Map<string, Error>();
+  #failed: (() => Promise<void>) | null = null;
   readonly #listeners = new Set<() => void>();
   /** What came live, until it is matched as the server matches what is stored. */
   readonly #live: LiveLines;
-  /** What of it matched since the last drawing. The buffer changes only when it is drawn, so that rows are what they were. */
+  /** What of it matched since the last drawing. The window changes only when it is drawn, so that rows are what they were. */
   #arrived: LogLine[] = [];
   #arrivedTo: Position | null = null;
   #version = 0;
@@ -61,9 +58,8 @@ export class LogStore {
     this.agentId = agentId;
     this.query = query;
     this.filter = filter;
-    const limits = limitsOfDevice();
-    this.buffer = new LogBuffer(!narrows(query), limits);
-    this.#live = new LiveLines(filter, limits.chars * WAITING_SHARE, {
+    this.window = new LogWindow(!narrows(query));
+    this.#live = new LiveLines(filter, MOST_WAITING, {
       matched: (lines, to) => this.#takeLive(lines, to),
       skipped: (to) => this.#skipLive(to),
     });
@@ -84,52 +80,67 @@ export class LogStore {
   /** Another one after every change. */
   readonly version = (): number => this.#version;
 
+  /** @param line the number of the line the reader is at, far from which lines are let go of; null at the end they follow */
+  readAt(line: number | null): void {
+    this.#reader = line;
+  }
+
+  isLoading(gap?: Gap): boolean {
+    return gap === undefined ? this.#loading.size > 0 : this.#loading.has(keyOf(gap));
+  }
+
   /** Loads the page there. The first one decides where the stream goes on from. */
   open(place: LogPlace = NEWEST): Promise<void> {
     if (this.position === null) this.place = place;
     return this.#load(`open ${JSON.stringify(place)}`, async () => {
-      try {
-        const page = await this.#read(
-          place.kind === 'line' ? { around: place.position } : place.kind === 'time' ? { at: String(place.at) } : {},
-          FIRST_LINES,
-        );
-        if (place.kind === 'line') this.anchor = place.position;
-        this.#take(page, runOf(page));
-        this.error = null;
-      } catch (error) {
-        this.error = error as Error;
-      }
+      const page = await this.#read(
+        place.kind === 'line' ? { around: place.position } : place.kind === 'time' ? { at: String(place.at) } : {},
+        FIRST_LINES,
+      );
+      if (place.kind !== 'newest') this.#reader = page.lines[page.lines.length >> 1]?.line ?? this.#reader;
+      this.#take(page, runOf(page));
     });
   }
 
   /** The beginning of the log. */
   openFirst(): Promise<void> {
-    return this.fill({ before: null, after: ORIGIN, lines: null, skipped: false }, 'above');
+    return this.#load('first', async () => {
+      const page = await this.#read({ after: ORIGIN }, FIRST_LINES);
+      this.#reader = page.lines[0]?.line ?? this.#reader;
+      this.#take(page, runAfter(ORIGIN, page));
+    });
   }
 
-  /** Loads a page of what is missing, next to what is above the gap or to what is below it. */
-  fill(gap: Gap, from: 'above' | 'below'): Promise<void> {
-    const { after, before } = gap;
-    const forward = before === null || (from === 'above' && after !== null);
-    const key = gapKey(gap);
-    return this.#load(key, async () => {
-      try {
-        this.#errors.delete(key);
-        const edge = (forward ? after : before) ?? ORIGIN;
-        const page = await this.#read({ [forward ? 'after' : 'before']: edge }, NEXT_PAGE);
-        this.#take(page, forward ? runAfter(edge, page) : runBefore(edge, page));
-      } catch (error) {
-        this.#errors.set(key, error as Error);
+  /** Loads a page of what is missing in a row: next to what is above or below it, or around it where that is far. */
+  fill(row: MissingRow, from: 'above' | 'below'): Promise<void> {
+    const { gap } = row;
+    if (row.kind === 'more') return this.fillGap(gap, from);
+    const isFar = row.at >= NEXT_PAGE && gap.lines - row.at > NEXT_PAGE;
+    return this.fillGap(gap, isFar ? row.line : row.at < NEXT_PAGE && gap.after !== null ? 'above' : 'below');
+  }
+
+  /** @param where next to what is above it or below it, or around the line of a number */
+  fillGap(gap: Gap, where: 'above' | 'below' | number): Promise<void> {
+    return this.#load(keyOf(gap), async () => {
+      const { after, before } = gap;
+      if (typeof where === 'number') {
+        const page = await this.#read({ line: String(where) }, NEXT_PAGE);
+        // a search whose time is over before it finds one goes on from where something is held
+        if (page.lines.length > 0) return this.#take(page, runOf(page));
+      }
+      if (where === 'above' && after !== null) {
+        const page = await this.#read({ after }, NEXT_PAGE);
+        this.#take(page, runAfter(after, page));
+      } else {
+        const page = await this.#read(before === null ? {} : { before }, NEXT_PAGE);
+        this.#take(page, before === null ? runOf(page) : runBefore(before, page));
       }
     });
   }
 
-  isLoading(gap?: Gap): boolean {
-    return gap === undefined ? this.#loading.size > 0 : this.#loading.has(gapKey(gap));
-  }
-
-  errorOf(gap: Gap): Error | null {
-    return this.#errors.get(gapKey(gap)) ?? null;
+  /** Asks again for what failed. */
+  retry(): void {
+    void this.#failed?.();
   }
 
   /** What the stream tells. */
@@ -160,20 +171,30 @@ export class LogStore {
 
   #skipLive(to: Position): void {
     this.#settle();
-    this.buffer.skipLive(to);
+    this.window.skipLive(to);
     this.#drawSoon();
   }
 
   #load(key: string, work: () => Promise<void>): Promise<void> {
     const busy = this.#loading.get(key);
     if (busy) return busy;
-    const load = work().finally(() => {
+    const load = this.#attempt(() => this.#load(key, work), work).finally(() => {
       this.#loading.delete(key);
       this.#draw();
     });
     this.#loading.set(key, load);
     this.#drawSoon();
     return load;
+  }
+
+  async #attempt(again: () => Promise<void>, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+      this.error = null;
+    } catch (error) {
+      this.error = error as Error;
+      this.#failed = again;
+    }
   }
 
   #read(place: Record<string, string>, limit: number): Promise<LogPage> {
@@ -185,22 +206,22 @@ export class LogStore {
 
   #settle(): void {
     if (this.#arrivedTo === null) return;
-    this.buffer.append(this.#arrived, this.#arrivedTo);
+    this.window.append(this.#arrived, this.#arrivedTo);
     this.#arrived = [];
     this.#arrivedTo = null;
-    this.buffer.trim(this.anchor);
+    this.window.trim(this.#reader);
   }
 
   #take(page: LogPage, run: Run): void {
     this.#settle();
     this.extent = page.log;
-    this.buffer.extend(page.log.firstLine, page.log.lastLine);
+    this.window.extend(page.log.firstLine, page.log.lastLine);
+    this.window.insert(run);
     if (this.position === null) {
       this.position = page.position;
-      this.buffer.beginLive(page.position);
+      this.window.beginLive(page.position);
     }
-    this.buffer.insert(run);
-    this.buffer.trim(this.anchor);
+    this.window.trim(this.#reader);
   }
 
   #extend(line: number): void {
@@ -226,14 +247,14 @@ export class LogStore {
   }
 }
 
-function gapKey({ after, before }: Gap): string {
+function keyOf({ after, before }: Gap): string {
   return `${after}/${before}`;
 }
 
 /** What a page knows of the log: the newest one, or one around a place. */
 function runOf({ position, hasMore, hasNewer, lines, searchedTo }: LogPage): Run {
   const from = hasMore ? (searchedTo ?? lines[0]?.position ?? position) : ORIGIN;
-  return { from, to: hasNewer ? (lines.at(-1)?.position ?? position) : position, lines };
+  return { from, to: hasNewer ? (lines.at(-1)?.position ?? from) : position, lines };
 }
 
 function runBefore(edge: Position, { hasMore, lines, searchedTo }: LogPage): Run {

@@ -1,52 +1,64 @@
-import type { Position } from '@/lib/protocol/position';
-import type { LogBuffer } from './log-buffer';
+import type { LogWindow } from './log-window';
 
-/** Rows of the buffer, from `begin` up to `end`, that are laid out by their real heights. */
-export interface LogStretch {
-  begin: number;
-  end: number;
-  /** The line of the first row that has one, by which the stretch is found again, and how far down it is. */
-  first: { position: Position; below: number } | null;
-}
-
-/** On either side of the reader, when the stretch is laid anew. */
+export const LINE_PX = 20;
+export const TOP_PX = 32;
+export const BOTTOM_PX = 8;
+/** Browsers lay out no box of more than some 17 million pixels: in a longer log, rows far from the reader count as less. */
+const MOST_PX = 12_000_000;
+/** Rows on either side of the reader, when the stretch is laid anew. */
 const REACH = 400;
 /** Nearer to its end than this it is laid anew. More than the highest screens show. */
 const MARGIN = 150;
 
-/**
- * The stretch around the reader, which stays the same as long as they are well within it, whatever comes and goes
- * before it.
- *
- * @param row where the reader is
- * @param isNow whether `row` is a row of the buffer as it is, not as it was when `before` was laid
- */
-export function nextStretch(buffer: LogBuffer, before: LogStretch | null, row: number, isNow: boolean): LogStretch {
-  const { rowCount } = buffer;
-  const moved = before === null ? null : beginNow(buffer, before);
-  const reader = Math.min(
-    Math.max(isNow || before === null ? row : row + (moved ?? 0) - before.begin, 0),
-    rowCount - 1,
-  );
-  if (moved !== null) {
-    const end = Math.min(rowCount, moved + 2 * REACH);
-    const isWithin = (moved === 0 || reader - moved >= MARGIN) && (end === rowCount || end - reader >= MARGIN);
-    if (isWithin) return stretchOf(buffer, moved, end);
-  }
-  return stretchOf(buffer, Math.max(0, reader - REACH), Math.min(rowCount, reader + REACH));
+/** Rows from `begin` up to `end`, that are laid out by their real heights; all others count as `farPx` high. */
+export interface LogStretch {
+  begin: number;
+  end: number;
+  farPx: number;
+  /** The number of a line by which the stretch is found again, and how far down it is. */
+  mark: { number: number; below: number };
 }
 
-/** @returns where the stretch's first row is now; null when nothing of it is known */
-function beginNow(buffer: LogBuffer, { first }: LogStretch): number | null {
-  if (first === null) return null;
-  const row = buffer.indexFrom(first.position);
-  return row < 0 ? null : Math.max(0, row - first.below);
+/** The stretch around a row: as long wherever that is, so that all rows together are as high. */
+export function stretchAround(window: LogWindow, row: number): LogStretch {
+  const begin = Math.max(0, Math.min(row - REACH, window.rowCount - 2 * REACH));
+  return stretchFrom(window, begin);
 }
 
-function stretchOf(buffer: LogBuffer, begin: number, end: number): LogStretch {
+/** The same stretch where its rows are now; while the reader follows the end, with that in it. */
+export function stretchNow(window: LogWindow, { mark }: LogStretch, follows: boolean): LogStretch {
+  const begin = Math.max(0, window.indexOfNumber(mark.number) - mark.below);
+  if (follows && begin + 2 * REACH < window.rowCount) return stretchFrom(window, window.rowCount - REACH);
+  return stretchFrom(window, begin);
+}
+
+/** Whether the rows that the reader may come to next are in it. */
+export function isWithin(window: LogWindow, { begin, end }: LogStretch, row: number): boolean {
+  return (begin === 0 || row - begin >= MARGIN) && (end === window.rowCount || end - row >= MARGIN);
+}
+
+/** @returns the row that stands at `px` from the top once the stretch is laid out around it */
+export function farRowAt(window: LogWindow, px: number): number {
+  const { rowCount } = window;
+  const farPx = farPxOf(rowCount);
+  const near = REACH * LINE_PX;
+  const down = px - TOP_PX;
+  if (rowCount <= 2 * REACH || down <= near) return Math.max(0, Math.min(Math.floor(down / LINE_PX), rowCount - 1));
+  const row = Math.floor(REACH + (down - near) / farPx);
+  if (row <= rowCount - REACH) return row;
+  return Math.min(rowCount - 1, Math.floor(rowCount - 2 * REACH + (down - (rowCount - 2 * REACH) * farPx) / LINE_PX));
+}
+
+function stretchFrom(window: LogWindow, begin: number): LogStretch {
+  const end = Math.min(window.rowCount, begin + 2 * REACH);
+  const farPx = farPxOf(window.rowCount);
   for (let below = 0; begin + below < end; below++) {
-    const line = buffer.lineAt(begin + below);
-    if (line !== null) return { begin, end, first: { position: line.position, below } };
+    const line = window.lineAt(begin + below);
+    if (line !== null) return { begin, end, farPx, mark: { number: line.line, below } };
   }
-  return { begin, end, first: null };
+  return { begin, end, farPx, mark: { number: window.numberAt(begin), below: 0 } };
+}
+
+function farPxOf(rowCount: number): number {
+  return Math.min(LINE_PX, MOST_PX / rowCount);
 }

@@ -37,6 +37,11 @@ function clockOf(date: Date, isUtc: boolean): string {
   return `${two(hours)}:${two(minutes)}:${two(seconds)}`;
 }
 
+/** `14:03:12` in the reader's time zone. */
+export function clockTime(at: number): string {
+  return clockOf(new Date(at), false);
+}
+
 /** `2026-11-21T14:03` for a field of a form, in the reader's time zone or in UTC. */
 export function fieldTime(at: number, isUtc: boolean): string {
   const date = new Date(at);

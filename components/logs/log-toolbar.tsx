@@ -1,17 +1,18 @@
 'use client';
 
 import { Download } from 'lucide-react';
-import { type RefObject, useSyncExternalStore } from 'react';
+import type { RefObject } from 'react';
 import { API_BASE } from '@/lib/protocol/version';
 import { ComponentFilter } from './component-filter';
 import { LevelFilter } from './level-filter';
 import { type LogQuery, paramsFromQuery } from './log-query';
-import type { LogSettings } from './log-settings';
+import type { ChangeLogSettings, LogSettings } from './log-settings';
 import type { LogStore } from './log-store';
 import { countOf, sizeOf } from './log-words';
 import { SearchBar } from './search-bar';
 import { TimeFilter } from './time-filter';
 import type { useHits } from './use-hits';
+import { useLogStore } from './use-log-store';
 import { ViewMenu } from './view-menu';
 
 export interface LogToolbarProps {
@@ -19,6 +20,7 @@ export interface LogToolbarProps {
   query: LogQuery;
   onQuery: (query: LogQuery) => void;
   settings: LogSettings;
+  onSettings: ChangeLogSettings;
   search: RefObject<HTMLInputElement | null>;
   onLeaveSearch: () => void;
   hits: ReturnType<typeof useHits>;
@@ -31,15 +33,9 @@ export interface LogToolbarProps {
   compact: boolean;
 }
 
-const never = () => () => {};
-
 /** How much there is in all. */
 function LogSize({ store }: { store: LogStore | null }) {
-  const extent = useSyncExternalStore(
-    store?.subscribe ?? never,
-    () => store?.extent ?? null,
-    () => null,
-  );
+  const extent = useLogStore(store, ({ extent }) => extent);
   if (extent === null || extent.lines === 0) return null;
   return (
     <span title={sizeOf(extent.bytes)} className="tabular hidden text-2xs text-ink-3 xl:inline">
@@ -62,6 +58,7 @@ export function LogToolbar(props: LogToolbarProps) {
           hits={hits}
           isBusy={isBusy}
           dims={settings.dims}
+          onDims={(dims) => props.onSettings({ dims })}
         />
         <LevelFilter level={query.level} onLevel={(level) => onQuery({ ...query, level })} />
         <ComponentFilter
@@ -79,7 +76,7 @@ export function LogToolbar(props: LogToolbarProps) {
         )}
         <div className="ml-auto flex items-center gap-4">
           <LogSize store={store} />
-          <ViewMenu settings={settings} store={store} />
+          <ViewMenu settings={settings} onSettings={props.onSettings} store={store} />
           <a
             href={`${API_BASE}/agents/${encodeURIComponent(agentId)}/logs/download?${paramsFromQuery(query)}`}
             download

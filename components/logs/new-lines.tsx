@@ -1,15 +1,15 @@
 'use client';
 
 import { ArrowDown } from 'lucide-react';
-import { useState, useSyncExternalStore } from 'react';
+import { useState } from 'react';
 import type { LogStore } from './log-store';
 import { countOf } from './log-words';
+import { useLogStore } from './use-log-store';
 
 /** The way back to the end, and how much has come there since the reader left it. */
 export function NewLines({ store, onEnd }: { store: LogStore; onEnd: () => void }) {
-  useSyncExternalStore(store.subscribe, store.version, () => 0);
   const [leftAt] = useState(store.liveCount);
-  const count = store.liveCount - leftAt;
+  const count = (useLogStore(store, ({ liveCount }) => liveCount) ?? leftAt) - leftAt;
   return (
     <button
       type="button"

@@ -4,7 +4,6 @@ import { clsx } from 'clsx';
 import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide-react';
 import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState } from 'react';
 import type { LogQuery } from './log-query';
-import { changeLogSettings } from './log-settings';
 import { countOf } from './log-words';
 import type { useHits } from './use-hits';
 
@@ -21,6 +20,7 @@ export function SearchBar(props: {
   hits: ReturnType<typeof useHits>;
   isBusy: boolean;
   dims: boolean;
+  onDims: (dims: boolean) => void;
 }) {
   const { query, onQuery, field, onLeave, hits, isBusy, dims } = props;
   const [text, setText] = useState(query.text);
@@ -101,7 +101,7 @@ export function SearchBar(props: {
           <Step label="Next hit" isDisabled={hits.count === 0} onClick={() => hits.step(1)}>
             <ChevronDown size={14} aria-hidden="true" />
           </Step>
-          <Toggle label="Show the other lines, dimmed" isOn={dims} onClick={() => changeLogSettings({ dims: !dims })}>
+          <Toggle label="Show the other lines, dimmed" isOn={dims} onClick={() => props.onDims(!dims)}>
             <span aria-hidden="true" className="text-2xs">
               {dims ? 'all lines' : 'hits only'}
             </span>

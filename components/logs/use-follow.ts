@@ -69,23 +69,19 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
       if (distance() <= END_PX) tell(true);
       else if (isUp || isHeld) tell(false);
     };
-    const passive = { passive: true };
+    const over = new AbortController();
+    const { signal } = over;
+    const passive = { passive: true, signal };
     box.addEventListener('wheel', onWheel, passive);
-    box.addEventListener('keydown', onKey);
+    box.addEventListener('keydown', onKey, { signal });
     box.addEventListener('touchstart', onTouchStart, passive);
     box.addEventListener('touchmove', onTouchMove, passive);
-    box.addEventListener('pointerdown', onDown);
+    box.addEventListener('pointerdown', onDown, { signal });
     box.addEventListener('scroll', onScroll, passive);
-    addEventListener('pointerup', onUp);
+    addEventListener('pointerup', onUp, { signal });
     return () => {
       cancelAnimationFrame(look);
-      box.removeEventListener('wheel', onWheel);
-      box.removeEventListener('keydown', onKey);
-      box.removeEventListener('touchstart', onTouchStart);
-      box.removeEventListener('touchmove', onTouchMove);
-      box.removeEventListener('pointerdown', onDown);
-      box.removeEventListener('scroll', onScroll);
-      removeEventListener('pointerup', onUp);
+      over.abort();
     };
   }, [scroller]);
 }

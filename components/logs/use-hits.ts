@@ -1,12 +1,12 @@
 'use client';
 
-import { useState, useSyncExternalStore } from 'react';
+import { useState } from 'react';
 import type { Position } from '@/lib/protocol/position';
 import type { LogStore } from './log-store';
+import { useLogStore } from './use-log-store';
 
 /** So many pages without a hit are looked through at a key. */
 const MOST_PAGES = 50;
-const never = () => () => {};
 
 /**
  * Walking from hit to hit.
@@ -16,10 +16,10 @@ const never = () => () => {};
  */
 export function useHits(store: LogStore | null, at: Position | null, onHit: (position: Position) => void) {
   const [isSeeking, setIsSeeking] = useState(false);
-  useSyncExternalStore(store?.subscribe ?? never, store?.version ?? zero, zero);
-  const count = store?.buffer.lineCount ?? 0;
-  const isHit = at !== null && (store?.buffer.indexOf(at) ?? -1) >= 0;
-  const number = isHit ? (store?.buffer.rankOf(at) ?? 0) + 1 : null;
+  useLogStore(store, ({ version }) => version());
+  const count = store?.window.lineCount ?? 0;
+  const isHit = at !== null && (store?.window.indexOf(at) ?? -1) >= 0;
+  const number = isHit ? (store?.window.rankOf(at) ?? 0) + 1 : null;
 
   const step = async (way: 1 | -1) => {
     if (store === null || isSeeking) return;
@@ -28,31 +28,31 @@ export function useHits(store: LogStore | null, at: Position | null, onHit: (pos
     setIsSeeking(false);
     if (found !== null) onHit(found);
   };
-  return { count, number, hasMore: store?.buffer.hasGaps ?? false, isSeeking, step };
-}
-
-function zero(): number {
-  return 0;
+  return { count, number, hasMore: store?.window.hasMore ?? false, isSeeking, step };
 }
 
 async function nextHit(store: LogStore, at: Position | null, way: 1 | -1): Promise<Position | null> {
-  const { buffer } = store;
+  const { window } = store;
   for (let page = 0; page < MOST_PAGES; page++) {
-    const row = buffer.rowAt(rowBeside(store, at, way));
+    const index = rowBeside(store, at, way);
+    store.readAt(window.numberAt(Math.max(0, index)));
+    const row = window.rowAt(index);
     if (row?.kind === 'line') return row.line.position;
-    const gap = row?.gap ?? (way < 0 ? buffer.older : buffer.newer);
-    if (gap === null) return null;
-    await store.fill(gap, way > 0 ? 'above' : 'below');
-    if (store.errorOf(gap) !== null) return null;
+    // the hit the reader is at may have been let go of as well
+    if (row?.kind === 'missing' && at !== null && page === 0) await store.open({ kind: 'line', position: at });
+    else if (row !== null) await store.fill(row, way > 0 ? 'above' : 'below');
+    else if (way < 0 && window.older !== null) await store.fillGap(window.older, 'below');
+    else return null;
+    if (store.error !== null) return null;
   }
   return null;
 }
 
 /** Without a hit to begin at, the newest. */
-function rowBeside({ buffer }: LogStore, at: Position | null, way: 1 | -1): number {
-  if (at === null) return buffer.rowCount - 1;
-  const index = buffer.indexFrom(at);
-  if (index < 0) return way < 0 ? buffer.rowCount - 1 : buffer.rowCount;
-  const isThere = buffer.lineAt(index)?.position === at;
+function rowBeside({ window }: LogStore, at: Position | null, way: 1 | -1): number {
+  if (at === null) return window.rowCount - 1;
+  const index = window.indexFrom(at);
+  if (index < 0) return way < 0 ? window.rowCount - 1 : window.rowCount;
+  const isThere = window.lineAt(index)?.position === at;
   return way < 0 ? index - 1 : isThere ? index + 1 : index;
 }

@@ -1,72 +1,70 @@
 'use client';
 
-import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef } from 'react';
-import type { Position } from '@/lib/protocol/position';
-import type { Gap } from './log-buffer';
+import { type RefObject, useEffect, useEffectEvent, useLayoutEffect, useState } from 'react';
 import type { LogStore } from './log-store';
-import { LINE_PX, type LogPlaces } from './use-log-rows';
+import { LINE_PX } from './log-stretch';
+import type { LogRows } from './use-log-rows';
 
 /** Nearer to what is missing than this many rows: time to load it. */
 const AHEAD = 30;
 
 /**
- * Loads what is missing near the reader. What had to be let go of waits for a click, so that a log that runs faster
- * than it is read does not load for ever.
+ * Loads what is missing near the reader, a page at a time: who hurries by is given what stands where they come to. What
+ * was too much to be looked through waits for a click, so that a log that runs faster than it is searched does not load
+ * for ever.
+ *
+ * @returns loads what is missing in a row
  */
 export function useLogFill(options: {
   store: LogStore;
   version: number;
-  places: LogPlaces;
-  /** The first and the last that is laid out. */
-  firstRow: number;
-  lastRow: number;
+  rows: LogRows;
   scroller: RefObject<HTMLDivElement | null>;
   follows: boolean;
-}): (gap: Gap, row: Element) => void {
-  const { store, version, places, firstRow, lastRow, scroller, follows } = options;
-  const { buffer } = store;
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came or was scrolled to
-  useEffect(() => {
-    const wanted = (gap: Gap) => !store.isLoading(gap) && store.errorOf(gap) === null;
-    const { older, newer } = buffer;
-    const fits = buffer.rowCount * LINE_PX < (scroller.current?.clientHeight ?? 0) * 1.5;
-    if (older && wanted(older) && (follows ? fits : firstRow < AHEAD)) void store.fill(older, 'below');
-    if (newer && wanted(newer) && lastRow > buffer.rowCount - AHEAD) void store.fill(newer, 'above');
-    for (let index = firstRow; index <= lastRow; index++) {
-      const row = buffer.rowAt(index);
-      if (row?.kind !== 'gap' || row.gap.skipped || !wanted(row.gap)) continue;
-      void store.fill(row.gap, follows || isAbove(index, places) ? 'below' : 'above');
-    }
-  }, [store, version, firstRow, lastRow, follows, places]);
+}): (row: number) => void {
+  const { store, version, rows, scroller, follows } = options;
+  const { window } = store;
+  const [firstRow, lastRow] = [rows.begin + (rows.items[0]?.index ?? 0), rows.begin + (rows.items.at(-1)?.index ?? 0)];
 
   // What is loaded above the line that is read pushes it down: it is brought back to where it was.
-  const held = useRef<{ position: Position; below: number } | null>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
-  useLayoutEffect(() => {
-    if (held.current === null || store.isLoading()) return;
-    const { position, below } = held.current;
-    held.current = null;
-    const row = buffer.indexOf(position);
-    if (row >= 0) places.scrollToOffset(places.startOf(row) - below);
-  }, [version, store, places]);
-
-  return useCallback(
-    (gap, row) => {
-      const index = Number(row.closest<HTMLElement>('[data-row]')?.dataset.row);
-      const line = buffer.lineAt(index + 1);
-      // who came from below, and sees nothing of what is above, wants what is just before what they read
-      const isFromBelow = places.startOf(index) < places.offset() + LINE_PX;
-      if (isFromBelow && line !== null) {
-        held.current = { position: line.position, below: places.startOf(index + 1) - places.offset() };
-      }
-      void store.fill(gap, isFromBelow ? 'below' : 'above');
-    },
-    [store, buffer, places],
+  const [held, hold] = useState<{ line: number; below: number } | null>(null);
+  const bringBack = useEffectEvent(({ line, below }: { line: number; below: number }) =>
+    rows.scrollToOffset(rows.startOf(window.indexOfNumber(line)) - below),
   );
-}
+  useLayoutEffect(() => {
+    if (held !== null) bringBack(held);
+  }, [held]);
 
-/** Whether a row stands in the upper half of what is seen, or above it. */
-function isAbove(row: number, places: LogPlaces): boolean {
-  return places.startOf(row) < places.offset() + places.seenPx() / 2;
+  const fill = (index: number) => {
+    const [row, below] = [window.rowAt(index), window.lineAt(index + 1)];
+    if (row === null || row.kind === 'line') return;
+    const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
+    const start = rows.startOf(index);
+    // who came from below, and sees nothing of what is above, wants what is just before what they read
+    const isFirstSeen = row.kind === 'more' && start < scrollTop + LINE_PX && start > scrollTop - LINE_PX;
+    const from = follows || start < scrollTop + clientHeight / 2 ? 'below' : 'above';
+    const filled = store.fill(row, from);
+    if (!follows && isFirstSeen && below !== null) {
+      const next = rows.startOf(index + 1) - scrollTop;
+      void filled.then(() => hold({ line: below.line, below: next }));
+    }
+  };
+
+  const fillNear = useEffectEvent(() => {
+    if (store.isLoading() || store.error !== null) return;
+    const seen = Array.from({ length: lastRow - firstRow + 1 }, (_, at) => firstRow + at);
+    const ahead = Array.from({ length: AHEAD }, (_, at) => [firstRow - at - 1, lastRow + at + 1]).flat();
+    const isWanted = (index: number) => {
+      const row = window.rowAt(index);
+      return row !== null && row.kind !== 'line' && !row.gap.skipped;
+    };
+    const wanted = [...seen, ...(follows ? [] : ahead)].find(isWanted);
+    const fits = window.rowCount * LINE_PX < (scroller.current?.clientHeight ?? 0) * 1.5;
+    if (wanted !== undefined) fill(wanted);
+    else if (window.older !== null && (follows ? fits : firstRow < AHEAD)) void store.fillGap(window.older, 'below');
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came or was scrolled to
+  useEffect(() => fillNear(), [store, version, firstRow, lastRow, follows]);
+
+  return fill;
 }

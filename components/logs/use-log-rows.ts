@@ -1,15 +1,21 @@
 'use client';
+/* oxlint-disable react-compiler/exhaustive-deps -- a window stays the same object when other rows come: its version tells */
 
 import { useVirtualizer, type VirtualItem, type Virtualizer } from '@tanstack/react-virtual';
-import { type RefObject, useCallback, useLayoutEffect, useReducer, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffectEvent, useLayoutEffect, useState } from 'react';
 import type { Position } from '@/lib/protocol/position';
 import type { LogStore } from './log-store';
-import { type LogStretch, nextStretch } from './log-stretch';
+import {
+  BOTTOM_PX,
+  farRowAt,
+  isWithin,
+  LINE_PX,
+  type LogStretch,
+  stretchAround,
+  stretchNow,
+  TOP_PX,
+} from './log-stretch';
 
-export const LINE_PX = 20;
-const GAP_PX = 28;
-export const TOP_PX = 32;
-export const BOTTOM_PX = 8;
 /** What a line that wraps is taken for until it is laid out: of long lines, fewer come at once. */
 const WRAPPED = { columns: 200, mostLines: 5 };
 /** Rows beyond the edge of what is seen, on either side. */
@@ -18,21 +24,7 @@ const OVERSCAN = 12;
 const MOST_HEIGHTS = 20_000;
 
 type LogVirtualizer = Virtualizer<HTMLDivElement, HTMLDivElement>;
-
-/** Where each row stands, and the way to it. A row's number is its place in the buffer; this stays the same object. */
-export interface LogPlaces {
-  /** Where the row begins, in pixels from the top of all; rows far from the reader count as one line high. */
-  startOf(row: number): number;
-  /** @returns the row at `px` from the top of all */
-  rowNear(px: number): number;
-  /** Where the reader is, in pixels from the top of all. */
-  offset(): number;
-  /** Height of what they see. */
-  seenPx(): number;
-  scrollToRow(row: number, align: Align): void;
-  scrollToOffset(px: number): void;
-  scrollToEnd(): void;
-}
+type Align = 'center' | 'start' | 'auto';
 
 export interface LogRows {
   /** The rows that are laid out, one below the other. */
@@ -42,17 +34,19 @@ export interface LogRows {
   /** Of all rows together. */
   heightPx: number;
   measure: (element: HTMLDivElement | null) => void;
-  places: LogPlaces;
+  /** Where a row begins, in pixels from the top of all. */
+  startOf(row: number): number;
+  scrollToRow(row: number, align: Align): void;
+  scrollToOffset(px: number): void;
+  scrollToEnd(): void;
 }
-
-type Align = 'center' | 'start' | 'auto';
 
 /**
  * The rows near the reader. A line takes 20 px unless it is found to take more; while the reader follows, the end is
  * kept in sight, and while not, what they read keeps its place whatever comes or goes around it.
  *
  * The virtualizer goes through all its rows whenever one is added, which of a million takes longer than a frame: it is
- * given a stretch of some hundred around the reader, and what is outside of it counts as lines of the usual height.
+ * given a stretch of some hundred around the reader.
  */
 export function useLogRows(options: {
   store: LogStore;
@@ -64,111 +58,101 @@ export function useLogRows(options: {
   wraps: boolean;
 }): LogRows {
   const { store, version, painted, scroller, follows, wraps } = options;
-  const { buffer } = store;
-  const [, draw] = useReducer((count: number) => count + 1, 0);
-  const own = useRef<{ stretch: LogStretch; virtualizer: LogVirtualizer } | null>(null);
-  const wanted = useRef<{ row: number; align: Align } | null>(null);
-
-  const reader =
-    wanted.current?.row ??
-    (follows ? buffer.rowCount - 1 : own.current === null ? rowOf(store) : readerOf(own.current));
-  const isNewRow = wanted.current !== null || follows || own.current === null;
-  const stretch = nextStretch(buffer, own.current?.stretch ?? null, reader, isNewRow);
-  const { begin, end } = stretch;
+  const { window } = store;
+  const [laid, setLaid] = useState(() => stretchAround(window, follows ? window.rowCount - 1 : rowOf(store)));
+  const [wanted, setWanted] = useState<{ row: number; align: Align } | null>(null);
+  const stretch = stretchNow(window, laid, follows);
+  const { begin, end, farPx } = stretch;
 
   const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
     count: end - begin,
     getScrollElement: () => scroller.current,
-    getItemKey: useCallback((index: number) => buffer.keyAt(begin + index), [buffer, begin]),
+    // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
+    getItemKey: useCallback((index: number) => window.keyAt(begin + index), [window, begin, version]),
+    // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
     estimateSize: useCallback(
       (index: number) => {
-        const line = buffer.lineAt(begin + index);
-        if (line === null) return GAP_PX;
-        const known = painted.get(line.position);
-        if (known !== undefined || !wraps) return known ?? LINE_PX;
+        const line = window.lineAt(begin + index);
+        const known = line === null ? LINE_PX : painted.get(line.position);
+        if (line === null || known !== undefined || !wraps) return known ?? LINE_PX;
         const lines = Math.floor(line.message.length / WRAPPED.columns);
         return LINE_PX * Math.min(Math.max(lines, 1), WRAPPED.mostLines);
       },
-      [buffer, begin, wraps, painted],
+      [window, begin, wraps, painted, version],
     ),
     measureElement: heightOf,
+    onChange(instance) {
+      const row = rowAtPx(instance.scrollOffset ?? 0, instance, stretch, window);
+      if (!isWithin(window, stretch, row)) setLaid(stretchAround(window, row));
+    },
     overscan: OVERSCAN,
-    paddingStart: TOP_PX + begin * LINE_PX,
-    paddingEnd: BOTTOM_PX + (buffer.rowCount - end) * LINE_PX,
+    paddingStart: TOP_PX + begin * farPx,
+    paddingEnd: BOTTOM_PX + (window.rowCount - end) * farPx,
     // going to the first line brings what stands above it into view too
     scrollPaddingStart: TOP_PX,
     anchorTo: 'end',
     useFlushSync: false,
     // Near where the reading begins, and never further down than the box can be scrolled.
-    initialOffset: () => Math.max(0, LINE_PX * (follows ? buffer.rowCount : rowOf(store)) - innerHeight),
+    initialOffset: () => Math.max(0, farPx * (follows ? window.rowCount : rowOf(store)) - innerHeight),
   });
-  own.current = { stretch, virtualizer };
 
   useLayoutEffect(() => {
     if (store.place.kind === 'newest') virtualizer.scrollToEnd();
   }, [store, virtualizer]);
 
+  // While the end is followed the stretch goes along, and when it no longer is, that is where the reader is.
+  const keepUp = useEffectEvent(() => {
+    if (stretch.mark.number !== laid.mark.number) setLaid(stretch);
+  });
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
   useLayoutEffect(() => {
-    if (follows) virtualizer.scrollToEnd();
+    if (follows) {
+      keepUp();
+      virtualizer.scrollToEnd();
+    }
     if (virtualizer.itemSizeCache.size > MOST_HEIGHTS) forgetHeights(virtualizer);
   }, [version, follows, virtualizer]);
 
-  // The stretch is there now.
+  // By now the stretch is around it.
+  const goThere = useEffectEvent(({ row, align }: { row: number; align: Align }) =>
+    virtualizer.scrollToIndex(row - begin, { align }),
+  );
   useLayoutEffect(() => {
-    if (wanted.current === null) return;
-    const { row, align } = wanted.current;
-    wanted.current = null;
-    virtualizer.scrollToIndex(row - begin, { align });
-  });
+    if (wanted !== null) goThere(wanted);
+  }, [wanted]);
 
-  const [places] = useState((): LogPlaces => {
-    return {
-      startOf(row) {
-        const { begin } = own.current?.stretch ?? stretch;
-        const { measurementsCache, options } = virtualizer;
-        const inside = measurementsCache[Math.min(Math.max(row - begin, 0), measurementsCache.length - 1)];
-        if (inside === undefined) return options.paddingStart + (row - begin) * LINE_PX;
-        return inside.start + (row - begin - inside.index) * LINE_PX;
-      },
-      rowNear: (px) => Math.max(0, rowAtPx(px, virtualizer, own.current?.stretch ?? stretch)),
-      offset: () => virtualizer.scrollOffset ?? 0,
-      seenPx: () => virtualizer.scrollRect?.height ?? 0,
-      scrollToRow(row, align) {
-        wanted.current = { row, align };
-        draw();
-      },
-      scrollToOffset: (px) => virtualizer.scrollToOffset(px),
-      scrollToEnd: () => virtualizer.scrollToEnd(),
-    };
-  });
   return {
     items: virtualizer.getVirtualItems(),
     begin,
     heightPx: virtualizer.getTotalSize(),
     measure: virtualizer.measureElement,
-    places,
+    startOf(row) {
+      const { measurementsCache, options } = virtualizer;
+      const inside = measurementsCache[Math.min(Math.max(row - begin, 0), measurementsCache.length - 1)];
+      if (inside === undefined) return options.paddingStart;
+      return inside.start + (row - begin - inside.index) * LINE_PX;
+    },
+    scrollToRow(row, align) {
+      if (!isWithin(window, stretch, row)) setLaid(stretchAround(window, row));
+      setWanted({ row, align });
+    },
+    scrollToOffset: (px) => virtualizer.scrollToOffset(px),
+    scrollToEnd: () => virtualizer.scrollToEnd(),
   };
 }
 
 /** @returns the row at which the reading begins, or -1 */
-export function rowOf({ buffer, place }: LogStore): number {
-  if (place.kind === 'newest') return buffer.rowCount - 1;
-  if (place.kind === 'line') return buffer.indexFrom(place.position);
-  return buffer.indexWhere(({ occurredAt }) => occurredAt >= place.at);
+export function rowOf({ window, place }: LogStore): number {
+  if (place.kind === 'newest') return window.rowCount - 1;
+  if (place.kind === 'line') return window.indexFrom(place.position);
+  return window.indexWhere(({ occurredAt }) => occurredAt >= place.at);
 }
 
-/** @returns the row at a place, by the numbers that rows had when the stretch was last laid out */
-function rowAtPx(px: number, { measurementsCache, options, getVirtualItemForOffset }: LogVirtualizer, at: LogStretch) {
-  const [top, last] = [options.paddingStart, measurementsCache[at.end - at.begin - 1]];
-  const bottom = last?.end ?? top;
-  if (px < top) return at.begin - Math.ceil((top - px) / LINE_PX);
-  if (px > bottom) return at.end + Math.floor((px - bottom) / LINE_PX);
-  return at.begin + (getVirtualItemForOffset(px)?.index ?? 0);
-}
-
-function readerOf({ stretch, virtualizer }: { stretch: LogStretch; virtualizer: LogVirtualizer }): number {
-  return rowAtPx(virtualizer.scrollOffset ?? 0, virtualizer, stretch);
+function rowAtPx(px: number, virtualizer: LogVirtualizer, { begin, end }: LogStretch, window: LogStore['window']) {
+  const { measurementsCache, options } = virtualizer;
+  const bottom = measurementsCache[end - begin - 1]?.end ?? options.paddingStart;
+  if (px < options.paddingStart || px > bottom) return farRowAt(window, px);
+  return begin + (virtualizer.getVirtualItemForOffset(px)?.index ?? 0);
 }
 
 /** By what the browser tells of its own accord: asking for a row's height in the midst of others makes it lay out all. */

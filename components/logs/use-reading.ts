@@ -1,12 +1,13 @@
 'use client';
 
-import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useLiveClient } from '@/components/live/live-provider';
 import { useHydrated } from '@/components/ui/now';
 import { formatTopic } from '@/lib/protocol/frames';
 import { type FirstLog, isFresh } from './first-log';
 import { filterOf, type LogQuery, paramsFromQuery } from './log-query';
 import { type LogPlace, LogStore } from './log-store';
+import { useLogStore } from './use-log-store';
 
 /** What no line is like: stands for a regex that the server, which says why, refuses too. */
 const NOTHING = { source: '', required: null, test: () => false, hits: () => [] };
@@ -54,11 +55,7 @@ export function useReading(
     };
   }, [agentId, key, sent]);
 
-  const position = useSyncExternalStore(
-    store?.subscribe ?? never,
-    () => store?.position ?? null,
-    () => null,
-  );
+  const position = useLogStore(store, ({ position }) => position);
   useEffect(() => {
     if (store === null || position === null) return;
     const unsubscribe = live().subscribe(formatTopic({ kind: 'logs', agentId }), position, {
@@ -71,13 +68,13 @@ export function useReading(
     };
   }, [live, agentId, store, position]);
 
+  const error = useLogStore(store, ({ error }) => error);
+
   // the server's markup is made without one
   const isHydrated = useHydrated();
   const isCurrent = store !== null && query !== null && sameQuery(store.query, query);
-  return { store: isHydrated ? store : null, isLoading: query !== null && !isCurrent };
+  return { store: isHydrated ? store : null, error, isLoading: query !== null && !isCurrent };
 }
-
-const never = () => () => {};
 
 async function openStore(agentId: string, query: LogQuery, place: LogPlace): Promise<LogStore> {
   let filter = filterOf(query, null);
@@ -87,7 +84,6 @@ async function openStore(agentId: string, query: LogQuery, place: LogPlace): Pro
     filter = filterOf(query, outcome.kind === 'compiled' ? outcome.regex : NOTHING);
   }
   const store = new LogStore(agentId, query, filter);
-  if (place.kind === 'line') store.anchor = place.position;
   await store.open(place);
   return store;
 }

@@ -1,10 +1,10 @@
 'use client';
 
-import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from 'react';
+import { type Ref, type RefObject, useEffectEvent, useImperativeHandle, useLayoutEffect, useRef } from 'react';
 import type { Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
 import type { LogStore } from './log-store';
-import { type LogPlaces, rowOf } from './use-log-rows';
+import { type LogRows, rowOf } from './use-log-rows';
 
 /** What comes first is more plainly the first with something before it. */
 const LINES_BEFORE = 2;
@@ -24,115 +24,106 @@ export interface LogReveal {
   beside(position: Position | null, way: 1 | -1): LogLine | null;
 }
 
-export function useReveal(options: {
-  store: LogStore;
-  version: number;
-  places: LogPlaces;
-  scroller: RefObject<HTMLDivElement | null>;
-  onFollow: (follows: boolean) => void;
-}): LogReveal {
-  const { store, version, places, scroller } = options;
-  const onFollow = useRef(options.onFollow);
-  onFollow.current = options.onFollow;
+export function useReveal(
+  ref: Ref<LogReveal>,
+  options: {
+    store: LogStore;
+    version: number;
+    rows: LogRows;
+    scroller: RefObject<HTMLDivElement | null>;
+    onFollow: (follows: boolean) => void;
+  },
+): void {
+  const { store, version, rows, scroller, onFollow } = options;
+  const { window } = store;
+  /** What is to be shown as soon as it is there. */
   const wanted = useRef<{ row: () => number; align: Align } | null>(null);
 
-  const tryReveal = useCallback(() => {
-    if (wanted.current === null) return;
-    const { row, align } = wanted.current;
-    const index = row();
-    if (index < 0) return;
+  const goToWanted = () => {
+    const index = wanted.current?.row() ?? -1;
+    if (wanted.current === null || index < 0) return;
+    const { align } = wanted.current;
     wanted.current = null;
-    places.scrollToRow(align === 'start' ? Math.max(0, index - LINES_BEFORE) : index, align);
-  }, [places]);
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
-  useLayoutEffect(tryReveal, [version, tryReveal]);
-
+    rows.scrollToRow(align === 'start' ? Math.max(0, index - LINES_BEFORE) : index, align);
+  };
+  const onDrawn = useEffectEvent(goToWanted);
   // A reading begins where it was opened.
-  useLayoutEffect(() => {
+  const onOpened = useEffectEvent(() => {
     if (store.place.kind === 'newest') return;
     wanted.current = { row: () => rowOf(store), align: store.place.kind === 'line' ? 'center' : 'start' };
-    tryReveal();
-  }, [store, tryReveal]);
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: of each store once
+  useLayoutEffect(() => onOpened(), [store]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
+  useLayoutEffect(() => onDrawn(), [store, version]);
 
-  const reveal = useMemo((): LogReveal => {
-    const { buffer } = store;
-    /** @param nearest the row to make do with when what was asked for turns out not to be there */
-    const show = (row: () => number, nearest: () => number, align: Align, load: () => Promise<void>) => {
-      onFollow.current(false);
-      wanted.current = { row, align };
-      if (row() >= 0) {
-        tryReveal();
-        return;
-      }
-      const asked = wanted.current;
-      void load().then(() => {
-        // once what came has been drawn
-        requestAnimationFrame(() => {
-          if (wanted.current !== asked) return;
-          wanted.current = { row: nearest, align };
-          tryReveal();
-          wanted.current = null;
-        });
-      });
-    };
-    return {
-      line(position) {
-        store.anchor = position;
-        show(
-          () => buffer.indexOf(position),
-          () => buffer.indexFrom(position),
-          'center',
-          () => store.open({ kind: 'line', position }),
-        );
-      },
-      time(at) {
-        const nearest = () => buffer.indexWhere((line) => line.occurredAt >= at);
-        // where lines are missing, the first one held after that time need not be the first there is
-        const row = () => {
-          const index = nearest();
-          const isSure = index > 0 ? buffer.lineAt(index - 1) !== null : buffer.older === null;
-          return isSure ? index : -1;
-        };
-        show(row, nearest, 'start', () => store.open({ kind: 'time', at }));
-      },
-      first() {
-        const row = () => (buffer.older === null && buffer.rowCount > 0 ? 0 : -1);
-        show(row, row, 'start', () => store.openFirst());
-      },
-      end() {
+  /** @param nearest the row to make do with when what was asked for turns out not to be there */
+  const show = (row: () => number, nearest: () => number, align: Align, load: () => Promise<void>) => {
+    onFollow(false);
+    const asked = { row, align };
+    wanted.current = asked;
+    if (row() >= 0) {
+      goToWanted();
+      return;
+    }
+    void load().then(() => {
+      // once what came has been drawn
+      requestAnimationFrame(() => {
+        if (wanted.current !== asked) return;
+        const index = nearest();
         wanted.current = null;
-        onFollow.current(true);
-        places.scrollToEnd();
-        if (buffer.newer !== null) void store.open();
-      },
-      seen(chosen = null) {
-        // by the box itself: of one that has nothing to scroll the places is never told where it stands
-        const from = scroller.current?.scrollTop ?? 0;
-        const to = from + (scroller.current?.clientHeight ?? 0);
-        const lines: Position[] = [];
-        for (let row = places.rowNear(from); places.startOf(row) < to && row < buffer.rowCount; row++) {
-          const isWhole = places.startOf(row) >= from && places.startOf(row + 1) <= to;
-          const line = isWhole ? buffer.lineAt(row) : null;
-          if (line !== null) lines.push(line.position);
-        }
-        return chosen !== null && lines.includes(chosen) ? chosen : (lines[0] ?? null);
-      },
-      beside(position, way) {
-        const held = position === null ? -1 : buffer.indexFrom(position);
-        const seen = this.seen();
-        const from = held >= 0 ? held + way : seen === null ? buffer.rowCount - 1 : buffer.indexOf(seen);
-        // over a gap, to the line behind it
-        const index = buffer.lineAt(from) === null ? from + way : from;
-        const line = buffer.lineAt(index);
-        if (line !== null) {
-          onFollow.current(false);
-          places.scrollToRow(index, 'auto');
-        }
-        return line;
-      },
-    };
-  }, [store, places, scroller, tryReveal]);
+        if (index >= 0) rows.scrollToRow(index, align);
+      });
+    });
+  };
 
-  return reveal;
+  const seen = (chosen: Position | null = null) => {
+    const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
+    const lines = rows.items
+      .filter(({ start, end }) => start >= scrollTop && end <= scrollTop + clientHeight)
+      .map(({ index }) => window.lineAt(rows.begin + index)?.position)
+      .filter((position) => position !== undefined);
+    return chosen !== null && lines.includes(chosen) ? chosen : (lines[0] ?? null);
+  };
+
+  useImperativeHandle(ref, () => ({
+    line(position) {
+      const nearest = () => window.indexFrom(position);
+      const row = () => window.indexOf(position);
+      show(row, nearest, 'center', () => store.open({ kind: 'line', position }));
+    },
+    time(at) {
+      const nearest = () => window.indexWhere((line) => line.occurredAt >= at);
+      // where lines are missing, the first one held after that time need not be the first there is
+      const row = () => {
+        const index = nearest();
+        const isSure = index > 0 ? window.lineAt(index - 1) !== null : window.older === null;
+        return isSure ? index : -1;
+      };
+      show(row, nearest, 'start', () => store.open({ kind: 'time', at }));
+    },
+    first() {
+      const row = () => (window.older === null && window.rowCount > 0 ? 0 : -1);
+      show(row, row, 'start', () => store.openFirst());
+    },
+    end() {
+      wanted.current = null;
+      onFollow(true);
+      rows.scrollToEnd();
+    },
+    seen,
+    beside(position, way) {
+      const held = position === null ? -1 : window.indexFrom(position);
+      const from = seen();
+      const next = held >= 0 ? held + way : from === null ? window.rowCount - 1 : window.indexOf(from);
+      // over a gap, to the line behind it
+      const index = window.lineAt(next) === null ? next + way : next;
+      const line = window.lineAt(index);
+      if (line !== null) {
+        onFollow(false);
+        rows.scrollToRow(index, 'auto');
+      }
+      return line;
+    },
+  }));
 }

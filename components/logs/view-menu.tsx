@@ -3,12 +3,13 @@
 import { SlidersHorizontal } from 'lucide-react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { FilterPopover } from './filter-popover';
-import { changeLogSettings, type LogSettings } from './log-settings';
+import type { ChangeLogSettings, LogSettings } from './log-settings';
 import type { LogStore } from './log-store';
 import { countOf, plainLine } from './log-words';
 
 /** How lines look. The browser remembers it for every log. */
-export function ViewMenu({ settings, store }: { settings: LogSettings; store: LogStore | null }) {
+export function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings; store: LogStore | null }) {
+  const { settings, onSettings, store } = props;
   const { isRelative, isUtc, wraps } = settings;
   return (
     <FilterPopover
@@ -19,6 +20,7 @@ export function ViewMenu({ settings, store }: { settings: LogSettings; store: Lo
     >
       <Choice
         name="Time"
+        onChange={onSettings}
         options={[
           ['clock', !isRelative, { isRelative: false }],
           ['how long ago', isRelative, { isRelative: true }],
@@ -26,6 +28,7 @@ export function ViewMenu({ settings, store }: { settings: LogSettings; store: Lo
       />
       <Choice
         name="Zone"
+        onChange={onSettings}
         options={[
           ['local', !isUtc, { isUtc: false }],
           ['UTC', isUtc, { isUtc: true }],
@@ -33,16 +36,17 @@ export function ViewMenu({ settings, store }: { settings: LogSettings; store: Lo
       />
       <Choice
         name="Long lines"
+        onChange={onSettings}
         options={[
           ['cut off', !wraps, { wraps: false }],
           ['wrapped', wraps, { wraps: true }],
         ]}
       />
-      {store !== null && store.buffer.lineCount > 0 && (
+      {store !== null && store.window.heldCount > 0 && (
         <CopyButton
-          label={`Copy the ${countOf(store.buffer.lineCount, 'line')} loaded`}
+          label={`Copy the ${countOf(store.window.heldCount, 'line')} loaded`}
           withLabel
-          text={() => [...store.buffer.lines()].map(plainLine).join('\n')}
+          text={() => [...store.window.lines()].map(plainLine).join('\n')}
           className="mt-2"
         />
       )}
@@ -50,7 +54,11 @@ export function ViewMenu({ settings, store }: { settings: LogSettings; store: Lo
   );
 }
 
-function Choice(props: { name: string; options: [string, boolean, Partial<LogSettings>][] }) {
+function Choice(props: {
+  name: string;
+  options: [string, boolean, Partial<LogSettings>][];
+  onChange: ChangeLogSettings;
+}) {
   const { name, options } = props;
   return (
     <div role="radiogroup" aria-label={name} className="flex items-baseline gap-3 py-1">
@@ -61,7 +69,7 @@ function Choice(props: { name: string; options: [string, boolean, Partial<LogSet
             type="radio"
             name={`log-${name}`}
             checked={isChosen}
-            onChange={() => changeLogSettings(change)}
+            onChange={() => props.onChange(change)}
             className="accent-ink"
           />
           {word}

@@ -50,6 +50,30 @@ export async function chunkNear(
   return Math.min(Number(rows[0]?.id ?? (isOlder ? first.id - 1 : first.id)), last.id);
 }
 
+/**
+ * Of the line with this number, or the next one there is. Lines are numbered densely, so it is counted off from the
+ * beginning of its chunk, in the index alone; a line in no chunk yet, from that of the last.
+ *
+ * @returns null when all lines have lower numbers
+ */
+export async function readLinePosition(
+  reader: Database['reader'],
+  agentId: string,
+  line: number,
+): Promise<number | null> {
+  const number = '(SELECT number FROM agent_logs WHERE agent_id = ?1)';
+  const own = 'FROM log_lines WHERE agent_id = ?1 AND position >=';
+  const { rows } = await reader.execute({
+    sql: `WITH near AS (SELECT position, line ${own} coalesce((SELECT first_position FROM log_chunks
+          WHERE id BETWEEN ${number} * ?3 AND ${number} * ?3 + ?2 ORDER BY id DESC LIMIT 1), 0)
+        ORDER BY position LIMIT 1)
+      SELECT position ${own} (SELECT position FROM near) ORDER BY position
+      LIMIT 1 OFFSET max(0, ?2 - (SELECT line FROM near))`,
+    args: [agentId, line, chunkId(1, 0)],
+  });
+  return rows[0] === undefined ? null : Number(rows[0].position);
+}
+
 /** How many lines' worth of chunks one statement may look through. */
 const WINDOW_LINES = 64 * 1024;
 /** Most chunks of one answer. */

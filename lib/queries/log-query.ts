@@ -7,7 +7,7 @@ import { invalid, limitOf, onlyKnown, positionOf, timeOf } from './query-argumen
 import type { LogPlace, LogRequest } from './read-log-lines';
 
 const FILTERS = ['level', 'component', 'q', 'regex', 'from', 'to'] as const;
-const PLACES = ['before', 'after', 'around', 'at'] as const;
+const PLACES = ['before', 'after', 'around', 'line', 'at'] as const;
 
 /** @throws AppError `invalid_argument` for what can't be used, and for what is not known */
 export async function logRequestOf(query: URLSearchParams): Promise<LogRequest> {
@@ -65,5 +65,12 @@ function placeOf(query: URLSearchParams): LogPlace {
   if (other !== undefined) throw invalid(other, query.get(other) ?? '', `left out where ${name} is given`);
   if (name === undefined) return { kind: 'newest' };
   if (name === 'at') return { kind: 'at', at: timeOf(query, 'at') ?? 0 };
+  if (name === 'line') return { kind: 'line', line: lineOf(query) };
   return { kind: name, position: positionOf(query, name) ?? 0 };
+}
+
+function lineOf(query: URLSearchParams): number {
+  const text = query.get('line') ?? '';
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw invalid('line', text, 'the number of a line, from 1');
+  return Number(text);
 }

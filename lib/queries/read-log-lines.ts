@@ -4,14 +4,16 @@ import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
 import { positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import type { LogPage } from '@/lib/protocol/read-models';
 import { agentKnown } from './agent-known';
+import { readLinePosition } from './log-chunks';
 import { NO_LOG, selectExtent } from './log-extent';
 import { readTogether } from './read-together';
 import { type LogScan, type ScanRange, scanLog } from './scan-log';
 
-/** Which page: the newest one, the one before or after a line, or the one around a line or a time. */
+/** Which page: the newest one, the one before or after a line, or the one around a line, its number or a time. */
 export type LogPlace =
   | { kind: 'newest' }
   | { kind: 'before' | 'after' | 'around'; position: number }
+  | { kind: 'line'; line: number }
   | { kind: 'at'; at: number };
 
 export interface LogRequest {
@@ -64,7 +66,7 @@ export async function readLogLines(
     const { lines, hasMore, searchedTo } = await scan('older', edge, limit);
     return { ...head, hasMore, hasNewer: edge <= newest, lines: lines.reverse(), ...searchedTo };
   }
-  const middle = place.kind === 'at' ? ((await positionAt(place.at)) ?? newest + 1) : place.position;
+  const middle = (await middleOf(place)) ?? newest + 1;
   const newer = await scan('newer', middle - 1, limit - (limit >> 1), 0.5);
   const older = await scan('older', middle, limit - newer.lines.length, 0.5);
   return {
@@ -75,7 +77,13 @@ export async function readLogLines(
     ...older.searchedTo,
   };
 
-  /** Of the first line at a time or after it; null when all are older. */
+  /** Null when all lines are older. */
+  async function middleOf(place: Exclude<LogPlace, { kind: 'newest' }>): Promise<number | null> {
+    if (place.kind === 'line') return readLinePosition(reader, id, place.line);
+    return place.kind === 'at' ? positionAt(place.at) : place.position;
+  }
+
+  /** Of the first line at a time or after it. */
   async function positionAt(at: number): Promise<number | null> {
     const range = { direction: 'newer', edge: 0, newest, limit: 1, bytes: 1, budgetMs: Infinity } as const;
     const { lines } = await scanLog(reader, id, { ...EVERY_LINE, from: at }, range);

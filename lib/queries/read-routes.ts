@@ -115,7 +115,7 @@ export async function getObligations(_request: Request, { database }: ServerCont
   return answer(await readObligations(database, agentId));
 }
 
-/** `?level=&component=&q=&regex=&from=&to=`, one of `before=&after=&around=&at=`, `&limit=1..1000` */
+/** `?level=&component=&q=&regex=&from=&to=`, one of `before=&after=&around=&line=&at=`, `&limit=1..1000` */
 export async function getLogLines(request: Request, server: ServerContext, { agentId = '' }: Ids): Promise<Response> {
   const wanted = await logRequestOf(new URL(request.url).searchParams);
   return inTurn(request, server, () => found('agent', agentId, readLogLines(server.database, agentId, wanted)));

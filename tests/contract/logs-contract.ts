@@ -104,6 +104,14 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         ]);
       });
 
+      test('around a number has its line in the middle, or the next one that passes', async () => {
+        await send(...numbered(10));
+        expect(await found('limit=4&line=6')).toEqual(['line 3', 'line 4', 'line 5', 'line 6']);
+        expect(await found('limit=4&line=1')).toEqual(['line 0', 'line 1']);
+        expect(await found('limit=2&line=4000')).toEqual(['line 8', 'line 9']);
+        expect(await found('limit=2&line=4&regex=[02468]$')).toEqual(['line 2', 'line 4']);
+      });
+
       test('around a time has the first line that is not older', async () => {
         await send(...[10, 20, 40, 30, 50, 60].map((at) => line(`at ${at}`, { at })));
         expect(await found(`limit=2&at=${T0 + 35}`)).toEqual(['at 20', 'at 40']);
@@ -241,6 +249,9 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
           'before=1&after=1',
           'around=1&at=1',
           'at=soon',
+          'line=0',
+          'line=first',
+          'line=1&before=1',
         ];
         for (const query of [...queries, 'from=1.5', 'to=', `q=${'x'.repeat(1001)}`]) {
           expect([query, await refusal(query)]).toMatchObject([query, { status: 400, code: 'invalid_argument' }]);

@@ -190,6 +190,7 @@ describe('an agent’s log', () => {
               first > 0,
               first + around.lines.length < expected.length,
             ]);
+            expect(await page(writer.agentId, one, { kind: 'line', line: middle.line }, limit)).toEqual(around);
           }
         },
       ),

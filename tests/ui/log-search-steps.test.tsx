@@ -2,8 +2,8 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LineSearch } from '@/components/logs/line-search';
 import { LiveLines } from '@/components/logs/live-lines';
-import { LogBuffer } from '@/components/logs/log-buffer';
 import { LogRow } from '@/components/logs/log-row';
+import { LogWindow } from '@/components/logs/log-window';
 import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
 import type { LogRegex } from '@/lib/projections/log-regex';
 import type { LogLine } from '@/lib/protocol/read-models';
@@ -120,20 +120,36 @@ describe('lines that come live', () => {
   });
 
   it('that were skipped leave a gap, which says so and can be loaded', () => {
-    const buffer = new LogBuffer(true);
-    buffer.insert({ from: '0', to: '3', lines: lines(3) });
-    buffer.beginLive('3');
-    buffer.skipLive('5');
-    buffer.append([aLine(6)], '6');
-    expect([0, 1, 2, 3, 4].map((row) => buffer.rowAt(row))).toMatchObject([
+    const log = new LogWindow(false);
+    log.insert({ from: '0', to: '3', lines: lines(3) });
+    log.beginLive('3');
+    log.skipLive('5');
+    log.append([aLine(6)], '6');
+    expect([0, 1, 2, 3, 4].map((row) => log.rowAt(row))).toMatchObject([
       { line: { position: '1' } },
       { line: { position: '2' } },
       { line: { position: '3' } },
-      { kind: 'gap', gap: { after: '3', before: '6', lines: 2, skipped: true } },
+      { kind: 'more', gap: { after: '3', before: '6', lines: 0, skipped: true } },
       { line: { position: '6' } },
     ]);
-    buffer.insert({ from: '3', to: '6', lines: lines(2, 4) });
-    expect(buffer.rowCount).toBe(6);
+    log.insert({ from: '3', to: '6', lines: lines(2, 4) });
+    expect(log.rowCount).toBe(6);
+  });
+
+  it('that were skipped where every line is shown leave a row each, which can be loaded', () => {
+    const log = new LogWindow(true);
+    log.insert({ from: '0', to: '3', lines: lines(3) });
+    log.beginLive('3');
+    log.extend(1, 5);
+    log.skipLive('5');
+    log.append([aLine(6)], '6');
+    expect([3, 4].map((row) => log.rowAt(row))).toMatchObject([
+      { kind: 'missing', line: 4, at: 0, gap: { after: '3', before: '6', lines: 2 } },
+      { kind: 'missing', line: 5, at: 1 },
+    ]);
+    log.insert({ from: '3', to: '6', lines: lines(2, 4) });
+    expect([...log.lines()]).toEqual(lines(6));
+    expect(log.rowCount).toBe(6);
   });
 });
 

@@ -87,7 +87,7 @@ function Ran(props: { found: RanThen; turn: Named | null; tasks: readonly Named[
 
 /** Said as the log says it. */
 function LogTime({ at }: { at: number }) {
-  const { isUtc } = useLogSettings();
+  const [{ isUtc }] = useLogSettings();
   return <time className="tabular shrink-0 text-2xs">{useNow((now) => formatLogTime(at, isUtc, now))}</time>;
 }
 
