@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { vi } from 'vitest';
+import { pathToFileURL } from 'node:url';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { createServer } from '@/lib/server/create-server';
 import { ROUTES } from '@/lib/server/routes';
@@ -13,7 +11,7 @@ import { dumpDatabase } from './database';
 import { FrameReader } from './frames';
 import type { IngestTarget } from './ingest-target';
 import { startLiveServer } from './live-server';
-import { ownPort } from './own-port.mjs';
+import { startNextServer } from './next-server';
 
 /** A whole server: every route, in this process or live on loopback. */
 export interface ServerTarget extends IngestTarget {
@@ -27,7 +25,6 @@ export interface ServerTarget extends IngestTarget {
   close(options?: { keepStreams?: boolean }): Promise<void>;
 }
 
-const NEXT = fileURLToPath(new URL('../../node_modules/next/dist/bin/next', import.meta.url));
 const TOKEN = 'a-token-for-tests-0123456789';
 
 export interface InProcessServer extends ServerTarget {
@@ -66,26 +63,13 @@ export async function liveServer(): Promise<ServerTarget> {
   });
 }
 
-/** `next start`, as on a host of its own kind: no front door stands before Next. */
+/** `next start`, without the front door. */
 export async function nextServer(): Promise<ServerTarget> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'interlude-next-'));
-  const port = await ownPort();
-  const env = { ...process.env, NODE_ENV: 'production', INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: dataDir } as const;
-  const child = spawn(process.execPath, [NEXT, 'start', '-p', String(port), '-H', '127.0.0.1'], {
-    env,
-    stdio: 'ignore',
-  });
-  const gone = new Promise((resolve) => child.once('exit', resolve));
-  const origin = `http://127.0.0.1:${port}`;
-  await vi.waitFor(() => fetch(`${origin}/healthz`), { timeout: 60_000, interval: 50 });
-  return target(origin, TOKEN, {
+  const server = await startNextServer(TOKEN);
+  return target(server.url, server.token, {
     fetch: sendOverHttp,
-    dump: () => dumpFolder(dataDir),
-    close: async () => {
-      child.kill('SIGTERM');
-      await gone;
-      await rm(dataDir, { recursive: true, force: true });
-    },
+    dump: () => dumpFolder(server.dataDir),
+    close: () => server.stop(),
   });
 }
 
