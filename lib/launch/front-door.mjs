@@ -49,7 +49,10 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
     // Node would refuse a request without Host by itself, and without a word.
     requireHostHeader: false,
   };
+  /** @type {WeakSet<import('node:stream').Duplex>} */
+  const late = new WeakSet();
   const server = createServer(options, async (request, response) => {
+    late.delete(request.socket);
     const refusal = judge(request);
     if (refusal) return answer(response, refusal);
     if (hasBody(request)) cutOffLate(request, response, knows, strangerTimeoutMs);
@@ -64,7 +67,13 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
   });
   server.on('checkExpectation', (_request, response) => answer(response, EXPECTATION));
   server.on('connect', (_request, socket) => answerRaw(socket, METHOD));
-  server.on('clientError', (error, socket) => answerRaw(socket, CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP));
+  server.on('clientError', (error, socket) => {
+    const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP;
+    if (refusal !== LATE) return answerRaw(socket, refusal);
+    // After a process stood still Node looks at its clock before it reads what has come meanwhile.
+    late.add(socket);
+    setImmediate(() => late.has(socket) && answerRaw(socket, LATE));
+  });
   return server;
 }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -22,7 +23,7 @@ async function open() {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { bodies, send: (request: string) => halfOf(port, request) };
+  return { server, bodies, send: (request: string) => halfOf(port, request) };
 }
 
 interface Half {
@@ -95,4 +96,14 @@ test('a page takes no body, and what has one for it is refused before any of it 
 test('headers that do not come to their end are cut off', async () => {
   const { send } = await open();
   expect(await send('GET /api/events HTTP/1.1\r\nHost: localhost\r\n').closed).toMatch(/^HTTP\/1\.1 408 /);
+});
+
+test('a request that came while the process stood still is answered', async () => {
+  const { server, send } = await open();
+  const { socket, closed } = send('');
+  await once(server, 'connection');
+  socket.write('GET /api/refused HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+  // longer than it takes for a request to be late, and for Node to look
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TIMEOUT_MS + 1_200);
+  expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
 });
