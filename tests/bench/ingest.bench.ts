@@ -1,7 +1,7 @@
 import { createClient } from '@libsql/client';
-import { GapTally } from '@/lib/ingest/gap-tally';
 import { postEvents } from '@/lib/ingest/post-events';
 import { temporaryDatabase } from '../support/database';
+import { benchContext, TOKEN } from './bench-context';
 import { note, report } from './report';
 import { type WorkRecord, workload } from './workload';
 
@@ -13,7 +13,6 @@ import { type WorkRecord, workload } from './workload';
 const RECORDS_PER_REQUEST = 500;
 const WARM_UP_REQUESTS = 40;
 const MEASURED_REQUESTS = 200;
-const TOKEN = 'bench-token-of-enough-characters';
 
 const BARE_INSERT = `INSERT INTO events
     (position, session_id, agent_id, producer_id, epoch, seq, occurred_at, received_at, type, entity_id, turn_id, payload)
@@ -26,15 +25,7 @@ const ours = await temporaryDatabase();
 const bare = await temporaryDatabase();
 const bareClient = createClient({ url: bare.url, concurrency: 1 });
 await bareClient.execute('PRAGMA synchronous = FULL');
-const context = {
-  database: ours,
-  token: TOKEN,
-  allowedHosts: [],
-  allowAddresses: false,
-  now: Date.now,
-  streamMaxMs: null,
-  gaps: new GapTally(),
-};
+const context = benchContext(ours);
 
 const records = workload('agent-1', 10);
 let position = 0;

@@ -1,7 +1,7 @@
-import { GapTally } from '@/lib/ingest/gap-tally';
 import { postEvents } from '@/lib/ingest/post-events';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
 import { temporaryDatabase } from '../support/database';
+import { benchContext, TOKEN } from './bench-context';
 import { workLine } from './log-lines';
 import { note, report } from './report';
 import { workload } from './workload';
@@ -18,18 +18,9 @@ const EVENTS_PER_REQUEST = 10;
 const EVENT_EVERY_MS = 25;
 const PHASE_MS = Number(process.env.BENCH_PHASE_MS ?? 10_000);
 const PHASES = 6;
-const TOKEN = 'bench-token-of-enough-characters';
 
 const database = await temporaryDatabase();
-const context = {
-  database,
-  token: TOKEN,
-  allowedHosts: [],
-  allowAddresses: false,
-  now: Date.now,
-  streamMaxMs: null,
-  gaps: new GapTally(),
-};
+const context = benchContext(database);
 const keeper = new LogKeeper(context, { maxAgeMs: 14 * 86_400_000, maxBytes: 256 * 1024 * 1024 });
 keeper.keep();
 

@@ -2,6 +2,7 @@ import { chunkBacklogs, chunkNextLines } from '@/lib/log-store/chunk-lines';
 import type { LogPage } from '@/lib/protocol/read-models';
 import { getLogLines } from '@/lib/queries/read-routes';
 import { temporaryDatabase } from '../support/database';
+import { benchContext, TOKEN } from './bench-context';
 import { workLine } from './log-lines';
 import { note, report } from './report';
 
@@ -13,10 +14,9 @@ import { note, report } from './report';
 const LINES = Number(process.env.BENCH_LOG_LINES ?? 1_000_000);
 const LINES_OF_AN_INSERT = 20_000;
 const ROUNDS = 5;
-const TOKEN = 'bench-token-of-enough-characters';
 
 const database = await temporaryDatabase();
-const context = { database, token: TOKEN, allowedHosts: [], allowAddresses: false, now: Date.now, streamMaxMs: null };
+const context = benchContext(database);
 await fill();
 const indexMs = await index();
 note('log search: indexing', (LINES * 1000) / indexMs, 'lines/s');

@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
 import { getObligations } from '@/lib/queries/read-routes';
 import { temporaryDatabase } from '../support/database';
+import { benchContext, TOKEN } from './bench-context';
 import { note, report } from './report';
 
 /**
@@ -10,7 +11,6 @@ import { note, report } from './report';
 const OWED = 5;
 const WARM_UP = 500;
 const MEASURED = 4000;
-const TOKEN = 'bench-token-of-enough-characters';
 
 const few = await databaseWith(1000);
 const many = await databaseWith(1_000_000);
@@ -49,7 +49,7 @@ async function databaseWith(count: number) {
 }
 
 async function ask(database: Database): Promise<number> {
-  const context = { database, token: TOKEN, allowedHosts: [], allowAddresses: false, now: Date.now, streamMaxMs: null };
+  const context = benchContext(database);
   const headers = { host: '127.0.0.1', authorization: `Bearer ${TOKEN}` };
   const request = new Request('http://127.0.0.1/api/v1/agents/agent-1/reply-obligations', { headers });
   const startedAt = performance.now();

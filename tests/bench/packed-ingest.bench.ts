@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import type { Database } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
-import { GapTally } from '@/lib/ingest/gap-tally';
 import { postEvents } from '@/lib/ingest/post-events';
 import { getLogLines } from '@/lib/queries/read-routes';
 import { temporaryDatabase } from '../support/database';
+import { benchContext, TOKEN } from './bench-context';
 import { workLine } from './log-lines';
 import { note, report } from './report';
 
@@ -16,18 +16,9 @@ const READERS = 16;
 const ROUNDS = 5;
 const LINES = 20_000;
 const BATCH_BYTES = 1024 * 1024;
-const TOKEN = 'bench-token-of-enough-characters';
 
 const database: Database & { dispose(): Promise<void> } = await temporaryDatabase();
-const context = {
-  database,
-  token: TOKEN,
-  allowedHosts: [],
-  allowAddresses: false,
-  now: Date.now,
-  streamMaxMs: null,
-  gaps: new GapTally(),
-};
+const context = benchContext(database);
 const headers = { authorization: `Bearer ${TOKEN}`, host: '127.0.0.1' };
 let seq = 0;
 for (let lines = 0; lines < LINES; lines += 2_000) await post(nextBatch(2_000), false);

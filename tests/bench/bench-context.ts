@@ -1,0 +1,10 @@
+import type { Database } from '@/db/client';
+import { GapTally } from '@/lib/ingest/gap-tally';
+
+export const TOKEN = 'bench-token-of-enough-characters';
+
+/** What the handlers of a server with this database are given, for benches that call them without HTTP. */
+export function benchContext<Given extends Database>(database: Given) {
+  const access = { token: TOKEN, allowedHosts: [], allowAddresses: false, now: Date.now };
+  return { ...access, database, streamMaxMs: null, gaps: new GapTally() };
+}
