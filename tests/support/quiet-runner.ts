@@ -6,7 +6,7 @@ import type { Source } from '@/lib/runner/host/source';
 import { type LevelClock, LevelSwitch } from '@/lib/runner/logger/level-switch';
 import type { Logger } from '@/lib/runner/logger/logger';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/outbox/send';
+import type { Endpoint } from '@/lib/runner/server-request';
 import { outboxAt } from './outbox-at';
 
 /** The whole runner around an agent that says nothing and does nothing. Its log is all there is to hear of it. */

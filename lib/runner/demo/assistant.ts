@@ -6,7 +6,7 @@ import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import type { Redactor } from '@/lib/runner/logger/redactor';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/outbox/send';
+import type { Endpoint } from '@/lib/runner/server-request';
 import { type ClaudeMemory, readInHand, readMemories } from '@/lib/runner/sources/claude/claude-memory';
 import type { InstalledSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';

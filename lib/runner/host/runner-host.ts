@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import type { Command } from '@/lib/protocol/commands';
 import { CommandClient } from '@/lib/runner/commands/command-client';
@@ -14,24 +14,16 @@ import type { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import { createLogger, type Logger } from '@/lib/runner/logger/logger';
 import type { Redactor } from '@/lib/runner/logger/redactor';
-import { Snapshot } from '@/lib/runner/obligations/snapshot';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { outboxFacts } from '@/lib/runner/outbox/facts';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/outbox/send';
 import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { Endpoint } from '@/lib/runner/server-request';
 import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork, openWorkCursor, readOpenWork } from './open-work';
-import { type OwedReply, parseObligation, readObligations } from './read-obligations';
+import { askOwed, OwedReplies } from './owed-replies';
 import { RecordSink } from './record-sink';
 import { SessionReports } from './session-reports';
-import {
-  type CommandOf,
-  type SessionFacts,
-  type Source,
-  type SourceEvent,
-  type SourceSurroundings,
-  VERBS,
-} from './source';
+import { type CommandOf, type SessionFacts, type Source, type SourceSurroundings, VERBS } from './source';
 import { type StatusRecord, statusRecord, takenBy } from './status-record';
 import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
 
@@ -86,7 +78,7 @@ export class RunnerHost {
   readonly #sink: RecordSink;
   readonly #status: StatusReporter;
   readonly #reports = new SessionReports();
-  readonly #owed: Snapshot<OwedReply>;
+  readonly #owed: OwedReplies;
   readonly #journals = new Map<string, EventJournal>();
   readonly #over = new AbortController();
   /** By session; one in which nothing is open is missing. */
@@ -133,11 +125,10 @@ export class RunnerHost {
     this.#log = this.logger.child('host');
     this.#delivery = new DeliveryJournal({ logger: this.logger, meanwhile });
     this.#status = new StatusReporter({ report: () => this.#report() });
-    this.#owed = new Snapshot({
-      fetch: (signal) => readObligations(endpoint, agentId, signal),
-      parse: parseObligation,
-      onError: (message) => this.logger.child('obligations').debug(message),
-    });
+    this.#owed = new OwedReplies(
+      (signal) => askOwed(endpoint, agentId, signal),
+      (message) => this.logger.child('obligations').debug(message),
+    );
   }
 
   /** Fires when the runner can't go on; its reason is why, in one line. */
@@ -200,7 +191,7 @@ export class RunnerHost {
     };
   }
 
-  #emit(sessionId: string, events: readonly SourceEvent[], cursors: readonly Cursor[]): Promise<void> {
+  #emit(sessionId: string, events: readonly TimedEvent[], cursors: readonly Cursor[]): Promise<void> {
     const { agentId } = this;
     const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
     const open = events.reduce(foldOpenWork, before);
@@ -218,7 +209,7 @@ export class RunnerHost {
   }
 
   /** In the log, before the events themselves are stored. */
-  #tell(sessionId: string, events: readonly SourceEvent[]): void {
+  #tell(sessionId: string, events: readonly TimedEvent[]): void {
     const { journal } = this.#options;
     if (journal === undefined) return;
     const known = this.#journals.get(sessionId) ?? new EventJournal(this.logger, journal);

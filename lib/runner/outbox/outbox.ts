@@ -4,6 +4,7 @@ import type { IngestRecord } from '@/lib/protocol/envelope';
 import { tellsFailure } from '@/lib/protocol/insight';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import type { ProcessLock } from '@/lib/runner/process-lock';
+import type { Endpoint } from '@/lib/runner/server-request';
 import type { Bound, Candidate } from './admission';
 import { type OutboxClock, systemClock } from './clock';
 import { Deliverer, type OutboxNotice } from './delivery';
@@ -11,7 +12,7 @@ import { Drain, type DrainState, type Trouble } from './drain';
 import { lockOutbox } from './lock';
 import { isCorrupt, openStore, replaceCorrupt, type StorePlace } from './open-store';
 import type { PoisonedRow } from './poisoned-row';
-import { askExpectedSeq, type Endpoint } from './send';
+import { askExpectedSeq } from './send';
 import type { Cursor } from './statements';
 import type { Append, OutboxStore } from './store';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
 import { feedRecordingLine } from '@/lib/adapters/claude/recording';
-import type { SourceEvent } from '@/lib/runner/host/source';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import type { Recording } from './recording';
 
 /**
@@ -26,9 +26,9 @@ export interface Playback {
    * @param line everything before it has been handed over with this
    * @returns once it is stored
    */
-  emit: (events: readonly SourceEvent[], line: number) => Promise<void>;
+  emit: (events: readonly TimedEvent[], line: number) => Promise<void>;
   /** What an earlier player has handed over. */
-  onSkipped?: (events: readonly SourceEvent[]) => void;
+  onSkipped?: (events: readonly TimedEvent[]) => void;
   onLine?: (line: number) => void;
 }
 

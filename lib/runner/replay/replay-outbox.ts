@@ -5,7 +5,7 @@ import { cutText } from '@/lib/protocol/cut-text';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/outbox/send';
+import type { Endpoint } from '@/lib/runner/server-request';
 import type { Recording } from './recording';
 
 /**

@@ -1,4 +1,3 @@
-import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
 import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
@@ -6,7 +5,7 @@ import { remember } from '@/lib/adapters/claude/remember';
 import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { textIn } from '@/lib/adapters/claude/transcript-line';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { Offers } from './offers';
 import { type AgentSays, SelfReport } from './self-report';
@@ -28,7 +27,7 @@ export interface SessionMirrorOptions {
   /** As stored by the mirror before this one. */
   state: MirrorState | null;
   /** @returns a promise where storing it takes time: kept once both are on disk */
-  emit: (outputs: AdapterOutput[], state: MirrorState) => void | Promise<void>;
+  emit: (outputs: TimedEvent[], state: MirrorState) => void | Promise<void>;
   onHandedOver: (messageIds: string[]) => void;
   onTurnEnded: () => void;
   log: (level: 'debug' | 'info' | 'warn', message: string) => void;
@@ -335,7 +334,7 @@ export class SessionMirror {
     this.#options.onHandedOver(ids);
   }
 
-  #tell(outputs: AdapterOutput[], moved = false): void | Promise<void> {
+  #tell(outputs: TimedEvent[], moved = false): void | Promise<void> {
     for (const { event } of outputs) {
       const value = fieldsOf(event.value);
       if (event.name === CUSTOM.requestResolved) this.#state.asks.shift();
