@@ -349,7 +349,7 @@ export class SessionMirror {
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
-    this.#state.offers = this.#offers.open;
+    this.#state.offers = [...this.#offers.open];
     const { stops, unheard, prompts } = this.#adapter.stops.state;
     this.#state.prompts = [...prompts];
     this.#state.stops = [...stops];
