@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startAssistant } from '@/lib/runner/demo/assistant';
 import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
-import { openDemoOutbox } from '@/lib/runner/demo/demo-outbox';
 import { DemoSource } from '@/lib/runner/demo/demo-source';
 import { type DemoAgent, FLEET } from '@/lib/runner/demo/fleet';
 import { Rota } from '@/lib/runner/demo/rota';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { Redactor } from '@/lib/runner/logger/redactor';
-import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { type Recording, readRecording } from '@/lib/runner/replay/recording';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { loadClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
@@ -76,7 +76,7 @@ export async function demo(argv: string[], env: Record<string, string | undefine
         journal: 'recording',
         meanwhile: 'the recording goes on',
         ...{ endpoint, redactor, dataDir: home, level },
-        openOutbox: (listeners) => openDemoOutbox(join(home, 'outboxes'), agentId, listeners),
+        openOutbox: (listeners) => Outbox.open(join(home, 'outboxes', `demo-${agentId}.db`), { agentId, ...listeners }),
         onStatus: (it) => telling.status(agentId, it),
       });
       closing.push(() => host.close(0, GOODBYE_MS));
@@ -94,7 +94,7 @@ export async function demo(argv: string[], env: Record<string, string | undefine
     if (failed) throw new CliError(EXIT.failed, `${failed.agentId}: ${failed.over.reason}`);
     return signal.aborted ? EXIT.interrupted : EXIT.done;
   } catch (error) {
-    if (!(error instanceof OutboxLockedError)) throw error;
+    if (!(error instanceof ProcessLockedError)) throw error;
     throw new CliError(EXIT.failed, `a demo runs already, as process ${error.pid}`);
   } finally {
     await Promise.allSettled(closing.map((close) => close()));

@@ -9,8 +9,8 @@ import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
 import { createOutboxLogger } from '@/lib/runner/logger/outbox-logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
-import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
+import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { play } from '@/lib/runner/replay/player';
 import { readRecording } from '@/lib/runner/replay/recording';
 import { openReplayOutbox, type ReplayOutbox, replayCursor } from '@/lib/runner/replay/replay-outbox';
@@ -86,7 +86,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
       },
     });
   } catch (error) {
-    if (error instanceof OutboxLockedError) {
+    if (error instanceof ProcessLockedError) {
       throw new CliError(EXIT.failed, `session ${options.session} is being replayed by process ${error.pid} already`);
     }
     throw error;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { claimOutbox } from '@/lib/runner/host/claim-outbox';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { Redactor } from '@/lib/runner/logger/redactor';
-import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { KINDS } from '@/lib/runner/sources/kinds';
 import type { PreparedRunner, RunnerCall, RunnerKind } from '@/lib/runner/sources/runner-kind';
@@ -60,7 +60,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
         listeners,
       }),
   }).catch((error) => {
-    if (!(error instanceof OutboxLockedError && prepared.isAlone)) throw error;
+    if (!(error instanceof ProcessLockedError && prepared.isAlone)) throw error;
     const agentId = call.flag('agent') ?? prepared.agentId;
     throw new CliError(EXIT.failed, `${agentId} is at work already, as process ${error.pid}; stop that one first`);
   });

@@ -15,7 +15,6 @@ import type { LogEntry } from '@/lib/runner/logger/log-line';
 import { createLogger, type Logger } from '@/lib/runner/logger/logger';
 import type { Redactor } from '@/lib/runner/logger/redactor';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import { outboxFacts } from '@/lib/runner/outbox/facts';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { Endpoint } from '@/lib/runner/server-request';
@@ -42,7 +41,7 @@ export interface RunnerHostOptions {
   journal?: string | undefined;
   /** What does not stop while the dashboard is away: `the agent goes on`. */
   meanwhile: string;
-  openOutbox: (listeners: OutboxListeners) => Promise<RunnerOutbox>;
+  openOutbox: (listeners: OutboxListeners) => Promise<Outbox>;
   endpoint: Endpoint;
   dataDir: string;
   /** Where hooks find this runner; without it they don't. */
@@ -59,11 +58,6 @@ export interface RunnerHostOptions {
 }
 
 export type OutboxListeners = Required<Pick<OutboxOptions, 'endpoint' | 'sendAtOpen' | 'onStatus' | 'onNotice'>>;
-
-export interface RunnerOutbox {
-  outbox: Outbox;
-  agentId: string;
-}
 
 const BEFORE_SOURCE: CommandOutcome = { state: 'failed', reason: 'the runner is still starting' };
 
@@ -90,7 +84,7 @@ export class RunnerHost {
   #lost = 0;
   #endsFor = 'the runner was stopped';
 
-  /** @throws OutboxLockedError when another process runs the agent */
+  /** @throws ProcessLockedError when another process runs the agent */
   static async open(options: RunnerHostOptions): Promise<RunnerHost> {
     let host: RunnerHost | null = null;
     // An outbox that is found damaged says so before there is a log to write it to.
@@ -109,8 +103,9 @@ export class RunnerHost {
     return host;
   }
 
-  private constructor(options: RunnerHostOptions, { outbox, agentId }: RunnerOutbox) {
+  private constructor(options: RunnerHostOptions, outbox: Outbox) {
     const { endpoint, dataDir, logDir = join(dataDir, 'logs'), level, redactor, meanwhile } = options;
+    const { agentId } = outbox;
     this.#options = options;
     this.agentId = agentId;
     this.outbox = outbox;
@@ -295,7 +290,7 @@ export class RunnerHost {
       runner: this.#runner,
       everyMs: REPORT_EVERY_MS,
       ...(this.#source === null ? {} : takenBy(this.#source)),
-      outbox: await outboxFacts(this.outbox, this.#lost),
+      outbox: { ...(await this.outbox.facts()), lost: this.#lost },
       logLevel: this.logger.level.get(),
       logSwitch: this.#level?.report,
       sessions: this.#source?.sessions.length ?? 0,
