@@ -1,7 +1,7 @@
 import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
 import { carry, taskSet, workings } from './carry';
 import { custom } from './emit';
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from './fields';
 import { Lanes, type ToolResult } from './lanes';
 import { Requests } from './requests';
 import { SeenMessages } from './seen-messages';

@@ -1,6 +1,6 @@
 import type { TimedEvent } from '@/lib/protocol/ag-ui';
+import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import type { ClaudeAdapter, ProcessExit } from './claude-adapter';
-import { fieldsOf, textOf } from './fields';
 
 /** One line of a recording: what went in and out of the Agent SDK, `t` milliseconds after its start. */
 export interface RecordingLine {

@@ -1,6 +1,6 @@
 import type { AgUiEvent, TimedEvent } from '@/lib/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
 import { HeardStops, type HeardStopsState, type Stop } from './heard-stops';
 import { type ClosedTurn, LastWords } from './last-words';
 import { LineTurns } from './line-turns';
@@ -87,10 +87,6 @@ export class TranscriptAdapter {
   /** Subagents in the background, whose own transcripts are worth reading: those that run, and those that have run. */
   get subagents(): string[] {
     return this.#tasks.subagents;
-  }
-
-  get runningTasks(): { id: string; description: string }[] {
-    return this.#tasks.running;
   }
 
   /** @param line one line of the session's file or of a subagent's, parsed @param key names the line within the session */

@@ -307,16 +307,9 @@ export class RunnerHost {
     if (controlFile === undefined) return;
     const { logger, agentId } = this;
     const log = logger.child('control-port');
-    const nothing = () => undefined;
     const opening = ControlPort.open({
       file: controlFile(agentId),
       handlers: {
-        // An agent that says all of this itself may have hooks of the user's that call here: no error.
-        hook: () => '',
-        status: nothing,
-        sessionTurn: nothing,
-        userPrompt: nothing,
-        sessionEnd: nothing,
         hookFatal: (failure) => logHookFailure(logger, failure, this.#source?.sessions[0]?.sessionId ?? null),
         ...control,
         obligations: () => this.#owed.get(),

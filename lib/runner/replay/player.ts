@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
 import { feedRecordingLine } from '@/lib/adapters/claude/recording';
 import type { TimedEvent } from '@/lib/protocol/ag-ui';
@@ -65,17 +66,8 @@ function runIds(sessionId: string, hash: string): () => string {
 }
 
 /** Resolves at `time`, or as soon as the signal fires. */
-export function until(time: number, signal: AbortSignal): Promise<void> {
+export async function until(time: number, signal: AbortSignal): Promise<void> {
   const ms = time - Date.now();
   // -Infinity and NaN as well: without a speed limit nothing is ever in the future
-  if (!(ms > 0) || signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
+  if (ms > 0) await pause(ms, undefined, { signal }).catch(() => undefined);
 }

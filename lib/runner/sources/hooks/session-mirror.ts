@@ -1,18 +1,18 @@
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
-import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
 import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
 import { remember } from '@/lib/adapters/claude/remember';
 import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { textIn } from '@/lib/adapters/claude/transcript-line';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
+import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { Offers } from './offers';
 import { type AgentSays, SelfReport } from './self-report';
 import type { StopDecision } from './stop-decision';
 import { birthOf, type TerminalProcess } from './terminal-process';
 import { TranscriptFiles, type TranscriptLine } from './transcript-files';
-import { isHookLost, isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
+import { isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
 
 /**
  * One session of an interactive Claude Code, mirrored from its transcript.
@@ -271,7 +271,7 @@ export class SessionMirror {
       if (this.#adapter.openRunId === null) this.#adapter.stops.drop(ahead);
       this.#tell(this.#adapter.stopped(now), true);
     }
-    if (this.#adapter.hasSaidLastWord && isHookLost(still)) {
+    if (this.#adapter.hasSaidLastWord && isStuck(still)) {
       this.#options.log('info', `session ${this.sessionId} has said its last word, and its stop hook was not heard`);
       this.#report.concluded(now);
       this.#tell(this.#adapter.stopped(now));
