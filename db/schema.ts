@@ -354,8 +354,6 @@ export const commands = sqliteTable(
     leaseUntil: integer('lease_until'),
     claimedBy: text('claimed_by'),
     deliveryCount: integer('delivery_count').notNull().default(0),
-    /** What the acknowledgement brought. */
-    result: json<unknown>('result'),
   },
   (table) => [
     index('commands_open_by_agent').on(table.agentId, table.position).where(sql`state in ('queued', 'delivered')`),

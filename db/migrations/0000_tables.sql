@@ -42,8 +42,7 @@ CREATE TABLE `commands` (
 	`expires_at` integer NOT NULL,
 	`lease_until` integer,
 	`claimed_by` text,
-	`delivery_count` integer DEFAULT 0 NOT NULL,
-	`result` text
+	`delivery_count` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE INDEX `commands_open_by_agent` ON `commands` (`agent_id`,`position`) WHERE state in ('queued', 'delivered');--> statement-breakpoint

@@ -1,14 +1,13 @@
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/write-queue';
+import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
-import { type Ack, ackSchema, type CommandAnswer, type CommandState } from '@/lib/protocol/commands';
+import type { Ack, CommandAnswer, CommandState } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
-import { boundedJson } from './bounded-json';
 import { momentEvent } from './command-events';
 import { commandFromRow, type StoredCommand } from './command-row';
 import { levelAnswered } from './desired-level';
-import { readInput } from './read-input';
 import { runnerIn } from './runner-arguments';
 import { isOlder, type RunnerRef, readRunner } from './runner-connection';
 
@@ -27,28 +26,25 @@ const NEXT: Record<CommandState, Record<Ack['state'], Ack['state'] | null>> = {
 /**
  * `POST /agents/:id/commands/:commandId/ack`: a runner says what became of a command. May be sent again.
  *
- * @returns 200 with a CommandAnswer: the state the command has now, whichever acknowledgement brought it there
+ * @returns the state the command has now, whichever acknowledgement brought it there
  * @throws AppError `invalid_argument`, `not_found`, `stale_epoch` when a newer runner has taken over
  */
 export async function postAck(
-  request: Request,
+  { request, ids: { agentId, commandId }, body: ack }: Asked<'agentId' | 'commandId', { body: Ack }>,
   server: ServerContext,
-  { agentId = '', commandId = '' }: Record<string, string>,
-): Promise<Response> {
-  const ack = await readInput(request, ackSchema);
+): Promise<CommandAnswer> {
   const runner = runnerIn(request, ack);
   const now = server.now();
-  const answer = await server.database.writes.run((transaction) =>
+  return server.database.writes.run((transaction) =>
     acknowledge(transaction, columnText(agentId), commandId, ack, runner, now),
   );
-  return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
 }
 
 export async function acknowledge(
   transaction: WriteTransaction,
   agentId: string,
   commandId: string,
-  ack: Pick<Ack, 'state' | 'reason' | 'result'>,
+  ack: Pick<Ack, 'state' | 'reason'>,
   runner: RunnerRef | null,
   now: number,
 ): Promise<CommandAnswer> {
@@ -69,7 +65,7 @@ export async function acknowledge(
   const stored = commandFromRow(rows[0]);
   const next = NEXT[stored.state][ack.state];
   if (next === null) return { commandId: stored.command.id, state: stored.state };
-  await settle(transaction, stored, next, ack.reason ?? null, ack.result, now);
+  await settle(transaction, stored, next, ack.reason ?? null, now);
   return { commandId: stored.command.id, state: next };
 }
 
@@ -79,13 +75,11 @@ export async function settle(
   { command, agentId, state: before }: StoredCommand,
   state: Exclude<CommandState, 'queued'>,
   reason: string | null,
-  result: unknown,
   now: number,
 ): Promise<void> {
-  const stored = result === undefined ? null : boundedJson(result, 'The result');
   await transaction.execute({
-    sql: 'UPDATE commands SET state = ?, reason = ?, result = ?, lease_until = NULL WHERE id = ?',
-    args: [state, reason === null ? null : columnText(reason), stored, command.id],
+    sql: 'UPDATE commands SET state = ?, reason = ?, lease_until = NULL WHERE id = ?',
+    args: [state, reason === null ? null : columnText(reason), command.id],
   });
   if (command.type === 'log-level.set') await levelAnswered(transaction, agentId, command, state, reason, now);
   // Delivered and done are one moment in a message's life, and it is told once.

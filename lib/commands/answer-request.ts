@@ -1,14 +1,17 @@
-import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
-import { parseJson } from '@/lib/ingest/parse-json';
-import { readBody } from '@/lib/ingest/read-body';
-import { type AnsweredRequest, answerQuestionSchema, decidePermissionSchema } from '@/lib/protocol/commands';
+import type { Asked } from '@/lib/access/asked';
+import type {
+  AnsweredRequest,
+  AnswerQuestion,
+  CommandAnswer,
+  CommandBodies,
+  DecidePermission,
+} from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
 import { openRequest } from './open-request';
 import { findEffective } from './queue-command';
-import { parseInput } from './read-input';
 import { conflict, missing } from './refusals';
 import type { WritableSession } from './writable-session';
 
@@ -17,36 +20,22 @@ import type { WritableSession } from './writable-session';
  * @throws AppError `invalid_argument`, `not_found`, `conflict`
  */
 export async function postRequestAnswer(
-  request: Request,
+  {
+    ids: { sessionId, requestId },
+    body: { clientId, ...said },
+  }: Asked<'sessionId' | 'requestId', { body: DecidePermission | AnswerQuestion }>,
   server: CommandServer,
-  { sessionId = '', requestId = '' }: Record<string, string>,
-): Promise<Response> {
-  const body = await readBody(request);
-  const pace = new Pace();
-  const input = parseJson(body);
-  const isAnswer = typeof input === 'object' && input !== null && 'answers' in input;
-  if (isAnswer) {
-    const { clientId, ...said } = await parseInput(input, answerQuestionSchema, pace);
-    const { digest, answers } = said;
-    return askSession(server, {
-      sessionId,
-      clientId,
-      ask: { type: 'question.answer', requestId, ...said },
-      prepare: async (transaction, session) => {
-        const asked = await requireOpen(transaction, session, { requestId, kind: 'question', digest }, server.now());
-        return { body: { ...asked, answers } };
-      },
-    });
-  }
-  const { clientId, ...said } = await parseInput(input, decidePermissionSchema, pace);
-  const { digest, ...decision } = said;
+): Promise<CommandAnswer> {
+  const isAnswer = 'answers' in said;
+  const kind = isAnswer ? 'question' : 'permission';
+  const { digest, ...answer } = said;
   return askSession(server, {
     sessionId,
     clientId,
-    ask: { type: 'permission.decision', requestId, ...said },
+    ask: { type: isAnswer ? 'question.answer' : 'permission.decision', requestId, ...said },
     prepare: async (transaction, session) => {
-      const asked = await requireOpen(transaction, session, { requestId, kind: 'permission', digest }, server.now());
-      return { body: { ...asked, ...decision } };
+      const asked = await requireOpen(transaction, session, { requestId, kind, digest }, server.now());
+      return { body: { ...asked, ...answer } as CommandBodies['question.answer' | 'permission.decision'] };
     },
   });
 }

@@ -2,28 +2,24 @@ import { columnText } from '@/db/column-text';
 import { tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
-import { interruptSchema, stopTaskSchema } from '@/lib/protocol/commands';
+import type { Asked } from '@/lib/access/asked';
+import type { CommandAnswer, Interrupt, StopTask } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
-import { readInput } from './read-input';
 import { conflict, missing } from './refusals';
 import type { WritableSession } from './writable-session';
 
 /** What operators ask of an agent besides messages and the answers to its requests. */
-
-type Ids = Record<string, string>;
 
 /**
  * `POST /sessions/:id/interrupt`
  * @throws AppError `conflict`: `turn_ended` where another turn is open than was meant, or none; `no_open_turn`
  */
 export async function postInterrupt(
-  request: Request,
+  { ids: { sessionId }, body: { clientId, ...asked } }: Asked<'sessionId', { body: Interrupt }>,
   server: CommandServer,
-  { sessionId = '' }: Ids,
-): Promise<Response> {
-  const { clientId, ...asked } = await readInput(request, interruptSchema);
+): Promise<CommandAnswer> {
   return askSession(server, {
     sessionId,
     clientId,
@@ -45,11 +41,9 @@ function openTurn({ openTurnId }: WritableSession, meant: string | undefined): s
 
 /** `POST /sessions/:id/tasks/:taskId/stop` */
 export async function postTaskStop(
-  request: Request,
+  { ids: { sessionId, taskId }, body: { clientId, ...asked } }: Asked<'sessionId' | 'taskId', { body: StopTask }>,
   server: CommandServer,
-  { sessionId = '', taskId = '' }: Ids,
-): Promise<Response> {
-  const { clientId, ...asked } = await readInput(request, stopTaskSchema);
+): Promise<CommandAnswer> {
   return askSession(server, {
     sessionId,
     clientId,

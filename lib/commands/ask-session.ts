@@ -23,12 +23,12 @@ export interface SessionAsk<Type extends CommandType> {
 
 /**
  * Asks something of a session's agent that is no message.
- * @returns 202 with a CommandAnswer once the command is on disk; the same again for the same `clientId`
+ * @returns once the command is on disk; the same again for the same `clientId`
  */
 export async function askSession<Type extends CommandType>(
   server: CommandServer,
   { sessionId, clientId, ask, prepare }: SessionAsk<Type>,
-): Promise<Response> {
+): Promise<CommandAnswer> {
   const now = server.now();
   const pace = new Pace();
   const named = namedAsk(sessionId, clientId, ask);
@@ -50,7 +50,7 @@ export async function askSession<Type extends CommandType>(
     return { agentId, answer: answerOf(command, 'queued') };
   });
   server.commands.wake(agentId);
-  return Response.json(answer, { status: 202, headers: { 'cache-control': 'no-store' } });
+  return answer;
 }
 
 function answerOf({ id }: Command, state: CommandAnswer['state']): CommandAnswer {

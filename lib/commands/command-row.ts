@@ -12,7 +12,7 @@ export interface StoredCommand {
   reason: string | null;
 }
 
-const COMMAND = shapeWithout(commands, 'leaseUntil', 'claimedBy', 'deliveryCount', 'result');
+const COMMAND = shapeWithout(commands, 'leaseUntil', 'claimedBy', 'deliveryCount');
 
 export function commandFromRow(row: Row): StoredCommand {
   const { position, agentId, state, reason, ...command } = COMMAND.read(row);

@@ -119,5 +119,5 @@ async function settleOpen(transaction: WriteTransaction, agentId: string, reason
           WHERE agent_id = ? AND state IN ('queued', 'delivered') AND type = 'log-level.set'`,
     args: [agentId],
   });
-  for (const stored of rows.map(commandFromRow)) await settle(transaction, stored, 'failed', reason, undefined, now);
+  for (const stored of rows.map(commandFromRow)) await settle(transaction, stored, 'failed', reason, now);
 }

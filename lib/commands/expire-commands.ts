@@ -32,8 +32,8 @@ export async function expireCommands(
   for (const stored of rows.map(commandFromRow)) {
     // It is in the agent's input, and nobody can say that the agent will not read it.
     if (stored.command.type === 'message' && stored.state === 'delivered') {
-      await settle(transaction, stored, 'done', null, undefined, now);
-    } else await settle(transaction, stored, 'expired', reasonOf(stored), undefined, now);
+      await settle(transaction, stored, 'done', null, now);
+    } else await settle(transaction, stored, 'expired', reasonOf(stored), now);
   }
   return rows.length;
 }

@@ -1,4 +1,5 @@
 import { columnText } from '@/db/column-text';
+import type { Asked } from '@/lib/access/asked';
 import { StreamAnswer } from '@/lib/access/stream-answer';
 import { idSchema } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
@@ -14,9 +15,8 @@ import { runnerIn } from './runner-arguments';
  * @throws AppError `invalid_argument`, `unavailable` while shutting down
  */
 export async function getCommands(
-  request: Request,
+  { request, ids: { agentId } }: Asked<'agentId'>,
   server: CommandServer,
-  { agentId = '' }: Record<string, string>,
 ): Promise<Response> {
   if (!idSchema.safeParse(agentId).success) {
     throw new AppError(

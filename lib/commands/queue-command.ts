@@ -1,8 +1,10 @@
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { Command, CommandBodies, CommandType } from '@/lib/protocol/commands';
-import { COMMAND_EXPIRY_MS, INTERRUPT_EXPIRY_MS, MESSAGE_EXPIRY_MS } from '@/lib/protocol/limits';
-import { boundedJson } from './bounded-json';
+import { AppError } from '@/lib/protocol/errors';
+import { COMMAND_EXPIRY_MS, INTERRUPT_EXPIRY_MS, MAX_RECORD_BYTES, MESSAGE_EXPIRY_MS } from '@/lib/protocol/limits';
+import { utf8Length } from '@/lib/protocol/log-text';
+import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import { messageEvents, momentEvent } from './command-events';
 import { commandFromRow, type StoredCommand } from './command-row';
 import { takePosition } from './take-position';
@@ -25,6 +27,8 @@ export interface NewCommand<Type extends CommandType> {
  *
  * Ordering: the command stands behind its session's events; a runner is sent commands by their position.
  * Failure: runs in the caller's transaction, so there is no command without its line in the transcript.
+ *
+ * @throws AppError `too_large`
  */
 export async function queueCommand<Type extends CommandType>(
   transaction: WriteTransaction,
@@ -46,18 +50,19 @@ export async function queueCommand<Type extends CommandType>(
   await transaction.execute({
     sql: `INSERT INTO commands (id, position, agent_id, session_id, type, body, state, created_at, expires_at)
           VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?)`,
-    args: [
-      id,
-      await takePosition(transaction),
-      agentId,
-      sessionId,
-      type,
-      boundedJson(body, 'A command'),
-      now,
-      expiresAt,
-    ],
+    args: [id, await takePosition(transaction), agentId, sessionId, type, bodyJson(body), now, expiresAt],
   });
   return command;
+}
+
+/** No longer than a record, so that every database holds it. */
+function bodyJson(body: object): string {
+  const json = stringifyWellFormed(body);
+  // a UTF-16 unit takes at most three bytes
+  if (json.length * 3 <= MAX_RECORD_BYTES || utf8Length(json) <= MAX_RECORD_BYTES) return json;
+  throw new AppError('too_large', `A command may hold ${MAX_RECORD_BYTES} bytes as JSON. Send less of it.`, {
+    details: { maxBytes: MAX_RECORD_BYTES },
+  });
 }
 
 function expiryMs(type: CommandType): number {

@@ -1,37 +1,28 @@
-import * as z from 'zod';
 import { columnText } from '@/db/column-text';
 import { AGENT_ROW, agentFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
+import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { sumOf, type UnseenFailures } from '@/lib/ingest/failure-tally';
-import { isPosition, type Position, positionToNumber } from '@/lib/protocol/position';
+import type { SeeInsights } from '@/lib/protocol/commands';
+import { type Position, positionToNumber } from '@/lib/protocol/position';
 import type { InsightsSeen } from '@/lib/protocol/read-models';
 import { HOOK_FATAL } from '@/lib/protocol/signals';
-import { readInput } from './read-input';
 import { missing } from './refusals';
-
-export const seeInsightsSchema = z
-  .object({ upTo: z.string().refine(isPosition, 'upTo is the position of an insight') })
-  .strict();
 
 /**
  * `POST /agents/:id/insights/seen` `{"upTo"}`: a person has looked at an agent's failures up to this one.
  *
- * @returns 200 with InsightsSeen; the same again is answered the same and changes nothing
- * @throws AppError `invalid_argument`, `not_found`
+ * @returns the same again is answered the same and changes nothing
+ * @throws AppError `not_found`
  */
 export async function postInsightsSeen(
-  request: Request,
+  { ids: { agentId }, body: { upTo } }: Asked<'agentId', { body: SeeInsights }>,
   server: ServerContext,
-  { agentId = '' }: Record<string, string>,
-): Promise<Response> {
-  const { upTo } = await readInput(request, seeInsightsSchema);
+): Promise<InsightsSeen> {
   const now = server.now();
-  const answer = await server.database.writes.run((transaction) =>
-    seeInsights(transaction, columnText(agentId), upTo, now),
-  );
-  return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
+  return server.database.writes.run((transaction) => seeInsights(transaction, columnText(agentId), upTo, now));
 }
 
 async function seeInsights(

@@ -1,26 +1,24 @@
-import { type MessageAnswer, OPERATOR, sendMessageSchema } from '@/lib/protocol/commands';
+import type { Asked } from '@/lib/access/asked';
+import { type MessageAnswer, OPERATOR, type SendMessage } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { askedBefore, namedAsk, noteAsk } from './asks';
 import type { CommandServer } from './command-hub';
 import type { StoredCommand } from './command-row';
 import { isSaid } from './is-said';
 import { queueCommand } from './queue-command';
-import { readInput } from './read-input';
 import { writableSession } from './writable-session';
 
 /**
  * `POST /sessions/:id/messages`: a person writes to the agent.
  *
- * @returns 202 with a MessageAnswer once the message is on disk; the same again under the same `clientId` is
+ * @returns once the message is on disk; the same again under the same `clientId` is
  *   answered the same and sent once
- * @throws AppError `invalid_argument`, `not_found`, `conflict`
+ * @throws AppError `not_found`, `conflict`
  */
 export async function postMessage(
-  request: Request,
+  { ids: { sessionId }, body: { text, clientId, replyTo } }: Asked<'sessionId', { body: SendMessage }>,
   server: CommandServer,
-  { sessionId = '' }: Record<string, string>,
-): Promise<Response> {
-  const { text, clientId, replyTo } = await readInput(request, sendMessageSchema);
+): Promise<MessageAnswer> {
   const isReplyToNothing = replyTo !== undefined && !(await isSaid(server.database.reader, sessionId, replyTo));
   const now = server.now();
   const named = namedAsk(sessionId, clientId, { type: 'message', text, replyTo });
@@ -49,7 +47,7 @@ export async function postMessage(
     return { agentId: session.agentId, answer: { messageId: id, delivery: 'queued' } satisfies MessageAnswer };
   }, text.length * 4);
   if (agentId !== null) server.commands.wake(agentId);
-  return Response.json(answer, { status: 202, headers: { 'cache-control': 'no-store' } });
+  return answer;
 }
 
 const DELIVERY = {

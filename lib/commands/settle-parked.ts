@@ -2,16 +2,16 @@ import { columnText } from '@/db/column-text';
 import { quarantine } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
+import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { EventFact } from '@/lib/ingest/facts';
 import { withInterlude } from '@/lib/ingest/task-owners';
 import { type AgUiEvent, CUSTOM, type ParkedSettledValue } from '@/lib/protocol/ag-ui';
-import { assignParkedSchema, discardParkedSchema, OPERATOR, type ParkedAnswer } from '@/lib/protocol/commands';
+import { type AssignParked, type DiscardParked, OPERATOR, type ParkedAnswer } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
 import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
-import { readInput } from './read-input';
 import { conflict, missing } from './refusals';
 
 /**
@@ -25,6 +25,8 @@ import { conflict, missing } from './refusals';
 /** At most so much goes in one request; what is left stays parked, and the answer says how much. */
 const MAX_SETTLED = 500;
 const MAX_SETTLED_BYTES = 8 * 1024 * 1024;
+
+type Ids = 'agentId' | 'position';
 
 interface Parked {
   position: number;
@@ -46,25 +48,28 @@ interface Settlement {
 /**
  * `POST /agents/:id/parked/:position/assign`
  *
- * @returns 200 with a ParkedAnswer once it is on disk; the same `clientId` again is answered the same
- * @throws AppError `invalid_argument`, `not_found`, `conflict` with the reason `parked_settled`, `client_id_reused` or
+ * @returns once it is on disk; the same `clientId` again is answered the same
+ * @throws AppError `not_found`, `conflict` with the reason `parked_settled`, `client_id_reused` or
  *   `session_of_another_agent`
  */
-export async function postAssign(request: Request, server: ServerContext, ids: Record<string, string>) {
-  const { sessionId, clientId = null } = await readInput(request, assignParkedSchema);
-  return await settle(server, ids, { state: 'assigned', sessionId, reason: null, clientId });
+export function postAssign({ ids, body }: Asked<Ids, { body: AssignParked }>, server: ServerContext) {
+  const { sessionId, clientId = null } = body;
+  return settle(server, ids, { state: 'assigned', sessionId, reason: null, clientId });
 }
 
 /** `POST /agents/:id/parked/:position/discard`: it stays in the list of what was discarded. @see postAssign */
-export async function postDiscard(request: Request, server: ServerContext, ids: Record<string, string>) {
-  const { reason, clientId = null } = await readInput(request, discardParkedSchema);
-  return await settle(server, ids, { state: 'discarded', sessionId: null, reason: reason?.trim() || null, clientId });
+export function postDiscard({ ids, body }: Asked<Ids, { body: DiscardParked }>, server: ServerContext) {
+  const { reason, clientId = null } = body;
+  return settle(server, ids, { state: 'discarded', sessionId: null, reason: reason?.trim() || null, clientId });
 }
 
-async function settle(server: ServerContext, ids: Record<string, string>, how: Settlement): Promise<Response> {
-  const { agentId = '', position = '' } = ids;
+async function settle(
+  server: ServerContext,
+  { agentId, position }: Asked<Ids>['ids'],
+  how: Settlement,
+): Promise<ParkedAnswer> {
   const now = server.now();
-  const answer = await server.database.writes.run(async (transaction): Promise<ParkedAnswer> => {
+  return server.database.writes.run(async (transaction) => {
     const found = await findParked(transaction, agentId, position);
     const about = { taskId: found.taskId, state: how.state, sessionId: how.sessionId };
     const named = namedAsk(found.sessionId, how.clientId ?? undefined, askOf(position, how));
@@ -92,7 +97,6 @@ async function settle(server: ServerContext, ids: Record<string, string>, how: S
     await noteAsk(transaction, named, null);
     return { ...about, ...(await countOf(transaction, found, how)), settled: records.length };
   });
-  return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
 }
 
 /** Of what is parked, agent, session and task are known. */

@@ -1,14 +1,14 @@
 import { columnText } from '@/db/column-text';
 import { obligationFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
+import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { CUSTOM, type ObligationWaivedValue } from '@/lib/protocol/ag-ui';
-import { OPERATOR, type WaiveAnswer, waiveSchema } from '@/lib/protocol/commands';
+import { OPERATOR, type Waive, type WaiveAnswer } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import type { Obligation } from '@/lib/protocol/read-models';
 import { askedBefore, namedAsk, noteAsk } from './asks';
-import { readInput } from './read-input';
 import { conflict } from './refusals';
 
 /** How much of the message its waiver quotes. */
@@ -18,18 +18,16 @@ const QUOTE_LENGTH = 80;
  * `POST /sessions/:id/obligations/:messageId/waive`: a person says that a message needs no reply any more. It asks
  * nothing of the runner, so it also holds where the agent has ended.
  *
- * @returns 200 with a WaiveAnswer once it is on disk; the same `clientId` again is answered the same
- * @throws AppError `invalid_argument`, `not_found`, `conflict`: `obligation_settled`, `client_id_reused`
+ * @returns once it is on disk; the same `clientId` again is answered the same
+ * @throws AppError `not_found`, `conflict`: `obligation_settled`, `client_id_reused`
  */
 export async function postWaive(
-  request: Request,
+  { ids: { sessionId, messageId }, body: { reason, clientId } }: Asked<'sessionId' | 'messageId', { body: Waive }>,
   server: ServerContext,
-  { sessionId = '', messageId = '' }: Record<string, string>,
-): Promise<Response> {
-  const { reason, clientId } = await readInput(request, waiveSchema);
+): Promise<WaiveAnswer> {
   const now = server.now();
   const named = namedAsk(sessionId, clientId, { type: 'obligation.waive', messageId, reason });
-  const answer = await server.database.writes.run(async (transaction): Promise<WaiveAnswer> => {
+  return server.database.writes.run(async (transaction): Promise<WaiveAnswer> => {
     if ((await askedBefore(transaction, named)) !== null) return { messageId, state: 'waived' };
     const obligation = await findObligation(transaction, sessionId, messageId);
     const { state } = obligation;
@@ -49,7 +47,6 @@ export async function postWaive(
     await noteAsk(transaction, named, null);
     return { messageId, state: 'waived' };
   });
-  return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
 }
 
 async function findObligation(

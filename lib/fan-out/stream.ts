@@ -1,4 +1,5 @@
 import { columnText } from '@/db/column-text';
+import type { Asked } from '@/lib/access/asked';
 import { clientOf } from '@/lib/access/client-of';
 import type { ServerContext } from '@/lib/access/server-context';
 import { StreamAnswer } from '@/lib/access/stream-answer';
@@ -18,7 +19,7 @@ export interface StreamServer extends ServerContext {
  *
  * @throws AppError `invalid_argument` for a bad topic or position, `unavailable` while shutting down
  */
-export async function stream(request: Request, server: StreamServer): Promise<Response> {
+export async function stream({ request }: Asked, server: StreamServer): Promise<Response> {
   const query = new URL(request.url).searchParams;
   const topics = topicsOf(query.getAll('topic'));
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));

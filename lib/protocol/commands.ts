@@ -3,7 +3,7 @@ import { idSchema, textUpTo, timeSchema } from './envelope';
 import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH } from './limits';
 import { LOG_LEVELS, type LogLevel } from './log-levels';
 import { namedValues } from './named-values';
-import type { Position } from './position';
+import { isPosition, type Position } from './position';
 import type { DesiredLogLevel } from './read-models';
 
 /**
@@ -106,12 +106,15 @@ const clientId = idSchema;
 
 /** `POST /sessions/:id/messages` */
 export const sendMessageSchema = z.strictObject({ text, clientId, replyTo: idSchema.optional() });
+export type SendMessage = z.infer<typeof sendMessageSchema>;
 
 /** `POST /sessions/:id/interrupt`. The body may be empty; without `turnId` the turn that is open then is meant. */
 export const interruptSchema = z.strictObject({ turnId: z.string().min(1).optional(), clientId: clientId.optional() });
+export type Interrupt = z.infer<typeof interruptSchema>;
 
 /** `POST /sessions/:id/tasks/:taskId/stop`. The body may be empty; without `runId` the newest run is meant. */
 export const stopTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
+export type StopTask = z.infer<typeof stopTaskSchema>;
 
 const reason = textUpTo(MAX_REASON_LENGTH);
 
@@ -127,6 +130,7 @@ export const decidePermissionSchema = z.strictObject({
   digest,
   clientId: clientId.optional(),
 });
+export type DecidePermission = z.infer<typeof decidePermissionSchema>;
 
 /** `POST /sessions/:id/requests/:requestId`, where the request is a question. */
 export const answerQuestionSchema = z.strictObject({
@@ -137,29 +141,43 @@ export const answerQuestionSchema = z.strictObject({
   digest,
   clientId: clientId.optional(),
 });
+export type AnswerQuestion = z.infer<typeof answerQuestionSchema>;
 
 /**
  * `PUT /agents/:id/log-level`. A `level` of null is the runner's default. `ttlSeconds` of null means until it is changed;
  * left out, DEBUG_TTL_SECONDS for debug and until it is changed for every other level.
  */
-export const setLogLevelSchema = z.strictObject({
-  level: z.enum(LOG_LEVELS).nullable(),
-  ttlSeconds: z.number().int().min(1).max(604_800).nullable().optional(),
+export const setLogLevelSchema = z
+  .strictObject({
+    level: z.enum(LOG_LEVELS).nullable(),
+    ttlSeconds: z.number().int().min(1).max(604_800).nullable().optional(),
+  })
+  .refine(({ level, ttlSeconds }) => level !== null || ttlSeconds == null, 'the default has no time limit');
+export type SetLogLevel = z.infer<typeof setLogLevelSchema>;
+
+/** `POST /agents/:id/insights/seen` */
+export const seeInsightsSchema = z.strictObject({
+  upTo: z.string().refine(isPosition, 'upTo is the position of an insight'),
 });
+export type SeeInsights = z.infer<typeof seeInsightsSchema>;
 
 /** `POST /sessions/:id/obligations/:messageId/waive`. The body may be empty. */
 export const waiveSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
+export type Waive = z.infer<typeof waiveSchema>;
 
 /** `POST /agents/:id/parked/:position/assign` */
 export const assignParkedSchema = z.strictObject({ sessionId: idSchema, clientId: clientId.optional() });
+export type AssignParked = z.infer<typeof assignParkedSchema>;
 
 /** `POST /agents/:id/parked/:position/discard`. The body may be empty. */
 export const discardParkedSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
+export type DiscardParked = z.infer<typeof discardParkedSchema>;
 
 /** `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused. */
 export const ackSchema = z.strictObject({
   state: z.enum(['delivered', 'done', 'failed']),
   reason: reason.optional(),
+  /** For whoever watches the wire: nobody asks for it later, so it is not kept. */
   result: z.unknown().optional(),
   runner: idSchema.optional(),
   startedAt: timeSchema.optional(),

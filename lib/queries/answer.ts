@@ -4,9 +4,9 @@ import { Pace } from '@/db/next-turn';
 const LONG = 32;
 
 /** A read model as the body of an answer. A large one is written in pieces, and others get their turns between. */
-export async function answer(model: object): Promise<Response> {
+export async function answer(model: object, status = 200): Promise<Response> {
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
-  return new Response(await jsonText(model, new Pace()), { headers });
+  return new Response(await jsonText(model, new Pace()), { status, headers });
 }
 
 /** What `JSON.stringify` says of JSON values. */

@@ -1,4 +1,4 @@
-import { invalid } from './query-arguments';
+import { AppError } from '@/lib/protocol/errors';
 
 /** Stands for the beginning of a list. */
 export const LIST_START = '0';
@@ -21,6 +21,10 @@ export function cursorText({ group, at, id }: ListCursor): string {
 export function cursorOf(text: string, groups: readonly string[]): ListCursor | null {
   if (text === LIST_START) return null;
   const [, group = '', at = '', id = ''] = /^(\w+)\.(\d{1,16})\.(.{1,256})$/s.exec(text) ?? [];
-  if (!groups.includes(group)) throw invalid('after', text.slice(0, 300), '0, or `next` of an answer');
+  if (!groups.includes(group)) {
+    const given = text.slice(0, 300);
+    const message = `after=${JSON.stringify(given)} can’t be used: it must be 0, or \`next\` of an answer.`;
+    throw new AppError('invalid_argument', message, { details: { after: given } });
+  }
   return { group, at: Number(at), id };
 }

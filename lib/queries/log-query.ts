@@ -1,54 +1,18 @@
-import { EVERY_LINE, type LogFilter, parseTerms } from '@/lib/projections/log-filter';
+import { type LogFilter, parseTerms } from '@/lib/projections/log-filter';
 import { cutText } from '@/lib/protocol/cut-text';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_LOG_SEARCH_LENGTH } from '@/lib/protocol/limits';
-import { LOG_LEVELS } from '@/lib/protocol/log-levels';
-import { invalid, limitOf, onlyKnown, positionOf, timeOf } from './query-arguments';
-import type { LogPlace, LogRequest } from './read-log-lines';
+import type { LogFilterQuery, LogQuery } from '@/lib/protocol/queries';
+import type { LogPlace } from './read-log-lines';
 
-const FILTERS = ['level', 'component', 'q', 'regex', 'from', 'to'] as const;
-const PLACES = ['before', 'after', 'around', 'line', 'at'] as const;
-
-/** @throws AppError `invalid_argument` for what can't be used, and for what is not known */
-export async function logRequestOf(query: URLSearchParams): Promise<LogRequest> {
-  onlyKnown(query, [...FILTERS, ...PLACES, 'limit']);
-  return { filter: await readFilter(query), place: placeOf(query), limit: limitOf(query, 200, 1000) };
+/** @throws AppError `invalid_argument` for a regex that can't be used */
+export async function logFilterOf(query: LogFilterQuery): Promise<LogFilter> {
+  const { level, component, q, regex, from, to } = query;
+  const components = [...new Set(component)];
+  return { level, components, terms: parseTerms(q), regex: regex ? await compiled(regex) : null, from, to };
 }
 
-/** Of a download: everything that passes the filter. */
-export async function logFilterOf(query: URLSearchParams): Promise<LogFilter> {
-  onlyKnown(query, FILTERS);
-  return readFilter(query);
-}
-
-async function readFilter(query: URLSearchParams): Promise<LogFilter> {
-  const text = query.get('q') ?? '';
-  if (text.length > MAX_LOG_SEARCH_LENGTH) {
-    throw invalid('q', cutText(text, 100), `at most ${MAX_LOG_SEARCH_LENGTH} characters`);
-  }
-  return {
-    ...EVERY_LINE,
-    level: levelOf(query),
-    components: [...new Set(query.getAll('component'))],
-    terms: parseTerms(text),
-    regex: await regexOf(query),
-    from: timeOf(query, 'from'),
-    to: timeOf(query, 'to'),
-  };
-}
-
-function levelOf(query: URLSearchParams): LogFilter['level'] {
-  const text = query.get('level');
-  if (text === null) return null;
-  const level = LOG_LEVELS.find((one) => one === text);
-  if (level !== undefined) return level;
-  const message = `There is no level ${JSON.stringify(text)}. Use one of ${LOG_LEVELS.join(', ')}.`;
-  throw new AppError('invalid_argument', message, { details: { level: text, levels: LOG_LEVELS } });
-}
-
-async function regexOf(query: URLSearchParams): Promise<LogFilter['regex']> {
-  const source = query.get('regex');
-  if (source === null || source === '') return null;
+async function compiled(source: string): Promise<LogFilter['regex']> {
   // the engine is big, and most servers are never asked for one
   const { compileLogRegex } = await import('@/lib/projections/log-regex');
   const outcome = compileLogRegex(source);
@@ -59,18 +23,11 @@ async function regexOf(query: URLSearchParams): Promise<LogFilter['regex']> {
   });
 }
 
-function placeOf(query: URLSearchParams): LogPlace {
-  const given = PLACES.filter((name) => query.has(name));
-  const [name, other] = given;
-  if (other !== undefined) throw invalid(other, query.get(other) ?? '', `left out where ${name} is given`);
-  if (name === undefined) return { kind: 'newest' };
-  if (name === 'at') return { kind: 'at', at: timeOf(query, 'at') ?? 0 };
-  if (name === 'line') return { kind: 'line', line: lineOf(query) };
-  return { kind: name, position: positionOf(query, name) ?? 0 };
-}
-
-function lineOf(query: URLSearchParams): number {
-  const text = query.get('line') ?? '';
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw invalid('line', text, 'the number of a line, from 1');
-  return Number(text);
+/** At most one of them is given. */
+export function logPlaceOf({ before, after, around, line, at }: LogQuery): LogPlace {
+  if (before !== null) return { kind: 'before', position: before };
+  if (after !== null) return { kind: 'after', position: after };
+  if (around !== null) return { kind: 'around', position: around };
+  if (line !== null) return { kind: 'line', line };
+  return at === null ? { kind: 'newest' } : { kind: 'at', at };
 }

@@ -32,8 +32,7 @@ const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, octet_length(record) AS si
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
 
-/** Most agents of one answer, and those that come with a page of the dashboard. */
-export const AGENTS_LISTED = 1_000;
+/** Those that come with a page of the dashboard. */
 export const AGENTS_IN_PAGE = 100;
 /** The group that cursors of the agents are of. */
 export const AGENTS_GROUP = 'agents';
@@ -137,16 +136,21 @@ function selectAgent(agentId: string): Query<AgentSummary> {
   return query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, columnText(agentId));
 }
 
+export interface ParkedPage {
+  state: ParkedState['state'];
+  /** The position of the last one before the page. */
+  after: number;
+  limit: number;
+}
+
 /**
  * An agent's records about tasks whose session nothing proves, of one state, the oldest first.
- * @param after the position of the last one before the page
  */
 export async function readParked(
   { reader }: Database,
   agentId: string,
-  page: { state: ParkedState['state']; after: number; limit: number },
+  { state, after, limit }: ParkedPage,
 ): Promise<ParkedList> {
-  const { state, after, limit } = page;
   const { position, found } = await readTogether(reader, [selectParked(agentId, state, after, limit + 1)]);
   const [records] = found;
   return { position, hasMore: records.length > limit, records: records.slice(0, limit) };

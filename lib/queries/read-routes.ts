@@ -1,27 +1,20 @@
+import type { Asked } from '@/lib/access/asked';
 import { clientOf } from '@/lib/access/client-of';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
+import type { AgentsQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@/lib/protocol/queries';
 import { SESSION_STATES } from '@/lib/protocol/read-models';
-import { answer } from './answer';
 import { downloadLog } from './download-log';
 import { cursorOf, LIST_START } from './list-cursor';
-import { logFilterOf, logRequestOf } from './log-query';
-import { invalid, limitOf, onlyKnown, positionOf, timeOf } from './query-arguments';
-import { AGENTS_GROUP, AGENTS_LISTED, readAgent, readAgents, readParked } from './read-agents';
+import { logFilterOf, logPlaceOf } from './log-query';
+import { AGENTS_GROUP, type ParkedPage, readAgent, readAgents, readParked } from './read-agents';
 import { readLogComponents } from './read-log-components';
 import { readLogLevel } from './read-log-level';
 import { readLogLines } from './read-log-lines';
 import { readObligations } from './read-obligations';
-import {
-  AGENT_GROUP,
-  readAgentSessions,
-  readSession,
-  readSessionPage,
-  readSessions,
-  SESSIONS_LISTED,
-} from './read-sessions';
+import { AGENT_GROUP, readAgentSessions, readSession, readSessionPage, readSessions } from './read-sessions';
 import { readTask, readTasks } from './read-tasks';
-import { readTranscript } from './read-transcript';
+import { readTranscript, type TranscriptRange } from './read-transcript';
 import { readTurnAt } from './read-turn-at';
 
 /**
@@ -29,104 +22,94 @@ import { readTurnAt } from './read-turn-at';
  * its turn has come.
  */
 
-type Ids = Record<string, string>;
-
-/**
- * `?limit=1..1000`: how many of those that are done. `?after=0` or `after=<next>`, with `limit` rows each and `agent` for
- * those of one: page by page.
- */
-export async function getSessions(request: Request, server: ServerContext): Promise<Response> {
-  const query = new URL(request.url).searchParams;
-  const limit = limitOf(query, SESSIONS_LISTED, SESSIONS_LISTED);
-  const agentId = query.get('agent');
-  const after = query.get('after') ?? (agentId === null ? null : LIST_START);
-  return inTurn(request, server, async () => {
-    if (after === null) return answer(await readSessions(server.database, limit));
-    if (agentId === null) {
-      const cursor = cursorOf(after, SESSION_STATES);
-      return answer(await readSessionPage(server.database, { after: cursor, limit }));
-    }
-    const cursor = cursorOf(after, [AGENT_GROUP]);
-    return answer(await readAgentSessions(server.database, agentId, { after: cursor, limit }));
+/** Without `after` those that are not done, and of those that are the newest `limit`; with it, or of one agent, a page. */
+export async function getSessions(asked: Asked<never, { query: SessionsQuery }>, server: ServerContext) {
+  const { database } = server;
+  const { agent, limit } = asked.query;
+  const after = asked.query.after ?? (agent === null ? null : LIST_START);
+  return inTurn(asked, server, async () => {
+    if (after === null) return readSessions(database, limit);
+    if (agent !== null) return readAgentSessions(database, agent, { after: cursorOf(after, [AGENT_GROUP]), limit });
+    return readSessionPage(database, { after: cursorOf(after, SESSION_STATES), limit });
   });
 }
 
-export function getSession(_request: Request, { database }: ServerContext, { sessionId = '' }: Ids): Promise<Response> {
+export function getSession({ ids: { sessionId } }: Asked<'sessionId'>, { database }: ServerContext) {
   return found('session', sessionId, readSession(database, sessionId));
 }
 
-/** `?before=<turn id or position>&limit=1..200` */
-export async function getTranscript(request: Request, server: ServerContext, { sessionId = '' }: Ids) {
-  const query = new URL(request.url).searchParams;
-  const range = { before: query.get('before'), limit: limitOf(query, 50, 200) };
-  return inTurn(request, server, () => found('session', sessionId, readTranscript(server.database, sessionId, range)));
+export function getTranscript(asked: Asked<'sessionId', { query: TranscriptRange }>, server: ServerContext) {
+  const { sessionId } = asked.ids;
+  return inTurn(asked, server, () =>
+    found('session', sessionId, readTranscript(server.database, sessionId, asked.query)),
+  );
 }
 
-/** `?at=<epoch ms>` */
-export async function getTurnAt(request: Request, { database }: ServerContext, { sessionId = '' }: Ids) {
-  const query = new URL(request.url).searchParams;
-  onlyKnown(query, ['at']);
-  const at = timeOf(query, 'at');
-  if (at === null) throw invalid('at', '', 'a time in epoch milliseconds, such as the occurredAt of a log line');
+export function getTurnAt(
+  { ids: { sessionId }, query: { at } }: Asked<'sessionId', { query: { at: number } }>,
+  { database }: ServerContext,
+) {
   return found('session', sessionId, readTurnAt(database, sessionId, at));
 }
 
-export function getTasks(request: Request, server: ServerContext, { sessionId = '' }: Ids): Promise<Response> {
-  return inTurn(request, server, () => found('session', sessionId, readTasks(server.database, sessionId)));
+export function getTasks(asked: Asked<'sessionId'>, server: ServerContext) {
+  const { sessionId } = asked.ids;
+  return inTurn(asked, server, () => found('session', sessionId, readTasks(server.database, sessionId)));
 }
 
-/** `?runId=`, where the agent re-uses task ids */
-export function getTask(request: Request, server: ServerContext, { sessionId = '', taskId = '' }: Ids) {
-  const runId = new URL(request.url).searchParams.get('runId');
-  return inTurn(request, server, () => found('task', taskId, readTask(server.database, sessionId, taskId, runId)));
+export function getTask(
+  asked: Asked<'sessionId' | 'taskId', { query: { runId: string | null } }>,
+  server: ServerContext,
+) {
+  const { sessionId, taskId } = asked.ids;
+  return inTurn(asked, server, () =>
+    found('task', taskId, readTask(server.database, sessionId, taskId, asked.query.runId)),
+  );
 }
 
-/** `?after=0` or `after=<next>`, `&limit=1..1000` */
-export async function getAgents(request: Request, server: ServerContext): Promise<Response> {
-  const query = new URL(request.url).searchParams;
-  const limit = limitOf(query, AGENTS_LISTED, AGENTS_LISTED);
-  const after = cursorOf(query.get('after') ?? LIST_START, [AGENTS_GROUP]);
-  return inTurn(request, server, async () => answer(await readAgents(server.database, { after, limit })));
+export function getAgents(asked: Asked<never, { query: AgentsQuery }>, server: ServerContext) {
+  const { limit, after } = asked.query;
+  const cursor = cursorOf(after ?? LIST_START, [AGENTS_GROUP]);
+  return inTurn(asked, server, () => readAgents(server.database, { after: cursor, limit }));
 }
 
-export function getAgent(request: Request, server: ServerContext, { agentId = '' }: Ids): Promise<Response> {
-  return inTurn(request, server, () => found('agent', agentId, readAgent(server.database, agentId)));
+export function getAgent(asked: Asked<'agentId'>, server: ServerContext) {
+  const { agentId } = asked.ids;
+  return inTurn(asked, server, () => found('agent', agentId, readAgent(server.database, agentId)));
 }
 
-const PARKED_STATES = ['parked', 'assigned', 'discarded'] as const;
-
-/** `?state=parked|assigned|discarded&after=<position>&limit=1..200` */
-export async function getParked(request: Request, { database }: ServerContext, { agentId = '' }: Ids) {
-  const query = new URL(request.url).searchParams;
-  onlyKnown(query, ['state', 'after', 'limit']);
-  const said = query.get('state') ?? 'parked';
-  const state = PARKED_STATES.find((known) => known === said);
-  if (state === undefined) throw invalid('state', said, PARKED_STATES.join(', '));
-  const page = { state, after: positionOf(query, 'after') ?? 0, limit: limitOf(query, 50, 200) };
-  return answer(await readParked(database, agentId, page));
+export function getParked(
+  { ids: { agentId }, query }: Asked<'agentId', { query: ParkedPage }>,
+  { database }: ServerContext,
+) {
+  return readParked(database, agentId, query);
 }
 
 /** What its runner last said it writes, and what is asked of it. `PUT` asks for another one. */
-export function getLogLevel(_request: Request, { database }: ServerContext, { agentId = '' }: Ids): Promise<Response> {
+export function getLogLevel({ ids: { agentId } }: Asked<'agentId'>, { database }: ServerContext) {
   return found('agent', agentId, readLogLevel(database, agentId));
 }
 
-export async function getObligations(_request: Request, { database }: ServerContext, { agentId = '' }: Ids) {
-  return answer(await readObligations(database, agentId));
+export function getObligations({ ids: { agentId } }: Asked<'agentId'>, { database }: ServerContext) {
+  return readObligations(database, agentId);
 }
 
-/** `?level=&component=&q=&regex=&from=&to=`, one of `before=&after=&around=&line=&at=`, `&limit=1..1000` */
-export async function getLogLines(request: Request, server: ServerContext, { agentId = '' }: Ids): Promise<Response> {
-  const wanted = await logRequestOf(new URL(request.url).searchParams);
-  return inTurn(request, server, () => found('agent', agentId, readLogLines(server.database, agentId, wanted)));
+export async function getLogLines(asked: Asked<'agentId', { query: LogQuery }>, server: ServerContext) {
+  const {
+    query,
+    ids: { agentId },
+  } = asked;
+  const wanted = { filter: await logFilterOf(query), place: logPlaceOf(query), limit: query.limit };
+  return inTurn(asked, server, () => found('agent', agentId, readLogLines(server.database, agentId, wanted)));
 }
 
-/** The same filters as the lines; a file. */
-export async function getLogDownload(request: Request, server: ServerContext, ids: Ids): Promise<Response> {
-  const { agentId = '' } = ids;
-  const filter = await logFilterOf(new URL(request.url).searchParams);
-  const body =
-    (await downloadLog(server.database, agentId, filter, clientOf(request.headers))) ?? missing('agent', agentId);
+/** A file. */
+export async function getLogDownload(
+  { request, ids: { agentId }, query }: Asked<'agentId', { query: LogFilterQuery }>,
+  { database }: ServerContext,
+): Promise<Response> {
+  const filter = await logFilterOf(query);
+  const body = await found('agent', agentId, downloadLog(database, agentId, filter, clientOf(request.headers)));
   const name = `${agentId}.log`;
   return new Response(body, {
     headers: {
@@ -137,21 +120,20 @@ export async function getLogDownload(request: Request, server: ServerContext, id
   });
 }
 
-export function getLogComponents(request: Request, server: ServerContext, { agentId = '' }: Ids): Promise<Response> {
-  return inTurn(request, server, () => found('agent', agentId, readLogComponents(server.database, agentId)));
+export function getLogComponents(asked: Asked<'agentId'>, server: ServerContext) {
+  const { agentId } = asked.ids;
+  return inTurn(asked, server, () => found('agent', agentId, readLogComponents(server.database, agentId)));
 }
 
-async function found(what: string, id: string, model: Promise<object | null>): Promise<Response> {
-  return answer((await model) ?? missing(what, id));
-}
-
-function inTurn(request: Request, server: ServerContext, read: () => Promise<Response>): Promise<Response> {
-  return server.database.reads.run(clientOf(request.headers), read, { signal: request.signal });
-}
-
-function missing(what: string, id: string): never {
+async function found<Model>(what: string, id: string, reading: Promise<Model | null>): Promise<Model> {
+  const model = await reading;
+  if (model !== null) return model;
   throw new AppError(
     'not_found',
     `There is no ${what} ${JSON.stringify(id)}. GET /api/v1/sessions and /agents list what there is.`,
   );
+}
+
+function inTurn<Model>({ request }: Asked, { database }: ServerContext, read: () => Promise<Model>): Promise<Model> {
+  return database.reads.run(clientOf(request.headers), read, { signal: request.signal });
 }

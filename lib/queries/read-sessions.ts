@@ -4,6 +4,7 @@ import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import type { Position } from '@/lib/protocol/position';
+import { LIST_LIMIT } from '@/lib/protocol/queries';
 import {
   SESSION_STATES,
   type SessionDetail,
@@ -25,24 +26,20 @@ const COUNTS = SESSION_STATES.map((state) =>
   ),
 );
 
-/** Most sessions of one answer, and those that come with a page of the dashboard. */
-export const SESSIONS_LISTED = 1_000;
+/** Those that come with a page of the dashboard. */
 export const SESSIONS_IN_PAGE = 100;
 
 /**
  * The sessions that are not done and the newest `done` of those that are, 1,000 together at most, the one with the newest
  * event first. Where there are more, those are listed that need a person most: failed, waiting, working, idle, done.
  */
-export async function readSessions(database: Database, done = SESSIONS_LISTED): Promise<SessionList> {
-  const limitOf = (state: SessionState) => (state === 'done' ? done : SESSIONS_LISTED) + 1;
+export async function readSessions(database: Database, done = LIST_LIMIT): Promise<SessionList> {
+  const limitOf = (state: SessionState) => (state === 'done' ? done : LIST_LIMIT) + 1;
   const { position, counts, states } = await readByState(database, (state) => ofState(state, null, limitOf(state)));
   // Of each state one row more than can be listed was read, to know whether there are more.
   const found = states.flat();
   const isDoneCut = (states.at(-1)?.length ?? 0) > done;
-  const sessions = await new Pace().map(
-    (isDoneCut ? found.slice(0, -1) : found).slice(0, SESSIONS_LISTED),
-    sessionFromRow,
-  );
+  const sessions = await new Pace().map((isDoneCut ? found.slice(0, -1) : found).slice(0, LIST_LIMIT), sessionFromRow);
   const hasMore = sessions.length < found.length;
   const next = hasMore ? nextAfter(sessions.at(-1)) : null;
   return { position, sessions: newestFirst(sessions), hasMore, next, counts };

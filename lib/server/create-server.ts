@@ -6,6 +6,7 @@ import { asResponse } from '@/lib/access/stream-answer';
 import { logRetention } from '@/lib/log-store/log-retention';
 import { AppError, withErrors } from '@/lib/protocol/errors';
 import { Readiness } from '@/lib/queries/health';
+import { answerRoute } from './answer-route';
 import { findRoute } from './find-route';
 import { type ServerParts, serverParts } from './server-parts';
 
@@ -78,7 +79,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
       const { route, ids } = found;
       if (route.access === 'open') return route.handler(request, { policy, parts, readiness });
       await (route.access === 'program' ? authenticateProgram : authenticate)(request, policy());
-      return route.handler(request, await parts(), ids);
+      return answerRoute(route, request, await parts(), ids);
     }
     if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, policy());
     if (found.kind === 'nothing') {

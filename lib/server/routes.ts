@@ -1,29 +1,20 @@
 import type * as z from 'zod';
 import type { AccessPolicy } from '@/lib/access/access-policy';
+import type { Asked } from '@/lib/access/asked';
 import { signIn, signInByForm, signOut } from '@/lib/access/sign-in';
 import { postAck } from '@/lib/commands/acknowledge';
 import { postRequestAnswer } from '@/lib/commands/answer-request';
 import { postInterrupt, postTaskStop } from '@/lib/commands/ask-agent';
 import { getCommands } from '@/lib/commands/get-commands';
 import { putLogLevel } from '@/lib/commands/put-log-level';
-import { postInsightsSeen, seeInsightsSchema } from '@/lib/commands/see-insights';
+import { postInsightsSeen } from '@/lib/commands/see-insights';
 import { postMessage } from '@/lib/commands/send-message';
 import { postAssign, postDiscard } from '@/lib/commands/settle-parked';
 import { postWaive } from '@/lib/commands/waive-obligation';
 import { stream } from '@/lib/fan-out/stream';
 import { postEvents } from '@/lib/ingest/post-events';
-import {
-  ackSchema,
-  answerQuestionSchema,
-  assignParkedSchema,
-  decidePermissionSchema,
-  discardParkedSchema,
-  interruptSchema,
-  sendMessageSchema,
-  setLogLevelSchema,
-  stopTaskSchema,
-  waiveSchema,
-} from '@/lib/protocol/commands';
+import * as body from '@/lib/protocol/commands';
+import * as query from '@/lib/protocol/queries';
 import { healthz, type Readiness, readyz } from '@/lib/queries/health';
 import * as read from '@/lib/queries/read-routes';
 import type { ServerParts } from './server-parts';
@@ -38,24 +29,51 @@ export interface OpenServer {
   readiness: Readiness;
 }
 
-type BodySchema = z.ZodObject<z.ZodRawShape>;
-type Handler = (request: Request, server: ServerParts, ids: Record<string, string>) => Promise<Response>;
+export type Schema = z.ZodObject<z.ZodRawShape>;
+export type Ids = Record<string, string>;
+
+/** What a route is asked besides the ids in its path. Of several bodies any will do. */
+interface Takes<Query extends Schema, Body extends Schema> {
+  query?: Query;
+  bodies?: readonly Body[];
+}
+
+/** @returns a model, which is the answer's JSON, or an answer of another kind */
+type Handler<Id extends string, Query, Body> = (
+  asked: Asked<Id, { query: Query; body: Body }>,
+  server: ServerParts,
+) => Promise<object>;
 type OpenHandler = (request: Request, server: OpenServer) => Promise<Response>;
 
 interface RouteBase {
   method: Method;
   /** `:name` stands for one part of the path, which the handler is given decoded. */
   pattern: string;
-  /** The schemas by which the handler takes the body: any of them will do. */
-  bodies: readonly BodySchema[];
+}
+
+export interface OpenRoute extends RouteBase {
+  access: 'open';
+  handler: OpenHandler;
+}
+
+export interface ApiRoute extends RouteBase {
+  access: 'signed-in' | 'program';
+  takes: Takes<Schema, Schema>;
+  handler: Handler<string, unknown, unknown>;
+  /** Of its answers: 202 where what is asked for is still to be done. */
+  status: 200 | 202;
 }
 
 /**
  * One row of the table. `signed-in`: the bearer token, or the cookie of a page of ours; `program`: the bearer token only;
  * `open`: anybody, as far as the handler lets them.
  */
-export type Route = RouteBase &
-  ({ access: 'open'; handler: OpenHandler } | { access: 'signed-in' | 'program'; handler: Handler });
+export type Route = OpenRoute | ApiRoute;
+
+const signedIn = api('signed-in');
+const program = api('program');
+/** What is asked of an agent: its answer says that it is queued. */
+const asking = api('signed-in', 202);
 
 /** Everything that is no page. PROTOCOL.md says what each route is asked and answers. */
 export const ROUTES: readonly Route[] = [
@@ -69,51 +87,61 @@ export const ROUTES: readonly Route[] = [
     ]),
   ),
 
-  program('POST', '/events', postEvents),
+  program('POST', '/events', ({ request }, server) => postEvents(request, server)),
   program('GET', '/agents/:agentId/commands', getCommands),
-  program('POST', '/agents/:agentId/commands/:commandId/ack', postAck, ackSchema),
+  program('POST', '/agents/:agentId/commands/:commandId/ack', postAck, { bodies: [body.ackSchema] }),
 
   signedIn('GET', '/stream', stream),
-  signedIn('GET', '/sessions', read.getSessions),
+  signedIn('GET', '/sessions', read.getSessions, { query: query.sessionsQuery }),
   signedIn('GET', '/sessions/:sessionId', read.getSession),
-  signedIn('GET', '/sessions/:sessionId/transcript', read.getTranscript),
-  signedIn('GET', '/sessions/:sessionId/turn-at', read.getTurnAt),
+  signedIn('GET', '/sessions/:sessionId/transcript', read.getTranscript, { query: query.transcriptQuery }),
+  signedIn('GET', '/sessions/:sessionId/turn-at', read.getTurnAt, { query: query.turnAtQuery }),
   signedIn('GET', '/sessions/:sessionId/tasks', read.getTasks),
-  signedIn('GET', '/sessions/:sessionId/tasks/:taskId', read.getTask),
-  signedIn('GET', '/agents', read.getAgents),
+  signedIn('GET', '/sessions/:sessionId/tasks/:taskId', read.getTask, { query: query.taskQuery }),
+  signedIn('GET', '/agents', read.getAgents, { query: query.agentsQuery }),
   signedIn('GET', '/agents/:agentId', read.getAgent),
-  signedIn('GET', '/agents/:agentId/parked', read.getParked),
+  signedIn('GET', '/agents/:agentId/parked', read.getParked, { query: query.parkedQuery }),
   signedIn('GET', '/agents/:agentId/reply-obligations', read.getObligations),
   signedIn('GET', '/agents/:agentId/log-level', read.getLogLevel),
-  signedIn('GET', '/agents/:agentId/logs', read.getLogLines),
+  signedIn('GET', '/agents/:agentId/logs', read.getLogLines, { query: query.logQuery }),
   signedIn('GET', '/agents/:agentId/logs/components', read.getLogComponents),
-  signedIn('GET', '/agents/:agentId/logs/download', read.getLogDownload),
+  signedIn('GET', '/agents/:agentId/logs/download', read.getLogDownload, { query: query.logFilterQuery }),
 
-  signedIn('POST', '/sessions/:sessionId/messages', postMessage, sendMessageSchema),
-  signedIn('POST', '/sessions/:sessionId/interrupt', postInterrupt, interruptSchema),
-  signedIn('POST', '/sessions/:sessionId/tasks/:taskId/stop', postTaskStop, stopTaskSchema),
-  signedIn(
-    'POST',
-    '/sessions/:sessionId/requests/:requestId',
-    postRequestAnswer,
-    decidePermissionSchema,
-    answerQuestionSchema,
-  ),
-  signedIn('POST', '/sessions/:sessionId/obligations/:messageId/waive', postWaive, waiveSchema),
-  signedIn('PUT', '/agents/:agentId/log-level', putLogLevel, setLogLevelSchema),
-  signedIn('POST', '/agents/:agentId/insights/seen', postInsightsSeen, seeInsightsSchema),
-  signedIn('POST', '/agents/:agentId/parked/:position/assign', postAssign, assignParkedSchema),
-  signedIn('POST', '/agents/:agentId/parked/:position/discard', postDiscard, discardParkedSchema),
+  asking('POST', '/sessions/:sessionId/messages', postMessage, { bodies: [body.sendMessageSchema] }),
+  asking('POST', '/sessions/:sessionId/interrupt', postInterrupt, { bodies: [body.interruptSchema] }),
+  asking('POST', '/sessions/:sessionId/tasks/:taskId/stop', postTaskStop, { bodies: [body.stopTaskSchema] }),
+  asking('POST', '/sessions/:sessionId/requests/:requestId', postRequestAnswer, {
+    bodies: [body.decidePermissionSchema, body.answerQuestionSchema],
+  }),
+  asking('PUT', '/agents/:agentId/log-level', putLogLevel, { bodies: [body.setLogLevelSchema] }),
+  signedIn('POST', '/sessions/:sessionId/obligations/:messageId/waive', postWaive, { bodies: [body.waiveSchema] }),
+  signedIn('POST', '/agents/:agentId/insights/seen', postInsightsSeen, { bodies: [body.seeInsightsSchema] }),
+  signedIn('POST', '/agents/:agentId/parked/:position/assign', postAssign, { bodies: [body.assignParkedSchema] }),
+  signedIn('POST', '/agents/:agentId/parked/:position/discard', postDiscard, { bodies: [body.discardParkedSchema] }),
 ];
 
-function signedIn(method: Method, path: string, handler: Handler, ...bodies: BodySchema[]): Route {
-  return { method, pattern: `/api/v1${path}`, access: 'signed-in', handler, bodies };
+type IdIn<Path extends string> = Path extends `${string}/:${infer Id}/${infer Rest}`
+  ? Id | IdIn<`/${Rest}`>
+  : Path extends `${string}/:${infer Id}`
+    ? Id
+    : never;
+
+function api(access: ApiRoute['access'], status: ApiRoute['status'] = 200) {
+  return <Path extends string, Query extends Schema, Body extends Schema>(
+    method: Method,
+    path: Path,
+    handler: Handler<IdIn<Path>, z.infer<Query>, z.infer<Body>>,
+    takes: Takes<Query, Body> = {},
+  ): ApiRoute => ({
+    method,
+    pattern: `/api/v1${path}`,
+    access,
+    handler: handler as ApiRoute['handler'],
+    takes,
+    status,
+  });
 }
 
-function program(method: Method, path: string, handler: Handler, ...bodies: BodySchema[]): Route {
-  return { method, pattern: `/api/v1${path}`, access: 'program', handler, bodies };
-}
-
-function open(method: Method, pattern: string, handler: OpenHandler): Route {
-  return { method, pattern, access: 'open', handler, bodies: [] };
+function open(method: Method, pattern: string, handler: OpenHandler): OpenRoute {
+  return { method, pattern, access: 'open', handler };
 }

@@ -1,8 +1,8 @@
 import { chunkBacklogs, chunkNextLines } from '@/lib/log-store/chunk-lines';
 import type { LogPage } from '@/lib/protocol/read-models';
-import { getLogLines } from '@/lib/queries/read-routes';
+import { callRoute } from '../support/call-route';
 import { temporaryDatabase } from '../support/database';
-import { benchContext, TOKEN } from './bench-context';
+import { benchContext } from './bench-context';
 import { workLine } from './log-lines';
 import { note, report } from './report';
 
@@ -73,9 +73,7 @@ async function search(query: string) {
 }
 
 async function ask(query: string): Promise<LogPage> {
-  const headers = { host: '127.0.0.1', authorization: `Bearer ${TOKEN}` };
-  const request = new Request(`http://127.0.0.1/api/v1/agents/agent-1/logs?${query}`, { headers });
-  const response = await getLogLines(request, context, { agentId: 'agent-1' });
+  const response = await callRoute(context, 'GET', `/agents/agent-1/logs?${query}`);
   return (await response.json()) as LogPage;
 }
 

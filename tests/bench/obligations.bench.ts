@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
-import { getObligations } from '@/lib/queries/read-routes';
+import { callRoute } from '../support/call-route';
 import { temporaryDatabase } from '../support/database';
-import { benchContext, TOKEN } from './bench-context';
+import { benchContext } from './bench-context';
 import { note, report } from './report';
 
 /**
@@ -50,10 +50,8 @@ async function databaseWith(count: number) {
 
 async function ask(database: Database): Promise<number> {
   const context = benchContext(database);
-  const headers = { host: '127.0.0.1', authorization: `Bearer ${TOKEN}` };
-  const request = new Request('http://127.0.0.1/api/v1/agents/agent-1/reply-obligations', { headers });
   const startedAt = performance.now();
-  const response = await getObligations(request, context, { agentId: 'agent-1' });
+  const response = await callRoute(context, 'GET', '/agents/agent-1/reply-obligations');
   const { obligations } = (await response.json()) as { obligations: unknown[] };
   const took = performance.now() - startedAt;
   if (obligations.length !== OWED) throw new Error(`${obligations.length} obligations instead of ${OWED}`);

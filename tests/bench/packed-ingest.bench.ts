@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import type { Database } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
 import { postEvents } from '@/lib/ingest/post-events';
-import { getLogLines } from '@/lib/queries/read-routes';
+import { callRoute } from '../support/call-route';
 import { temporaryDatabase } from '../support/database';
 import { benchContext, TOKEN } from './bench-context';
 import { workLine } from './log-lines';
@@ -43,10 +43,7 @@ await database.dispose();
 
 async function readPages(name: string): Promise<void> {
   while (!over.signal.aborted) {
-    const request = new Request('http://127.0.0.1/api/v1/agents/worker/logs?limit=1000', {
-      headers: { ...headers, 'user-agent': name },
-    });
-    await getLogLines(request, context, { agentId: 'worker' });
+    await callRoute(context, 'GET', '/agents/worker/logs?limit=1000', { headers: { 'user-agent': name } });
     pages += 1;
     // the next one comes over the network, so not within this turn of the event loop
     await nextTurn();

@@ -556,13 +556,14 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
 
     test('refuses what no database would hold', async () => {
       await begun();
-      const reader = await runner();
-      await say('hello');
-      const [command] = await commands(reader, 1);
-      const large = { state: 'done', result: 'x'.repeat(2 * MAX_RECORD_BYTES) };
-      const refused = await ack(command?.id ?? '', large);
+      await send(custom('request:opened', { request_id: 'q1', kind: 'permission', tool_name: 'Bash' }));
+      const large = { behavior: 'allow', updatedInput: { text: 'x'.repeat(2 * MAX_RECORD_BYTES) } };
+      const refused = await post(`/api/v1/sessions/${id}/requests/q1`, large);
       expect([refused.status, (await errorOf(refused)).maxBytes]).toEqual([413, MAX_RECORD_BYTES]);
-      expect((await ack(command?.id ?? '', { ...large, result: 'x' })).status).toBe(200);
+      const runnerSays = { state: 'done', result: 'x'.repeat(2 * MAX_RECORD_BYTES) };
+      const command = (await (await post(`/api/v1/sessions/${id}/requests/q1`, { behavior: 'allow' })).json())
+        .commandId;
+      expect((await ack(command, runnerSays)).status).toBe(200);
     });
 
     test('finds nothing where there is nothing', async () => {

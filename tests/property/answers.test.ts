@@ -1,15 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { postAck } from '@/lib/commands/acknowledge';
-import { postRequestAnswer } from '@/lib/commands/answer-request';
-import { getCommands } from '@/lib/commands/get-commands';
 import type { Command, CommandAnswer } from '@/lib/protocol/commands';
-import { withErrors } from '@/lib/protocol/errors';
 import { COMMAND_LEASE_MS } from '@/lib/protocol/limits';
 import type { RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
 import type { CommandFrame } from '@/lib/protocol/sse';
-import { getTranscript } from '@/lib/queries/read-routes';
 import { PendingRequests } from '@/lib/runner/sources/claude/pending-requests';
+import { callRoute } from '../support/call-route';
 import { FrameReader } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
@@ -98,7 +94,7 @@ class World {
   }
 
   async look(): Promise<void> {
-    const response = await this.#call(getTranscript, 'GET', '/transcript');
+    const response = await callRoute(this.#target.context, 'GET', `/sessions/${SESSION}/transcript`);
     const { turns } = (await response.json()) as TranscriptPage;
     const open = turns
       .flatMap(({ items }) => items)
@@ -111,7 +107,7 @@ class World {
     const seen = this.#page.get(id);
     if (seen === undefined) return;
     const body = { behavior, digest: seen.digest, clientId };
-    const response = await this.#call(postRequestAnswer, 'POST', '/answer', body, {}, { requestId: id });
+    const response = await callRoute(this.#target.context, 'POST', `/sessions/${SESSION}/requests/${id}`, { body });
     const answer = (await response.json()) as CommandAnswer & { error?: object };
     expect([202, 409]).toContain(response.status);
     if (response.status === 202) this.given.push({ ...seen, id, behavior });
@@ -120,7 +116,7 @@ class World {
 
   async connect(): Promise<void> {
     await this.drop();
-    const response = await this.#call(getCommands, 'GET', '/commands?runner=r&startedAt=1');
+    const response = await callRoute(this.#target.context, 'GET', `/agents/${AGENT}/commands?runner=r&startedAt=1`);
     this.#reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
     this.#read = 0;
     await this.#reader.until(() => this.#frames().some(({ event }) => event === 'up-to-date'));
@@ -190,28 +186,14 @@ class World {
     }
     if (this.losesAcks) return;
     const body = { state: this.#outcomes.get(command.id) };
-    const response = await this.#call(postAck, 'POST', '/ack', body, {}, { commandId: command.id });
+    const response = await callRoute(this.#target.context, 'POST', `/agents/${AGENT}/commands/${command.id}/ack`, {
+      body,
+    });
     expect(response.status).toBe(200);
   }
 
   #frames(): CommandFrame[] {
     return (this.#reader?.frames ?? []) as unknown as CommandFrame[];
-  }
-
-  #call(
-    handler: typeof postAck | typeof getCommands,
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: Record<string, string> = {},
-    ids: Record<string, string> = {},
-  ): Promise<Response> {
-    const request = new Request(`http://127.0.0.1${path}`, {
-      method,
-      headers: { host: '127.0.0.1', authorization: `Bearer ${this.#target.token}`, ...headers },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    return withErrors(handler)(request, this.#target.context, { sessionId: SESSION, agentId: AGENT, ...ids });
   }
 }
 

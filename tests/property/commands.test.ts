@@ -1,12 +1,9 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { postAck } from '@/lib/commands/acknowledge';
-import { getCommands } from '@/lib/commands/get-commands';
-import { postMessage } from '@/lib/commands/send-message';
 import type { Command } from '@/lib/protocol/commands';
-import { withErrors } from '@/lib/protocol/errors';
 import { COMMAND_LEASE_MS, MESSAGE_EXPIRY_MS } from '@/lib/protocol/limits';
 import type { CommandFrame } from '@/lib/protocol/sse';
+import { callRoute } from '../support/call-route';
 import { FrameReader } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';
 
@@ -47,7 +44,9 @@ class World {
   }
 
   async ask(clientId: string): Promise<void> {
-    const response = await this.#call(postMessage, 'POST', '/messages', { text: 'Hello', clientId });
+    const response = await callRoute(this.#target.context, 'POST', `/sessions/${SESSION}/messages`, {
+      body: { text: 'Hello', clientId },
+    });
     expect(response.status).toBe(202);
     const { messageId } = (await response.json()) as { messageId: string };
     if (!this.asked.includes(messageId)) this.asked.push(messageId);
@@ -57,7 +56,7 @@ class World {
   async connect(remembers: boolean): Promise<void> {
     const query = `?runner=process-${this.#process}&startedAt=${this.#process}`;
     const headers = remembers && this.#position !== null ? { 'last-event-id': this.#position } : undefined;
-    const response = await this.#call(getCommands, 'GET', `/commands${query}`, undefined, headers);
+    const response = await callRoute(this.#target.context, 'GET', `/agents/${AGENT}/commands${query}`, { headers });
     this.#reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
     this.#read = 0;
     await this.#reader.until(() => this.#frames().some(({ event }) => event === 'up-to-date'));
@@ -137,28 +136,14 @@ class World {
       this.acted.push(command.id);
     }
     if (this.losesAcks) return;
-    const response = await this.#call(postAck, 'POST', '/ack', { state: 'delivered' }, {}, command.id);
+    const response = await callRoute(this.#target.context, 'POST', `/agents/${AGENT}/commands/${command.id}/ack`, {
+      body: { state: 'delivered' },
+    });
     expect(response.status).toBe(200);
   }
 
   #frames(): CommandFrame[] {
     return (this.#reader?.frames ?? []) as unknown as CommandFrame[];
-  }
-
-  #call(
-    handler: typeof postMessage,
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: Record<string, string> = {},
-    commandId = '',
-  ): Promise<Response> {
-    const request = new Request(`http://127.0.0.1${path}`, {
-      method,
-      headers: { host: '127.0.0.1', authorization: `Bearer ${this.#target.token}`, ...headers },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    return withErrors(handler)(request, this.#target.context, { sessionId: SESSION, agentId: AGENT, commandId });
   }
 }
 

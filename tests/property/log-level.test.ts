@@ -1,10 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { postAck } from '@/lib/commands/acknowledge';
-import { getCommands } from '@/lib/commands/get-commands';
-import { putLogLevel } from '@/lib/commands/put-log-level';
 import type { Command } from '@/lib/protocol/commands';
-import { withErrors } from '@/lib/protocol/errors';
 import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@/lib/protocol/limits';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { AgentLogLevel } from '@/lib/protocol/read-models';
@@ -13,6 +9,7 @@ import { readLogLevel } from '@/lib/queries/read-log-level';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
 import { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
+import { callRoute } from '../support/call-route';
 import { FrameReader } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';
 
@@ -80,7 +77,9 @@ class World {
   }
 
   async ask(level: LogLevel | null, ttlSeconds: number | null): Promise<void> {
-    const response = await this.#call(putLogLevel, 'PUT', '/log-level', { level, ttlSeconds });
+    const response = await callRoute(this.#target.context, 'PUT', `/agents/${AGENT}/log-level`, {
+      body: { level, ttlSeconds },
+    });
     expect(response.status).toBe(202);
     const { commandId, desired } = await response.json();
     this.wishes.push({ requestId: commandId, level, expiresAt: desired.expiresAt });
@@ -90,7 +89,7 @@ class World {
   async connect(): Promise<void> {
     const query = `?runner=process-${this.#process}&startedAt=${this.#process}`;
     const headers = this.#position === null ? undefined : { 'last-event-id': this.#position };
-    const response = await this.#call(getCommands, 'GET', `/commands${query}`, undefined, headers);
+    const response = await callRoute(this.#target.context, 'GET', `/agents/${AGENT}/commands${query}`, { headers });
     this.#reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
     this.#read = 0;
     await this.#reader.until(() => this.#frames().some(({ event }) => event === 'up-to-date'));
@@ -190,28 +189,14 @@ class World {
       await this.#kept.obey(body);
     }
     if (this.losesAcks) return;
-    const response = await this.#call(postAck, 'POST', '/ack', { state: 'done' }, {}, id);
+    const response = await callRoute(this.#target.context, 'POST', `/agents/${AGENT}/commands/${id}/ack`, {
+      body: { state: 'done' },
+    });
     expect(response.status).toBe(200);
   }
 
   #frames(): CommandFrame[] {
     return (this.#reader?.frames ?? []) as unknown as CommandFrame[];
-  }
-
-  #call(
-    handler: typeof putLogLevel,
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: Record<string, string> = {},
-    commandId = '',
-  ): Promise<Response> {
-    const request = new Request(`http://127.0.0.1${path}`, {
-      method,
-      headers: { host: '127.0.0.1', authorization: `Bearer ${this.#target.token}`, ...headers },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    return withErrors(handler)(request, this.#target.context, { agentId: AGENT, commandId });
   }
 }
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
-import { postAssign, postDiscard } from '@/lib/commands/settle-parked';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { readAgent, readParked } from '@/lib/queries/read-agents';
 import { readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
+import { callRoute } from '../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
 /**
@@ -252,11 +252,7 @@ async function storedFates(): Promise<Map<number, Fate[]>> {
 }
 
 async function settle(action: 'assign' | 'discard', agentId: string, position: string, body: object): Promise<void> {
-  const headers = { authorization: `Bearer ${target.token}`, host: '127.0.0.1', 'content-type': 'application/json' };
-  const init = { method: 'POST', headers, body: JSON.stringify(body) };
-  const url = `${target.origin}/api/v1/agents/${agentId}/parked/${position}/${action}`;
-  const handle = action === 'assign' ? postAssign : postDiscard;
-  const response = await handle(new Request(url, init), target.context, { agentId, position });
+  const response = await callRoute(target.context, 'POST', `/agents/${agentId}/parked/${position}/${action}`, { body });
   expect(response.status).toBe(200);
 }
 

@@ -1,21 +1,11 @@
-import { postRequestAnswer } from '@/lib/commands/answer-request';
-import { postInterrupt, postTaskStop } from '@/lib/commands/ask-agent';
 import { CommandHub } from '@/lib/commands/command-hub';
-import { getCommands } from '@/lib/commands/get-commands';
-import { putLogLevel } from '@/lib/commands/put-log-level';
-import { postMessage } from '@/lib/commands/send-message';
-import { postWaive } from '@/lib/commands/waive-obligation';
-import { stream } from '@/lib/fan-out/stream';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
 import { foldItems } from '@/lib/projections/items';
 import { EMPTY_TRANSCRIPT, foldTranscript } from '@/lib/projections/transcript';
-import { type ErrorBody, withErrors } from '@/lib/protocol/errors';
-import * as read from '@/lib/queries/read-routes';
+import type { ErrorBody } from '@/lib/protocol/errors';
+import { callRoute } from './call-route';
 import { FrameReader } from './frames';
 import type { InProcessTarget } from './ingest-target';
-
-type Ids = Record<string, string>;
-type Handler = (request: Request, server: InProcessTarget['context'], ids: Ids) => Promise<Response>;
 
 /**
  * Asks a server for everything it has, sweeps it as its timers would, and asks of its agents what people can: whatever
@@ -25,18 +15,16 @@ type Handler = (request: Request, server: InProcessTarget['context'], ids: Ids) 
  */
 export async function useEverything(target: InProcessTarget): Promise<string[]> {
   const failures: string[] = [];
-  const ask = async (handler: Handler, ids: Ids = {}, query = '', body?: object): Promise<Response> => {
-    const request = new Request(`http://127.0.0.1/x?${query}`, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: { host: '127.0.0.1', authorization: `Bearer ${target.token}` },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    const response = await withErrors(handler)(request, target.context, ids);
-    if (response.status >= 500) {
-      const { error } = (await response.json()) as ErrorBody;
-      failures.push(`${handler.name} ${JSON.stringify(ids)} ${query}: ${response.status} ${error.message}`);
-    } else if (handler !== stream && handler !== getCommands) await response.text();
+  const open = async (path: string, body?: object, method: 'GET' | 'POST' | 'PUT' = body ? 'POST' : 'GET') => {
+    const response = await callRoute(target.context, method, path, { body });
+    if (response.status < 500) return response;
+    const { error } = (await response.json()) as ErrorBody;
+    failures.push(`${method} ${path}: ${response.status} ${error.message}`);
     return response;
+  };
+  const ask = async (...asked: Parameters<typeof open>) => {
+    const response = await open(...asked);
+    if (!response.bodyUsed) await response.text();
   };
   const sweep = async (name: string, work: () => Promise<void>) => {
     await work().catch((error) => failures.push(`${name}: ${error}`));
@@ -47,32 +35,29 @@ export async function useEverything(target: InProcessTarget): Promise<string[]> 
   const agents = await rows<{ id: string }>('SELECT id FROM agents');
   const tasks = await rows<{ session_id: string; id: string }>('SELECT session_id, id FROM tasks');
   const turns = await rows<{ session_id: string; id: string }>('SELECT session_id, id FROM turns');
-  await ask(read.getSessions);
-  await ask(read.getAgents);
-  for (const { id: agentId } of agents) {
-    for (const handler of [read.getAgent, read.getLogLevel, read.getObligations, read.getLogComponents])
-      await ask(handler, { agentId });
-    await ask(read.getParked, { agentId });
+  await ask('/sessions');
+  await ask('/agents');
+  for (const agent of agents.map(({ id }) => `/agents/${encodeURIComponent(id)}`)) {
+    for (const what of ['', '/log-level', '/reply-obligations', '/logs/components', '/parked']) await ask(agent + what);
     for (const query of ['', 'q=e', 'regex=.', 'at=5', 'component=%EF%BF%BD', 'level=error'])
-      await ask(read.getLogLines, { agentId }, query);
-    await ask(read.getLogDownload, { agentId });
-    await ask(putLogLevel, { agentId }, '', { level: 'debug', ttlSeconds: 1 });
+      await ask(`${agent}/logs?${query}`);
+    await ask(`${agent}/logs/download`);
+    await ask(`${agent}/log-level`, { level: 'debug', ttlSeconds: 1 }, 'PUT');
   }
-  for (const { id: sessionId } of sessions) {
-    for (const handler of [read.getSession, read.getTranscript, read.getTasks]) await ask(handler, { sessionId });
-    await ask(read.getTurnAt, { sessionId }, 'at=1795170000001');
-    const turn = turns.find((one) => one.session_id === sessionId);
-    if (turn !== undefined)
-      await ask(read.getTranscript, { sessionId }, new URLSearchParams({ before: turn.id }).toString());
-    const said = { text: 'half \ud83d', clientId: crypto.randomUUID() };
-    await ask(postMessage, { sessionId }, '', said);
-    await ask(postInterrupt, { sessionId }, '', {});
-    await ask(postRequestAnswer, { sessionId, requestId: 'q1' }, '', { behavior: 'deny', message: 'half \ude00' });
-    await ask(postWaive, { sessionId, messageId: 'm1' }, '', { reason: '\ud83d' });
+  for (const { id } of sessions) {
+    const session = `/sessions/${encodeURIComponent(id)}`;
+    for (const what of ['', '/transcript', '/tasks', '/turn-at?at=1795170000001']) await ask(session + what);
+    const turn = turns.find((one) => one.session_id === id);
+    if (turn !== undefined) await ask(`${session}/transcript?${new URLSearchParams({ before: turn.id })}`);
+    await ask(`${session}/messages`, { text: 'half \ud83d', clientId: crypto.randomUUID() });
+    await ask(`${session}/interrupt`, {});
+    await ask(`${session}/requests/q1`, { behavior: 'deny', message: 'half \ude00' });
+    await ask(`${session}/obligations/m1/waive`, { reason: '\ud83d' });
   }
-  for (const { session_id: sessionId, id: taskId } of tasks) {
-    await ask(read.getTask, { sessionId, taskId });
-    await ask(postTaskStop, { sessionId, taskId }, '', {});
+  for (const { session_id, id } of tasks) {
+    const task = `/sessions/${encodeURIComponent(session_id)}/tasks/${encodeURIComponent(id)}`;
+    await ask(task);
+    await ask(`${task}/stop`, {});
   }
 
   for (const topic of [
@@ -80,7 +65,7 @@ export async function useEverything(target: InProcessTarget): Promise<string[]> 
     ...sessions.map(({ id }) => `session:${id}`),
     ...agents.map(({ id }) => `logs:${id}`),
   ]) {
-    const { status, body } = await ask(stream, {}, new URLSearchParams({ topic, after: '0' }).toString());
+    const { status, body } = await open(`/stream?${new URLSearchParams({ topic, after: '0' })}`);
     if (status !== 200 || body === null) continue;
     const reader = new FrameReader(body);
     const frames = await reader.until((all) => all.some(({ event }) => event === 'up-to-date'));
@@ -94,7 +79,7 @@ export async function useEverything(target: InProcessTarget): Promise<string[]> 
     await reader.cancel();
   }
   for (const { id: agentId } of agents) {
-    const { status, body } = await ask(getCommands, { agentId }, 'runner=r&startedAt=1');
+    const { status, body } = await open(`/agents/${encodeURIComponent(agentId)}/commands?runner=r&startedAt=1`);
     if (status !== 200 || body === null) continue;
     const reader = new FrameReader(body);
     await reader.until((all) => all.some(({ event }) => event === 'up-to-date'));

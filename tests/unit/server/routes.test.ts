@@ -55,10 +55,11 @@ describe('every route', () => {
     }
   });
 
-  test.each(named.filter(([, { bodies }]) => bodies.length > 0))(
+  const bodiesOf = (route: Route) => (route.access === 'open' ? [] : (route.takes.bodies ?? []));
+  test.each(named.filter(([, route]) => bodiesOf(route).length > 0))(
     'takes its body by the schema that the table names: %s',
     async (_, route) => {
-      const known = route.bodies.map(({ shape }) => Object.keys(shape));
+      const known = bodiesOf(route).map(({ shape }) => Object.keys(shape));
       const fields = [];
       for (const body of ['{"level":null,"of no use":1}', '{"level":null,"of no use":1,"answers":{}}']) {
         const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
@@ -68,6 +69,35 @@ describe('every route', () => {
       expect(new Set(fields.map(String))).toEqual(new Set(known.map(String)));
     },
   );
+});
+
+describe('the query of a route', () => {
+  const refusal = async (path: string) => {
+    const response = await server.get(`/api/v1${path}`);
+    return [response.status, await errorOf(response)] as const;
+  };
+
+  test.each(['/sessions?limit=0', '/agents?limit=1001', '/sessions/s/transcript?limit=x', '/agents/a/logs?limit=-1'])(
+    'names the argument that is wrong, and what it must be: %s',
+    async (path) => {
+      const limit = path.split('=')[1];
+      const message = expect.stringMatching(/^limit=".*" can’t be used: it must be a whole number from 1 to \d+\.$/);
+      expect(await refusal(path)).toEqual([400, { code: 'invalid_argument', message, limit }]);
+    },
+  );
+
+  test('that filters refuses what it does not know', async () => {
+    const message = '"when" is not known here. Use at, or leave it out.';
+    expect(await refusal('/sessions/s/turn-at?when=5')).toEqual([
+      400,
+      { code: 'invalid_argument', message, when: '5' },
+    ]);
+  });
+
+  test('takes the first of what is given twice, and every component', async () => {
+    expect((await server.get('/api/v1/sessions?limit=5&limit=0')).status).toBe(200);
+    expect((await server.get('/api/v1/agents/a/logs?component=x&component=y')).status).toBe(404);
+  });
 });
 
 describe('an id in a path', () => {

@@ -1,0 +1,106 @@
+import * as z from 'zod';
+import { MAX_LOG_SEARCH_LENGTH } from './limits';
+import { LOG_LEVELS } from './log-levels';
+import { isPosition, positionToNumber } from './position';
+
+/**
+ * What the arguments of GET routes may be. Each is given as the list of its values; an issue's message says what it must
+ * be: "a whole number from 1 to 200". A strict object refuses arguments it does not know, where a filter that is not
+ * applied would be taken for one that is.
+ */
+
+/** Of an argument that is repeated the first value counts; one that is missing is empty. */
+const one = <Schema extends z.ZodType<unknown, string>>(schema: Schema) =>
+  z
+    .array(z.string())
+    .default([])
+    .transform(([first = '']) => first)
+    .pipe(schema);
+
+const orNull = <Schema extends z.ZodType>(schema: Schema) => schema.nullable().default(null);
+
+const text = orNull(one(z.string()));
+
+const limit = (byDefault: number, most: number) =>
+  one(
+    z
+      .string()
+      .refine((given) => /^\d{1,9}$/.test(given) && Number(given) >= 1 && Number(given) <= most, {
+        message: `a whole number from 1 to ${most}`,
+      })
+      .transform(Number),
+  ).default(byDefault);
+
+const position = one(
+  z.string().refine(isPosition, { message: 'a position, as another answer gave it' }).transform(positionToNumber),
+);
+
+const time = one(
+  z
+    .string()
+    .regex(/^\d{1,15}$/, { message: 'a time in epoch milliseconds' })
+    .transform(Number),
+);
+
+const line = one(
+  z
+    .string()
+    .regex(/^[1-9]\d{0,9}$/, { message: 'the number of a line, from 1' })
+    .transform(Number),
+);
+
+/** Most rows of one page of a list. */
+export const LIST_LIMIT = 1_000;
+
+/** `after` is 0 or the `next` of an answer. */
+export const agentsQuery = z.object({ after: text, limit: limit(LIST_LIMIT, LIST_LIMIT) });
+export const sessionsQuery = agentsQuery.extend({ agent: text });
+export type AgentsQuery = z.infer<typeof agentsQuery>;
+export type SessionsQuery = z.infer<typeof sessionsQuery>;
+
+/** `before`: a turn's id or a position. */
+export const transcriptQuery = z.object({ before: text, limit: limit(50, 200) });
+
+export const turnAtQuery = z.strictObject({ at: time });
+
+/** `runId`, where the agent re-uses task ids. */
+export const taskQuery = z.object({ runId: text });
+
+export const parkedQuery = z.strictObject({
+  state: one(z.enum(['parked', 'assigned', 'discarded'], { message: 'parked, assigned, discarded' })).default('parked'),
+  after: position.default(0),
+  limit: limit(50, 200),
+});
+
+const tooLong = `at most ${MAX_LOG_SEARCH_LENGTH} characters`;
+const logFilter = {
+  level: orNull(one(z.enum(LOG_LEVELS, { message: `one of ${LOG_LEVELS.join(', ')}` }))),
+  component: z.array(z.string()).default([]),
+  q: one(z.string().max(MAX_LOG_SEARCH_LENGTH, { message: tooLong })).default(''),
+  regex: text,
+  from: orNull(time),
+  to: orNull(time),
+};
+
+/** Of a download: everything that passes the filter. */
+export const logFilterQuery = z.strictObject(logFilter);
+export type LogFilterQuery = z.infer<typeof logFilterQuery>;
+
+const LOG_PLACES = ['before', 'after', 'around', 'line', 'at'] as const;
+
+/** One page: the newest, or the one that a place says. */
+export const logQuery = z
+  .strictObject({
+    ...logFilter,
+    before: orNull(position),
+    after: orNull(position),
+    around: orNull(position),
+    line: orNull(line),
+    at: orNull(time),
+    limit: limit(200, 1_000),
+  })
+  .superRefine((given, { addIssue }) => {
+    const [first, second] = LOG_PLACES.filter((place) => given[place] !== null);
+    if (second !== undefined) addIssue({ code: 'custom', path: [second], message: `left out where ${first} is given` });
+  });
+export type LogQuery = z.infer<typeof logQuery>;

@@ -1,0 +1,99 @@
+import * as z from 'zod';
+import { Pace } from '@/db/next-turn';
+import { parseJson } from '@/lib/ingest/parse-json';
+import { describeIssue } from '@/lib/ingest/parse-request';
+import { readBody } from '@/lib/ingest/read-body';
+import { AppError } from '@/lib/protocol/errors';
+import { wellFormed } from '@/lib/protocol/well-formed';
+import { answer } from '@/lib/queries/answer';
+import type { ApiRoute, Ids, Schema } from './routes';
+import type { ServerParts } from './server-parts';
+
+/**
+ * The one place where what is asked of a route is read, as its schemas have it, and where a model becomes an answer.
+ *
+ * @throws AppError what reading a body throws; `invalid_argument` that names the argument or field and what is allowed;
+ *   and what the handler throws
+ */
+export async function answerRoute(
+  { handler, takes, status }: ApiRoute,
+  request: Request,
+  server: ServerParts,
+  ids: Ids,
+): Promise<Response> {
+  const query = takes.query === undefined ? undefined : readQuery(request.url, takes.query);
+  const body = takes.bodies === undefined ? undefined : await readJson(request, takes.bodies);
+  const model = await handler({ ids, query, body, request }, server);
+  return model instanceof Response ? model : answer(model, status);
+}
+
+function readQuery(url: string, schema: Schema): unknown {
+  const given = new URL(url).searchParams;
+  const lists = Object.fromEntries([...new Set(given.keys())].map((name) => [name, given.getAll(name)]));
+  const parsed = schema.safeParse(lists);
+  if (parsed.success) return parsed.data;
+  const { issues } = parsed.error;
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
+  const name = unknown ?? String(issue?.path[0]);
+  const text = given.get(name) ?? '';
+  const known = Object.keys(schema.shape).join(', ');
+  const message =
+    unknown !== undefined
+      ? `${JSON.stringify(name)} is not known here. Use ${known}, or leave it out.`
+      : `${name}=${JSON.stringify(text.slice(0, MAX_QUOTED))} can’t be used: it must be ${issue?.message}.`;
+  const details = { ...choicesOf(schema, [name]), [name]: text.slice(0, MAX_QUOTED) };
+  throw new AppError('invalid_argument', message, { details });
+}
+
+/** How much of a bad argument its refusal quotes. */
+const MAX_QUOTED = 1_000;
+
+/**
+ * A body's strings come well-formed. An empty one counts as `{}`: some requests say all they have to in the path. Others
+ * get their turns between: it may hold as many values as a record.
+ */
+async function readJson(request: Request, schemas: readonly Schema[]): Promise<unknown> {
+  const bytes = await readBody(request);
+  const pace = new Pace();
+  const input = bytes.byteLength === 0 ? {} : parseJson(bytes);
+  const schema = schemaFor(input, schemas);
+  await pace.rest();
+  const parsed = schema.safeParse(input);
+  await pace.rest();
+  if (parsed.success) {
+    const data = wellFormed(parsed.data);
+    await pace.rest();
+    return data;
+  }
+  const fields = Object.keys(schema.shape);
+  const choices = choicesOf(schema, fields);
+  const named = fields.map((name) => (`${name}s` in choices ? `${name} (${choices[`${name}s`]?.join(', ')})` : name));
+  const message = `${describeIssue(parsed.error)}. The fields are: ${named.join(', ')}.`;
+  throw new AppError('invalid_argument', message, { details: { fields, ...choices } });
+}
+
+/** Of several the one that the body has a required field of. */
+function schemaFor(input: unknown, schemas: readonly Schema[]): Schema {
+  const has = (name: string) => typeof input === 'object' && input !== null && name in input;
+  const isMeant = ({ shape }: Schema) =>
+    Object.entries(shape).some(([name, field]) => has(name) && !z.safeParse(field, undefined).success);
+  return schemas.findLast(isMeant) ?? (schemas[0] as Schema);
+}
+
+/** What may be chosen from, of fields that are a choice: `level` has its `levels`. */
+function choicesOf({ shape }: Schema, names: readonly string[]): Record<string, readonly unknown[]> {
+  const choices: Record<string, readonly unknown[]> = {};
+  for (const name of names) {
+    const options = optionsOf(shape[name]);
+    if (options !== null) choices[`${name}s`] = options;
+  }
+  return choices;
+}
+
+function optionsOf(field: unknown): readonly unknown[] | null {
+  if (field instanceof z.ZodEnum) return field.options;
+  if (field instanceof z.ZodPipe) return optionsOf(field.out);
+  const isWrapper = field instanceof z.ZodOptional || field instanceof z.ZodNullable || field instanceof z.ZodDefault;
+  return isWrapper ? optionsOf(field.unwrap()) : null;
+}

@@ -1,0 +1,29 @@
+import type { ServerContext } from '@/lib/access/server-context';
+import { withErrors } from '@/lib/protocol/errors';
+import { answerRoute } from '@/lib/server/answer-route';
+import { findRoute } from '@/lib/server/find-route';
+import type { ServerParts } from '@/lib/server/server-parts';
+
+/**
+ * Asks a route of the table, as a caller who has come in.
+ *
+ * @param path below /api/v1, with its query
+ * @param server what the route's handler needs of it
+ */
+export function callRoute(
+  server: ServerContext & Partial<ServerParts>,
+  method: 'GET' | 'POST' | 'PUT',
+  path: string,
+  { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},
+): Promise<Response> {
+  const request = new Request(`http://127.0.0.1/api/v1${path}`, {
+    method,
+    headers: { host: '127.0.0.1', authorization: `Bearer ${server.token}`, ...headers },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  return withErrors(async () => {
+    const found = findRoute(method, new URL(request.url).pathname);
+    if (found.kind !== 'route' || found.route.access === 'open') throw new Error(`${method} ${path} is no such route`);
+    return answerRoute(found.route, request, server as ServerParts, found.ids);
+  })(request);
+}
