@@ -56,6 +56,7 @@ export const MAY_IMPORT = {
     'lib/projections',
     '@libsql/client',
     'eventsource-parser',
+    'jsonc-parser',
     'zod',
     'node:',
   ],

@@ -1,4 +1,5 @@
 import { countLines } from '@/components/ui/count-lines';
+import { isObject } from '@/lib/protocol/fields';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { type DiffChunk, lineDiff, MOST_CHANGED } from './line-diff';
 
@@ -56,10 +57,6 @@ function editOf(told: unknown): Edit | null {
   const { old_string: before, new_string: after, replace_all: everywhere = false, ...more } = told;
   if (typeof before !== 'string' || typeof after !== 'string' || typeof everywhere !== 'boolean') return null;
   return Object.keys(more).length === 0 ? { before, after, everywhere } : null;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export interface EditsDiff {

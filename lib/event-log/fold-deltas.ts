@@ -4,6 +4,7 @@ import { inPieces, MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-pieces';
 import type { ResultRows } from '@/db/reader';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { isObject } from '@/lib/protocol/fields';
 import { utf8Length } from '@/lib/protocol/log-text';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import type { StoredFold } from './batch-rows';
@@ -132,8 +133,4 @@ function foldOne({ into, deltaCount }: StoredFold, { positions, text: stored, la
 function deletions(positions: number[]): InStatement[] {
   const sql = 'DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))';
   return [...inPieces(positions, (json) => ({ sql, args: [json] }))];
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

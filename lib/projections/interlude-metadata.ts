@@ -1,4 +1,5 @@
 import type { AgUiEvent, InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
+import { isObject } from '@/lib/protocol/fields';
 import { MAX_NAMED } from '@/lib/protocol/limits';
 import { idList } from './event-fields';
 
@@ -64,8 +65,4 @@ function text<Key extends 'taskRunId' | 'clientId' | 'reportedBy' | 'assignedBy'
   said: Record<string, unknown>,
 ) {
   return typeof said[key] === 'string' ? { [key]: said[key] } : {};
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

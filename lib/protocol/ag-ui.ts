@@ -18,6 +18,13 @@ export interface AgUiEvent {
   [field: string]: unknown;
 }
 
+/** An event with its time, as adapters and sources give it: no agent or session is named yet. */
+export interface TimedEvent {
+  /** Epoch milliseconds. */
+  occurredAt: number;
+  event: AgUiEvent;
+}
+
 /** What Interlude adds to an AG-UI event, under `metadata.interlude`. */
 export interface InterludeMetadata {
   /** On RUN_STARTED: who the turn answers. */

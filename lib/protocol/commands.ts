@@ -20,8 +20,6 @@ export interface Sender {
   id: string;
 }
 
-export const senderSchema = z.strictObject({ kind: z.enum(['person', 'agent']), id: idSchema });
-
 /** The operator's own messages, while everybody who signs in is the same person. */
 export const OPERATOR: Sender = { kind: 'person', id: 'operator' };
 

@@ -73,13 +73,6 @@ export const lostRecordSchema = z.looseObject({
   lost: z.looseObject({ count: z.number().int().min(1), reason: textUpTo(500).min(1) }),
 });
 
-export const recordSchema = z.discriminatedUnion('kind', [
-  eventRecordSchema,
-  logRecordSchema,
-  statusRecordSchema,
-  lostRecordSchema,
-]);
-
 export type EventRecord = z.infer<typeof eventRecordSchema> & { event: AgUiEvent };
 export type LogRecord = z.infer<typeof logRecordSchema>;
 export type StatusRecord = z.infer<typeof statusRecordSchema>;

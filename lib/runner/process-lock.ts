@@ -18,8 +18,11 @@ export class ProcessLock {
     this.#held = held;
   }
 
-  /** @throws ProcessLockedError when another one, of this process or another, holds it. */
-  static async take(file: string): Promise<ProcessLock> {
+  /**
+   * @param what is locked, for people
+   * @throws ProcessLockedError when it is held already, by this process or another
+   */
+  static async take(file: string, what = file): Promise<ProcessLock> {
     makePrivate(file);
     const client = createClient({ url: `file:${file}`, concurrency: 1 });
     try {
@@ -38,7 +41,7 @@ export class ProcessLock {
         );
         return new ProcessLock(client, await client.transaction('write'));
       } catch (error) {
-        if (error instanceof LibsqlError && error.code === 'SQLITE_BUSY') throw new ProcessLockedError(file, holder);
+        if (error instanceof LibsqlError && error.code === 'SQLITE_BUSY') throw new ProcessLockedError(what, holder);
         throw error;
       }
     } catch (error) {
@@ -56,8 +59,8 @@ export class ProcessLock {
 export class ProcessLockedError extends Error {
   readonly pid: number;
 
-  constructor(file: string, pid: number) {
-    super(`${file} is held by process ${pid || 'unknown'}; stop that one first`);
+  constructor(what: string, pid: number) {
+    super(`${what} is in use by process ${pid || 'unknown'}; stop that one first`);
     this.name = 'ProcessLockedError';
     this.pid = pid;
   }

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
+import { Outbox } from '@/lib/runner/outbox/outbox';
 import type { ClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
 import { LocalDashboard } from '../support/local-dashboard';
-import { outboxAt } from '../support/outbox-at';
 import { note, report } from './report';
 
 /**
@@ -52,7 +52,7 @@ const host = await RunnerHost.open({
   about: { kind: 'claude' },
   journal: 'claude',
   meanwhile: 'the agent goes on',
-  openOutbox: (listeners) => outboxAt(join(folder, 'outbox.db'), agentId, listeners),
+  openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
   endpoint: dashboard.endpoint,
   level: undefined,
   dataDir: folder,

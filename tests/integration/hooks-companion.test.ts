@@ -15,9 +15,9 @@ import type {
 } from '@/lib/protocol/read-models';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
+import { Outbox } from '@/lib/runner/outbox/outbox';
 import { HooksSource } from '@/lib/runner/sources/hooks/hooks-source';
 import { ingest, record } from '../support/ingest-target';
-import { outboxAt } from '../support/outbox-at';
 import { overHttp } from '../support/over-http';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { tempDir } from '../support/temp-dir';
@@ -59,7 +59,7 @@ async function terminal(agentId: string = randomUUID()): Promise<Terminal> {
       const host = await RunnerHost.open({
         about: { kind: 'hooks', source: 'claude-terminal', agentGoesOn: true },
         meanwhile: 'the agent goes on',
-        openOutbox: (listeners) => outboxAt(join(home, 'outbox.db'), agentId, listeners),
+        openOutbox: (listeners) => Outbox.open(join(home, 'outbox.db'), { agentId, ...listeners }),
         ...{ endpoint, dataDir: home, level: undefined },
         controlFile: () => controlFile,
       });

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '@/lib/runner/outbox/clock';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import { poisonedIn } from '@/lib/runner/outbox/operations';
 import { Outbox, type OutboxOptions, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import { OutboxStore } from '@/lib/runner/outbox/store';
+import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { FaultServer } from '../support/fault-server';
 import { HurriedClock, StoppedClock } from '../support/hurried-clock';
 import { refusal } from '../support/ledger';
@@ -139,7 +140,7 @@ describe('handing over and sending', () => {
 
   test('a file is open in one outbox only', async () => {
     const first = await open();
-    await expect(open()).rejects.toThrow(OutboxLockedError);
+    await expect(open()).rejects.toThrow(ProcessLockedError);
     await expect(open()).rejects.toThrow(`process ${process.pid}`);
     await first.stop();
     await (await open()).stop();
@@ -181,7 +182,7 @@ describe('a server in trouble', () => {
     for (const text of numbered(1, 20)) await outbox.enqueue(log(text));
     await outbox.settled();
     expect(server.ledger.messages).toEqual(numbered(1, 20));
-    expect(await outbox.poisoned()).toEqual([]);
+    expect(await poisonedIn(file)).toEqual([]);
   });
 
   test('Retry-After is honoured', async () => {
@@ -303,7 +304,7 @@ describe('records that can not be taken', () => {
     const refused = server.requests.filter(({ seqs }) => seqs.includes(37)).length;
     // but for the request that brought the declaration in its place
     expect(attempts).toBe(refused - 1);
-    const [kept] = await outbox.poisoned();
+    const [kept] = await poisonedIn(file);
     expect(JSON.parse(kept?.body ?? '')).toEqual(log('37'));
   });
 
@@ -314,7 +315,7 @@ describe('records that can not be taken', () => {
     await outbox.enqueue(numbered(1, 50).map(log));
     await reaches(outbox, () => outbox.status.state === 'waiting');
     expect(outbox.status).toMatchObject({ waiting: 50, trouble: { kind: 'refused' } });
-    expect(await outbox.poisoned()).toHaveLength(1);
+    expect(await poisonedIn(file)).toHaveLength(1);
   });
 
   test('a record that no request can hold is kept aside and declared at its place', async () => {
@@ -326,7 +327,7 @@ describe('records that can not be taken', () => {
       { kind: 'lost', sessionId: 's1', lost: { count: 1, reason: 'record-too-large' } },
       { event: { delta: 'after' } },
     ]);
-    expect((await outbox.poisoned())[0]?.body).toHaveLength(JSON.stringify(said('s1', 'x'.repeat(9_000_000))).length);
+    expect((await poisonedIn(file))[0]?.body).toHaveLength(JSON.stringify(said('s1', 'x'.repeat(9_000_000))).length);
   });
 
   test('what the server quarantined is acknowledged and said', async () => {
@@ -448,9 +449,11 @@ describe('status records that wait', () => {
 
   test('are not those by which it is told how long the outbox waits', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock() });
+    const clock = new StoppedClock();
+    const outbox = await open({ clock });
     await outbox.enqueue([status('s1', 5), log('a'), status('s1', 6)]);
-    expect((await outbox.figures()).oldestAt).toBe(1_795_000_000_000);
+    clock.time += 7;
+    expect((await outbox.facts()).oldestAgeMs).toBe(7);
   });
 
   test('keep their numbers dense through a new epoch', async () => {

@@ -5,11 +5,11 @@ import type { Command } from '@/lib/protocol/commands';
 import type { AgentSummary, SessionDetail, TranscriptPage } from '@/lib/protocol/read-models';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
+import { Outbox } from '@/lib/runner/outbox/outbox';
 import { RUNNER_VERSION } from '@/lib/runner/version';
 import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
 import { messages } from '../support/operator';
-import { outboxAt } from '../support/outbox-at';
 import { tempDir } from '../support/temp-dir';
 
 let dashboard: LocalDashboard;
@@ -76,7 +76,7 @@ async function repeater(sessionId?: string) {
     about: { kind: 'repeater', cwd: '/project' },
     journal: 'repeater',
     meanwhile: 'the agent goes on',
-    openOutbox: (listeners) => outboxAt(join(folder, 'outbox.db'), agentId, listeners),
+    openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
     ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
     runnerId: `runner-${agents}`,
   });

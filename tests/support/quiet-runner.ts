@@ -5,9 +5,8 @@ import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { Source } from '@/lib/runner/host/source';
 import { type LevelClock, LevelSwitch } from '@/lib/runner/logger/level-switch';
 import type { Logger } from '@/lib/runner/logger/logger';
-import type { Outbox } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/outbox/send';
-import { outboxAt } from './outbox-at';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import type { Endpoint } from '@/lib/runner/server-request';
 
 /** The whole runner around an agent that says nothing and does nothing. Its log is all there is to hear of it. */
 export interface QuietRunner {
@@ -42,7 +41,7 @@ export async function startQuietRunner(options: {
     about: { kind: 'quiet' },
     journal: 'quiet',
     meanwhile: 'the agent goes on',
-    openOutbox: (listeners) => outboxAt(join(folder, 'outbox.db'), agentId, listeners),
+    openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
     endpoint,
     level: new LevelSwitch(undefined, clock),
     ...{ dataDir: folder, logDir: folder },

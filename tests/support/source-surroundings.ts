@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { foldOpenWork, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
-import type { OwedReply } from '@/lib/runner/host/read-obligations';
+import type { OwedReply } from '@/lib/runner/host/owed-replies';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 
 /** What a host does for its source, in memory: what the source told, and what is open by that. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { fieldsOf } from '@/lib/adapters/claude/fields';
+import { fieldsOf } from '@/lib/protocol/fields';
 import type { ModelScript } from '@/lib/runner/demo/scripted-model.mjs';
 import {
   type ClaudeQuery,

@@ -1,5 +1,5 @@
 import type { TurnTrigger } from '@/lib/protocol/ag-ui';
-import { type Fields, fieldsOf, textOf, textsOf } from './fields';
+import { type Fields, fieldsOf, textOf, textsOf } from '@/lib/protocol/fields';
 
 /** The user messages a message of the agent is stamped with. */
 export function userMessageIds(message: Fields): string[] {

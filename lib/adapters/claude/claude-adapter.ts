@@ -1,7 +1,7 @@
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
 import { carry, taskSet, workings } from './carry';
 import { custom } from './emit';
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from './fields';
 import { Lanes, type ToolResult } from './lanes';
 import { Requests } from './requests';
 import { SeenMessages } from './seen-messages';
@@ -15,12 +15,6 @@ export interface ClaudeAdapterOptions {
   newRunId: () => string;
   /** The source says with `told` which turn is told of which task's end. Else that is concluded. */
   saysWhatIsTold?: boolean;
-}
-
-export interface AdapterOutput {
-  /** Epoch milliseconds: the `now` of the call. */
-  occurredAt: number;
-  event: AgUiEvent;
 }
 
 /** How the agent's process ended. */
@@ -51,7 +45,7 @@ export class ClaudeAdapter {
   readonly #lanes: Lanes;
   readonly #requests: Requests;
   readonly #seen = new SeenMessages();
-  #out: AdapterOutput[] = [];
+  #out: TimedEvent[] = [];
   #now = 0;
   #ended = false;
   /** Of the running process: results are numbered from 0, and its socket is named after its pid. */
@@ -80,7 +74,7 @@ export class ClaudeAdapter {
   }
 
   /** One message of the SDK's stream. A message whose uuid was read before is ignored. */
-  read(message: unknown, now: number): AdapterOutput[] {
+  read(message: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => {
       const fields = fieldsOf(message);
       if (this.#seen.has(fields)) return;
@@ -92,7 +86,7 @@ export class ClaudeAdapter {
   }
 
   /** A user message we sent to the agent, `uuid` included. It stands at once; the turn that answers it names it. */
-  sent(message: unknown, now: number): AdapterOutput[] {
+  sent(message: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => {
       const fields = fieldsOf(message);
       const id = textOf(fields.uuid);
@@ -119,7 +113,7 @@ export class ClaudeAdapter {
    * `canUseTool` was called.
    * @param request its arguments: `tool` or `toolName`, `input`, and the options; `expiresAt` where nobody waits for ever
    */
-  permissionAsked(request: unknown, now: number): AdapterOutput[] {
+  permissionAsked(request: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => this.#requests.asked(fieldsOf(request)));
   }
 
@@ -128,12 +122,12 @@ export class ClaudeAdapter {
    * @param toolUseId which request; null where only one can be meant
    * @param answer `{ behavior: 'allow' | 'deny', message? }`, and `outcome` where nobody answered: `expired`, `cancelled`
    */
-  permissionAnswered(toolUseId: string | null, answer: unknown, now: number): AdapterOutput[] {
+  permissionAnswered(toolUseId: string | null, answer: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => this.#requests.answered(toolUseId, fieldsOf(answer)));
   }
 
   /** The process is gone. Closes what is open; said once per process. */
-  ended(now: number, exit: ProcessExit = {}): AdapterOutput[] {
+  ended(now: number, exit: ProcessExit = {}): TimedEvent[] {
     if (this.#ended) return [];
     const out = this.#collect(now, () => {
       this.#flushThinking();
@@ -303,7 +297,7 @@ export class ClaudeAdapter {
     this.#out.push({ occurredAt: this.#now, event });
   }
 
-  #collect(now: number, work: () => void): AdapterOutput[] {
+  #collect(now: number, work: () => void): TimedEvent[] {
     this.#out = [];
     this.#now = now;
     work();

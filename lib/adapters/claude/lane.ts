@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { BLOCK_KINDS, type Block, type BlockKind, isJson, matchWhole, VOICES } from './block';
 import type { Emit } from './emit';
-import { type Fields, fieldsOf, numberOf, textOf } from './fields';
 import { rawIfSmall, standIn } from './stand-in';
 
 /** Most API messages of a lane whose blocks are remembered, so that a late whole message finds what was streamed. */

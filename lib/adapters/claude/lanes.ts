@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import type { Emit } from './emit';
-import { type Fields, fieldsOf, listOf, textOf } from './fields';
 import { Lane } from './lane';
 import { type CallResult, verdictIn } from './requests';
 import { contentText, hasStandIns, rawIfSmall, resultText } from './stand-in';

@@ -1,4 +1,4 @@
-import { type Fields, textOf } from './fields';
+import { type Fields, textOf } from '@/lib/protocol/fields';
 import { keyOf, restBehind, unsaidOf } from './said-text';
 import { textIn } from './transcript-line';
 

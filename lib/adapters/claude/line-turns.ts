@@ -1,4 +1,4 @@
-import { type Fields, textOf } from './fields';
+import { type Fields, textOf } from '@/lib/protocol/fields';
 import { remember } from './remember';
 
 /** Most lines that are remembered: what stands in the wrong place stands near the right one. */

@@ -1,5 +1,6 @@
-import type { AdapterOutput, ClaudeAdapter, ProcessExit } from './claude-adapter';
-import { fieldsOf, textOf } from './fields';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
+import { fieldsOf, textOf } from '@/lib/protocol/fields';
+import type { ClaudeAdapter, ProcessExit } from './claude-adapter';
 
 /** One line of a recording: what went in and out of the Agent SDK, `t` milliseconds after its start. */
 export interface RecordingLine {
@@ -24,11 +25,11 @@ export function parseRecordingLine(text: string): RecordingLine | null {
 }
 
 /** Feeds one line to the adapter. Lines about the recording itself (`driver`, `stopTask`, `hook`) say nothing to it. */
-export function feedRecordingLine(adapter: ClaudeAdapter, line: RecordingLine, now: number): AdapterOutput[] {
+export function feedRecordingLine(adapter: ClaudeAdapter, line: RecordingLine, now: number): TimedEvent[] {
   return FEEDS.get(line.src)?.(adapter, line.msg, now) ?? [];
 }
 
-type Feed = (adapter: ClaudeAdapter, msg: unknown, now: number) => AdapterOutput[];
+type Feed = (adapter: ClaudeAdapter, msg: unknown, now: number) => TimedEvent[];
 
 const FEEDS: ReadonlyMap<string, Feed> = new Map<string, Feed>([
   ['sdk', (adapter, msg, now) => adapter.read(msg, now)],

@@ -1,5 +1,5 @@
 import { cutText } from '@/lib/protocol/cut-text';
-import { fieldsOf, listOf, textOf } from './fields';
+import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 
 /** Most characters of one tool result that travel. Whole records are limited to 1 MiB of JSON, escapes included. */
 const MAX_RESULT_CHARS = 200_000;

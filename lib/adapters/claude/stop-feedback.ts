@@ -1,4 +1,4 @@
-import { fieldsOf } from './fields';
+import { fieldsOf } from '@/lib/protocol/fields';
 
 /** What a stop hook that holds the agent leaves in the transcript: the turn goes on. */
 export function isStopFeedback(line: Record<string, unknown>): boolean {

@@ -1,5 +1,5 @@
 import type { TaskEventValue } from '@/lib/protocol/ag-ui';
-import { compact, type Fields, fieldsOf, numberOf, textOf } from './fields';
+import { compact, type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
 import type { TaskEnd } from './task-ends';
 
 /** How a task ends, whatever the message that says so calls it. */

@@ -1,6 +1,6 @@
 import { CUSTOM, type TaskEventValue } from '@/lib/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import { custom, type Emit } from './emit';
-import { compact, type Fields, fieldsOf, listOf, textOf } from './fields';
 import type { TaskEnd } from './task-ends';
 import { endOf, exitCode, isOf, keyOf, STATUSES, type Status, type TaskRun, usageOf } from './task-run';
 

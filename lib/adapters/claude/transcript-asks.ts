@@ -1,4 +1,4 @@
-import { type Fields, textOf } from './fields';
+import { type Fields, textOf } from '@/lib/protocol/fields';
 import { remember } from './remember';
 
 /** A hook that tells of a question may be heard this long after its answer. Ours takes 2 s at most. */

@@ -1,4 +1,4 @@
-import { compact, type Fields, fieldsOf, listOf, textOf } from './fields';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 
 /** A line as the SDK would have sent it. */
 export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {

@@ -1,4 +1,4 @@
-import { compact, type Fields, fieldsOf, numberOf, textOf } from './fields';
+import { compact, type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { remember } from './remember';
 import type { TaskRef } from './task-ends';
 
@@ -15,15 +15,12 @@ const MAX_TOLD = 1_024;
  */
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
-  readonly #running = new Map<string, { description: string; runId: string | undefined }>();
+  /** By task: the run that goes on. */
+  readonly #running = new Map<string, string | undefined>();
   readonly #runs = new Map<string, number>();
   /** Notifications that were read, and which end each tells of. */
   readonly #told = new Map<string, TaskRef>();
   readonly #subagents = new Set<string>();
-
-  get running(): { id: string; description: string }[] {
-    return [...this.#running].map(([id, { description }]) => ({ id, description }));
-  }
 
   get subagents(): string[] {
     return [...this.#subagents];
@@ -45,8 +42,7 @@ export class TranscriptTasks {
     const { description, subagent_type, prompt } = this.#calls.get(toolUseId ?? '') ?? {};
     if (agent !== null) this.#subagents.add(agent);
     const runId = this.#nextRun(id);
-    const about = textOf(description) ?? textOf(result.description) ?? '';
-    this.#running.set(id, { description: about, runId });
+    this.#running.set(id, runId);
     return compact({
       type: 'system',
       subtype: 'task_started',
@@ -54,7 +50,7 @@ export class TranscriptTasks {
       task_id: id,
       run_id: runId,
       tool_use_id: toolUseId,
-      description: about,
+      description: textOf(description) ?? textOf(result.description) ?? '',
       task_type: shell === null ? 'local_agent' : 'local_bash',
       subagent_type,
       prompt: agent === null ? undefined : prompt,
@@ -66,9 +62,9 @@ export class TranscriptTasks {
   ended({ text, fields }: Notification): Fields[] {
     const id = textOf(fields.task_id);
     if (id === null || this.#told.has(text)) return [];
-    const running = this.#running.get(id);
-    const isAgain = running === undefined && this.#runs.has(id);
-    const runId = running === undefined ? this.#nextRun(id) : running.runId;
+    const isRunning = this.#running.has(id);
+    const isAgain = !isRunning && this.#runs.has(id);
+    const runId = isRunning ? this.#running.get(id) : this.#nextRun(id);
     this.#running.delete(id);
     remember(this.#told, text, { taskId: id, runId: runId ?? null }, MAX_TOLD);
     const started = { type: 'system', subtype: 'task_started', is_backgrounded: true, task_type: 'local_agent' };

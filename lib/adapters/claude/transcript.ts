@@ -1,6 +1,6 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { type AdapterOutput, ClaudeAdapter, type ProcessExit } from './claude-adapter';
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from './fields';
+import type { AgUiEvent, TimedEvent } from '@/lib/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
+import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { HeardStops, type HeardStopsState, type Stop } from './heard-stops';
 import { type ClosedTurn, LastWords } from './last-words';
 import { LineTurns } from './line-turns';
@@ -89,12 +89,8 @@ export class TranscriptAdapter {
     return this.#tasks.subagents;
   }
 
-  get runningTasks(): { id: string; description: string }[] {
-    return this.#tasks.running;
-  }
-
   /** @param line one line of the session's file or of a subagent's, parsed @param key names the line within the session */
-  read(line: unknown, key: string, now: number): AdapterOutput[] {
+  read(line: unknown, key: string, now: number): TimedEvent[] {
     const fields = fieldsOf(line);
     const at = Date.parse(textOf(fields.timestamp) ?? '');
     this.#key = textOf(fields.uuid) ?? key;
@@ -114,7 +110,7 @@ export class TranscriptAdapter {
   }
 
   /** A request stands in the terminal. It is told as soon as the transcript names the tool call it is about. */
-  permissionAsked(tool: string, input: unknown, about: Fields, now: number): AdapterOutput[] {
+  permissionAsked(tool: string, input: unknown, about: Fields, now: number): TimedEvent[] {
     this.#asks.asked({ tool, input, about, at: now });
     return this.#tell(this.#matchAsks(now));
   }
@@ -127,12 +123,12 @@ export class TranscriptAdapter {
   }
 
   /** The turn's last hook ran, and the transcript has nothing more to say of it. */
-  stopped(now: number): AdapterOutput[] {
+  stopped(now: number): TimedEvent[] {
     if (this.#openRunId === null) return [];
     return this.#tell(this.#close(`${this.#key}/stopped`, {}, now, true));
   }
 
-  ended(now: number, exit: ProcessExit): AdapterOutput[] {
+  ended(now: number, exit: ProcessExit): TimedEvent[] {
     // A turn that had said its last word was over, though no hook came to say so.
     const isOver = this.#saidLastWord || this.stops.own !== null || this.stops.ahead !== null;
     const last = isOver ? this.stopped(now) : [];
@@ -143,7 +139,7 @@ export class TranscriptAdapter {
   }
 
   /** The rest of a transcript is the CLI's own bookkeeping: what it wrote for the model, and what it needs to resume. */
-  readonly #readers: ReadonlyMap<unknown, (line: Fields, at: number) => AdapterOutput[]> = new Map([
+  readonly #readers: ReadonlyMap<unknown, (line: Fields, at: number) => TimedEvent[]> = new Map([
     ['user', (line: Fields, at: number) => this.#user(line, at)],
     ['assistant', (line: Fields, at: number) => this.#assistant(line, at)],
     ['system', (line: Fields, at: number) => this.#system(line, at)],
@@ -151,7 +147,7 @@ export class TranscriptAdapter {
     ['attachment', (line: Fields, at: number) => this.#attachment(line, at)],
   ]);
 
-  #user(line: Fields, at: number): AdapterOutput[] {
+  #user(line: Fields, at: number): TimedEvent[] {
     const { content } = fieldsOf(line.message);
     const agentId = textOf(line.agentId);
     const results = listOf(content)
@@ -180,7 +176,7 @@ export class TranscriptAdapter {
     return [];
   }
 
-  #assistant(line: Fields, at: number): AdapterOutput[] {
+  #assistant(line: Fields, at: number): TimedEvent[] {
     const { content } = fieldsOf(line.message);
     const blocks = listOf(content).map(fieldsOf);
     const callsTool = blocks.some(({ type }) => type === 'tool_use');
@@ -208,7 +204,7 @@ export class TranscriptAdapter {
     return [...this.#readAs(line, at), ...this.#matchAsks(at)];
   }
 
-  #system(line: Fields, at: number): AdapterOutput[] {
+  #system(line: Fields, at: number): TimedEvent[] {
     const { uuid } = line;
     switch (line.subtype) {
       case 'turn_duration':
@@ -236,12 +232,12 @@ export class TranscriptAdapter {
   }
 
   /** What waits for its turn: a task's end stands here the moment it happens. */
-  #queue(line: Fields, at: number): AdapterOutput[] {
+  #queue(line: Fields, at: number): TimedEvent[] {
     return line.operation === 'enqueue' ? this.#notified(`${line.content}`, at) : [];
   }
 
   /** What was said while a turn ran and was taken up by it. */
-  #attachment(line: Fields, at: number): AdapterOutput[] {
+  #attachment(line: Fields, at: number): TimedEvent[] {
     const { type, prompt, commandMode, source_uuid } = fieldsOf(line.attachment);
     if (type !== 'queued_command') return [];
     const text = contentText(prompt);
@@ -258,7 +254,7 @@ export class TranscriptAdapter {
     return this.#adapter.sent({ type: 'user', uuid: id, message: { role: 'user', content: prompt } }, at);
   }
 
-  #asked(line: Fields, id: string, at: number): AdapterOutput[] {
+  #asked(line: Fields, id: string, at: number): TimedEvent[] {
     const before = this.#closeBefore(at);
     this.#opens(line);
     this.#answers.push(id);
@@ -278,7 +274,7 @@ export class TranscriptAdapter {
     this.#prompt = { promptId: textOf(line.promptId) };
   }
 
-  #woken(line: Fields, text: string, at: number): AdapterOutput[] {
+  #woken(line: Fields, text: string, at: number): TimedEvent[] {
     // Several that wait are told together, a line each: one turn answers them all.
     if (this.#openRunId !== null && this.#byTask && !this.#hasActed) {
       const more = this.#notified(text, at);
@@ -305,13 +301,13 @@ export class TranscriptAdapter {
     this.#adapter.told(ends.length > 0 ? ends : null, how);
   }
 
-  #notified(text: string, at: number): AdapterOutput[] {
+  #notified(text: string, at: number): TimedEvent[] {
     return notificationsIn(text).flatMap((notification) =>
       this.#tasks.ended(notification).flatMap((message) => this.#adapter.read(message, at)),
     );
   }
 
-  #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): AdapterOutput[] {
+  #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): TimedEvent[] {
     const started = agentId === null ? this.#tasks.launched(line, results) : null;
     for (const result of results) this.#asks.returned(`${result.tool_use_id}`, at);
     if (agentId === null && !this.#isBehind) {
@@ -321,17 +317,17 @@ export class TranscriptAdapter {
     return [...(started === null ? [] : this.#adapter.read(started, at)), ...this.#readAs(line, at)];
   }
 
-  #readAs(line: Fields, at: number): AdapterOutput[] {
+  #readAs(line: Fields, at: number): TimedEvent[] {
     return this.#adapter.read(sdkMessage(line), at);
   }
 
   /** Outside of any turn: theirs is over. */
-  #tellLate(lines: readonly Fields[], at: number): AdapterOutput[] {
+  #tellLate(lines: readonly Fields[], at: number): TimedEvent[] {
     return lines.flatMap((line) => this.#adapter.read({ ...sdkMessage(line), late: true }, at));
   }
 
   /** What is said in mid-turn comes as an attachment: a line that opens a turn comes when the one before is over. */
-  #closeBefore(at: number): AdapterOutput[] {
+  #closeBefore(at: number): TimedEvent[] {
     if (this.#saidLastWord || this.#apiError !== null || this.stops.ownAt(at) !== null)
       return this.#close(`${this.#key}/before`, {}, at);
     // It was broken off: whom it did not answer the next one does not answer either.
@@ -339,7 +335,7 @@ export class TranscriptAdapter {
     return [];
   }
 
-  #close(uuid: string, how: Fields, at: number, byHook = false): AdapterOutput[] {
+  #close(uuid: string, how: Fields, at: number, byHook = false): TimedEvent[] {
     if (this.#openRunId === null) return [];
     const stop = byHook ? this.stops.own : this.stops.ownAt(at);
     const text = this.#lastWords.missingOf(stop?.text);
@@ -362,17 +358,17 @@ export class TranscriptAdapter {
   }
 
   /** What the stop hook told, where no line has. Which line it would have been is known by its text when it comes. */
-  #sayLast(text: string, at: number): AdapterOutput[] {
+  #sayLast(text: string, at: number): TimedEvent[] {
     const id = `${this.#openRunId}/last-words`;
     const message = { id, role: 'assistant', content: [{ type: 'text', text }] };
     return this.#adapter.read({ type: 'assistant', uuid: id, message }, at);
   }
 
-  #matchAsks(at: number): AdapterOutput[] {
+  #matchAsks(at: number): TimedEvent[] {
     return this.#asks.matched(at).flatMap((request) => this.#adapter.permissionAsked(request, at));
   }
 
-  #tell(outputs: AdapterOutput[]): AdapterOutput[] {
+  #tell(outputs: TimedEvent[]): TimedEvent[] {
     // An init that was made up here has nothing to say of the agent's workings.
     const told = outputs.filter(({ event }) => event.name !== 'claude:init');
     return told.map((output) => {

@@ -1,4 +1,4 @@
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from './fields';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
 
 export type TurnOutcome =
   | { kind: 'success' }

@@ -1,21 +1,21 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { startAssistant } from '@/lib/runner/demo/assistant';
 import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
-import { openDemoOutbox } from '@/lib/runner/demo/demo-outbox';
 import { DemoSource } from '@/lib/runner/demo/demo-source';
 import { type DemoAgent, FLEET } from '@/lib/runner/demo/fleet';
 import { Rota } from '@/lib/runner/demo/rota';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { Redactor } from '@/lib/runner/logger/redactor';
-import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { type Recording, readRecording } from '@/lib/runner/replay/recording';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { loadClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
+import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { fired } from './fired';
-import { interruptSignal } from './interrupt';
+import { readFlags, SERVER_FLAGS, TEXT } from './flags';
 import { fromInterlude, openDataDir, serverEndpoint } from './local-server';
 import { logLevelOf } from './log-level';
 import { say } from './say';
@@ -40,9 +40,9 @@ const GOODBYE_MS = 3_000;
 const recordingsDir = fileURLToPath(new URL('../../../tests/fixtures/recordings/demo', import.meta.url));
 
 export async function demo(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
-  const { speed, ...server } = readOptions(argv);
+  const { speed, ...server } = readOptions(argv, env);
   const home = openDataDir(env);
-  const { signal, release } = interruptSignal();
+  const { ends: signal, release } = endSignals();
   const stop = new AbortController();
   // Started by `npm start -- --demo`: no demo without its dashboard.
   process.once('disconnect', () => stop.abort());
@@ -76,7 +76,7 @@ export async function demo(argv: string[], env: Record<string, string | undefine
         journal: 'recording',
         meanwhile: 'the recording goes on',
         ...{ endpoint, redactor, dataDir: home, level },
-        openOutbox: (listeners) => openDemoOutbox(join(home, 'outboxes'), agentId, listeners),
+        openOutbox: (listeners) => Outbox.open(join(home, 'outboxes', `demo-${agentId}.db`), { agentId, ...listeners }),
         onStatus: (it) => telling.status(agentId, it),
       });
       closing.push(() => host.close(0, GOODBYE_MS));
@@ -94,7 +94,7 @@ export async function demo(argv: string[], env: Record<string, string | undefine
     if (failed) throw new CliError(EXIT.failed, `${failed.agentId}: ${failed.over.reason}`);
     return signal.aborted ? EXIT.interrupted : EXIT.done;
   } catch (error) {
-    if (!(error instanceof OutboxLockedError)) throw error;
+    if (!(error instanceof ProcessLockedError)) throw error;
     throw new CliError(EXIT.failed, `a demo runs already, as process ${error.pid}`);
   } finally {
     await Promise.allSettled(closing.map((close) => close()));
@@ -106,18 +106,10 @@ function recordingNamed(name: string): Promise<Recording> {
   return readRecording(join(recordingsDir, `${name}.jsonl`));
 }
 
-function readOptions(argv: string[]): { speed: number; url: string | undefined; token: string | undefined } {
-  const text = { type: 'string' } as const;
-  const parsed = parse();
-  const speed = Number(parsed.speed ?? '1');
+function readOptions(argv: string[], env: Record<string, string | undefined>) {
+  const { values, positionals } = readFlags('demo', argv, { speed: TEXT, ...SERVER_FLAGS }, env);
+  if (positionals.length > 0) throw usageError('it takes options only', 'demo');
+  const speed = Number(values.speed ?? '1');
   if (!(speed > 0 && speed <= 100)) throw usageError('--speed is a number above 0, at most 100', 'demo');
-  return { speed, url: parsed.url, token: parsed.token };
-
-  function parse() {
-    try {
-      return parseArgs({ args: argv, options: { speed: text, url: text, token: text } }).values;
-    } catch (error) {
-      throw usageError((error as Error).message.split('. ')[0] ?? '', 'demo');
-    }
-  }
+  return { ...values, speed };
 }

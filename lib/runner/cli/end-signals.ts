@@ -1,16 +1,25 @@
-/** How often it is looked whether npm is still there. */
+/** How often it is checked whether npm is still there. */
 const LOOK_MS = 1_000;
 
+export interface EndSignals {
+  ends: AbortSignal;
+  /** Fires at the second request. */
+  hurries: AbortSignal;
+  release: () => void;
+}
+
 /**
- * How a runner is asked to end: the first Ctrl-C or polite kill lets the agent finish what it is at, the second ends it
- * now, the third ends this process as it stands. A kill that is meant for the npm that started it ends npm and the shell
- * in between, and never comes here: it shows in the parent, which is another one then.
+ * How a command is asked to end: by Ctrl-C, or by a polite kill. A kill that is meant for the npm that started it ends
+ * npm and the shell in between, and never gets here: it shows in the parent, which is another one then.
+ *
+ * @param canHurry the first request lets it finish what it is doing, the second ends that now. One more than it knows
+ *   what to do with ends the process as it stands
  */
-export function endSignals(): { ends: AbortSignal; hurries: AbortSignal; release: () => void } {
+export function endSignals(canHurry = false): EndSignals {
   const ends = new AbortController();
   const hurries = new AbortController();
   const ask = () => {
-    if (hurries.signal.aborted) process.exit(130);
+    if (ends.signal.aborted && (hurries.signal.aborted || !canHurry)) process.exit(130);
     (ends.signal.aborted ? hurries : ends).abort();
   };
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

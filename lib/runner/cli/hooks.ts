@@ -1,11 +1,11 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { hookCommand, SettingsError } from '@/lib/runner/hooks/hook-entries';
 import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { readFlags, TEXT } from './flags';
 import { openDataDir } from './local-server';
 
 export const HOOKS_HELP = `Usage: ${interludeCommand(['hooks'])} <install|uninstall> [--settings FILE]
@@ -48,19 +48,11 @@ export async function hooks(argv: string[], env: Environment): Promise<ExitCode>
 }
 
 function readOptions(argv: string[], env: Environment): { action: 'install' | 'uninstall'; settings: string } {
-  const { values, positionals } = parse();
+  const { values, positionals } = readFlags('hooks', argv, { settings: TEXT }, env);
   const [action, ...more] = positionals;
   if ((action !== 'install' && action !== 'uninstall') || more.length > 0) {
     throw usageError('say install or uninstall', 'hooks');
   }
   const folder = env.CLAUDE_CONFIG_DIR ?? join(env.HOME ?? homedir(), '.claude');
   return { action, settings: resolve(values.settings ?? join(folder, 'settings.json')) };
-
-  function parse() {
-    try {
-      return parseArgs({ args: argv, allowPositionals: true, options: { settings: { type: 'string' } } });
-    } catch (error) {
-      throw usageError((error as Error).message.split('. ')[0] ?? '', 'hooks');
-    }
-  }
 }

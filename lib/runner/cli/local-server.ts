@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checkDataFolder, DataFolderError, readPrivate } from '@/lib/runner/data-folder.mjs';
-import type { Endpoint } from '@/lib/runner/outbox/send';
+import type { Endpoint } from '@/lib/runner/server-request';
 
 /**
  * Where the server is. On the dashboard's own machine nobody has to say: the server leaves its address and its token

@@ -1,9 +1,10 @@
 import { basename, join, resolve } from 'node:path';
-import { parseArgs, stripVTControlCharacters } from 'node:util';
+import { stripVTControlCharacters } from 'node:util';
 import { decide, type OutboxReport, outboxFiles, poisonedIn, readOutbox } from '@/lib/runner/outbox/operations';
 import type { PoisonedRow } from '@/lib/runner/outbox/poisoned-row';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
+import { readFlags, SWITCH, TEXT } from './flags';
 import { openDataDir } from './local-server';
 
 export const OUTBOX_HELP = `Usage: ${interludeCommand(['outbox'])} <status|list|redrive|discard> [options]
@@ -27,7 +28,7 @@ type Environment = Record<string, string | undefined>;
 type Action = 'status' | 'list' | 'redrive' | 'discard';
 
 export async function outbox(argv: string[], env: Environment): Promise<ExitCode> {
-  const { action, only, ids, all, json } = readOptions(argv);
+  const { action, only, ids, all, json } = readOptions(argv, env);
   const files = await chosen(env, only);
   if (action === 'status') return await status(files, json);
   if (action === 'list') return await list(files, all, json);
@@ -168,8 +169,9 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function readOptions(argv: string[]) {
-  const { values, positionals } = parse();
+function readOptions(argv: string[], env: Environment) {
+  const flags = { outbox: TEXT, id: { ...TEXT, multiple: true }, all: SWITCH, json: SWITCH } as const;
+  const { values, positionals } = readFlags('outbox', argv, flags, env);
   const [action, ...more] = positionals;
   if (!['status', 'list', 'redrive', 'discard'].includes(action ?? '') || more.length > 0) {
     throw usageError('say status, list, redrive or discard', 'outbox');
@@ -181,18 +183,4 @@ function readOptions(argv: string[]) {
   if (ids.length > 0 && values.all) throw usageError('say --id or --all, not both', 'outbox');
   const { all = false, json = false } = values;
   return { action: action as Action, only: values.outbox, ids, all, json };
-
-  function parse() {
-    const options = {
-      outbox: { type: 'string' },
-      id: { type: 'string', multiple: true },
-      all: { type: 'boolean' },
-      json: { type: 'boolean' },
-    } as const;
-    try {
-      return parseArgs({ args: argv, allowPositionals: true, options });
-    } catch (error) {
-      throw usageError((error as Error).message.split('. ')[0] ?? '', 'outbox');
-    }
-  }
 }

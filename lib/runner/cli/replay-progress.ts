@@ -1,6 +1,6 @@
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/outbox/send';
+import type { Endpoint } from '@/lib/runner/server-request';
 
 /** What a replay tells on stderr: one line that moves on a terminal, and the start and the end of each outage. */
 export class ReplayProgress {

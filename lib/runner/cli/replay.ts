@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
@@ -10,16 +9,15 @@ import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
 import { createOutboxLogger } from '@/lib/runner/logger/outbox-logger';
 import { Redactor } from '@/lib/runner/logger/redactor';
-import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
+import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { play } from '@/lib/runner/replay/player';
 import { readRecording } from '@/lib/runner/replay/recording';
 import { openReplayOutbox, type ReplayOutbox, replayCursor } from '@/lib/runner/replay/replay-outbox';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { requireHttp } from './http-option';
-import { requireIds } from './id-option';
-import { interruptSignal } from './interrupt';
+import { readFlags, SERVER_FLAGS, TEXT } from './flags';
 import { openDataDir, serverEndpoint, serverKey } from './local-server';
 import { logLevelOf } from './log-level';
 import { replayFailure } from './replay-end';
@@ -55,7 +53,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
   });
   const agentId = options.agent ?? cutText(`replay-${recording.name}`, MAX_ID_LENGTH);
   const giveUp = new AbortController();
-  const { signal, release } = interruptSignal();
+  const { ends: signal, release } = endSignals();
   const redactor = new Redactor();
   const endpoint = serverEndpoint(options, env, (token) => redactor.learn(token));
   const progress = new ReplayProgress(recording.lines.length, endpoint);
@@ -88,7 +86,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
       },
     });
   } catch (error) {
-    if (error instanceof OutboxLockedError) {
+    if (error instanceof ProcessLockedError) {
       throw new CliError(EXIT.failed, `session ${options.session} is being replayed by process ${error.pid} already`);
     }
     throw error;
@@ -183,23 +181,12 @@ function arrival(agentId: string, sessionId: string) {
 }
 
 function readOptions(argv: string[], env: Environment) {
-  const text = { type: 'string' } as const;
-  const parsed = parse();
-  const { session, agent, url, token, speed = '1' } = parsed.values;
-  const [file, ...more] = parsed.positionals;
+  const flags = { session: TEXT, agent: TEXT, speed: TEXT, ...SERVER_FLAGS };
+  const { values, positionals } = readFlags('replay', argv, flags, env);
+  const { speed = '1' } = values;
+  const [file, ...more] = positionals;
   if (file === undefined || more.length > 0) throw usageError('name one recording', 'replay');
-  requireIds({ session, agent }, 'replay');
   const times = speed === 'max' ? Number.POSITIVE_INFINITY : Number(speed);
   if (!(times > 0)) throw usageError('--speed is a number above 0, or max', 'replay');
-  requireHttp(url ?? env.INTERLUDE_URL, 'replay');
-  return { file, session, agent, url, token, speed: times };
-
-  function parse() {
-    try {
-      const options = { session: text, agent: text, url: text, token: text, speed: text };
-      return parseArgs({ args: argv, allowPositionals: true, options });
-    } catch (error) {
-      throw usageError((error as Error).message.split('. ')[0] ?? '', 'replay');
-    }
-  }
+  return { ...values, file, speed: times };
 }

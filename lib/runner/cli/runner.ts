@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { claimOutbox } from '@/lib/runner/host/claim-outbox';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { Redactor } from '@/lib/runner/logger/redactor';
-import { OutboxLockedError } from '@/lib/runner/outbox/lock';
+import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { KINDS } from '@/lib/runner/sources/kinds';
 import type { PreparedRunner, RunnerCall, RunnerKind } from '@/lib/runner/sources/runner-kind';
@@ -11,8 +10,7 @@ import { withDeadline } from '@/lib/runner/with-deadline';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { fired } from './fired';
-import { requireHttp } from './http-option';
-import { requireIds } from './id-option';
+import { readFlags, SERVER_FLAGS, TEXT } from './flags';
 import { openDataDir, serverEndpoint, serverKey } from './local-server';
 import { logLevelOf } from './log-level';
 import { say } from './say';
@@ -28,8 +26,7 @@ type Environment = Record<string, string | undefined>;
 const FLUSH_MS = 5_000;
 /** How long the address waits for the dashboard to know the session. */
 const ARRIVAL_MS = 3_000;
-const TEXT = { type: 'string' } as const;
-const COMMON = { agent: TEXT, session: TEXT, url: TEXT, token: TEXT };
+const COMMON = { agent: TEXT, session: TEXT, ...SERVER_FLAGS };
 
 export async function runner(argv: string[], env: Environment): Promise<ExitCode> {
   const [name, ...rest] = argv;
@@ -63,7 +60,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
         listeners,
       }),
   }).catch((error) => {
-    if (!(error instanceof OutboxLockedError && prepared.isAlone)) throw error;
+    if (!(error instanceof ProcessLockedError && prepared.isAlone)) throw error;
     const agentId = call.flag('agent') ?? prepared.agentId;
     throw new CliError(EXIT.failed, `${agentId} is at work already, as process ${error.pid}; stop that one first`);
   });
@@ -76,7 +73,7 @@ async function runOpened(
   { open, endWithinMs }: PreparedRunner,
   endpoint: () => Promise<{ url: string }>,
 ): Promise<ExitCode> {
-  const { ends, hurries, release } = endSignals();
+  const { ends, hurries, release } = endSignals(true);
   try {
     const { source, sessionId, greeting } = await open(host);
     await host.start(source);
@@ -102,11 +99,11 @@ async function runOpened(
 }
 
 function readCall(command: string, { flags }: RunnerKind, argv: string[], env: Environment): RunnerCall {
-  const values = parse();
+  const parsed = readFlags(command, argv, { ...COMMON, ...flags }, env);
+  const values = parsed.values as Record<string, string | boolean | undefined>;
   const flag = (name: string) => values[name] as string | undefined;
   const usage = (problem: string) => usageError(problem, command);
-  requireIds({ session: flag('session'), agent: flag('agent'), resume: flag('resume') }, command);
-  requireHttp(flag('url') ?? env.INTERLUDE_URL, command);
+  if (parsed.positionals.length > 0) throw usage('it takes options only');
   return {
     flag,
     has: (name) => values[name] === true,
@@ -120,12 +117,4 @@ function readCall(command: string, { flags }: RunnerKind, argv: string[], env: E
     env,
     dataDir: openDataDir(env),
   };
-
-  function parse(): Record<string, unknown> {
-    try {
-      return parseArgs({ args: argv, options: { ...COMMON, ...flags } }).values;
-    } catch (error) {
-      throw usageError((error as Error).message.split('. ')[0] ?? '', command);
-    }
-  }
 }

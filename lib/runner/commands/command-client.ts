@@ -1,12 +1,10 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Command, CommandFrameData } from '@/lib/protocol/commands';
-import type { ErrorBody } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
-import { API_BASE } from '@/lib/protocol/version';
 import { type OutboxClock, systemClock } from '@/lib/runner/outbox/clock';
-import { connectionMessage, type Endpoint } from '@/lib/runner/outbox/send';
 import { retryMs } from '@/lib/runner/retry';
+import { connectionMessage, type Endpoint, errorIn, requestServer } from '@/lib/runner/server-request';
 import type { CommandOutcome, SeenCommands } from './seen-commands';
 
 /**
@@ -119,19 +117,16 @@ export class CommandClient {
     };
     try {
       heard();
-      const { agentId, runnerId, startedAt, seen } = this.#options;
-      const { url, token } = await this.#options.endpoint();
+      const { endpoint, runnerId, startedAt, seen } = this.#options;
       const query = new URLSearchParams({ runner: runnerId, startedAt: String(startedAt) });
-      const response = await fetch(`${this.#address(url, agentId)}?${query}`, {
+      const response = await requestServer(endpoint, `${this.#path}?${query}`, {
         headers: {
           accept: 'text/event-stream',
-          ...(token ? { authorization: `Bearer ${token}` } : {}),
           ...(seen.position === null ? {} : { 'last-event-id': seen.position }),
         },
-        redirect: 'manual',
         signal: AbortSignal.any([this.#stopped.signal, silence.signal]),
       });
-      if (!response.ok || response.body === null) return refusalOf(response.status, await response.text(), url);
+      if (!response.ok || response.body === null) return refusalOf(response, await response.text());
       let end: StreamEnd | null = null;
       const parser = createParser({
         onEvent: (frame) => {
@@ -253,18 +248,16 @@ export class CommandClient {
 
   async #sendAcknowledgement(id: string, outcome: CommandOutcome): Promise<'known' | 'later' | 'fenced'> {
     try {
-      const { agentId, runnerId, startedAt } = this.#options;
-      const { url, token } = await this.#options.endpoint();
-      const response = await fetch(`${this.#address(url, agentId)}/${encodeURIComponent(id)}/ack`, {
+      const { endpoint, runnerId, startedAt } = this.#options;
+      const response = await requestServer(endpoint, `${this.#path}/${encodeURIComponent(id)}/ack`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) },
+        headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ ...outcome, runner: runnerId, startedAt }),
-        redirect: 'manual',
         signal: AbortSignal.timeout(ACK_TIMEOUT_MS),
       });
       const text = await response.text();
       if (response.ok) return 'known';
-      const error = errorOf(text);
+      const error = errorIn(text);
       if (error?.code === 'stale_epoch') return 'fenced';
       // The server's own verdict about this command is final; anything else is a matter of the way there.
       const isFinal = error?.code !== undefined && [400, 404, 409, 410].includes(response.status);
@@ -282,8 +275,8 @@ export class CommandClient {
     this.#options.onFenced(message);
   }
 
-  #address(url: string, agentId: string): string {
-    return `${url.replace(/\/+$/, '')}${API_BASE}/agents/${encodeURIComponent(agentId)}/commands`;
+  get #path(): string {
+    return `/agents/${encodeURIComponent(this.#options.agentId)}/commands`;
   }
 
   #tell(link: CommandLink): void {
@@ -308,17 +301,9 @@ export class CommandClient {
   }
 }
 
-function refusalOf(status: number, text: string, url: string): StreamEnd {
-  const error = errorOf(text);
-  const message = error?.message ?? `${url} answered ${status}`;
+function refusalOf({ status, url }: Response, text: string): StreamEnd {
+  const error = errorIn(text);
+  const message = error?.message ?? `${url.split('?')[0]} answered ${status}`;
   if (error?.code === 'stale_epoch') return { kind: 'fenced', message };
   return { kind: 'failed', cause: status === 401 || status === 403 ? 'unauthorized' : 'unavailable', message };
-}
-
-function errorOf(text: string): ErrorBody['error'] | null {
-  try {
-    return (JSON.parse(text) as Partial<ErrorBody>).error ?? null;
-  } catch {
-    return null;
-  }
 }

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/adapters/claude/fields';
+import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import { parseWellFormed } from '@/lib/protocol/well-formed';
 import { type LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
@@ -6,17 +6,18 @@ import { type HookFailure, hookFailure } from './hook-failure';
 
 /**
  * The control port's routes, without HTTP. A hook sends what it got on stdin as it came: it needs no JSON of its own,
- * and what the port answers it prints.
+ * and it prints what the port answers. Where a handler is missing, the agent says all of this itself: the user's own
+ * hooks may call all the same, and that is no error.
  */
 export interface ControlHandlers {
   /** @returns what the hook prints; empty for nothing */
-  hook(call: HookCall): string | Promise<string>;
+  hook?(call: HookCall): string | Promise<string>;
   /** `idle` from the EXIT trap of the stop hook, `busy` from whoever starts a turn. */
-  status(state: string, about: Fields, at: number | null): void;
+  status?(state: string, about: Fields, at: number | null): void;
   obligations(): readonly object[];
-  sessionTurn(about: Fields): void;
-  userPrompt(about: Fields): void;
-  sessionEnd(about: Fields): void;
+  sessionTurn?(about: Fields): void;
+  userPrompt?(about: Fields): void;
+  sessionEnd?(about: Fields): void;
   /** A hook died; `error` is `exit N: <step>`. */
   hookFatal(failure: HookFailure, about: Fields): void;
   logLevel: LevelSwitch;
@@ -58,13 +59,13 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
     ({ query }, about, handlers) => {
       const state = query.get('state') ?? textOf(about.state);
       if (state === null) return { status: 400, body: { error: 'state is missing' } };
-      handlers.status(state, about, atIn(query));
+      handlers.status?.(state, about, atIn(query));
       return OK;
     },
   ],
-  ['POST /session-turn', (_request, about, handlers) => told(() => handlers.sessionTurn(about))],
-  ['POST /user-prompt', (_request, about, handlers) => told(() => handlers.userPrompt(about))],
-  ['POST /session-end', (_request, about, handlers) => told(() => handlers.sessionEnd(about))],
+  ['POST /session-turn', (_request, about, handlers) => told(() => handlers.sessionTurn?.(about))],
+  ['POST /user-prompt', (_request, about, handlers) => told(() => handlers.userPrompt?.(about))],
+  ['POST /session-end', (_request, about, handlers) => told(() => handlers.sessionEnd?.(about))],
   [
     'GET /log-level',
     (_request, _about, { logLevel }) => ({ status: 200, body: { level: logLevel.get(), levels: LOG_LEVELS } }),
@@ -97,7 +98,8 @@ export async function answerTo(request: ControlRequest, handlers: ControlHandler
   if (event !== undefined && request.method === 'POST') {
     const pid = Number(request.query.get('pid'));
     const by = Number.isSafeInteger(pid) && pid > 1 ? pid : null;
-    return { status: 200, body: await handlers.hook({ event, input: about, pid: by, at: atIn(request.query) }) };
+    const call: HookCall = { event, input: about, pid: by, at: atIn(request.query) };
+    return { status: 200, body: (await handlers.hook?.(call)) ?? '' };
   }
   const route = ROUTES.get(`${request.method} ${request.path}`);
   if (route) return route(request, about, handlers);

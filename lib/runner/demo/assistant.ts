@@ -5,15 +5,14 @@ import { controlPath } from '@/lib/runner/control-port/control-file';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import type { Redactor } from '@/lib/runner/logger/redactor';
-import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/outbox/send';
+import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
+import type { Endpoint } from '@/lib/runner/server-request';
 import { type ClaudeMemory, readInHand, readMemories } from '@/lib/runner/sources/claude/claude-memory';
 import type { InstalledSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
 import { environmentOf, makePlace } from './assistant-place';
 import { ASSISTANT, answer, GREETING, type Heard, LABEL } from './assistant-script';
 import { builtInAgent } from './built-in-agent';
-import { openDemoOutbox } from './demo-outbox';
 import { onlyItsOwn } from './only-its-own';
 import { startModel, step } from './scripted-model.mjs';
 
@@ -51,7 +50,7 @@ const PACE_MS = 45;
 const TOKENS_PER_SECOND = 80;
 const FIRST_TOKEN_MS = 400;
 
-/** @throws OutboxLockedError when another demo runs it */
+/** @throws ProcessLockedError when another demo runs it */
 export async function startAssistant(stage: AssistantStage): Promise<Assistant> {
   const { dataDir, installed, env, redactor, endpoint, speed, onStatus, onOver } = stage;
   const host = await RunnerHost.open({
@@ -61,7 +60,8 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
     ...{ endpoint, dataDir, redactor, onStatus },
     level: env.INTERLUDE_LOG_LEVEL,
     controlFile: (agentId) => controlPath(dataDir, agentId),
-    openOutbox: (listeners) => openDemoOutbox(join(dataDir, 'outboxes'), ASSISTANT, listeners),
+    openOutbox: (listeners) =>
+      Outbox.open(join(dataDir, 'outboxes', `demo-${ASSISTANT}.db`), { agentId: ASSISTANT, ...listeners }),
   });
   const { outbox } = host;
   const place = makePlace(dataDir, speed);

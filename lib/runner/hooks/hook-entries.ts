@@ -1,4 +1,5 @@
-import { indentOf, type JsonNode, jsonValue, member, parseJsonText, withElement, withoutElement } from './json-text';
+import type { Node } from 'jsonc-parser';
+import { items, member, parseJsonText, withElement, withoutElement, withValue } from './json-text';
 
 /** The hooks Interlude listens to. @see Claude Code's settings, `hooks` */
 export const HOOK_EVENTS = [
@@ -43,125 +44,105 @@ export function hookCommand(script: string, event: string, dataDir: string): str
  * @throws SettingsError when the text is not JSON, or when its `hooks` are not as Claude Code has them
  */
 export function withHooks(text: string, command: (event: string) => string): string {
-  const indent = indentOf(text);
-  let next = text;
-  for (const event of HOOK_EVENTS) {
-    const own = ownCommand(next, event);
-    const said = JSON.stringify(command(event));
-    if (own !== null) next = next.slice(0, own.start) + said + next.slice(own.end);
-    else
-      next = withEntry(
-        next,
-        event,
-        { hooks: [{ type: 'command', command: command(event), timeout: TIMEOUT_S }] },
-        indent,
-      );
-  }
-  return next;
+  return HOOK_EVENTS.reduce((next: string, event) => withHook(next, event, command(event)), text);
 }
 
-/** The settings without our hooks, and without the lists that were made for them. @throws SettingsError */
+function withHook(text: string, event: string, command: string): string {
+  const root = parse(text);
+  const list = listOf(root, event);
+  const [own] = ownHooks(list);
+  if (own !== undefined) return withValue(text, own.command, command);
+  const entry = { hooks: [{ type: 'command', command, timeout: TIMEOUT_S }] };
+  if (list !== undefined) return withElement(text, list, entry);
+  const hooks = member(root, 'hooks');
+  if (hooks !== undefined) return withElement(text, hooks, [entry], event);
+  return withElement(text, root, { [event]: [entry] }, 'hooks');
+}
+
+/**
+ * The settings without our hooks, and without the lists that were made for them.
+ *
+ * @param before the settings as they were: a list that was empty then is not ours to remove
+ * @throws SettingsError
+ */
 export function withoutHooks(text: string, before: string | null = null): string {
-  const was = before === null ? null : parse(before);
+  const was = before === null ? undefined : parse(before);
   let next = text;
-  for (const event of Object.keys(eventsOf(parse(next)))) {
-    next = withoutOurs(next, event);
-    const root = parse(next);
-    const list = listOf(root, event);
-    // A list that was empty before us is not ours to remove.
-    const wasEmpty = was !== null && listOf(was, event) !== undefined;
-    if (list?.items.length === 0 && text !== next && hadOurs(text, event) && !wasEmpty) {
-      next = withoutMember(next, ['hooks'], event);
-    }
+  for (const event of eventsOf(parse(text))) {
+    const left = withoutOurs(next, event);
+    const isForOurs = left !== next && (was === undefined || listOf(was, event) === undefined);
+    next = isForOurs ? withoutEmpty(left, member(parse(left), 'hooks'), event) : left;
   }
-  const hooks = member(parse(next), 'hooks');
-  const wasThere = was !== null && member(was, 'hooks') !== undefined;
-  const isEmpty = hooks?.kind === 'object' && hooks.members.length === 0;
-  return isEmpty && text !== next && !wasThere ? withoutMember(next, [], 'hooks') : next;
+  return next === text || member(was, 'hooks') !== undefined ? next : withoutEmpty(next, parse(next), 'hooks');
 }
 
 export function hasHooks(text: string): boolean {
   const root = parse(text);
-  return Object.keys(eventsOf(root)).some((event) => hadOurs(text, event));
+  return eventsOf(root).some((event) => ownHooks(listOf(root, event)).length > 0);
 }
 
-/** Where the command of our hook stands, if it is there. */
-function ownCommand(text: string, event: string): JsonNode | null {
-  const groups = listOf(parse(text), event)?.items ?? [];
-  const hooks = groups.flatMap((group) => {
-    const its = member(group, 'hooks');
-    return its?.kind === 'array' ? its.items : [];
+interface OwnHook {
+  /** Where it stands, and how many are there. */
+  hooks: Node;
+  at: number;
+  /** Which group of its event that is. */
+  group: number;
+  command: Node;
+}
+
+/** Somebody may have moved ours into a group with theirs. */
+function ownHooks(list: Node | undefined): OwnHook[] {
+  return items(list).flatMap((group, index) => {
+    const hooks = member(group, 'hooks');
+    return items(hooks).flatMap((hook, at) => {
+      const command = member(hook, 'command');
+      const isOurs = typeof command?.value === 'string' && command.value.trimEnd().endsWith(MARK);
+      return isOurs && hooks !== undefined ? [{ hooks, at, group: index, command }] : [];
+    });
   });
-  const own = hooks.find((hook) => isOurs(jsonValue(text, hook)));
-  return (own && member(own, 'command')) ?? null;
-}
-
-function withEntry(text: string, event: string, entry: object, indent: string): string {
-  const root = parse(text);
-  const hooks = member(root, 'hooks');
-  const list = listOf(root, event);
-  const pretty = (value: unknown) => JSON.stringify(value, null, indent);
-  if (list !== undefined) return withElement(text, list, pretty(entry), indent);
-  if (hooks?.kind === 'object') return withElement(text, hooks, `"${event}": ${pretty([entry])}`, indent);
-  if (root.kind !== 'object') throw new SettingsError('is no JSON object');
-  return withElement(text, root, `"hooks": ${pretty({ [event]: [entry] })}`, indent);
 }
 
 function withoutOurs(text: string, event: string): string {
   for (let next = text; ; ) {
     const list = listOf(parse(next), event);
-    const place = list?.items.flatMap((group, at) => {
-      const its = member(group, 'hooks');
-      const items = its?.kind === 'array' ? its.items : [];
-      const own = items.findIndex((hook) => isOurs(jsonValue(next, hook)));
-      return own < 0 || its?.kind !== 'array' ? [] : [{ group: at, its, own, alone: items.length === 1 }];
-    })[0];
-    if (list === undefined || place === undefined) return next;
-    // Somebody may have moved ours into a group with theirs.
-    next = place.alone ? withoutElement(next, list, place.group) : withoutElement(next, place.its, place.own);
+    const [own] = ownHooks(list);
+    if (list === undefined || own === undefined) return next;
+    const isAlone = items(own.hooks).length === 1;
+    next = isAlone ? withoutElement(next, list, own.group) : withoutElement(next, own.hooks, own.at);
   }
 }
 
-function withoutMember(text: string, path: string[], key: string): string {
-  const holder = path.reduce<JsonNode | undefined>((node, name) => node && member(node, name), parse(text));
-  if (holder?.kind !== 'object') return text;
-  return withoutElement(
-    text,
-    holder,
-    holder.members.findLastIndex((one) => one.key === key),
-  );
+/** The text without a member that holds nothing. */
+function withoutEmpty(text: string, holder: Node | undefined, key: string): string {
+  if (holder === undefined || member(holder, key)?.children?.length !== 0) return text;
+  const at = holder.children?.findLastIndex((one) => one.children?.[0]?.value === key) ?? -1;
+  return withoutElement(text, holder, at);
 }
 
-function hadOurs(text: string, event: string): boolean {
-  return ownCommand(text, event) !== null;
+function listOf(root: Node, event: string): Node | undefined {
+  const list = member(member(root, 'hooks'), event);
+  if (list === undefined || list.type === 'array') return list;
+  throw new SettingsError(`has something else than a list as hooks.${event}`);
 }
 
-function isOurs(hook: unknown): boolean {
-  const { command } = (hook ?? {}) as { command?: unknown };
-  return typeof command === 'string' && command.trimEnd().endsWith(MARK);
+function eventsOf(root: Node): string[] {
+  const names = member(root, 'hooks')?.children?.map((one) => String(one.children?.[0]?.value));
+  return [...new Set(names)];
 }
 
-function listOf(root: JsonNode, event: string) {
-  const list = eventsOf(root)[event];
-  if (list !== undefined && list.kind !== 'array')
-    throw new SettingsError(`has something else than a list as hooks.${event}`);
-  return list;
-}
-
-function eventsOf(root: JsonNode): Record<string, JsonNode> {
-  if (root.kind !== 'object') throw new SettingsError('is no JSON object');
-  const hooks = member(root, 'hooks');
-  if (hooks === undefined) return {};
-  if (hooks.kind !== 'object') throw new SettingsError('has something else than an object as hooks');
-  return Object.fromEntries(hooks.members.map(({ key, value }) => [key, value]));
-}
-
-function parse(text: string): JsonNode {
+/** @throws SettingsError */
+function parse(text: string): Node {
+  let root: Node;
   try {
-    return parseJsonText(text);
+    root = parseJsonText(text);
   } catch (error) {
     throw new SettingsError(`is not JSON (${(error as Error).message})`);
   }
+  if (root.type !== 'object') throw new SettingsError('is no JSON object');
+  const hooks = member(root, 'hooks');
+  if (hooks !== undefined && hooks.type !== 'object')
+    throw new SettingsError('has something else than an object as hooks');
+  return root;
 }
 
 function quoted(path: string): string {

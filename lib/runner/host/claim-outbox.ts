@@ -1,10 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { cutText } from '@/lib/protocol/cut-text';
 import { fileNameOf } from '@/lib/runner/logger/log-name';
-import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import { Outbox } from '@/lib/runner/outbox/outbox';
-import type { OutboxListeners, RunnerOutbox } from './runner-host';
+import { ProcessLockedError } from '@/lib/runner/process-lock';
+import type { OutboxListeners } from './runner-host';
 
 /**
  * The outbox of an agent. One that was not named takes the first of `<base>`, `<base>-2`, … that nobody runs, so that
@@ -26,24 +25,24 @@ export interface OutboxClaim {
 /** As many unnamed agents of one folder are looked through. */
 const MOST_AGENTS = 64;
 
-/** @throws OutboxLockedError when the named agent is run by another process */
-export async function claimOutbox(claim: OutboxClaim): Promise<RunnerOutbox> {
+/** @throws ProcessLockedError when the named agent is run by another process */
+export async function claimOutbox(claim: OutboxClaim): Promise<Outbox> {
   if (claim.agentId !== undefined) return await open(claim, claim.agentId);
-  let free: RunnerOutbox | null = null;
+  let free: Outbox | null = null;
   for (let at = 1; at <= MOST_AGENTS; at += 1) {
     const agentId = at === 1 ? claim.baseId : `${claim.baseId}-${at}`;
     const opened = await open(claim, agentId).catch((error) => {
-      if (error instanceof OutboxLockedError) return null;
+      if (error instanceof ProcessLockedError) return null;
       throw error;
     });
     if (opened === null) continue;
-    if (await claim.carries(opened.outbox)) {
-      await free?.outbox.stop();
+    if (await claim.carries(opened)) {
+      await free?.stop();
       return opened;
     }
-    const isNew = opened.outbox.status.lastSeq === 0;
+    const isNew = opened.status.lastSeq === 0;
     if (free === null) free = opened;
-    else await opened.outbox.stop();
+    else await opened.stop();
     // Behind one that was never used there is none that was.
     if (isNew) return free;
   }
@@ -51,13 +50,8 @@ export async function claimOutbox(claim: OutboxClaim): Promise<RunnerOutbox> {
   return free;
 }
 
-async function open(claim: OutboxClaim, agentId: string): Promise<RunnerOutbox> {
+async function open(claim: OutboxClaim, agentId: string): Promise<Outbox> {
   const { folder, serverKey, listeners } = claim;
   const server = createHash('sha256').update(serverKey).digest('hex').slice(0, 8);
-  const outbox = await Outbox.open(join(folder, `runner-${fileNameOf(agentId)}-${server}.db`), {
-    producerId: `${cutText(agentId, 200)}/${randomBytes(6).toString('hex')}`,
-    agentId,
-    ...listeners,
-  });
-  return { outbox, agentId };
+  return await Outbox.open(join(folder, `runner-${fileNameOf(agentId)}-${server}.db`), { agentId, ...listeners });
 }

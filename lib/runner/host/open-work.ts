@@ -1,6 +1,5 @@
-import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import type { Cursor } from '@/lib/runner/outbox/statements';
-import type { SourceEvent } from './source';
 
 /**
  * What is open in a session, told from the events its source gave and from nothing else. Stored with them, so that the
@@ -15,7 +14,7 @@ export interface OpenWork {
 export const NOTHING_OPEN: OpenWork = { turn: null, tasks: [], requests: [] };
 
 /** @returns the very same object when nothing changed */
-export function foldOpenWork(open: OpenWork, { event }: SourceEvent): OpenWork {
+export function foldOpenWork(open: OpenWork, { event }: TimedEvent): OpenWork {
   const ids = event.metadata?.interlude?.userMessageIds ?? [];
   if (event.type === 'RUN_STARTED') return { ...open, turn: { runId: String(event.runId), userMessageIds: ids } };
   if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') return { ...open, turn: null };
@@ -43,8 +42,8 @@ export function foldOpenWork(open: OpenWork, { event }: SourceEvent): OpenWork {
 }
 
 /** How what was open ends when the runner that knew of it is gone. */
-export function endsOf(open: OpenWork, sessionId: string, occurredAt: number): SourceEvent[] {
-  const say = (event: SourceEvent['event']): SourceEvent => ({ occurredAt, event });
+export function endsOf(open: OpenWork, sessionId: string, occurredAt: number): TimedEvent[] {
+  const say = (event: TimedEvent['event']): TimedEvent => ({ occurredAt, event });
   return [
     ...open.requests.map((id) =>
       say({ type: 'CUSTOM', name: CUSTOM.requestResolved, value: { request_id: id, outcome: 'cancelled' } }),

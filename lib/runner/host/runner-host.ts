@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import type { Command } from '@/lib/protocol/commands';
 import { CommandClient } from '@/lib/runner/commands/command-client';
@@ -14,24 +14,15 @@ import type { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import { createLogger, type Logger } from '@/lib/runner/logger/logger';
 import type { Redactor } from '@/lib/runner/logger/redactor';
-import { Snapshot } from '@/lib/runner/obligations/snapshot';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import { outboxFacts } from '@/lib/runner/outbox/facts';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/outbox/send';
 import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { Endpoint } from '@/lib/runner/server-request';
 import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork, openWorkCursor, readOpenWork } from './open-work';
-import { type OwedReply, parseObligation, readObligations } from './read-obligations';
+import { askOwed, OwedReplies } from './owed-replies';
 import { RecordSink } from './record-sink';
 import { SessionReports } from './session-reports';
-import {
-  type CommandOf,
-  type SessionFacts,
-  type Source,
-  type SourceEvent,
-  type SourceSurroundings,
-  VERBS,
-} from './source';
+import { type CommandOf, type SessionFacts, type Source, type SourceSurroundings, VERBS } from './source';
 import { type StatusRecord, statusRecord, takenBy } from './status-record';
 import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
 
@@ -50,7 +41,7 @@ export interface RunnerHostOptions {
   journal?: string | undefined;
   /** What does not stop while the dashboard is away: `the agent goes on`. */
   meanwhile: string;
-  openOutbox: (listeners: OutboxListeners) => Promise<RunnerOutbox>;
+  openOutbox: (listeners: OutboxListeners) => Promise<Outbox>;
   endpoint: Endpoint;
   dataDir: string;
   /** Where hooks find this runner; without it they don't. */
@@ -68,11 +59,6 @@ export interface RunnerHostOptions {
 
 export type OutboxListeners = Required<Pick<OutboxOptions, 'endpoint' | 'sendAtOpen' | 'onStatus' | 'onNotice'>>;
 
-export interface RunnerOutbox {
-  outbox: Outbox;
-  agentId: string;
-}
-
 const BEFORE_SOURCE: CommandOutcome = { state: 'failed', reason: 'the runner is still starting' };
 
 export class RunnerHost {
@@ -86,7 +72,7 @@ export class RunnerHost {
   readonly #sink: RecordSink;
   readonly #status: StatusReporter;
   readonly #reports = new SessionReports();
-  readonly #owed: Snapshot<OwedReply>;
+  readonly #owed: OwedReplies;
   readonly #journals = new Map<string, EventJournal>();
   readonly #over = new AbortController();
   /** By session; one in which nothing is open is missing. */
@@ -98,7 +84,7 @@ export class RunnerHost {
   #lost = 0;
   #endsFor = 'the runner was stopped';
 
-  /** @throws OutboxLockedError when another process runs the agent */
+  /** @throws ProcessLockedError when another process runs the agent */
   static async open(options: RunnerHostOptions): Promise<RunnerHost> {
     let host: RunnerHost | null = null;
     // An outbox that is found damaged says so before there is a log to write it to.
@@ -117,8 +103,9 @@ export class RunnerHost {
     return host;
   }
 
-  private constructor(options: RunnerHostOptions, { outbox, agentId }: RunnerOutbox) {
+  private constructor(options: RunnerHostOptions, outbox: Outbox) {
     const { endpoint, dataDir, logDir = join(dataDir, 'logs'), level, redactor, meanwhile } = options;
+    const { agentId } = outbox;
     this.#options = options;
     this.agentId = agentId;
     this.outbox = outbox;
@@ -133,11 +120,10 @@ export class RunnerHost {
     this.#log = this.logger.child('host');
     this.#delivery = new DeliveryJournal({ logger: this.logger, meanwhile });
     this.#status = new StatusReporter({ report: () => this.#report() });
-    this.#owed = new Snapshot({
-      fetch: (signal) => readObligations(endpoint, agentId, signal),
-      parse: parseObligation,
-      onError: (message) => this.logger.child('obligations').debug(message),
-    });
+    this.#owed = new OwedReplies(
+      (signal) => askOwed(endpoint, agentId, signal),
+      (message) => this.logger.child('obligations').debug(message),
+    );
   }
 
   /** Fires when the runner can't go on; its reason is why, in one line. */
@@ -200,7 +186,7 @@ export class RunnerHost {
     };
   }
 
-  #emit(sessionId: string, events: readonly SourceEvent[], cursors: readonly Cursor[]): Promise<void> {
+  #emit(sessionId: string, events: readonly TimedEvent[], cursors: readonly Cursor[]): Promise<void> {
     const { agentId } = this;
     const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
     const open = events.reduce(foldOpenWork, before);
@@ -218,7 +204,7 @@ export class RunnerHost {
   }
 
   /** In the log, before the events themselves are stored. */
-  #tell(sessionId: string, events: readonly SourceEvent[]): void {
+  #tell(sessionId: string, events: readonly TimedEvent[]): void {
     const { journal } = this.#options;
     if (journal === undefined) return;
     const known = this.#journals.get(sessionId) ?? new EventJournal(this.logger, journal);
@@ -304,7 +290,7 @@ export class RunnerHost {
       runner: this.#runner,
       everyMs: REPORT_EVERY_MS,
       ...(this.#source === null ? {} : takenBy(this.#source)),
-      outbox: await outboxFacts(this.outbox, this.#lost),
+      outbox: { ...(await this.outbox.facts()), lost: this.#lost },
       logLevel: this.logger.level.get(),
       logSwitch: this.#level?.report,
       sessions: this.#source?.sessions.length ?? 0,
@@ -321,16 +307,9 @@ export class RunnerHost {
     if (controlFile === undefined) return;
     const { logger, agentId } = this;
     const log = logger.child('control-port');
-    const nothing = () => undefined;
     const opening = ControlPort.open({
       file: controlFile(agentId),
       handlers: {
-        // An agent that says all of this itself may have hooks of the user's that call here: no error.
-        hook: () => '',
-        status: nothing,
-        sessionTurn: nothing,
-        userPrompt: nothing,
-        sessionEnd: nothing,
         hookFatal: (failure) => logHookFailure(logger, failure, this.#source?.sessions[0]?.sessionId ?? null),
         ...control,
         obligations: () => this.#owed.get(),

@@ -1,11 +1,11 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import type { Command, CommandType } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
 import type { LogAbout } from '@/lib/runner/logger/log-line';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { OpenWork } from './open-work';
-import type { OwedReply } from './read-obligations';
+import type { OwedReply } from './owed-replies';
 
 /**
  * A connection to agents of one kind: it tells what they do, and does what people want of them. One source carries any
@@ -67,20 +67,13 @@ export interface SessionFacts {
   pendingMessages?: number;
 }
 
-/** An event the agent gave, before it is addressed. */
-export interface SourceEvent {
-  /** Epoch milliseconds. */
-  occurredAt: number;
-  event: AgUiEvent;
-}
-
 /** Where a source stands: what it tells goes out here. */
 export interface SourceSurroundings {
   /**
    * In order; stored with the cursors in one transaction.
    * @returns once it outlives the process, which may take as long as the disk is full
    */
-  emit(sessionId: string, events: readonly SourceEvent[], cursors?: readonly Cursor[]): Promise<void>;
+  emit(sessionId: string, events: readonly TimedEvent[], cursors?: readonly Cursor[]): Promise<void>;
   /**
    * Has the dashboard know of a session before anything happens in it.
    * @param at since when it is there; now, unless said

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { shellWord } from '@/lib/protocol/shell-word.mjs';
+import { say } from '@/lib/runner/cli/say';
 import { ProcessLock, ProcessLockedError } from '@/lib/runner/process-lock';
 import { shownPath } from '@/lib/runner/shown-command.mjs';
 import { canAsk, isAgreed } from './consent';
@@ -105,8 +106,4 @@ async function lockWhenFree(file: string, signal: AbortSignal) {
 
 function byHand({ name, version, folder }: WantedPackage): string {
   return ['npm', ...installArguments({ spec: `${name}@${version}`, folder })].map(shellWord).join(' ');
-}
-
-function say(message: string): void {
-  process.stderr.write(`interlude: ${message}\n`);
 }

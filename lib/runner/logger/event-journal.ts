@@ -1,4 +1,5 @@
-import { counted, EventLines, type TimedEvent } from './event-lines';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
+import { counted, EventLines } from './event-lines';
 import type { Logger } from './logger';
 
 /**

@@ -1,12 +1,5 @@
-import { type AgUiEvent, CUSTOM, type TurnTrigger } from '@/lib/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM, type TimedEvent, type TurnTrigger } from '@/lib/protocol/ag-ui';
 import type { LogLevel } from '@/lib/protocol/log-levels';
-
-/** An event with its time, as adapters and sources give it. */
-export interface TimedEvent {
-  /** Epoch milliseconds. */
-  occurredAt: number;
-  event: AgUiEvent;
-}
 
 export interface EventLine {
   /** When the event was. */

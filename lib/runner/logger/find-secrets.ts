@@ -1,13 +1,6 @@
-import { isPlaceholder } from './placeholder';
 import { assignedSecrets, credentialHeaders } from './secret-places';
 import { SECRET_SHAPES } from './secret-shapes';
-
-/** A part of a text that nobody may read, from `start` up to but without `end`. */
-export interface SecretSpan {
-  start: number;
-  end: number;
-  kind: string;
-}
+import { isPlaceholder, type SecretSpan } from './secret-span';
 
 /**
  * The secrets in a text, in its order, none overlapping another. Pure.

@@ -1,5 +1,4 @@
-import type { SecretSpan } from './find-secrets';
-import { isPlaceholder } from './placeholder';
+import { isPlaceholder, type SecretSpan } from './secret-span';
 
 /** Secrets that are known by where they stand: in a header, behind a name and a sign of assignment, behind an option. */
 

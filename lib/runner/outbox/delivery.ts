@@ -1,6 +1,7 @@
 import type { IngestAnswer } from '@/lib/protocol/envelope';
+import type { Endpoint } from '@/lib/runner/server-request';
 import type { OutboxClock } from './clock';
-import { type Endpoint, type SendOutcome, send } from './send';
+import { type SendOutcome, send } from './send';
 import type { OutboxStore, QueuedRow } from './store';
 
 /**

@@ -1,17 +1,18 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { cutText } from '@/lib/protocol/cut-text';
 import type { IngestRecord } from '@/lib/protocol/envelope';
 import { tellsFailure } from '@/lib/protocol/insight';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
-import type { ProcessLock } from '@/lib/runner/process-lock';
+import { ProcessLock } from '@/lib/runner/process-lock';
+import type { Endpoint } from '@/lib/runner/server-request';
 import type { Bound, Candidate } from './admission';
 import { type OutboxClock, systemClock } from './clock';
 import { Deliverer, type OutboxNotice } from './delivery';
 import { Drain, type DrainState, type Trouble } from './drain';
-import { lockOutbox } from './lock';
 import { isCorrupt, openStore, replaceCorrupt, type StorePlace } from './open-store';
-import type { PoisonedRow } from './poisoned-row';
-import { askExpectedSeq, type Endpoint } from './send';
+import { askExpectedSeq } from './send';
 import type { Cursor } from './statements';
 import type { Append, OutboxStore } from './store';
 
@@ -30,9 +31,9 @@ type WithoutSeq<R> = R extends unknown ? { [Key in keyof R as Key extends 'seq' 
 export type OutgoingRecord = WithoutSeq<IngestRecord>;
 
 export interface OutboxOptions {
-  /** Names the producer at the file's birth; a file that exists keeps the name it has. */
-  producerId: string;
-  /** Owner of what the outbox itself has to declare. */
+  /** Names the producer when the file is made; one that exists keeps the name it has. Default: made of the agent's. */
+  producerId?: string;
+  /** Whose outbox it is. */
   agentId: string;
   endpoint: Endpoint;
   /** Whether to send what waits as soon as the file is open. Default true; else `kick` begins. */
@@ -54,6 +55,16 @@ export interface OutboxStatus {
   waiting: number;
   lastSeq: number;
   trouble: Trouble | null;
+}
+
+/** For the status record. */
+export interface OutboxFacts {
+  /** Records that wait. */
+  depth: number;
+  /** How long ago the oldest of them happened, milliseconds; null when none waits. */
+  oldestAgeMs: number | null;
+  /** Records the server will never take. */
+  poisoned: number;
 }
 
 interface Pending extends Append {
@@ -100,12 +111,13 @@ export class Outbox {
   /**
    * Opens or makes the file and begins to send what waits in it.
    *
-   * @throws OutboxLockedError when another process has it open
+   * @throws ProcessLockedError when another process has it open
    */
   static async open(file: string, options: OutboxOptions): Promise<Outbox> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     const clock = options.clock ?? systemClock;
-    const lock = await lockOutbox(file);
+    // Beside the file, which itself stays readable for others. Two processes would give out the same numbers.
+    const lock = await ProcessLock.take(`${file}.lock`, `the outbox ${file}`);
     try {
       const store = await openStore(storePlace(file, options, clock));
       await store.takeRedrives(clock.now());
@@ -116,6 +128,10 @@ export class Outbox {
       await lock.release();
       throw error;
     }
+  }
+
+  get agentId(): string {
+    return this.#options.agentId;
   }
 
   get status(): OutboxStatus {
@@ -156,9 +172,11 @@ export class Outbox {
     return this.#store.cursors(prefix);
   }
 
-  /** When the oldest record that waits happened (epoch milliseconds), and how many the server will never take. */
-  figures(): Promise<{ oldestAt: number | null; poisoned: number }> {
-    return this.#store.figures();
+  /** Never rejects: a file that can't be read has no figures, and its trouble is told elsewhere. */
+  async facts(): Promise<OutboxFacts> {
+    const { oldestAt, poisoned } = await this.#store.figures().catch(() => ({ oldestAt: null, poisoned: 0 }));
+    const oldestAgeMs = oldestAt === null ? null : Math.max(0, this.#clock.now() - oldestAt);
+    return { depth: this.#store.waiting, oldestAgeMs, poisoned };
   }
 
   /**
@@ -176,11 +194,6 @@ export class Outbox {
       timeoutMs: requestTimeoutMs,
     });
     return expectedSeq === null ? null : expectedSeq > lastSeq - waiting;
-  }
-
-  /** Records the server will never take, kept whole. */
-  poisoned(): Promise<PoisonedRow[]> {
-    return this.#store.poisoned();
   }
 
   /** Queues what somebody wants sent again, which another process has noted in the file. @returns how many */
@@ -317,6 +330,7 @@ function candidate(record: OutgoingRecord): Candidate {
 }
 
 function storePlace(file: string, options: OutboxOptions, clock: OutboxClock): StorePlace {
-  const { producerId, agentId, onNotice, bound = DEFAULT_BOUND } = options;
+  const { agentId, onNotice, bound = DEFAULT_BOUND } = options;
+  const { producerId = `${cutText(agentId, 200)}/${randomBytes(6).toString('hex')}` } = options;
   return { file, producerId, agentId, onNotice, bound, clock };
 }

@@ -1,8 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
-import type { ErrorBody } from '@/lib/protocol/errors';
-import { API_BASE } from '@/lib/protocol/version';
+import { connectionMessage, type Endpoint, errorIn, parseJson, requestServer } from '@/lib/runner/server-request';
 import { withDeadline } from '@/lib/runner/with-deadline';
 import type { QueuedRow } from './store';
 
@@ -12,9 +11,6 @@ import type { QueuedRow } from './store';
  * Failure: whatever is not Interlude's own verdict about these records (no connection, a timeout, an answer that was
  * cut off, a proxy's page, any 5xx) is `unavailable`: it says nothing about the records and never counts against them.
  */
-
-/** Where to send; asked before each request, since a token may be renewed and a local server may move to another port. */
-export type Endpoint = () => Promise<{ url: string; token: string | undefined }>;
 
 export type SendOutcome =
   | { kind: 'acked'; ackedSeq: number; hadDuplicates: boolean; rejected: IngestAnswer['rejected'] }
@@ -39,8 +35,6 @@ const compress = promisify(gzip);
 
 export async function send({ endpoint, producer, rows, timeoutMs, signal }: SendOptions): Promise<SendOutcome> {
   try {
-    const { url, token } = await endpoint();
-    const target = `${url.replace(/\/+$/, '')}${API_BASE}/events`;
     // The bodies are JSON already; only `seq` is spliced in.
     const records = rows.map((row) => `{"seq":${row.seq},${row.body.slice(1)}`);
     const text = `{"producer":${JSON.stringify(producer)},"records":[${records.join(',')}]}`;
@@ -49,11 +43,10 @@ export async function send({ endpoint, producer, rows, timeoutMs, signal }: Send
     const headers = {
       'content-type': 'application/json',
       ...(zip ? { 'content-encoding': 'gzip' } : {}),
-      ...(token ? { authorization: `Bearer ${token}` } : {}),
     };
     return await withDeadline(timeoutMs, signal, async (deadline) => {
-      const response = await fetch(target, { method: 'POST', headers, body, redirect: 'manual', signal: deadline });
-      return meaning(response, await response.text(), target);
+      const response = await requestServer(endpoint, '/events', { method: 'POST', headers, body, signal: deadline });
+      return meaning(response, await response.text());
     });
   } catch (error) {
     return { kind: 'unavailable', message: connectionMessage(error), retryAfterMs: null };
@@ -77,20 +70,19 @@ export async function askExpectedSeq(options: {
   return outcome.kind === 'gap' ? outcome.expectedSeq : null;
 }
 
-function meaning(response: Response, text: string, target: string): SendOutcome {
-  const answer = parseJson(text);
+function meaning(response: Response, text: string): SendOutcome {
   if (response.status === 200) {
-    const { ackedSeq, duplicates, rejected = [] } = (answer ?? {}) as Partial<IngestAnswer>;
+    const { ackedSeq, duplicates, rejected = [] } = (parseJson(text) ?? {}) as Partial<IngestAnswer>;
     if (Number.isSafeInteger(ackedSeq))
       return { kind: 'acked', ackedSeq: ackedSeq as number, hadDuplicates: duplicates !== 0, rejected };
     return {
       kind: 'unavailable',
-      message: `${target} is not Interlude's: it answered 200 without ackedSeq`,
+      message: `${response.url} is not Interlude's: it answered 200 without ackedSeq`,
       retryAfterMs: null,
     };
   }
-  const error = (answer as Partial<ErrorBody> | null)?.error;
-  const message = error?.message ?? `${target} answered ${response.status}`;
+  const error = errorIn(text);
+  const message = error?.message ?? `${response.url} answered ${response.status}`;
   if (error?.code === 'sequence_gap' && Number.isSafeInteger(error.expectedSeq)) {
     return { kind: 'gap', expectedSeq: error.expectedSeq as number };
   }
@@ -108,21 +100,4 @@ function retryAfterMs(header: string | null): number | null {
   if (header === null) return null;
   const ms = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS) : null;
-}
-
-/** Why a request came to nothing, in a few words. */
-export function connectionMessage(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return 'the server did not answer in time';
-  // fetch hides the reason ("fetch failed") in its cause
-  const cause = error.cause as { code?: string; message?: string } | undefined;
-  return cause?.code ?? cause?.message ?? error.message;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -3,7 +3,7 @@ import { makePrivate } from '@/lib/runner/data-folder.mjs';
 import type { Bound, Candidate, LostReason } from './admission';
 import { lostBody } from './admission';
 import { type OpenLost, planAppend } from './append-plan';
-import { candidateOf, type PoisonedRow, poisonedRow } from './poisoned-row';
+import { candidateOf } from './poisoned-row';
 import { OUTBOX_FROM_1, OUTBOX_PRAGMAS, OUTBOX_SCHEMA, OUTBOX_VERSION } from './schema';
 import { type Cursor, cursorStatement, insertStatements, poisonStatement } from './statements';
 import { READ_STATUSES, statusStatements, WaitingStatuses } from './waiting-statuses';
@@ -298,15 +298,6 @@ export class OutboxStore {
       const body = oldest?.rows[0]?.body ?? null;
       const { occurredAt } = (body === null ? {} : JSON.parse(String(body))) as { occurredAt?: number };
       return { oldestAt: occurredAt ?? null, poisoned: Number(poisoned?.rows[0]?.rows) };
-    });
-  }
-
-  poisoned(): Promise<PoisonedRow[]> {
-    return this.#alone(async () => {
-      const found = await this.#client.execute(
-        'SELECT id, epoch, seq, reason, poisoned_at, body, state, decided_at FROM poisoned ORDER BY id',
-      );
-      return found.rows.map(poisonedRow);
     });
   }
 

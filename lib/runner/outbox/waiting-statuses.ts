@@ -16,7 +16,7 @@ import type { NewRow } from './statements';
  */
 export class WaitingStatuses {
   /** By agent and session, in the order of their numbers. */
-  #waiting: Map<string, Waiting>;
+  #waiting = new Map<string, Waiting>();
   #heldBack = new Map<string, Candidate>();
   /** A request carries everything up to here just now. */
   #underWaySeq = 0;
@@ -28,14 +28,15 @@ export class WaitingStatuses {
    * @param carriedSeq what an earlier process may have sent
    */
   constructor(rows: readonly Row[] = [], carriedSeq = 0) {
-    const waiting = rows.map(({ seq, bytes, body }): [string, Waiting] => {
+    for (const { seq, bytes, body } of rows) {
       const text = String(body);
+      const key = statusKey(JSON.parse(text));
       // it may have said something else when that process sent it
       const isRewritten = Number(seq) <= carriedSeq;
-      const status = { seq: Number(seq), bytes: Number(bytes), body: text, isRewritten };
-      return [statusKey(JSON.parse(text)), status];
-    });
-    this.#waiting = new Map(waiting);
+      // of several only the newest waits to be outdated, at its own place in the order
+      this.#waiting.delete(key);
+      this.#waiting.set(key, { seq: Number(seq), bytes: Number(bytes), body: text, isRewritten });
+    }
     this.#carriedSeq = carriedSeq;
   }
 
@@ -143,10 +144,7 @@ export interface StatusPlan {
   heldBack: Map<string, Candidate>;
 }
 
-/** The newest of each agent and session, in the order of their numbers. */
-export const READ_STATUSES = `SELECT seq, bytes, body FROM queue WHERE seq IN (
-    SELECT max(seq) FROM queue WHERE kind = 'status' GROUP BY body->>'$.agentId', body->>'$.sessionId')
-  ORDER BY seq`;
+export const READ_STATUSES = "SELECT seq, bytes, body FROM queue WHERE kind = 'status' ORDER BY seq";
 
 export function statusStatements({ changed }: StatusPlan): InStatement[] {
   return [...changed.values()].map(({ seq, bytes, body }) => ({

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
 import { feedRecordingLine } from '@/lib/adapters/claude/recording';
-import type { SourceEvent } from '@/lib/runner/host/source';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import type { Recording } from './recording';
 
 /**
@@ -26,9 +27,9 @@ export interface Playback {
    * @param line everything before it has been handed over with this
    * @returns once it is stored
    */
-  emit: (events: readonly SourceEvent[], line: number) => Promise<void>;
+  emit: (events: readonly TimedEvent[], line: number) => Promise<void>;
   /** What an earlier player has handed over. */
-  onSkipped?: (events: readonly SourceEvent[]) => void;
+  onSkipped?: (events: readonly TimedEvent[]) => void;
   onLine?: (line: number) => void;
 }
 
@@ -65,17 +66,8 @@ function runIds(sessionId: string, hash: string): () => string {
 }
 
 /** Resolves at `time`, or as soon as the signal fires. */
-export function until(time: number, signal: AbortSignal): Promise<void> {
+export async function until(time: number, signal: AbortSignal): Promise<void> {
   const ms = time - Date.now();
   // -Infinity and NaN as well: without a speed limit nothing is ever in the future
-  if (!(ms > 0) || signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
+  if (ms > 0) await pause(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import { OutboxLockedError } from '@/lib/runner/outbox/lock';
 import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/outbox/send';
+import { ProcessLockedError } from '@/lib/runner/process-lock';
+import type { Endpoint } from '@/lib/runner/server-request';
 import type { Recording } from './recording';
 
 /**
@@ -51,14 +51,14 @@ export function replayCursor(sessionId: string, line: number): { name: string; v
   return { name: CURSOR, value: JSON.stringify({ sessionId, line }) };
 }
 
-/** @throws OutboxLockedError when the named session is being replayed by another process */
+/** @throws ProcessLockedError when the named session is being replayed by another process */
 export async function openReplayOutbox(place: ReplayPlace, listeners: Listeners): Promise<ReplayOutbox> {
   if (place.sessionId !== undefined) return openAt(fileOf(place), place, listeners);
   for (let at = 0; at < MOST_AT_ONCE; at += 1) {
     try {
       return await openAt(fileOf(place, at), place, listeners);
     } catch (error) {
-      if (!(error instanceof OutboxLockedError)) throw error;
+      if (!(error instanceof ProcessLockedError)) throw error;
     }
   }
   throw new Error(`${MOST_AT_ONCE} replays of ${place.recording.name} run already`);
@@ -67,7 +67,6 @@ export async function openReplayOutbox(place: ReplayPlace, listeners: Listeners)
 async function openAt(file: string, place: ReplayPlace, listeners: Listeners): Promise<ReplayOutbox> {
   const { agentId, recording } = place;
   const options = {
-    producerId: `${cutText(agentId, 200)}/${randomBytes(6).toString('hex')}`,
     agentId,
     sendAtOpen: false,
     ...listeners,

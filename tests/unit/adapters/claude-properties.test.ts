@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
 import type { RecordingLine } from '@/lib/adapters/claude/recording';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import { newAdapter, play, RECORDINGS, recordingLines } from './play';
 import { sdkMessages, text, toolUse } from './sdk-messages';
 import { type Story, tell } from './story';
@@ -127,7 +127,7 @@ describe('any sequence of messages', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.jsonValue(), strangeMessage), { maxLength: 60 }), (messages) => {
         const adapter = newAdapter();
-        const outputs: AdapterOutput[] = [];
+        const outputs: TimedEvent[] = [];
         for (const message of messages) {
           outputs.push(
             ...adapter.read(message, 1),

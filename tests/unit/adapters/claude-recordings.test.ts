@@ -1,7 +1,7 @@
 import { EventSchemas } from '@ag-ui/core/schemas';
 import { describe, expect, it } from 'vitest';
-import { fieldsOf, listOf, textOf, textsOf } from '@/lib/adapters/claude/fields';
 import type { RecordingLine } from '@/lib/adapters/claude/recording';
+import { fieldsOf, listOf, textOf, textsOf } from '@/lib/protocol/fields';
 import { play, RECORDINGS, recordingLines } from './play';
 import { type Story, tell } from './story';
 

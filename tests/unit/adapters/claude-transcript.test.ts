@@ -219,7 +219,7 @@ describe('a transcript', () => {
       message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'launched' }] },
       toolUseResult: { isAsync: true, agentId: 'a1' },
     });
-    expect(adapter.runningTasks).toEqual([{ id: 'a1', description: 'Explore' }]);
+    expect(customs(events, 'task:started')).toMatchObject([{ task_id: 'a1', description: 'Explore' }]);
     read({ type: 'queue-operation', operation: 'enqueue', content: notification('a1', 'Agent "Explore" finished') });
     read({
       type: 'queue-operation',

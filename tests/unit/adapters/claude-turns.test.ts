@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AdapterOutput, ProcessExit } from '@/lib/adapters/claude/claude-adapter';
+import type { ProcessExit } from '@/lib/adapters/claude/claude-adapter';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import { newAdapter } from './play';
 import { sdkMessages, text, toolUse } from './sdk-messages';
 import { tell } from './story';
@@ -7,7 +8,7 @@ import { tell } from './story';
 /** An adapter with the messages it is fed: `feed` takes SDK messages, `story` tells what came out of them all. */
 function session() {
   const adapter = newAdapter();
-  const outputs: AdapterOutput[] = [];
+  const outputs: TimedEvent[] = [];
   const feed = (...messages: object[]) => {
     for (const message of messages) outputs.push(...adapter.read(message, 1));
   };

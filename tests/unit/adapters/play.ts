@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type AdapterOutput, ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
+import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
 import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@/lib/adapters/claude/recording';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
 
 const FOLDER = fileURLToPath(new URL('../../fixtures/recordings/', import.meta.url));
 
@@ -24,7 +25,7 @@ export function newAdapter(): ClaudeAdapter {
   return new ClaudeAdapter({ sessionId: 's1', newRunId: () => `r${++runs}` });
 }
 
-export function play(lines: readonly RecordingLine[], adapter = newAdapter()): AdapterOutput[] {
+export function play(lines: readonly RecordingLine[], adapter = newAdapter()): TimedEvent[] {
   return lines.flatMap((line) => feedRecordingLine(adapter, line, line.t));
 }
 

@@ -1,6 +1,5 @@
 import { isJson } from '@/lib/adapters/claude/block';
-import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
-import type { AgUiEvent, RequestResolvedValue, TaskEventValue, TurnTrigger } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent, RequestResolvedValue, TaskEventValue, TimedEvent, TurnTrigger } from '@/lib/protocol/ag-ui';
 
 /** What a sequence of events tells, read as simply as possible: independent of the projections under lib. */
 export interface Story {
@@ -34,7 +33,7 @@ export interface StoryTurn {
  *
  * @throws at the first event out of order
  */
-export function tell(outputs: readonly AdapterOutput[]): Story {
+export function tell(outputs: readonly TimedEvent[]): Story {
   const story: Story = {
     turns: [],
     subagents: Object.create(null),

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { ClaudeAdapter, type ProcessExit } from '@/lib/adapters/claude/claude-adapter';
 import { remember } from '@/lib/adapters/claude/remember';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { endsOf, foldOpenWork, type OpenWork } from '@/lib/runner/host/open-work';
-import { latestOwed } from '@/lib/runner/host/read-obligations';
-import type { SourceEvent, SourceSurroundings } from '@/lib/runner/host/source';
+import { latestOwed } from '@/lib/runner/host/owed-replies';
+import type { SourceSurroundings } from '@/lib/runner/host/source';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import { type ClaudeMemory, type HandedMessage, inHandCursor, memoryCursor } from './claude-memory';
 
@@ -114,7 +114,7 @@ export class Conversation {
     return inHandCursor(this.#memory.sessionId, this.#inHand);
   }
 
-  #say(events: readonly SourceEvent[]): void {
+  #say(events: readonly TimedEvent[]): void {
     if (events.length === 0) return;
     let { open } = this;
     const said = events.map((one) => {
@@ -126,7 +126,7 @@ export class Conversation {
     void this.#emit(said);
   }
 
-  #emit(events: readonly SourceEvent[], ...cursors: Cursor[]): Promise<void> {
+  #emit(events: readonly TimedEvent[], ...cursors: Cursor[]): Promise<void> {
     return this.#around.emit(this.#memory.sessionId, events, cursors);
   }
 
@@ -135,7 +135,7 @@ export class Conversation {
    * had read before, and a person still waits for; but a task's end is told to nobody in particular. What is only on its
    * way gets a turn of its own.
    */
-  #withReplyTo(one: SourceEvent, open: OpenWork): SourceEvent {
+  #withReplyTo(one: TimedEvent, open: OpenWork): TimedEvent {
     const { event } = one;
     if (event.type !== 'TEXT_MESSAGE_START' || event.role !== 'assistant' || event.subagentRunId !== undefined)
       return one;

@@ -1,5 +1,5 @@
+import { endSignals } from '@/lib/runner/cli/end-signals';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { interruptSignal } from '@/lib/runner/cli/interrupt';
 import { ensurePackage } from '@/lib/runner/install/ensure-package';
 import { type InstalledSdk, loadClaudeSdk, wantedClaudeSdk } from './claude-sdk';
 
@@ -13,7 +13,7 @@ export async function ensureClaudeSdk(
   home: string,
   { sdk, yes }: { sdk: string | undefined; yes: boolean },
 ): Promise<InstalledSdk> {
-  const { signal, release } = interruptSignal();
+  const { ends: signal, release } = endSignals();
   try {
     const ensured = await ensurePackage(wantedClaudeSdk(home, sdk), () => loadClaudeSdk(home, sdk), yes, signal);
     if (ensured.state === 'ready') return ensured.loaded;

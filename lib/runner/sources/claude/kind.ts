@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { cutText } from '@/lib/protocol/cut-text';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
+import { SWITCH, TEXT } from '@/lib/runner/cli/flags';
 import { fromInterlude } from '@/lib/runner/cli/local-server';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
@@ -49,8 +50,8 @@ const TEXTS = ['resume', 'cwd', 'model', 'permission-mode', 'answer-within', 'en
 export const kind: RunnerKind = {
   help: HELP,
   flags: {
-    ...Object.fromEntries(TEXTS.map((name) => [name, { type: 'string' as const }])),
-    yes: { type: 'boolean' },
+    ...Object.fromEntries(TEXTS.map((name) => [name, TEXT])),
+    yes: SWITCH,
   },
   async prepare({ flag, has, seconds, usage, env, dataDir }) {
     const named = { session: flag('session'), resume: flag('resume') };

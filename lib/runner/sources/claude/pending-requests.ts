@@ -1,3 +1,4 @@
+import { remember } from '@/lib/adapters/claude/remember';
 import type { AnsweredRequest, CommandBodies } from '@/lib/protocol/commands';
 import { requestDigest } from '@/lib/protocol/request-digest';
 import type { PermissionContext, PermissionResult } from './claude-sdk';
@@ -33,7 +34,7 @@ const MAX_ANSWERED = 256;
 export class PendingRequests {
   readonly #sessionId: string;
   readonly #open = new Map<string, Open>();
-  readonly #answered = new Set<string>();
+  readonly #answered = new Map<string, true>();
 
   constructor(sessionId: string) {
     this.#sessionId = sessionId;
@@ -56,7 +57,8 @@ export class PendingRequests {
         clearTimeout(timer);
         signal.removeEventListener('abort', cancel);
         this.#open.delete(id);
-        if (decision.kind === 'permission' || decision.kind === 'question') this.#remember(id);
+        const isAnswer = decision.kind === 'permission' || decision.kind === 'question';
+        if (isAnswer) remember(this.#answered, id, true, MAX_ANSWERED);
         onSettled(decision);
         resolve(decision);
       };
@@ -107,12 +109,6 @@ export class PendingRequests {
     const held = { sessionId: this.#sessionId, requestId: id, tool: tool || null, input, position: openedPosition };
     if (requestDigest(held) === digest) return null;
     return 'the agent asks for something else than what was answered, and goes on waiting';
-  }
-
-  #remember(id: string): void {
-    this.#answered.add(id);
-    const [oldest] = this.#answered;
-    if (this.#answered.size > MAX_ANSWERED && oldest !== undefined) this.#answered.delete(oldest);
   }
 }
 

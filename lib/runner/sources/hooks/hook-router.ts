@@ -1,7 +1,7 @@
-import { type Fields, fieldsOf, textOf } from '@/lib/adapters/claude/fields';
 import type { HookClaim } from '@/lib/adapters/claude/heard-stops';
+import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
 import type { HookCall } from '@/lib/runner/control-port/routes';
-import type { OwedReply as Owed } from '@/lib/runner/host/read-obligations';
+import type { OwedReply as Owed } from '@/lib/runner/host/owed-replies';
 import type { MessageInbox } from './message-inbox';
 import type { SessionMirror } from './session-mirror';
 import { stopDecision } from './stop-decision';

@@ -1,5 +1,5 @@
-import { type Fields, textOf } from '@/lib/adapters/claude/fields';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { type Fields, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { type HookFailure, logHookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { HookCall } from '@/lib/runner/control-port/routes';

@@ -1,43 +1,9 @@
-import { fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/adapters/claude/fields';
+import * as z from 'zod';
 import type { HeardStop } from '@/lib/adapters/claude/heard-stops';
 import type { ClosedTurn } from '@/lib/adapters/claude/last-words';
 import type { Offer } from './offers';
 import type { TailPlace } from './tail-file';
 import type { TerminalProcess } from './terminal-process';
-
-/** How far a session has been mirrored: the cursor that is stored with the events it gave. JSON. */
-export interface MirrorState {
-  file: string;
-  main: TailPlace | null;
-  /** By the subagent's id. */
-  subagents: Record<string, TailPlace>;
-  /** The line that was read last, by its name. */
-  last: string | null;
-  /** A run is open in what was told. */
-  open: boolean;
-  /** Stop hooks that ran and are ahead of the transcript. Oldest first. */
-  stops: HeardStop[];
-  /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
-  unheard: string[][];
-  /** When prompts were heard of that no line has come up to. Oldest first. */
-  prompts: number[];
-  /** The turn that a stop hook closed last: lines of it may still come. */
-  closed: ClosedTurn | null;
-  /** The session was left, and why; what it still writes is waited for. */
-  ending: SessionEnding | null;
-  /** When the session was begun last, or resumed: what ran before ends nothing. */
-  began: number;
-  /** The session was told to have ended. */
-  ended: boolean;
-  /** Requests that stood in the terminal. */
-  asks: { tool: string; input: unknown }[];
-  /** What our stop hook holds the agent with and the transcript does not say yet. */
-  offers: readonly Offer[];
-  /** Messages put before the agent in the open turn. */
-  handed: string[];
-  /** Whose hooks have called. Null before the first, and where it is not known. */
-  process: TerminalProcess | null;
-}
 
 /** Why a session is over, and whether somebody wanted it to be. */
 export interface SessionEnding {
@@ -45,107 +11,84 @@ export interface SessionEnding {
   isAsked: boolean;
 }
 
+const time = z.number();
+const text = z.string();
+const textOrNull = z.string().min(1).nullable().catch(null);
+const flag = z.boolean().catch(false);
+const orNull = <Type extends z.ZodType>(type: Type) => type.nullable().catch(null);
+/** What of a list is whole. */
+const list = <Type extends z.ZodType>(type: Type) =>
+  z
+    .array(z.unknown())
+    .catch([])
+    .transform((items) => items.flatMap((item) => type.safeParse(item).data ?? []));
+
+const place: z.ZodType<TailPlace> = z.object({ ino: z.number(), offset: z.number() });
+const moment = { at: time, isClocked: flag, promptId: textOrNull };
+const stop: z.ZodType<HeardStop> = z
+  .object({ ...moment, heardAt: orNull(time), text: textOrNull, failure: textOrNull, promptedAt: orNull(time) })
+  .transform((read) => ({ ...read, heardAt: read.heardAt ?? read.at }));
+const offer: z.ZodType<Offer> = z
+  .object({ messageIds: list(text), reason: text, moment: z.object(moment), since: orNull(time) })
+  .transform((read) => ({ ...read, since: read.since ?? read.moment.at }));
+const closed: z.ZodType<ClosedTurn> = z.object({
+  at: time,
+  text: textOrNull,
+  taken: list(z.record(z.string(), z.unknown())),
+});
+const ending: z.ZodType<SessionEnding> = z.object({ reason: text, isAsked: flag });
+const terminal: z.ZodType<TerminalProcess> = z.object({ pid: z.number(), birth: textOrNull });
+
+/** How far a session has been mirrored: the cursor that is stored with the events it gave. What is not whole is absent. */
+const mirrorState = z.object({
+  file: text.min(1),
+  main: orNull(place),
+  /** By the subagent's id. */
+  subagents: z
+    .record(z.string(), orNull(place))
+    .catch({})
+    .transform((places) =>
+      Object.fromEntries(Object.entries(places).flatMap(([id, at]) => (at === null ? [] : [[id, at]]))),
+    ),
+  /** The line that was read last, by its name. */
+  last: textOrNull,
+  /** A run is open in what was told. */
+  open: flag,
+  /** Stop hooks that ran and are ahead of the transcript. Oldest first. */
+  stops: list(stop),
+  /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
+  unheard: list(list(text)),
+  /** When prompts were heard of that no line has come up to. Oldest first. */
+  prompts: list(time),
+  /** The turn that a stop hook closed last: lines of it may still come. */
+  closed: orNull(closed),
+  /** The session was left, and why; what it still writes is waited for. */
+  ending: orNull(ending),
+  /** When the session was begun last, or resumed: what ran before ends nothing. */
+  began: time.catch(0),
+  /** The session was told to have ended. */
+  ended: flag,
+  /** Requests that stood in the terminal. */
+  asks: list(z.object({ tool: text, input: z.unknown() })),
+  /** What our stop hook holds the agent with and the transcript does not say yet. */
+  offers: list(offer),
+  /** Messages put before the agent in the open turn. */
+  handed: list(text),
+  /** Whose hooks have called. Null before the first, and where it is not known. */
+  process: orNull(terminal),
+});
+
+export type MirrorState = z.output<typeof mirrorState>;
+
 export function newMirrorState(file: string): MirrorState {
-  const [open, ended] = [false, false];
-  return {
-    file,
-    main: null,
-    subagents: {},
-    last: null,
-    open,
-    stops: [],
-    unheard: [],
-    prompts: [],
-    closed: null,
-    ending: null,
-    began: 0,
-    ended,
-    asks: [],
-    offers: [],
-    handed: [],
-    process: null,
-  };
+  return mirrorState.parse({ file });
 }
 
 /** @returns null for what no mirror has written */
-export function parseMirrorState(text: string): MirrorState | null {
-  let value: unknown;
+export function parseMirrorState(stored: string): MirrorState | null {
   try {
-    value = JSON.parse(text);
+    return mirrorState.safeParse(JSON.parse(stored)).data ?? null;
   } catch {
     return null;
   }
-  const fields = fieldsOf(value);
-  const file = textOf(fields.file);
-  if (file === null) return null;
-  const subagents = Object.entries(fieldsOf(fields.subagents)).flatMap(([id, place]) => {
-    const parsed = placeOf(place);
-    return parsed === null ? [] : [[id, parsed] as const];
-  });
-  const asks = listOf(fields.asks)
-    .map(fieldsOf)
-    .map(({ tool, input }) => ({ tool: `${tool}`, input }));
-  return {
-    file,
-    main: placeOf(fields.main),
-    subagents: Object.fromEntries(subagents),
-    last: textOf(fields.last),
-    open: fields.open === true,
-    stops: listOf(fields.stops).flatMap(stopOf),
-    unheard: listOf(fields.unheard).map(textsOf),
-    prompts: listOf(fields.prompts).flatMap((at) => numberOf(at) ?? []),
-    closed: closedOf(fields.closed),
-    ending: endingOf(fields.ending),
-    began: numberOf(fields.began) ?? 0,
-    ended: fields.ended === true,
-    asks,
-    offers: listOf(fields.offers).flatMap(offerOf),
-    handed: textsOf(fields.handed),
-    process: processOf(fields.process),
-  };
-}
-
-function endingOf(value: unknown): SessionEnding | null {
-  const { reason, isAsked } = fieldsOf(value);
-  const said = textOf(reason);
-  return said === null ? null : { reason: said, isAsked: isAsked === true };
-}
-
-function stopOf(value: unknown): HeardStop[] {
-  const { at, heardAt, isClocked, promptId, text, failure, promptedAt } = fieldsOf(value);
-  const known = numberOf(at);
-  if (known === null) return [];
-  const moment = { at: known, heardAt: numberOf(heardAt) ?? known, isClocked: isClocked === true };
-  const prompts = {
-    promptId: textOf(promptId),
-    promptedAt: numberOf(promptedAt),
-  };
-  return [{ ...moment, text: textOf(text), failure: textOf(failure), ...prompts }];
-}
-
-function offerOf(value: unknown): Offer[] {
-  const { messageIds, reason, moment, since } = fieldsOf(value);
-  const { at, isClocked, promptId } = fieldsOf(moment);
-  const [known, said] = [numberOf(at), textOf(reason)];
-  if (known === null || said === null) return [];
-  const ran = { at: known, isClocked: isClocked === true, promptId: textOf(promptId) };
-  return [{ messageIds: textsOf(messageIds), reason: said, moment: ran, since: numberOf(since) ?? known }];
-}
-
-function closedOf(value: unknown): ClosedTurn | null {
-  const { at, text, taken } = fieldsOf(value);
-  const known = numberOf(at);
-  return known === null ? null : { at: known, text: textOf(text), taken: listOf(taken).map(fieldsOf) };
-}
-
-function processOf(value: unknown): TerminalProcess | null {
-  const { pid, birth } = fieldsOf(value);
-  const known = numberOf(pid);
-  return known === null ? null : { pid: known, birth: textOf(birth) };
-}
-
-function placeOf(value: unknown): TailPlace | null {
-  const { ino, offset } = fieldsOf(value);
-  const [i, o] = [numberOf(ino), numberOf(offset)];
-  return i === null || o === null ? null : { ino: i, offset: o };
 }

@@ -1,19 +1,18 @@
-import type { AdapterOutput } from '@/lib/adapters/claude/claude-adapter';
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
-import { fieldsOf, textOf } from '@/lib/adapters/claude/fields';
 import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
 import { remember } from '@/lib/adapters/claude/remember';
 import { isStopFeedback } from '@/lib/adapters/claude/stop-feedback';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { textIn } from '@/lib/adapters/claude/transcript-line';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
+import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { Offers } from './offers';
 import { type AgentSays, SelfReport } from './self-report';
 import type { StopDecision } from './stop-decision';
 import { birthOf, type TerminalProcess } from './terminal-process';
 import { TranscriptFiles, type TranscriptLine } from './transcript-files';
-import { isHookLost, isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
+import { isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
 
 /**
  * One session of an interactive Claude Code, mirrored from its transcript.
@@ -28,7 +27,7 @@ export interface SessionMirrorOptions {
   /** As stored by the mirror before this one. */
   state: MirrorState | null;
   /** @returns a promise where storing it takes time: kept once both are on disk */
-  emit: (outputs: AdapterOutput[], state: MirrorState) => void | Promise<void>;
+  emit: (outputs: TimedEvent[], state: MirrorState) => void | Promise<void>;
   onHandedOver: (messageIds: string[]) => void;
   onTurnEnded: () => void;
   log: (level: 'debug' | 'info' | 'warn', message: string) => void;
@@ -272,7 +271,7 @@ export class SessionMirror {
       if (this.#adapter.openRunId === null) this.#adapter.stops.drop(ahead);
       this.#tell(this.#adapter.stopped(now), true);
     }
-    if (this.#adapter.hasSaidLastWord && isHookLost(still)) {
+    if (this.#adapter.hasSaidLastWord && isStuck(still)) {
       this.#options.log('info', `session ${this.sessionId} has said its last word, and its stop hook was not heard`);
       this.#report.concluded(now);
       this.#tell(this.#adapter.stopped(now));
@@ -335,7 +334,7 @@ export class SessionMirror {
     this.#options.onHandedOver(ids);
   }
 
-  #tell(outputs: AdapterOutput[], moved = false): void | Promise<void> {
+  #tell(outputs: TimedEvent[], moved = false): void | Promise<void> {
     for (const { event } of outputs) {
       const value = fieldsOf(event.value);
       if (event.name === CUSTOM.requestResolved) this.#state.asks.shift();
@@ -350,7 +349,7 @@ export class SessionMirror {
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
-    this.#state.offers = this.#offers.open;
+    this.#state.offers = [...this.#offers.open];
     const { stops, unheard, prompts } = this.#adapter.stops.state;
     this.#state.prompts = [...prompts];
     this.#state.stops = [...stops];

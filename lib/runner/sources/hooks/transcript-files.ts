@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
-import { type Fields, fieldsOf, textOf } from '@/lib/adapters/claude/fields';
 import { remember } from '@/lib/adapters/claude/remember';
+import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
 import { lineKey } from './line-key';
 import type { MirrorState } from './mirror-state';
 import { readOn, type TailPlace, type TailRead } from './tail-file';

@@ -71,12 +71,10 @@ export function isTurnLost({ heardAt, isClocked, promptId }: HeardStop, still: S
   return now - heardAt >= (isClocked || promptId !== null ? BEHIND_MS : LAST_LINE_MS.most);
 }
 
-/** Whether the hook that ends a turn which has said its last word would have been heard by now. */
-export function isHookLost({ now, lastLineAt, reportedAt, isHeld }: Stillness): boolean {
-  return now - Math.max(reportedAt, lastLineAt) >= (isHeld ? HELD_MS : STUCK_MS);
-}
-
-/** Whether an agent that said it was busy would have begun a turn by now. */
+/**
+ * Whether the hook that ends a turn which has said its last word would have been heard by now, and whether an agent that
+ * said it was busy would have begun a turn.
+ */
 export function isStuck({ now, lastLineAt, reportedAt, isHeld }: Stillness): boolean {
   return now - Math.max(reportedAt, lastLineAt) >= (isHeld ? HELD_MS : STUCK_MS);
 }

@@ -1,10 +1,14 @@
-/** Tolerant access to messages whose shape nobody vouches for: what is not as expected is absent, nothing throws. */
+/** Lenient access to messages whose shape nobody vouches for: what is not as expected is absent, nothing throws. */
 
 export type Fields = Record<string, unknown>;
 
+export function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** The value as an object; an empty one where it is none. */
 export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+  return isObject(value) ? value : {};
 }
 
 export function textOf(value: unknown): string | null {

@@ -1,37 +1,37 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Snapshot } from '@/lib/runner/obligations/snapshot';
+import { OwedReplies, type OwedReply } from '@/lib/runner/host/owed-replies';
 
-interface Item {
-  id: string;
-}
+const reply = (messageId: string): OwedReply => ({
+  messageId,
+  sessionId: 's1',
+  from: { kind: 'person', id: 'operator' },
+  text: 'Well?',
+  sentAt: 1,
+});
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function snapshot(answers: unknown[] | (() => Promise<unknown>)) {
+function asking(answers: unknown[] | (() => Promise<unknown>)) {
   const errors: string[] = [];
   const fetch = vi.fn(typeof answers === 'function' ? answers : async () => answers.shift());
-  const parse = (item: unknown): Item | null => {
-    const { id } = (item ?? {}) as Partial<Item>;
-    return typeof id === 'string' ? { id } : null;
-  };
-  const owed = new Snapshot<Item>({ fetch, parse, onError: (message) => errors.push(message) });
+  const owed = new OwedReplies(fetch, (message) => errors.push(message));
   return { owed, fetch, errors };
 }
 
 describe('what is owed', () => {
   test('is empty before the first answer, and a copy after it', async () => {
-    const { owed } = snapshot([[{ id: 'a' }]]);
+    const { owed } = asking([[reply('a')]]);
     expect(owed.get()).toEqual([]);
     await owed.refresh();
     const mine = owed.get();
-    mine.push({ id: 'mine' });
-    expect(owed.get()).toEqual([{ id: 'a' }]);
-    expect(() => Object.assign(owed.get()[0] as Item, { id: 'changed' })).toThrow(TypeError);
+    mine.push(reply('mine'));
+    expect(owed.get()).toEqual([reply('a')]);
+    expect(() => Object.assign(owed.get()[0] as OwedReply, { messageId: 'changed' })).toThrow(TypeError);
   });
 
   test('is asked at the start and every ten seconds', async () => {
-    const { owed, fetch } = snapshot([[], [], []]);
+    const { owed, fetch } = asking([[], [], []]);
     owed.start();
     owed.start();
     expect(fetch).toHaveBeenCalledTimes(1);
@@ -44,9 +44,9 @@ describe('what is owed', () => {
 
   test('is one request, however many ask at once', async () => {
     let answer = (_: unknown) => {};
-    const { owed, fetch } = snapshot(() => new Promise((resolve) => (answer = resolve)));
+    const { owed, fetch } = asking(() => new Promise((resolve) => (answer = resolve)));
     const asked = [owed.refresh(), owed.refresh(), owed.refresh()];
-    answer([{ id: 'a' }]);
+    answer([reply('a')]);
     await Promise.all(asked);
     expect(fetch).toHaveBeenCalledTimes(1);
     void owed.refresh();
@@ -54,7 +54,7 @@ describe('what is owed', () => {
   });
 
   test('is asked 400 ms after the first of several changes, not after the last', async () => {
-    const { owed, fetch } = snapshot([[], []]);
+    const { owed, fetch } = asking([[], []]);
     owed.markDirty();
     await vi.advanceTimersByTimeAsync(300);
     owed.markDirty();
@@ -68,7 +68,7 @@ describe('what is owed', () => {
 
   test('is asked anew for a change that came during a request', async () => {
     const answers: ((value: unknown) => void)[] = [];
-    const { owed, fetch } = snapshot(() => new Promise((resolve) => answers.push(resolve)));
+    const { owed, fetch } = asking(() => new Promise((resolve) => answers.push(resolve)));
     void owed.refresh();
     owed.markDirty();
     await vi.advanceTimersByTimeAsync(500);
@@ -80,21 +80,21 @@ describe('what is owed', () => {
 
   test('stays what it was when the server fails, and says so', async () => {
     let fails = false;
-    const { owed, errors } = snapshot(async () => {
+    const { owed, errors } = asking(async () => {
       if (fails) throw Object.assign(new Error('fetch failed'), { cause: { code: 'ECONNREFUSED' } });
-      return [{ id: 'a' }];
+      return [reply('a')];
     });
     await owed.refresh();
     fails = true;
     await owed.refresh();
-    expect(owed.get()).toEqual([{ id: 'a' }]);
+    expect(owed.get()).toEqual([reply('a')]);
     expect(errors).toEqual(['what is owed could not be asked, the last answer stands: ECONNREFUSED']);
   });
 
   test.each([[{ obligations: [] }], ['text'], [null], [undefined], [7]])(
     'is empty when the answer is %j',
     async (answer) => {
-      const { owed, errors } = snapshot([[{ id: 'a' }], answer]);
+      const { owed, errors } = asking([[reply('a')], answer]);
       await owed.refresh();
       await owed.refresh();
       expect(owed.get()).toEqual([]);
@@ -103,8 +103,8 @@ describe('what is owed', () => {
   );
 
   test('leaves out what it does not understand', async () => {
-    const { owed } = snapshot([[{ id: 'a' }, null, { id: 7 }, { id: 'b' }]]);
+    const { owed } = asking([[reply('a'), null, { ...reply('c'), sentAt: 'today' }, reply('b')]]);
     await owed.refresh();
-    expect(owed.get()).toEqual([{ id: 'a' }, { id: 'b' }]);
+    expect(owed.get()).toEqual([reply('a'), reply('b')]);
   });
 });

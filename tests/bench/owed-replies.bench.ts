@@ -1,4 +1,4 @@
-import { Snapshot } from '@/lib/runner/obligations/snapshot';
+import { OwedReplies } from '@/lib/runner/host/owed-replies';
 import { note, report } from './report';
 
 /** The stop hook's question, asked of memory: a turn's end may not wait for anything. */
@@ -6,10 +6,11 @@ const OWED = 20;
 const ROUNDS = 20;
 const CALLS = 100_000;
 
-const snapshot = new Snapshot({
-  fetch: async () => Array.from({ length: OWED }, (_, at) => ({ messageId: `m${at}`, text: 'x'.repeat(300) })),
-  parse: (item) => item as { messageId: string; text: string },
-});
+const about = { sessionId: 's1', from: { kind: 'person', id: 'operator' }, text: 'x'.repeat(300), sentAt: 1 };
+const snapshot = new OwedReplies(
+  async () => Array.from({ length: OWED }, (_, at) => ({ messageId: `m${at}`, ...about })),
+  (message) => note(message, 0, ''),
+);
 await snapshot.refresh();
 
 let seen = 0;

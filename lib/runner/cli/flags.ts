@@ -1,0 +1,46 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { idSchema } from '@/lib/protocol/envelope';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { usageError } from './exit';
+
+export const TEXT = { type: 'string' } as const;
+export const SWITCH = { type: 'boolean' } as const;
+/** Of every command that talks to the dashboard. */
+export const SERVER_FLAGS = { url: TEXT, token: TEXT };
+
+/** Flags that name what the server knows by an id. */
+const ID_FLAGS = ['session', 'agent', 'resume'];
+
+/**
+ * The flags of a command, and what stands beside them. What the server would refuse, record by record, is refused here.
+ *
+ * @param command as people write it: `runner claude`
+ * @param flags those with the names `session`, `agent`, `resume` are ids, `url` is an address
+ * @throws CliError with exit code 2
+ */
+export function readFlags<const Flags extends NonNullable<ParseArgsConfig['options']>>(
+  command: string,
+  argv: string[],
+  flags: Flags,
+  env: Record<string, string | undefined>,
+) {
+  const parsed = parse();
+  const values = parsed.values as Record<string, unknown>;
+  for (const name of ID_FLAGS) {
+    if (values[name] === undefined || idSchema.safeParse(values[name]).success) continue;
+    throw usageError(`--${name} is an id of 1 to ${MAX_ID_LENGTH} characters, and not . or ..`, command);
+  }
+  const url = flags.url === undefined ? undefined : (values.url ?? env.INTERLUDE_URL);
+  if (typeof url === 'string' && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
+    throw usageError(`${url} is not an http address`, command);
+  }
+  return parsed;
+
+  function parse() {
+    try {
+      return parseArgs({ args: argv, options: flags, allowPositionals: true });
+    } catch (error) {
+      throw usageError((error as Error).message.split('. ')[0] ?? '', command);
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import * as z from 'zod';
+import type { ObligationList } from '@/lib/protocol/read-models';
+import { connectionMessage, type Endpoint, requestServer } from '@/lib/runner/server-request';
+import { withDeadline } from '@/lib/runner/with-deadline';
+
+/**
+ * What the agent owes, in memory, so that the end of a turn never waits for the server.
+ *
+ * Ordering: one request at a time; a call during one gets its result, except `markDirty`, which asks again after it.
+ * Failure: keeps what it had, and says so at debug. An answer that is no list is an empty list.
+ */
+export type OwedReply = ObligationList['obligations'][number];
+
+/** Asks the server. Rejects when it can't be asked. */
+type Ask = (signal: AbortSignal) => Promise<unknown>;
+
+const EVERY_MS = 10_000;
+/** Changes come in groups. */
+const DIRTY_MS = 400;
+const TIMEOUT_MS = 5_000;
+
+const owedReply = z.looseObject({
+  messageId: z.string(),
+  sessionId: z.string(),
+  from: z.looseObject({ kind: z.enum(['person', 'agent']), id: z.string() }),
+  text: z.string(),
+  sentAt: z.number(),
+});
+
+export class OwedReplies {
+  readonly #ask: Ask;
+  readonly #onError: (message: string) => void;
+  readonly #stopped = new AbortController();
+  #replies: readonly OwedReply[] = [];
+  #running: Promise<void> | null = null;
+  #every: NodeJS.Timeout | null = null;
+  #dirty: NodeJS.Timeout | null = null;
+
+  constructor(ask: Ask, onError: (message: string) => void) {
+    this.#ask = ask;
+    this.#onError = onError;
+  }
+
+  /** Asks now, and keeps what is known fresh until `stop`. */
+  start(): void {
+    if (this.#every || this.#stopped.signal.aborted) return;
+    this.#every = setInterval(() => void this.refresh(), EVERY_MS).unref();
+    void this.refresh();
+  }
+
+  /** A list of the caller's own; what is in it is frozen. Never throws, never waits. */
+  get(): OwedReply[] {
+    return this.#replies.slice();
+  }
+
+  /** Asks now, or joins the request that is under way. Never rejects. */
+  refresh(): Promise<void> {
+    this.#running ??= this.#refresh().finally(() => {
+      this.#running = null;
+    });
+    return this.#running;
+  }
+
+  /** Something may have changed. The first call starts the wait; those within it are one with it. */
+  markDirty(): void {
+    if (this.#dirty || this.#stopped.signal.aborted) return;
+    this.#dirty = setTimeout(async () => {
+      this.#dirty = null;
+      // What is under way may have been asked before the change.
+      await this.#running;
+      await this.refresh();
+    }, DIRTY_MS).unref();
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    if (this.#every) clearInterval(this.#every);
+    if (this.#dirty) clearTimeout(this.#dirty);
+  }
+
+  async #refresh(): Promise<void> {
+    const { signal } = this.#stopped;
+    if (signal.aborted) return;
+    try {
+      const answer = await withDeadline(TIMEOUT_MS, signal, this.#ask);
+      // The list itself is not frozen: copying one that is takes twenty times as long.
+      this.#replies = (Array.isArray(answer) ? answer : []).flatMap((item) => {
+        const { data } = owedReply.safeParse(item);
+        return data === undefined ? [] : [Object.freeze(data as OwedReply)];
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#onError(`what is owed could not be asked, the last answer stands: ${connectionMessage(error)}`);
+    }
+  }
+}
+
+/** @throws Error when the server can't be asked or refuses */
+export async function askOwed(endpoint: Endpoint, agentId: string, signal: AbortSignal): Promise<unknown> {
+  const path = `/agents/${encodeURIComponent(agentId)}/reply-obligations`;
+  const response = await requestServer(endpoint, path, { signal });
+  if (response.ok) return ((await response.json()) as { obligations?: unknown }).obligations;
+  await response.body?.cancel();
+  throw new Error(`${path} answered ${response.status}`);
+}
+
+/** The newest of these messages that a person in the session waits for a reply to, or null. */
+export function latestOwed(owed: readonly OwedReply[], sessionId: string, among: readonly string[]): string | null {
+  const ofSession = owed.filter(
+    (one) => one.sessionId === sessionId && one.from.kind === 'person' && among.includes(one.messageId),
+  );
+  return ofSession.sort((a, b) => b.sentAt - a.sentAt)[0]?.messageId ?? null;
+}

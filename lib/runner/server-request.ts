@@ -1,0 +1,47 @@
+import type { ErrorBody } from '@/lib/protocol/errors';
+import { API_BASE } from '@/lib/protocol/version';
+
+/**
+ * One request to the server, as every part of a runner makes it.
+ *
+ * Failure: a redirect is not followed: the token is for the address it was given with.
+ */
+
+/** Where to send; asked before each request, since a token may be renewed and a local server may move to another port. */
+export type Endpoint = () => Promise<{ url: string; token: string | undefined }>;
+
+interface ServerRequest {
+  method?: 'POST';
+  headers?: Record<string, string>;
+  body?: string | Uint8Array<ArrayBuffer>;
+  signal: AbortSignal;
+}
+
+/** @param path below `/api/v1` */
+export async function requestServer(endpoint: Endpoint, path: string, request: ServerRequest): Promise<Response> {
+  const { url, token } = await endpoint();
+  const headers = { ...request.headers, ...(token ? { authorization: `Bearer ${token}` } : {}) };
+  return await fetch(url.replace(/\/+$/, '') + API_BASE + path, { ...request, headers, redirect: 'manual' });
+}
+
+/** The server's own verdict; null in an answer that is not Interlude's. */
+export function errorIn(text: string): ErrorBody['error'] | null {
+  return (parseJson(text) as Partial<ErrorBody> | null)?.error ?? null;
+}
+
+/** Why a request came to nothing, in a few words. */
+export function connectionMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return 'the server did not answer in time';
+  // fetch hides the reason ("fetch failed") in its cause
+  const cause = error.cause as { code?: string; message?: string } | undefined;
+  return cause?.code ?? cause?.message ?? error.message;
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
