@@ -53,7 +53,8 @@ export function agentFromRow(row: Row): AgentSummary {
 export function agentToRow({ id, lastSeenAt, updatedPosition, ...body }: AgentSummary) {
   const { runner, everyMs } = reporterOf(body.status);
   const reported = { reportedBy: runner?.id ?? null, reportsEveryMs: everyMs ?? null };
-  return { id, lastSeenAt, ...reported, body, updatedPosition: Number(updatedPosition) };
+  const words = `${id}\n${body.kind ?? ''}`.toLowerCase();
+  return { id, lastSeenAt, ...reported, body, words, updatedPosition: Number(updatedPosition) };
 }
 
 export function sessionFromRow(row: Row): SessionSummary {
@@ -66,7 +67,13 @@ export function sessionToRow(summary: SessionSummary) {
   const { id, agentId, state, lastEventAt, answerBy = null, updatedPosition, ...rest } = summary;
   const { insightCount, otherFailureCount, ...body } = rest;
   const columns = { id, agentId, state, lastEventAt, answerBy, insightCount, otherFailureCount };
-  return { ...columns, body, updatedPosition: Number(updatedPosition) };
+  return { ...columns, body, words: wordsOf(summary), updatedPosition: Number(updatedPosition) };
+}
+
+/** In what a session is searched: its names, what was written last, and why it stands as it does, a request's title too. */
+function wordsOf({ id, agentId, title, stateReason, lastText }: SessionSummary): string {
+  const texts = [title, stateReason, lastText, id, agentId].filter((text) => text !== null);
+  return texts.join('\n').toLowerCase();
 }
 
 export function taskFromRow(row: Row): Task {

@@ -143,7 +143,9 @@ export const tasks = sqliteTable(
 export const sessions = sqliteTable(
   'sessions',
   {
-    id: text('id').primaryKey(),
+    /** By which `session_search` knows it. */
+    number: integer('number').primaryKey(),
+    id: text('id').notNull().unique(),
     /** The first agent that wrote to it. Never changes. */
     agentId: text('agent_id').notNull(),
     state: text('state').$type<SessionState>().notNull(),
@@ -163,6 +165,8 @@ export const sessions = sqliteTable(
     seenPosition: integer('seen_position').notNull().default(0),
     /** The rest of SessionSummary. */
     body: json<SessionBody>('body').notNull(),
+    /** What a search for sessions looks in, in lower case. `session_search` has its trigrams while nothing is written. */
+    words: text('words').notNull().default(''),
     /** What the turn projection must remember between two batches. Bounded. */
     places: json<TurnPlaces>('places').notNull(),
     /** What the session projection and its announcements must remember between two batches. Bounded. */
@@ -190,6 +194,8 @@ export const agents = sqliteTable(
     reportsEveryMs: integer('reports_every_ms'),
     /** The rest of AgentSummary. */
     body: json<AgentBody>('body').notNull(),
+    /** What a search for agents looks in, in lower case. */
+    words: text('words').notNull().default(''),
     lastSeenAt: integer('last_seen_at').notNull(),
     updatedPosition: integer('updated_position').notNull(),
   },

@@ -63,6 +63,8 @@ export interface WriterOptions<Table extends SQLiteTable, Same, Lacks> {
   same?: readonly Same[];
   /** Columns that are left to their defaults. */
   lacks?: readonly Lacks[];
+  /** What tells rows apart; the primary key unless given. */
+  key?: readonly (keyof NewRowOf<Table>)[];
   /** Of a row that is there already, these columns stay. Unless given, such a row is an error. */
   keeps?: readonly (keyof NewRowOf<Table>)[];
 }
@@ -81,7 +83,7 @@ export class RowWriter<
   readonly #each: readonly Field[];
   readonly #same: readonly Same[];
 
-  constructor(table: Table, { same = [], lacks = [], keeps }: WriterOptions<Table, Same, Lacks> = {}) {
+  constructor(table: Table, { same = [], lacks = [], key, keeps }: WriterOptions<Table, Same, Lacks> = {}) {
     const apart = new Set<string>([...same, ...lacks]);
     const columns = getTableColumns(table) as Record<string, SQLiteColumn>;
     this.#same = same;
@@ -89,9 +91,10 @@ export class RowWriter<
     const alike = same.map((key): Field => [key, columns[key] as SQLiteColumn]);
     const names = [...this.#each, ...alike].map(([, { name }]) => name);
     const values = [...this.#each.map(valueAt), ...same.map((_, at) => `?${at + 2}`)];
-    const kept = keeps?.map((key) => columns[key as string]?.name);
+    const namesOf = (keys: WriterOptions<Table, Same, Lacks>['keeps']) => keys?.map((key) => columns[key as string]?.name);
+    const kept = namesOf(keeps);
     this.#sql = `INSERT INTO ${getTableConfig(table).name} (${names.join(', ')})
-      SELECT ${values.join(', ')} FROM json_each(?1) WHERE true ${kept === undefined ? '' : upsert(table, names, kept)}`;
+      SELECT ${values.join(', ')} FROM json_each(?1) WHERE true ${kept === undefined ? '' : upsert(namesOf(key) ?? keyOf(table), names, kept)}`;
   }
 
   /** A single row, which is no larger than what one argument may hold. */
@@ -134,10 +137,15 @@ function valueAt([, column]: Field, at: number): string {
   return column.notNull ? `value->${at}` : `nullif(value->${at}, 'null')`;
 }
 
-function upsert(table: SQLiteTable, names: readonly string[], kept: readonly (string | undefined)[]): string {
+function keyOf(table: SQLiteTable): string[] {
   const { columns, primaryKeys } = getTableConfig(table);
   const own = columns.filter(({ primary }) => primary);
-  const key = (own.length > 0 ? own : (primaryKeys[0]?.columns ?? [])).map(({ name }) => name);
+  return (own.length > 0 ? own : (primaryKeys[0]?.columns ?? [])).map(({ name }) => name);
+}
+
+type Names = readonly (string | undefined)[];
+
+function upsert(key: Names, names: Names, kept: Names): string {
   const changed = names.filter((name) => !key.includes(name) && !kept.includes(name));
   return `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${changed.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }

@@ -15,6 +15,7 @@ CREATE TABLE `agents` (
 	`reported_by` text,
 	`reports_every_ms` integer,
 	`body` text NOT NULL,
+	`words` text DEFAULT '' NOT NULL,
 	`last_seen_at` integer NOT NULL,
 	`updated_position` integer NOT NULL
 );
@@ -200,7 +201,8 @@ CREATE TABLE `runners` (
 );
 --> statement-breakpoint
 CREATE TABLE `sessions` (
-	`id` text PRIMARY KEY NOT NULL,
+	`number` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
 	`agent_id` text NOT NULL,
 	`state` text NOT NULL,
 	`last_event_at` integer NOT NULL,
@@ -213,11 +215,13 @@ CREATE TABLE `sessions` (
 	`seen_at` integer,
 	`seen_position` integer DEFAULT 0 NOT NULL,
 	`body` text NOT NULL,
+	`words` text DEFAULT '' NOT NULL,
 	`places` text NOT NULL,
 	`memory` text DEFAULT '{}' NOT NULL,
 	`updated_position` integer NOT NULL
 );
 --> statement-breakpoint
+CREATE UNIQUE INDEX `sessions_id_unique` ON `sessions` (`id`);--> statement-breakpoint
 CREATE INDEX `sessions_by_update` ON `sessions` (`updated_position`);--> statement-breakpoint
 CREATE INDEX `sessions_by_agent` ON `sessions` (`agent_id`,`last_event_at`,`id`);--> statement-breakpoint
 CREATE INDEX `sessions_by_last_event` ON `sessions` (`last_event_at`);--> statement-breakpoint
@@ -265,4 +269,15 @@ CREATE TABLE `turns` (
 CREATE INDEX `turns_by_position` ON `turns` (`session_id`,`position`);--> statement-breakpoint
 CREATE INDEX `turns_by_start` ON `turns` (`session_id`,`started_at`,`position`) WHERE kind <> 'none';--> statement-breakpoint
 CREATE VIRTUAL TABLE `log_search` USING fts5(`text`, tokenize = 'trigram case_sensitive 1', content = '', contentless_delete = 1, detail = none);--> statement-breakpoint
-INSERT INTO `log_search` (`log_search`, `rank`) VALUES ('automerge', 0);
+INSERT INTO `log_search` (`log_search`, `rank`) VALUES ('automerge', 0);--> statement-breakpoint
+CREATE VIRTUAL TABLE `session_search` USING fts5(`words`, tokenize = 'trigram case_sensitive 1', content = '', contentless_delete = 1, detail = none);--> statement-breakpoint
+CREATE TRIGGER `session_search_insert` AFTER INSERT ON `sessions` WHEN new.state <> 'working' BEGIN
+	INSERT INTO session_search (rowid, words) VALUES (new.number, new.words);
+END;--> statement-breakpoint
+CREATE TRIGGER `session_search_delete` AFTER DELETE ON `sessions` BEGIN
+	DELETE FROM session_search WHERE rowid = old.number;
+END;--> statement-breakpoint
+CREATE TRIGGER `session_search_update` AFTER UPDATE OF `state`, `words` ON `sessions` WHEN new.state <> 'working' AND (old.state = 'working' OR old.words <> new.words) BEGIN
+	DELETE FROM session_search WHERE rowid = new.number;
+	INSERT INTO session_search (rowid, words) VALUES (new.number, new.words);
+END;

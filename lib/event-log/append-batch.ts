@@ -138,7 +138,7 @@ function* turnStatements(batch: BatchRows): Generator<InStatement> {
 }
 
 const TASKS = new RowWriter(tasks, { keeps: ['id', 'agentId'] });
-const SESSIONS = new RowWriter(sessions, { keeps: ['agentId'] });
+const SESSIONS = new RowWriter(sessions, { key: ['id'], keeps: ['agentId'], lacks: ['number'] });
 const AGENTS = new RowWriter(agents, { keeps: [] });
 const OBLIGATIONS = new RowWriter(obligations, { keeps: ['position', 'agentId'] });
 

@@ -96,6 +96,7 @@ function newAgent(id: string, at: number): AgentSummary {
     status: null,
     statusAt: null,
     sessionCount: 0,
+    sessionStates: { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 },
     lostCount: 0,
     quarantinedCount: 0,
     parkedCount: 0,

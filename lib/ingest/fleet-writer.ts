@@ -6,6 +6,7 @@ import { owedDifference } from '@/lib/projections/session-summary';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { EventRecord, IngestRecord } from '@/lib/protocol/envelope';
 import { positionFromNumber } from '@/lib/protocol/position';
+import type { SessionState } from '@/lib/protocol/read-models';
 import { isOfHook } from '@/lib/protocol/signals';
 import { AgentLedger } from './agent-ledger';
 import { BatchSessions } from './batch-sessions';
@@ -146,7 +147,7 @@ export class FleetWriter {
     }
     const sessions = await pace.map(projected, ({ session, change, announces }): SessionChange => {
       const before = session.before?.summary.updatedPosition ?? '0';
-      if (session.before === null) this.agents.see(session.agentId).sessionCount += 1;
+      this.#count(session.agentId, session.before?.summary.state, change.summary.state);
       const updatedPosition = announces ? positionFromNumber(nextPosition()) : before;
       return { ...change, summary: { ...change.summary, updatedPosition } };
     });
@@ -173,6 +174,19 @@ export class FleetWriter {
       derived: projected.flatMap(({ derived }) => derived),
       foldedAway: new Set(projected.flatMap(({ foldedAway }) => [...foldedAway])),
       openings: projected.flatMap(({ openings }) => openings),
+    };
+  }
+
+  /** @param from undefined of a session that is new */
+  #count(agentId: string, from: SessionState | undefined, to: SessionState): void {
+    if (from === to) return;
+    const agent = this.agents.see(agentId);
+    const { sessionStates } = agent;
+    if (from === undefined) agent.sessionCount += 1;
+    agent.sessionStates = {
+      ...sessionStates,
+      ...(from !== undefined && { [from]: sessionStates[from] - 1 }),
+      [to]: sessionStates[to] + 1,
     };
   }
 

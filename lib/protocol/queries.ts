@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { MAX_LOG_SEARCH_LENGTH } from './limits';
 import { LOG_LEVELS } from './log-levels';
 import { isPosition, positionToNumber } from './position';
+import { SESSION_STATES } from './read-models';
 
 /**
  * What the arguments of GET routes may be. Each is given as the list of its values; an issue's message says what it must
@@ -52,9 +53,21 @@ const line = one(
 /** Most rows of one page of a list. */
 export const LIST_LIMIT = 1_000;
 
-/** `after` is 0 or the `next` of an answer. */
-export const agentsQuery = z.object({ after: text, limit: limit(LIST_LIMIT, LIST_LIMIT) });
-export const sessionsQuery = agentsQuery.extend({ agent: text });
+/** Longer than this, in UTF-16 units, nothing is searched for in a list. */
+export const MAX_LIST_SEARCH_LENGTH = 200;
+
+/** `after` is 0 or the `next` of an answer. `q`: words, all of which a row has, whatever their case. */
+export const agentsQuery = z.object({
+  after: text,
+  limit: limit(LIST_LIMIT, LIST_LIMIT),
+  q: one(z.string().max(MAX_LIST_SEARCH_LENGTH, { message: `at most ${MAX_LIST_SEARCH_LENGTH} characters` }))
+    .default('')
+    .transform((given) => [...new Set(given.toLowerCase().split(/\s+/).filter(Boolean))]),
+});
+export const sessionsQuery = agentsQuery.extend({
+  agent: text,
+  state: z.array(z.enum(SESSION_STATES, { message: `one of ${SESSION_STATES.join(', ')}` })).default([]),
+});
 export type AgentsQuery = z.infer<typeof agentsQuery>;
 export type SessionsQuery = z.infer<typeof sessionsQuery>;
 

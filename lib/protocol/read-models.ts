@@ -247,6 +247,8 @@ export interface AgentSummary {
   status: Record<string, unknown> | null;
   statusAt: number | null;
   sessionCount: number;
+  /** How many of its sessions are in each state. */
+  sessionStates: Record<SessionState, number>;
   lostCount: number;
   quarantinedCount: number;
   /** How many records about tasks wait for somebody to say whose they are. */
@@ -452,7 +454,7 @@ export interface SessionList {
   hasMore: boolean;
   /** Where the next page begins, as `after` takes it; opaque, null at the end. */
   next: string | null;
-  /** How many sessions there are in each state, listed or not; counted up to 100,000 each. */
+  /** How many sessions there are in each state that pass the filters, listed or not; up to 100,000 each, 1,000 of those searched for. */
   counts: Record<SessionState, number>;
 }
 export interface SessionDetail {
@@ -464,7 +466,7 @@ export interface AgentList {
   agents: AgentSummary[];
   /** Where the next page begins, as `after` takes it; opaque, null at the end. */
   next: string | null;
-  /** How many agents there are, listed or not; counted up to 100,000. */
+  /** How many agents pass the filter, listed or not; counted up to 100,000. */
   count: number;
 }
 export interface AgentDetail {

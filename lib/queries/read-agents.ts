@@ -49,25 +49,29 @@ const PAGE_BYTES = 2 * 1024 * 1024;
  */
 export async function readAgents(
   database: Database,
-  { after, limit }: { after: ListCursor | null; limit: number },
+  { after, limit, words = [] }: { after: ListCursor | null; limit: number; words?: readonly string[] },
 ): Promise<AgentList> {
-  const place = after === null ? '' : 'WHERE id > ?';
-  const { position, found } = await readTogether(database.reader, [
+  const found = ['last_seen_at >= 0', ...words.map(() => 'instr(words, ?) > 0')].join(' AND ');
+  const looked = words.map(columnText);
+  const place = after === null ? '' : 'AND id > ?';
+  const { position, found: answers } = await readTogether(database.reader, [
     query(
       (row) => Number(row.count),
-      `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE last_seen_at >= 0 LIMIT ${MOST_COUNTED})`,
+      `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MOST_COUNTED})`,
+      ...looked,
     ),
     query(
       asRead,
       `SELECT ${AGENT_ROW.columns('a')}, size_so_far FROM (
           SELECT id_of_row, size, SUM(size) OVER (ROWS UNBOUNDED PRECEDING) AS size_so_far
-          FROM (SELECT rowid AS id_of_row, octet_length(body) AS size FROM agents ${place} ORDER BY id LIMIT ?)
+          FROM (SELECT rowid AS id_of_row, octet_length(body) AS size FROM agents WHERE +${found} ${place} ORDER BY id LIMIT ?)
         ) AS sized CROSS JOIN agents AS a ON a.rowid = sized.id_of_row WHERE size_so_far - size < ${PAGE_BYTES}`,
+      ...looked,
       ...(after === null ? [] : [columnText(after.id)]),
       limit + 1,
     ),
   ]);
-  const [[count = 0], rows] = found;
+  const [[count = 0], rows] = answers;
   const isCut = rows.length > limit || Number(rows.at(-1)?.size_so_far ?? 0) >= PAGE_BYTES;
   const listed = await new Pace().map(rows.slice(0, limit), agentFromRow);
   const last = isCut ? listed.at(-1) : undefined;

@@ -22,15 +22,22 @@ import { readTurnAt } from './read-turn-at';
  * its turn has come.
  */
 
-/** Without `after` those that are not done, and of those that are the newest `limit`; with it, or of one agent, a page. */
+/**
+ * Without `after` those that are not done, and of those that are the newest `limit`; with it, of one agent, or of those
+ * that are looked for, a page.
+ */
 export async function getSessions(asked: Asked<never, { query: SessionsQuery }>, server: ServerContext) {
   const { database } = server;
-  const { agent, limit } = asked.query;
-  const after = asked.query.after ?? (agent === null ? null : LIST_START);
+  const { agent: agentId, state: states, q: words, limit } = asked.query;
+  const isFiltered = states.length > 0 || words.length > 0;
+  const after = asked.query.after ?? (agentId === null && !isFiltered ? null : LIST_START);
   return inTurn(asked, server, async () => {
     if (after === null) return readSessions(database, limit);
-    if (agent !== null) return readAgentSessions(database, agent, { after: cursorOf(after, [AGENT_GROUP]), limit });
-    return readSessionPage(database, { after: cursorOf(after, SESSION_STATES), limit });
+    if (agentId !== null && !isFiltered) {
+      return readAgentSessions(database, agentId, { after: cursorOf(after, [AGENT_GROUP]), limit });
+    }
+    const page = { after: cursorOf(after, SESSION_STATES), limit };
+    return readSessionPage(database, page, { agentId, states, words });
   });
 }
 
@@ -68,9 +75,9 @@ export function getTask(
 }
 
 export function getAgents(asked: Asked<never, { query: AgentsQuery }>, server: ServerContext) {
-  const { limit, after } = asked.query;
+  const { limit, after, q: words } = asked.query;
   const cursor = cursorOf(after ?? LIST_START, [AGENTS_GROUP]);
-  return inTurn(asked, server, () => readAgents(server.database, { after: cursor, limit }));
+  return inTurn(asked, server, () => readAgents(server.database, { after: cursor, limit, words }));
 }
 
 export function getAgent(asked: Asked<'agentId'>, server: ServerContext) {

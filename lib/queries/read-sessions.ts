@@ -1,4 +1,4 @@
-import type { Row } from '@libsql/client';
+import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
@@ -13,18 +13,14 @@ import {
   type SessionSummary,
 } from '@/lib/protocol/read-models';
 import { cursorText, type ListCursor } from './list-cursor';
+import { matchOf } from './log-match';
 import { asRead, type Query, query, readTogether } from './read-together';
 
 const COLUMNS = SESSION_ROW.columns();
 /** Sessions of one state are counted up to here: counting takes a millisecond for ten thousand. */
 const MOST_COUNTED = 100_000;
-const COUNTS = SESSION_STATES.map((state) =>
-  query(
-    (row) => Number(row.count),
-    `SELECT count(*) AS count FROM (SELECT 1 FROM sessions WHERE state = ? LIMIT ${MOST_COUNTED})`,
-    state,
-  ),
-);
+/** The same of those that are searched for, each of which has to be looked at. */
+const MOST_FOUND_COUNTED = 1_000;
 
 /** Those that come with a page of the dashboard. */
 export const SESSIONS_IN_PAGE = 100;
@@ -35,7 +31,8 @@ export const SESSIONS_IN_PAGE = 100;
  */
 export async function readSessions(database: Database, done = LIST_LIMIT): Promise<SessionList> {
   const limitOf = (state: SessionState) => (state === 'done' ? done : LIST_LIMIT) + 1;
-  const { position, counts, states } = await readByState(database, (state) => ofState(state, null, limitOf(state)));
+  const ofEach = (state: SessionState) => newest([inState(state)], null, limitOf(state));
+  const { position, counts, states } = await readByState(database, EVERY_SESSION, ofEach);
   // Of each state one row more than can be listed was read, to know whether there are more.
   const found = states.flat();
   const isDoneCut = (states.at(-1)?.length ?? 0) > done;
@@ -46,31 +43,35 @@ export async function readSessions(database: Database, done = LIST_LIMIT): Promi
 }
 
 /**
- * One page of all sessions: those that need a person most come first (failed, waiting, working, idle, done), of each
- * state those with the newest event.
+ * One page of the sessions that pass: those that need a person most come first (failed, waiting, working, idle, done), of
+ * each state those with the newest event.
  */
 export async function readSessionPage(
   database: Database,
   { after, limit }: { after: ListCursor | null; limit: number },
+  filter: SessionFilter = EVERY_SESSION,
 ): Promise<SessionList> {
   const from = after === null ? 0 : SESSION_STATES.indexOf(after.group as SessionState);
-  const { position, counts, states } = await readByState(database, (state, at) =>
-    at < from ? null : ofState(state, at === from ? after : null, limit + 1),
+  const { position, counts, states } = await readByState(database, filter, (state, at) =>
+    at < from ? null : newest([inState(state), ...conditionsOf(filter)], at === from ? after : null, limit + 1),
   );
   const found = await new Pace().map(states.flat().slice(0, limit + 1), sessionFromRow);
   return { position, counts, ...pageOf(found, limit, nextAfter) };
 }
 
-/** @returns in the order of SESSION_STATES what was asked of each, and how many there are */
+/** @returns of each state that passes what was asked of it, and of all of them how many there are */
 async function readByState(
   { reader }: Database,
+  filter: SessionFilter,
   ofEach: (state: SessionState, at: number) => Query<Row> | null,
 ): Promise<{ position: Position; counts: Record<SessionState, number>; states: Row[][] }> {
-  const wanted = SESSION_STATES.map(ofEach).filter((one) => one !== null);
-  const { position, found } = await readTogether<(number | Row)[]>(reader, [...COUNTS, ...wanted]);
+  const passing = SESSION_STATES.filter((state) => filter.states.length === 0 || filter.states.includes(state));
+  const wanted = passing.map((state) => ofEach(state, SESSION_STATES.indexOf(state))).filter((one) => one !== null);
+  const counted = SESSION_STATES.map((state) => countOf([inState(state), ...conditionsOf(filter)]));
+  const { position, found } = await readTogether<(number | Row)[]>(reader, [...counted, ...wanted]);
   const counts = { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 };
   for (const [at, state] of SESSION_STATES.entries()) counts[state] = (found[at]?.[0] as number | undefined) ?? 0;
-  return { position, counts, states: found.slice(COUNTS.length) as Row[][] };
+  return { position, counts, states: found.slice(counted.length) as Row[][] };
 }
 
 /** One page of an agent's sessions, the one with the newest event first. */
@@ -92,22 +93,60 @@ export function agentPageOf(rows: readonly SessionSummary[], limit: number) {
 }
 
 export function ofAgent(agentId: string, after: ListCursor | null, limit: number): Query<Row> {
-  return newest('agent_id', columnText(agentId), after, limit);
+  return newest([inAgent(agentId)], after, limit);
 }
 
-function ofState(state: SessionState, after: ListCursor | null, limit: number): Query<Row> {
-  return newest('state', state, after, limit);
+/** What is asked of a session beside its place in the list: states (any of them, or all), an agent, words it has. */
+export interface SessionFilter {
+  states: readonly SessionState[];
+  agentId: string | null;
+  /** In lower case. */
+  words: readonly string[];
 }
 
-function newest(column: 'agent_id' | 'state', value: string, after: ListCursor | null, limit: number): Query<Row> {
-  const place = after === null ? '' : 'AND (last_event_at, id) < (?, ?)';
-  return query(
-    asRead,
-    `SELECT ${COLUMNS} FROM sessions WHERE ${column} = ? ${place} ORDER BY last_event_at DESC, id DESC LIMIT ?`,
-    value,
-    ...(after === null ? [] : [after.at, columnText(after.id)]),
-    limit,
-  );
+const EVERY_SESSION: SessionFilter = { states: [], agentId: null, words: [] };
+
+/** A condition of SQL with its arguments. */
+interface Condition {
+  sql: string;
+  args: InValue[];
+}
+
+const inState = (state: SessionState): Condition => ({ sql: 'state = ?', args: [state] });
+const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [columnText(agentId)] });
+
+/**
+ * Of words the full-text table tells which sessions may have them, and the text itself whether they do. Sessions that are
+ * being written to are not in that table: they are few, and change with every word.
+ */
+function conditionsOf({ agentId, words }: SessionFilter): Condition[] {
+  const conditions = agentId === null ? [] : [inAgent(agentId)];
+  const parts = words.map((text) => ({ kind: 'text' as const, text }));
+  const match = parts.length === 0 ? null : matchOf({ kind: 'all', parts });
+  if (match !== null) {
+    const sql = `(state = 'working' OR number IN (SELECT rowid FROM session_search WHERE session_search MATCH ?))`;
+    conditions.push({ sql, args: [match] });
+  }
+  for (const word of words) conditions.push({ sql: 'instr(words, ?) > 0', args: [columnText(word)] });
+  return conditions;
+}
+
+function newest(conditions: readonly Condition[], after: ListCursor | null, limit: number): Query<Row> {
+  const place = { sql: '(last_event_at, id) < (?, ?)', args: after === null ? [] : [after.at, columnText(after.id)] };
+  const { sql, args } = together(after === null ? conditions : [...conditions, place]);
+  const text = `SELECT ${COLUMNS} FROM sessions WHERE ${sql} ORDER BY last_event_at DESC, id DESC LIMIT ?`;
+  return query(asRead, text, ...args, limit);
+}
+
+function countOf(conditions: readonly Condition[]): Query<number> {
+  const { sql, args } = together(conditions);
+  const most = conditions.length > 1 ? MOST_FOUND_COUNTED : MOST_COUNTED;
+  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM sessions WHERE ${sql} LIMIT ${most})`;
+  return query((row) => Number(row.count), text, ...args);
+}
+
+function together(conditions: readonly Condition[]): Condition {
+  return { sql: conditions.map(({ sql }) => sql).join(' AND '), args: conditions.flatMap(({ args }) => args) };
 }
 
 function pageOf(

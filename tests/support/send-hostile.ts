@@ -97,7 +97,7 @@ async function catchUp(response: Response): Promise<void> {
 /** Empties the tables of a server, so that each case has them for itself. */
 export async function forgetAll({ reader, writes }: Database): Promise<void> {
   const { rows } = await reader.execute(
-    `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'log_search%'
+    `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB '*_search*'
      AND name NOT LIKE '%migrations%'`,
   );
   await writes.run((transaction) => transaction.batch(rows.map(({ name }) => `DELETE FROM ${name}`)));
