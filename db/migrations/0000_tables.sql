@@ -14,6 +14,8 @@ CREATE TABLE `agents` (
 	`id` text PRIMARY KEY NOT NULL,
 	`reported_by` text,
 	`reports_every_ms` integer,
+	`level_requested_at` integer,
+	`level_expires_at` integer,
 	`body` text NOT NULL,
 	`last_seen_at` integer NOT NULL,
 	`updated_position` integer NOT NULL
@@ -21,6 +23,7 @@ CREATE TABLE `agents` (
 --> statement-breakpoint
 CREATE INDEX `agents_by_update` ON `agents` (`updated_position`);--> statement-breakpoint
 CREATE INDEX `agents_by_last_seen` ON `agents` (`last_seen_at`,`id`);--> statement-breakpoint
+CREATE INDEX `agents_by_level` ON `agents` (`level_expires_at`) WHERE level_requested_at IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `asks` (
 	`session_id` text NOT NULL,
 	`client_id` text NOT NULL,
@@ -46,6 +49,7 @@ CREATE TABLE `commands` (
 );
 --> statement-breakpoint
 CREATE INDEX `commands_open_by_agent` ON `commands` (`agent_id`,`position`) WHERE state in ('queued', 'delivered');--> statement-breakpoint
+CREATE INDEX `commands_of_level` ON `commands` (`agent_id`,`position`) WHERE type = 'log-level.set';--> statement-breakpoint
 CREATE INDEX `commands_open_by_expiry` ON `commands` (`expires_at`) WHERE state in ('queued', 'delivered');--> statement-breakpoint
 CREATE TABLE `counter` (
 	`id` integer PRIMARY KEY NOT NULL,
@@ -102,17 +106,6 @@ CREATE TABLE `log_components` (
 	`component` text NOT NULL,
 	`lines` integer NOT NULL,
 	PRIMARY KEY(`agent_id`, `component`)
-);
---> statement-breakpoint
-CREATE TABLE `log_levels` (
-	`agent_id` text PRIMARY KEY NOT NULL,
-	`level` text,
-	`requested_by` text NOT NULL,
-	`requested_at` integer NOT NULL,
-	`expires_at` integer,
-	`state` text NOT NULL,
-	`reason` text,
-	`command_id` text NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `log_lines` (
