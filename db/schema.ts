@@ -171,7 +171,6 @@ export const sessions = sqliteTable(
   (table) => [
     index('sessions_by_update').on(table.updatedPosition),
     index('sessions_by_agent').on(table.agentId, table.lastEventAt, table.id),
-    index('sessions_by_last_event').on(table.lastEventAt),
     index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
     // of however many sessions, these few are looked for again and again
     index('sessions_by_answer').on(table.answerBy).where(sql`state = 'waiting' AND answer_by IS NOT NULL`),

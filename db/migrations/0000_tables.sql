@@ -213,7 +213,6 @@ CREATE TABLE `sessions` (
 --> statement-breakpoint
 CREATE INDEX `sessions_by_update` ON `sessions` (`updated_position`);--> statement-breakpoint
 CREATE INDEX `sessions_by_agent` ON `sessions` (`agent_id`,`last_event_at`,`id`);--> statement-breakpoint
-CREATE INDEX `sessions_by_last_event` ON `sessions` (`last_event_at`);--> statement-breakpoint
 CREATE INDEX `sessions_by_state` ON `sessions` (`state`,`last_event_at`,`id`);--> statement-breakpoint
 CREATE INDEX `sessions_by_answer` ON `sessions` (`answer_by`) WHERE state = 'waiting' AND answer_by IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `sessions_under_way` ON `sessions` (`agent_id`) WHERE is_under_way;--> statement-breakpoint
