@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, createClient } from '@libsql/client';
 import { makePrivate } from '@/lib/runner/data-folder.mjs';
-import { candidateOf, type PoisonedRow, poisonedRow } from './poisoned-row';
+import { candidateOf } from './candidate';
 import { OUTBOX_FROM_1, OUTBOX_VERSION } from './schema';
 import { OLDEST } from './store';
 
@@ -30,6 +30,22 @@ export interface OutboxReport {
   /** The process that has it open, or null. */
   pid: number | null;
 }
+
+/** A record that the server will never take, as it is kept. */
+export interface PoisonedRow {
+  id: number;
+  epoch: number;
+  seq: number;
+  reason: string;
+  poisonedAt: number;
+  body: string;
+  /** `redrive`: to be sent again by whoever has the outbox open; `redriven`: that has been done. */
+  state: PoisonState;
+  /** When a person decided so, epoch milliseconds. */
+  decidedAt: number | null;
+}
+
+export type PoisonState = 'kept' | 'redrive' | 'redriven' | 'discarded';
 
 export async function outboxFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
@@ -76,7 +92,7 @@ export async function poisonedIn(file: string): Promise<PoisonedRow[]> {
     const found = await client.execute(
       'SELECT id, epoch, seq, reason, poisoned_at, body, state, decided_at FROM poisoned ORDER BY id',
     );
-    return found.rows.map((row) => poisonedRow(row));
+    return found.rows.map(poisonedRow);
   });
 }
 
@@ -125,6 +141,19 @@ function objection(row: PoisonedRow | undefined, to: 'redrive' | 'discarded'): s
   // behind what the runner has said since, it would be what the server shows
   if (candidateOf(row.body).kind === 'status') return 'it is an old status report, and newer ones have replaced it';
   return null;
+}
+
+function poisonedRow(row: Record<string, unknown>): PoisonedRow {
+  return {
+    id: Number(row.id),
+    epoch: Number(row.epoch),
+    seq: Number(row.seq),
+    reason: String(row.reason),
+    poisonedAt: Number(row.poisoned_at),
+    body: String(row.body),
+    state: String(row.state) as PoisonState,
+    decidedAt: row.decided_at === null ? null : Number(row.decided_at),
+  };
 }
 
 async function withFile<Result>(file: string, work: (client: Client) => Promise<Result>): Promise<Result> {
