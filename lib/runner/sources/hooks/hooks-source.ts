@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { type Fields, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
@@ -60,8 +61,10 @@ export class HooksSource implements Source {
   static async open(options: HooksSourceOptions): Promise<HooksSource> {
     const source = new HooksSource(options, await options.surroundings.cursors(CURSOR));
     for (const [name, value] of source.#stored) {
+      const sessionId = name.slice(CURSOR.length);
       const state = parseMirrorState(value);
-      if (state !== null && !state.ended) source.#mirror(name.slice(CURSOR.length), state.file);
+      if (state !== null && !state.ended) source.#mirror(sessionId, state.file);
+      else if (state === null || !existsSync(state.file)) await source.#forget(sessionId);
     }
     return source;
   }
@@ -150,6 +153,13 @@ export class HooksSource implements Source {
     this.#mirrors.set(sessionId, mirror);
     this.#around.log('info', `session ${sessionId} is followed in ${file}`);
     return mirror;
+  }
+
+  /** Nobody can resume it: Claude Code has removed its transcript. */
+  async #forget(sessionId: string): Promise<void> {
+    const name = CURSOR + sessionId;
+    this.#stored.delete(name);
+    await this.#around.emit(sessionId, [], [{ name, value: null }]);
   }
 
   #of(about: Fields): SessionMirror | null {
