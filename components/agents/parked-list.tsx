@@ -1,19 +1,19 @@
 'use client';
 
-import { clsx } from 'clsx';
 import { useState } from 'react';
+import { useAsk } from '@/components/live/ask';
 import { SessionLink } from '@/components/sessions/session-link';
 import { sessionTitle } from '@/components/sessions/session-words';
-import { afterPress } from '@/components/ui/after-press';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
+import { PressTwice } from '@/components/ui/press-twice';
 import { SettledButton } from '@/components/ui/settled-button';
 import { nameText } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
+import type { ParkedAnswer } from '@/lib/protocol/commands';
 import type { AgentSummary, QuarantinedRecord, SessionSummary } from '@/lib/protocol/read-models';
 import { groupParked, type ParkedGroup } from './parked-groups';
-import { useSettleParked } from './use-settle-parked';
 
 interface ParkedListProps {
   agent: Pick<AgentSummary, 'id' | 'parkedCount'>;
@@ -46,11 +46,11 @@ export function ParkedList({ agent, records, sessions }: ParkedListProps) {
 function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly SessionSummary[] }) {
   const { agentId, group, sessions } = props;
   const { first, records, taskId, says } = group;
-  const { state, assign, discard } = useSettleParked(agentId, first.position);
+  const [state, ask] = useAsk<ParkedAnswer>();
+  const path = `/agents/${encodeURIComponent(agentId)}/parked/${first.position}`;
   const [chosen, setChosen] = useState('');
-  // there is no way back
-  const [isPressed, setPressed] = useState(false);
-  const isBusy = state.kind === 'sending' || state.kind === 'sent';
+  // The agent's row, which changes, takes off the list what was settled whole.
+  const isBusy = state.kind === 'sending' || (state.kind === 'answered' && state.answer.left === 0);
   const name = `task ${nameText(taskId)}`;
   return (
     <li data-parked={first.position} className="border-line border-b py-2">
@@ -89,26 +89,26 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
           <SettledButton
             of={first.position}
             disabled={isBusy || chosen === ''}
-            onPress={() => assign(chosen)}
+            onPress={() => ask(`${path}/assign`, { sessionId: chosen })}
             className="h-7 shrink-0 rounded border border-line-strong px-2 text-ink hover:bg-raised aria-disabled:text-ink-3"
           >
             Assign<span className="sr-only"> {name}</span>
           </SettledButton>
         </span>
-        <SettledButton
-          // What a first press asks is another question than what the second one answers.
-          of={`${first.position}:${isPressed}`}
+        <PressTwice
+          of={first.position}
           disabled={isBusy}
-          onPress={() => (isPressed ? discard() : setPressed(true))}
-          onBlur={() => afterPress(() => setPressed(false))}
-          className={clsx(
-            'underline underline-offset-2 disabled:no-underline',
-            isPressed ? 'font-medium text-ink aria-disabled:text-ink-3' : 'text-ink-2 hover:text-ink',
-          )}
+          onPress={() => ask(`${path}/discard`)}
+          className="underline-offset-2 disabled:no-underline"
+          looks={['text-ink-2 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
         >
-          {isPressed ? 'Press again: discard' : 'Discard'}
-          <span className="sr-only"> {name}</span>
-        </SettledButton>
+          {(isPressed) => (
+            <>
+              {isPressed ? 'Press again: discard' : 'Discard'}
+              <span className="sr-only"> {name}</span>
+            </>
+          )}
+        </PressTwice>
         <span aria-live="polite">
           {isBusy && 'On its way…'}
           {state.kind === 'failed' && <span className="text-failed">Not done: {state.reason}</span>}

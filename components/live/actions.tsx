@@ -2,7 +2,7 @@
 
 import { createContext, type ReactNode, useContext, useSyncExternalStore } from 'react';
 import type { CommandAnswer } from '@/lib/protocol/commands';
-import { postJson, RequestError } from './fetch-json';
+import { Ask } from './ask';
 import { Store } from './store';
 
 /** `asked`: the server has it, and the agent has not acted on it as far as known. */
@@ -14,14 +14,11 @@ export type ActionState =
 /**
  * What was asked of the agent from this page, by what it is about: a task, a request, the turn. It lives outside the
  * cards, which come and go while the reader scrolls.
- *
- * Failure: an ask that got no answer keeps its clientId, so that asking the same again can't do it twice. Asking for
- * something else instead is another ask.
  */
 export class ActionStore extends Store {
   readonly #sessionId: string;
   readonly #states = new Map<string, ActionState>();
-  readonly #unanswered = new Map<string, { asked: string; clientId: string }>();
+  readonly #asks = new Map<string, Ask>();
   #version = 0;
   readonly #onFailure: (key: string, reason: string) => void;
 
@@ -50,22 +47,15 @@ export class ActionStore extends Store {
   /** @param path below the session's own */
   async ask(key: string, path: string, body: object): Promise<void> {
     if (this.get(key)?.kind === 'sending') return;
-    const asked = JSON.stringify([path, body]);
-    const before = this.#unanswered.get(key);
-    const clientId = before?.asked === asked ? before.clientId : crypto.randomUUID();
-    this.#unanswered.set(key, { asked, clientId });
+    const ask = this.#asks.get(key) ?? new Ask();
+    this.#asks.set(key, ask);
     this.#set(key, { kind: 'sending' });
     try {
-      const { commandId } = await postJson<CommandAnswer>(`/sessions/${encodeURIComponent(this.#sessionId)}${path}`, {
-        ...body,
-        clientId,
-      });
-      this.#unanswered.delete(key);
+      const url = `/sessions/${encodeURIComponent(this.#sessionId)}${path}`;
+      const { commandId } = await ask.post<CommandAnswer>(url, body);
       this.#set(key, { kind: 'asked', commandId });
     } catch (error) {
-      const refused = error instanceof RequestError && error.status < 500;
-      if (refused) this.#unanswered.delete(key);
-      this.fail(key, error instanceof RequestError ? error.message : 'The server can’t be reached.');
+      this.fail(key, (error as Error).message);
     }
   }
 

@@ -1,3 +1,4 @@
+import type { TopicReader } from './live-connection';
 import type { RowFrame } from './row-frame';
 
 /** Time one flush may take before the rest waits for the next frame: half of what a 60 Hz frame grants. */
@@ -6,27 +7,25 @@ const SLICE = 200;
 /** Hidden pages get no animation frames, yet what arrives must not pile up. */
 const HIDDEN_FLUSH_MS = 250;
 
-type Deliver = (frames: RowFrame[]) => void;
-
 /**
  * Hands frames over once per animation frame, in slices, so that a burst (a resume over ten thousand events, five
  * hundred deltas a second) never becomes one long task.
  *
- * Ordering: per receiver first in, first out.
+ * Ordering: per reader first in, first out.
  */
 export class FrameQueue {
-  readonly #waiting = new Map<Deliver, RowFrame[]>();
+  readonly #waiting = new Map<TopicReader, RowFrame[]>();
   #scheduled = false;
 
-  push(deliver: Deliver, frames: RowFrame[]): void {
-    const queue = this.#waiting.get(deliver);
+  push(reader: TopicReader, frames: RowFrame[]): void {
+    const queue = this.#waiting.get(reader);
     if (queue) for (const frame of frames) queue.push(frame);
-    else this.#waiting.set(deliver, frames.slice());
+    else this.#waiting.set(reader, frames.slice());
     this.#schedule();
   }
 
-  drop(deliver: Deliver): void {
-    this.#waiting.delete(deliver);
+  drop(reader: TopicReader): void {
+    this.#waiting.delete(reader);
   }
 
   #schedule(): void {
@@ -42,15 +41,15 @@ export class FrameQueue {
 
   #flush(): void {
     const deadline = performance.now() + FLUSH_BUDGET_MS;
-    for (const [deliver, queue] of this.#waiting) {
+    for (const [reader, queue] of this.#waiting) {
       let taken = 0;
       while (taken < queue.length && performance.now() < deadline) {
-        deliver(queue.slice(taken, taken + SLICE));
+        reader.frames(queue.slice(taken, taken + SLICE));
         taken += SLICE;
-        // A receiver may leave while it is being served.
-        if (!this.#waiting.has(deliver)) break;
+        // A reader may leave while it is being served.
+        if (!this.#waiting.has(reader)) break;
       }
-      if (taken >= queue.length) this.#waiting.delete(deliver);
+      if (taken >= queue.length) this.#waiting.delete(reader);
       else queue.splice(0, taken);
     }
     if (this.#waiting.size > 0) this.#schedule();

@@ -1,40 +1,28 @@
-import { comparePositions, laterPosition, type Position } from '@/lib/protocol/position';
+import { comparePositions, type Position } from '@/lib/protocol/position';
 import { type ConnectionState, initialConnectionState, nextConnectionState } from './connection-state';
 import { FrameQueue } from './frame-queue';
+import type { TopicReader } from './live-connection';
 import { openPort } from './open-port';
 import { OwnWay } from './own-way';
 import type { HubMessage, PageMessage, Port } from './port-messages';
 import type { RowFrame } from './row-frame';
 
-export interface TopicListener {
-  frames(frames: RowFrame[]): void;
-  reset(): void;
-}
-
-interface Reader {
-  /** Up to where it has been told. */
-  seen: Position;
-  deliver: (frames: RowFrame[]) => void;
-  reset: () => void;
-}
-
-/** A topic that the page reads, once for all its readers. */
-interface Channel {
+interface Subscription {
   topic: string;
-  key: number;
-  /** Where to go on from if the hub has forgotten this page. */
+  /** Up to where the reader was told: where to go on from if the hub has forgotten this page. */
   position: Position;
-  readers: Set<Reader>;
+  reader: TopicReader;
 }
 
 /**
  * A page's end of the live connection.
  *
- * Ordering: frames reach a listener in order, at most one batch of slices per animation frame.
+ * Ordering: frames reach a reader in order, at most one batch of slices per animation frame.
  * Failure: when the hub has forgotten this page (frozen tab, lost worker), it subscribes anew after what it was given.
  */
 export class LiveClient {
-  readonly #channels = new Map<string, Channel>();
+  /** By the number that the hub knows each by. */
+  readonly #subscriptions = new Map<number, Subscription>();
   readonly #queue = new FrameQueue();
   readonly #stateListeners = new Set<() => void>();
   /** What the hub says of the connection, and what that comes to for this page. */
@@ -70,33 +58,15 @@ export class LiveClient {
   }
 
   /** Everything of `topic` after `after`, then whatever comes. @returns unsubscribe */
-  subscribe(topic: string, after: Position, listener: TopicListener): () => void {
-    const reader: Reader = {
-      seen: after,
-      deliver: (frames) => listener.frames(frames),
-      reset: () => listener.reset(),
-    };
-    const known = this.#channels.get(topic);
-    const channel = known ?? { topic, key: 0, position: after, readers: new Set() };
-    channel.readers.add(reader);
-    this.#channels.set(topic, channel);
-    // What came before is told once more to the whole page, and heard by those who lack it.
-    if (known === undefined || comparePositions(after, known.position) < 0) this.#read(channel, after);
+  subscribe(topic: string, after: Position, reader: TopicReader): () => void {
+    const key = this.#nextKey++;
+    this.#subscriptions.set(key, { topic, position: after, reader });
+    this.#post({ type: 'subscribe', key, topic, after });
     return () => {
-      channel.readers.delete(reader);
-      this.#queue.drop(reader.deliver);
-      if (channel.readers.size > 0) return;
-      this.#channels.delete(topic);
-      this.#post({ type: 'unsubscribe', key: channel.key });
+      this.#subscriptions.delete(key);
+      this.#queue.drop(reader);
+      this.#post({ type: 'unsubscribe', key });
     };
-  }
-
-  #read(channel: Channel, after: Position): void {
-    const before = channel.key;
-    channel.key = this.#nextKey++;
-    channel.position = after;
-    this.#post({ type: 'subscribe', key: channel.key, topic: channel.topic, after });
-    if (before > 0) this.#post({ type: 'unsubscribe', key: before });
   }
 
   #attach(port: Port): void {
@@ -120,11 +90,7 @@ export class LiveClient {
   #open(): void {
     this.#post({ type: 'open' });
     if (this.#lock !== null) this.#post({ type: 'lock', name: this.#lock });
-    this.#resubscribe();
-  }
-
-  #resubscribe(): void {
-    for (const { key, topic, position } of this.#channels.values()) {
+    for (const [key, { topic, position }] of this.#subscriptions) {
       this.#post({ type: 'subscribe', key, topic, after: position });
     }
   }
@@ -139,7 +105,7 @@ export class LiveClient {
         this.#take(message.key, message.frames);
         return;
       case 'reset':
-        for (const reader of [...(this.#channelOf(message.key)?.readers ?? [])]) reader.reset();
+        this.#subscriptions.get(message.key)?.reader.reset();
         return;
       case 'ping':
         this.#post({ type: 'pong' });
@@ -151,22 +117,14 @@ export class LiveClient {
   }
 
   #take(key: number, frames: readonly RowFrame[]): void {
-    const channel = this.#channelOf(key);
-    if (channel === undefined) return;
-    for (const reader of channel.readers) {
-      const unseen = frames.filter((frame) => comparePositions(frame.id, reader.seen) > 0);
-      const last = unseen.at(-1);
-      if (last === undefined) continue;
-      reader.seen = last.id;
-      this.#queue.push(reader.deliver, unseen);
-    }
-    const last = frames.at(-1);
-    // After a new subscription frames that were already under way come twice.
-    if (last !== undefined) channel.position = laterPosition(channel.position, last.id);
-  }
-
-  #channelOf(key: number): Channel | undefined {
-    return [...this.#channels.values()].find((channel) => channel.key === key);
+    const subscription = this.#subscriptions.get(key);
+    if (subscription === undefined) return;
+    // After the page was taken back, frames that were already under way come twice.
+    const unseen = frames.filter((frame) => comparePositions(frame.id, subscription.position) > 0);
+    const last = unseen.at(-1);
+    if (last === undefined) return;
+    subscription.position = last.id;
+    this.#queue.push(subscription.reader, unseen);
   }
 
   #tell(): void {

@@ -6,8 +6,7 @@ import {
   isStale,
   nextConnectionState,
 } from './connection-state';
-import { LingeringTopics } from './lingering-topics';
-import { readStream } from './read-stream';
+import { type ReceivedFrame, readStream } from './read-stream';
 import { reconnectDelayMs } from './reconnect-delay';
 import { type RowFrame, topicOf } from './row-frame';
 import { SilenceWatch } from './silence-watch';
@@ -15,6 +14,8 @@ import { TopicTrack } from './topic-track';
 
 /** Subscriptions of one page come in a burst; they share one request. */
 const GATHER_MS = 10;
+/** A topic nobody reads any more stays on the stream this long: going back and forth costs no new connection. */
+const LINGER_MS = 20_000;
 /** A gap stays said at least this long. */
 const GAP_SHOWN_MS = 20_000;
 /** An attempt without an answer for this long is not waited for once there is reason to hope for a better one. */
@@ -26,8 +27,9 @@ export interface TopicReader {
   reset(): void;
 }
 
-interface Subscription extends TopicReader {
+interface Subscription {
   topic: string;
+  reader: TopicReader;
   /** The last position this reader was given: every reader sees each row once, whatever the stream repeats. */
   seen: Position;
 }
@@ -49,10 +51,10 @@ interface Options {
  */
 export class LiveConnection {
   readonly #options: Required<Options>;
-  readonly #subscriptions = new Map<number, Subscription>();
+  readonly #subscriptions = new Set<Subscription>();
   readonly #tracks = new Map<string, TopicTrack>();
-  readonly #lingering: LingeringTopics;
-  #nextId = 1;
+  /** The topics that nobody reads just now, each with the timer that drops it. */
+  readonly #lingering = new Map<string, ReturnType<typeof setTimeout>>();
   #state: ConnectionState;
   #stream: { topics: Set<string>; abort: AbortController } | null = null;
   #openTimer: ReturnType<typeof setTimeout> | null = null;
@@ -74,47 +76,37 @@ export class LiveConnection {
       random: options.random ?? Math.random,
     };
     this.#state = initialConnectionState(this.#options.now());
-    this.#lingering = new LingeringTopics(this.#options.now, (topics) => {
-      for (const topic of topics) this.#tracks.delete(topic);
-      // While the delay after a cut runs, the next open has the new set of topics by itself.
-      if (this.#stream) this.#openSoon(0);
-    });
   }
 
   get state(): ConnectionState {
     return this.#state;
   }
 
-  /** Everything of `topic` after `after`, then whatever comes. @returns the id to `unsubscribe` with */
-  subscribe(topic: string, after: Position, reader: TopicReader): number {
-    const id = this.#nextId++;
-    const subscription: Subscription = {
-      topic,
-      seen: after,
-      frames: (frames) => reader.frames(frames),
-      reset: () => reader.reset(),
-    };
-    this.#subscriptions.set(id, subscription);
+  /** Everything of `topic` after `after`, then whatever comes. @returns unsubscribe */
+  subscribe(topic: string, after: Position, reader: TopicReader): () => void {
+    const subscription: Subscription = { topic, reader, seen: after };
+    this.#subscriptions.add(subscription);
+    clearTimeout(this.#lingering.get(topic));
     this.#lingering.delete(topic);
     const track = this.#tracks.get(topic);
     if (track?.covers(after)) {
       this.#deliver(subscription, track.since(after));
       if (!this.#stream && !this.#openTimer) this.#openSoon(GATHER_MS);
-      return id;
+    } else {
+      if (track) track.rewind(after);
+      else this.#tracks.set(topic, new TopicTrack(after));
+      // What the present stream still says of this topic would leave a hole before it; the next stream tells it all.
+      this.#stream?.topics.delete(topic);
+      this.#openSoon(GATHER_MS);
     }
-    if (track) track.rewind(after);
-    else this.#tracks.set(topic, new TopicTrack(after));
-    // What the present stream still says of this topic would leave a hole before it; the next stream tells it all.
-    this.#stream?.topics.delete(topic);
-    this.#openSoon(GATHER_MS);
-    return id;
-  }
-
-  unsubscribe(id: number): void {
-    const topic = this.#subscriptions.get(id)?.topic;
-    this.#subscriptions.delete(id);
-    if (topic === undefined || [...this.#subscriptions.values()].some((other) => other.topic === topic)) return;
-    this.#lingering.add(topic);
+    return () => {
+      const isLast = this.#subscriptions.delete(subscription) && !this.#isRead(topic);
+      if (isLast)
+        this.#lingering.set(
+          topic,
+          setTimeout(() => this.#drop(topic), LINGER_MS),
+        );
+    };
   }
 
   /** The network is back, or somebody looks again: don't sit out the delay, nor an attempt that went nowhere. */
@@ -131,11 +123,21 @@ export class LiveConnection {
 
   close(): void {
     this.#closed = true;
-    for (const timer of [this.#openTimer, this.#gapTimer]) if (timer) clearTimeout(timer);
-    this.#lingering.close();
+    for (const timer of [this.#openTimer, this.#gapTimer, ...this.#lingering.values()]) if (timer) clearTimeout(timer);
     this.#silence.stop();
     this.#stream?.abort.abort();
     this.#stream = null;
+  }
+
+  #isRead(topic: string): boolean {
+    return [...this.#subscriptions].some((subscription) => subscription.topic === topic);
+  }
+
+  #drop(topic: string): void {
+    this.#lingering.delete(topic);
+    this.#tracks.delete(topic);
+    // While the delay after a cut runs, the next open has the new set of topics by itself.
+    if (this.#stream) this.#openSoon(0);
   }
 
   #openSoon(delayMs: number): void {
@@ -205,20 +207,20 @@ export class LiveConnection {
     if (status === 'live' || status === 'gap') this.#whole = { at: this.#options.now(), steady: performance.now() };
   }
 
-  #take(frames: RowFrame[]): void {
+  #take(received: readonly ReceivedFrame[]): void {
     const streamed = this.#stream?.topics ?? new Set<string>();
     const fresh = new Map<string, RowFrame[]>();
-    for (const frame of frames) {
+    for (const { frame, chars } of received) {
       const topic = topicOf(frame);
-      if (!streamed.has(topic) || !this.#tracks.get(topic)?.take(frame)) continue;
+      if (!streamed.has(topic) || !this.#tracks.get(topic)?.take(frame, chars)) continue;
       const list = fresh.get(topic);
       if (list) list.push(frame);
       else fresh.set(topic, [frame]);
     }
-    const last = frames.at(-1)?.id;
+    const last = received.at(-1)?.frame.id;
     if (last !== undefined) for (const topic of streamed) this.#tracks.get(topic)?.advance(last);
     if (fresh.size === 0) return;
-    for (const subscription of this.#subscriptions.values()) {
+    for (const subscription of this.#subscriptions) {
       const own = fresh.get(subscription.topic);
       if (own) this.#deliver(subscription, own);
     }
@@ -229,13 +231,13 @@ export class LiveConnection {
     const last = unseen.at(-1);
     if (!last) return;
     subscription.seen = last.id;
-    subscription.frames(unseen);
+    subscription.reader.frames(unseen);
   }
 
   #reset(position: Position): void {
     this.#transition('gap');
     for (const track of this.#tracks.values()) track.rewind(position);
-    for (const subscription of [...this.#subscriptions.values()]) subscription.reset();
+    for (const { reader } of [...this.#subscriptions]) reader.reset();
     if (this.#gapTimer) clearTimeout(this.#gapTimer);
     this.#gapTimer = setTimeout(() => this.#transition('gap-shown'), GAP_SHOWN_MS);
   }

@@ -7,7 +7,8 @@ const PING_MS = 20_000;
 const MISSED_PINGS = 3;
 
 interface Page {
-  subscriptions: Map<number, number>;
+  /** By the page's own number, how to end it. */
+  subscriptions: Map<number, () => void>;
   missedPings: number;
   holdsLock: boolean;
 }
@@ -53,19 +54,17 @@ export class PortHub {
     page.missedPings = 0;
     switch (message.type) {
       case 'subscribe': {
-        const id = this.#connection.subscribe(message.topic, message.after, {
+        const unsubscribe = this.#connection.subscribe(message.topic, message.after, {
           frames: (frames) => this.#post(port, { type: 'frames', key: message.key, frames }),
           reset: () => this.#post(port, { type: 'reset', key: message.key }),
         });
-        page.subscriptions.set(message.key, id);
+        page.subscriptions.set(message.key, unsubscribe);
         return;
       }
-      case 'unsubscribe': {
-        const id = page.subscriptions.get(message.key);
+      case 'unsubscribe':
+        page.subscriptions.get(message.key)?.();
         page.subscriptions.delete(message.key);
-        if (id !== undefined) this.#connection.unsubscribe(id);
         return;
-      }
       case 'lock':
         if (!this.#locks || page.holdsLock) return;
         page.holdsLock = true;
@@ -94,7 +93,7 @@ export class PortHub {
     const page = this.#pages.get(port);
     if (!page) return;
     this.#pages.delete(port);
-    for (const id of page.subscriptions.values()) this.#connection.unsubscribe(id);
+    for (const unsubscribe of page.subscriptions.values()) unsubscribe();
   }
 
   #ping(): void {

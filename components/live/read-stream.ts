@@ -5,12 +5,18 @@ import type { Position } from '@/lib/protocol/position';
 import { API_BASE } from '@/lib/protocol/version';
 import { isRowFrameName, type RowFrame } from './row-frame';
 
+/** A frame with the length of its data on the wire. */
+export interface ReceivedFrame {
+  frame: RowFrame;
+  chars: number;
+}
+
 export interface StreamHandlers {
   /** Something came, if only a heartbeat. */
   heard(): void;
   hello(data: FrameData['hello']): void;
   /** The row frames of one chunk, in order. */
-  rows(frames: RowFrame[]): void;
+  rows(frames: ReceivedFrame[]): void;
   upToDate(position: Position): void;
 }
 
@@ -46,7 +52,7 @@ export async function readStream(
 }
 
 async function readBody(body: ReadableStream<Uint8Array>, handlers: StreamHandlers): Promise<StreamEnd> {
-  let rows: RowFrame[] = [];
+  let rows: ReceivedFrame[] = [];
   let end: StreamEnd | null = null;
   const flush = () => {
     if (rows.length === 0) return;
@@ -57,7 +63,7 @@ async function readBody(body: ReadableStream<Uint8Array>, handlers: StreamHandle
   const parser = createParser({
     onEvent({ id, event, data }) {
       if (isRowFrameName(event) && id !== undefined) {
-        rows.push({ event, id, data: JSON.parse(data) } as RowFrame);
+        rows.push({ frame: { event, id, data: JSON.parse(data) } as RowFrame, chars: data.length });
       } else if (event === 'hello') {
         handlers.hello(JSON.parse(data));
       } else if (event === 'up-to-date') {

@@ -1,19 +1,15 @@
 'use client';
 
-import { clsx } from 'clsx';
-import { useRef } from 'react';
-import { afterPress } from '@/components/ui/after-press';
+import { useAsk } from '@/components/live/ask';
 import { Name } from '@/components/ui/name';
-import { useSettled } from '@/components/ui/use-settled';
-import { useWaive } from './use-waive';
+import { PressTwice } from '@/components/ui/press-twice';
+import type { WaiveAnswer } from '@/lib/protocol/commands';
 
-/** “No reply needed”, confirmed where it stands. */
+/** “No reply needed”, confirmed where it stands. The live row takes what is not owed any more off its list. */
 export function Waive({ sessionId, messageId }: { sessionId: string; messageId: string }) {
-  const { state, press, letGo } = useWaive(sessionId, messageId);
-  const isOnItsWay = state.kind === 'sending' || state.kind === 'sent';
-  const isPressed = state.kind === 'pressed';
-  const button = useRef<HTMLButtonElement>(null);
-  const { settled, isMeant } = useSettled(button, `${messageId}:${isPressed}`);
+  const [state, ask] = useAsk<WaiveAnswer>();
+  const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
+  const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/waive`;
   return (
     <span aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2 text-2xs">
       {state.kind === 'failed' && (
@@ -21,20 +17,15 @@ export function Waive({ sessionId, messageId }: { sessionId: string; messageId: 
           Not dropped: <Name text={state.reason} />
         </span>
       )}
-      <button
-        ref={button}
-        type="button"
-        aria-disabled={!settled}
-        onClick={() => isMeant() && press()}
-        onBlur={() => afterPress(letGo)}
+      <PressTwice
+        of={messageId}
         disabled={isOnItsWay}
-        className={clsx(
-          'whitespace-nowrap underline transition-colors duration-300 disabled:cursor-default aria-disabled:cursor-default disabled:no-underline',
-          isPressed ? 'font-medium text-ink aria-disabled:text-ink-3' : 'text-ink-3 hover:text-ink',
-        )}
+        onPress={() => ask(path)}
+        className="whitespace-nowrap disabled:cursor-default disabled:no-underline"
+        looks={['text-ink-3 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
       >
-        {isOnItsWay ? 'Dropping it…' : isPressed ? 'Press again: no reply needed' : 'No reply needed'}
-      </button>
+        {(isPressed) => (isOnItsWay ? 'Dropping it…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}
+      </PressTwice>
     </span>
   );
 }

@@ -13,11 +13,13 @@ export function SettledButton(props: {
   of: string;
   onPress: () => void;
   onBlur?: () => void;
-  disabled?: boolean;
+  disabled?: boolean | undefined;
+  /** Where it is not what stands on it. */
+  label?: string | undefined;
   className?: string;
   children: ReactNode;
 }) {
-  const { of, onPress, onBlur, disabled = false, className, children } = props;
+  const { of, onPress, onBlur, disabled = false, label, className, children } = props;
   const button = useRef<HTMLButtonElement>(null);
   const { settled, isMeant } = useSettled(button, of);
   return (
@@ -25,6 +27,7 @@ export function SettledButton(props: {
       ref={button}
       type="button"
       disabled={disabled}
+      aria-label={label}
       // It keeps the focus and its place: it is only for a moment.
       aria-disabled={disabled || !settled}
       onClick={() => isMeant() && onPress()}

@@ -1,7 +1,8 @@
 import type { Pace } from '@/db/next-turn';
 import type { EventRow } from '@/lib/event-log/batch-rows';
+import type { Placement } from '@/lib/projections/placement';
 import { snapshotEvent } from '@/lib/projections/snapshot-parts';
-import { type Placement, placeEvents } from '@/lib/projections/turns';
+import { placeEvents } from '@/lib/projections/turns';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
 import type { SessionBatch, SessionEntry, Stored } from './project-session';

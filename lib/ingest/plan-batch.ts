@@ -102,7 +102,7 @@ class BatchDraft {
     this.#logs = new LogTally(state.logs);
     this.#position = state.position;
     this.#snapshots = new SnapshotRoom(state.lookedUp);
-    this.tasks = new TaskRouter(this.#fleet.sessions, this.#isServer);
+    this.tasks = new TaskRouter(this.#fleet.sessions, state.position, this.#isServer);
   }
 
   take(record: IngestRecord | AgentFact, raw: RawRecord): void {

@@ -9,6 +9,7 @@ import {
   type ObligationFold,
   ObligationLedger,
 } from '@/lib/projections/obligations';
+import type { Placement } from '@/lib/projections/placement';
 import {
   differsForReaders,
   isUnderWay,
@@ -18,7 +19,6 @@ import {
 } from '@/lib/projections/session-summary';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import { TaskLedger } from '@/lib/projections/tasks';
-import type { Placement } from '@/lib/projections/turns';
 import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import type { FailureTally } from './failure-tally';

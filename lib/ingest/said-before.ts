@@ -3,8 +3,8 @@ import type { SaidRow } from '@/lib/event-log/read-batch-state';
 import { MOST_SAID_ROWS } from '@/lib/event-log/said-rows';
 import { contentText, inputUserMessages } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
+import type { Placement } from '@/lib/projections/placement';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
-import type { Placement } from '@/lib/projections/turns';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Obligation } from '@/lib/protocol/read-models';
 

@@ -1,7 +1,7 @@
 import type { Pace } from '@/db/next-turn';
 import { customName, customValue, pick, pickText } from '@/lib/projections/event-fields';
 import { type OpenRequest, OpenRequests, requestTitle } from '@/lib/projections/open-requests';
-import type { Placement } from '@/lib/projections/turns';
+import type { Placement } from '@/lib/projections/placement';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { MAX_CAPTION } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';

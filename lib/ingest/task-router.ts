@@ -1,9 +1,10 @@
 import { customValue, pickText, textField } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
-import { taskEndTold } from '@/lib/projections/task-status';
-import { type TaskRef, tasksTold } from '@/lib/projections/tasks';
+import { hasEnded, taskEndTold } from '@/lib/projections/task-status';
+import { TaskLedger, type TaskRef, tasksTold } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
 import type { EventRecord } from '@/lib/protocol/envelope';
+import { positionFromNumber } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
 import type { BatchSessions } from './batch-sessions';
 import { type Judgement, rejection } from './judge-record';
@@ -19,7 +20,6 @@ import {
   withInterlude,
   withOwners,
 } from './task-owners';
-import { TaskRuns } from './task-runs';
 
 const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
 
@@ -37,12 +37,16 @@ export class TaskRouter {
   readonly #sessions: BatchSessions;
   readonly #isServer: boolean;
   readonly #owners = new TaskOwners();
-  readonly #runs = new TaskRuns();
+  /** By session: its tasks as the projection will find them when this batch's events are folded. */
+  readonly #tasks = new Map<string, TaskLedger>();
+  /** Tells the runs of a task apart that begin with this batch: each has a place behind all that is stored. */
+  #position: number;
   /** What other sessions were told of which turn has heard of their tasks. */
   readonly #told = new Set<string>();
 
-  constructor(sessions: BatchSessions, isServer: boolean) {
+  constructor(sessions: BatchSessions, position: number, isServer: boolean) {
     this.#sessions = sessions;
+    this.#position = position;
     this.#isServer = isServer;
   }
 
@@ -54,7 +58,7 @@ export class TaskRouter {
   /** A task that was stored before this batch. Those of a session come in the order in which they began. */
   knowTask(task: Task): void {
     this.#owners.started({ ...task, taskId: task.id });
-    this.#runs.know(task);
+    this.#ledgerOf(task).know(task);
   }
 
   /**
@@ -81,10 +85,11 @@ export class TaskRouter {
   }
 
   /** An event of the session itself. Of a task of another session that its run was told of, that session hears. */
-  #here({ agentId, sessionId, event: said }: EventRecord, session: SessionBatch): Routed[] {
+  #here(record: EventRecord, session: SessionBatch): Routed[] {
+    const { agentId, sessionId, event: said } = record;
     const event = this.#isServer ? said : withoutReporters(said);
     const mention = taskMention(event);
-    if (mention !== null) this.#tell(sessionId, mention, event, interludeOf(event).reportedBy ?? null);
+    if (mention !== null && mention.how !== 'speaks') this.#tell({ ...record, event });
     const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? textField(event, 'runId') : null;
     if (turnId === null) return [{ to: session, event }];
     const ownerOf = (task: TaskRef) => this.#owners.of(agentId, sessionId, task);
@@ -105,22 +110,27 @@ export class TaskRouter {
    * What a session tells of another session's task: it goes there. Of an end the one that told it has a line; an end
    * that is known already is only that line.
    */
-  #elsewhere({ event }: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): Routed[] {
+  #elsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): Routed[] {
+    const { agentId, event } = record;
     const home = this.#sessions.find(homeId);
     if (home === null) return [];
     const routed: Routed[] = [];
     const value = customValue(event);
     const isEnd = mention.how !== 'speaks' && taskEndTold(event) !== null;
-    const known = isEnd ? this.#runs.endOf(homeId, mention) : null;
-    const isKnown = known !== null;
+    const tasks = this.#ledgerOf({ agentId, sessionId: homeId });
+    const run = isEnd ? tasks.find(mention.id, mention.runId) : undefined;
+    const isMeant = mention.runId === null || run?.runId === mention.runId;
+    // `lost` is a guess, which gives way to what is told
+    const isKnown = run !== undefined && isMeant && hasEnded(run.status);
     // Whoever told it first has its line already: agents tell an end by two events, and again when they go on.
-    const again = known?.reportedBy === session.id ? ({ again: true } as const) : {};
+    const again = isKnown && run.reportedBy === session.id ? ({ again: true } as const) : {};
     if (!isKnown) {
-      routed.push({ to: home, event: withInterlude(withoutReporters(event), { reportedBy: session.id }) });
-      this.#tell(homeId, mention, event, session.id);
+      const reported = withInterlude(withoutReporters(event), { reportedBy: session.id });
+      routed.push({ to: home, event: reported });
+      if (mention.how !== 'speaks') this.#tell({ ...record, sessionId: homeId, event: reported });
     }
     if (!isEnd) return routed;
-    const description = this.#runs.description(homeId, mention.id) ?? pickText(value, 'description');
+    const description = tasks.find(mention.id, null)?.description ?? pickText(value, 'description');
     const status = pickText(value, 'status');
     const told = {
       ...(isKnown ? value : {}),
@@ -134,9 +144,17 @@ export class TaskRouter {
     return routed;
   }
 
-  #tell(homeId: string, mention: TaskMention, event: AgUiEvent, reportedBy: string | null): void {
-    if (mention.how === 'speaks') return;
-    this.#runs.tell(homeId, mention, { status: taskEndTold(event) ?? 'running', reportedBy });
+  /** The session is told of its own task. */
+  #tell({ event, occurredAt, ...owner }: EventRecord): void {
+    this.#position += 1;
+    const entry = { position: positionFromNumber(this.#position), occurredAt, receivedAt: occurredAt, event };
+    for (const _ of this.#ledgerOf(owner).apply({ entry, turnId: null, turns: [] }));
+  }
+
+  #ledgerOf({ agentId, sessionId }: { agentId: string; sessionId: string }): TaskLedger {
+    const known = this.#tasks.get(sessionId) ?? new TaskLedger({ sessionId, agentId });
+    this.#tasks.set(sessionId, known);
+    return known;
   }
 }
 

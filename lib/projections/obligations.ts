@@ -15,8 +15,8 @@ import {
   textField,
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
+import type { Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
-import type { Placement } from './turns';
 
 /**
  * Who waits for a reply. A message from a person or another agent is owed from its end until a turn that names it

@@ -4,7 +4,7 @@ import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import type { EventEntry } from './event-entry';
 import { caption, customName, customValue, pickId, pickText, pickTime } from './event-fields';
-import type { Placement } from './turns';
+import type { Placement } from './placement';
 
 /** A request the agent waits with. */
 export interface OpenRequest {

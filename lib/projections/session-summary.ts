@@ -16,7 +16,7 @@ import {
 import { interludeOf } from './interlude-metadata';
 import type { ObligationChange } from './obligations';
 import { type OpenRequest, OpenRequests } from './open-requests';
-import type { Placement } from './turns';
+import type { Placement } from './placement';
 
 const TITLE_LENGTH = 120;
 const PREVIEW_LENGTH = 240;

@@ -17,8 +17,8 @@ import {
   textField,
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
+import type { Placement } from './placement';
 import { isFinal, normaliseTaskKind, overrules, taskEndTold } from './task-status';
-import type { Placement } from './turns';
 
 /** Whether a run begins by itself and does not say why: then it may answer any task that has ended. */
 export function startsWithoutCause(event: AgUiEvent): boolean {
@@ -82,7 +82,7 @@ export class TaskLedger {
   }
 
   /** Yields after each task that it gives up: they may be many. */
-  *apply({ entry, turnId, turns }: Placement): Generator<void> {
+  *apply({ entry, turnId, turns }: Pick<Placement, 'entry' | 'turnId' | 'turns'>): Generator<void> {
     const name = customName(entry.event);
     if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId);
     if (name === CUSTOM.sessionEnded) yield* this.#giveUpRunning(entry.occurredAt);
@@ -90,7 +90,7 @@ export class TaskLedger {
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
     for (const { id, runId } of [...tasksTold(entry.event), ...tasksOf(opened ?? undefined)]) {
-      const task = this.#find(id, runId);
+      const task = this.find(id, runId);
       if (task !== undefined && task.answeredInTurnId !== turnId) this.#put({ ...task, answeredInTurnId: turnId });
     }
   }
@@ -106,7 +106,7 @@ export class TaskLedger {
   #applyTold({ event }: EventEntry): void {
     const value = customValue(event);
     const [id, sessionId, turnId] = ['task_id', 'session_id', 'turn_id'].map((field) => pickText(value, field));
-    const task = id ? this.#find(id, pickText(value, 'run_id')) : undefined;
+    const task = id ? this.find(id, pickText(value, 'run_id')) : undefined;
     if (task === undefined || task.toldElsewhere !== null || !sessionId || !turnId) return;
     this.#put({ ...task, toldElsewhere: { sessionId, turnId } });
   }
@@ -117,7 +117,7 @@ export class TaskLedger {
     const value = customValue(entry.event);
     const runId = pickId(value, 'run_id', 'runId');
     const starts = name === CUSTOM.taskStarted;
-    const found = this.#find(id, runId);
+    const found = this.find(id, runId);
     // A task that ended and starts again under the same name is another run of it.
     const known = starts && found?.endedAt !== null && (runId === null || found?.runId !== runId) ? undefined : found;
     const task = known ?? this.#born(id, runId, entry, starts ? turnId : null);
@@ -128,7 +128,7 @@ export class TaskLedger {
   }
 
   /** The run asked for, else the newest run that does not say which it is, else (asked for none) the newest. */
-  #find(id: string, runId: string | null): Task | undefined {
+  find(id: string, runId: string | null): Task | undefined {
     const runs = this.#byId.get(id);
     const position =
       runId === null ? runs?.all.at(-1) : (runs?.byRunId.get(runId) ?? runs?.byRunId.get(null) ?? []).at(-1);

@@ -4,9 +4,9 @@ import type { TurnHeader } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import { ItemDraft } from './item-draft';
 import { foldShown } from './items';
+import type { Placement } from './placement';
 import type { TranscriptState } from './transcript';
 import { insertItem, settleTurn } from './turn-page';
-import type { Placement } from './turns';
 
 /** Most placements that wait for an older page. Beyond that it is asked for again. */
 const MAX_WAITING = 10_000;
@@ -37,15 +37,14 @@ export class TranscriptDraft {
     const missed: Placement = { ...placement, turnId: null, turns: [], moves: [], removedTurnIds: [] };
     for (const header of placement.turns) if (!this.#putHeader(header, entry.position)) missed.turns.push(header);
     for (const move of placement.moves) {
-      if (this.#move(move, entry.position)) continue;
+      // what waits for its page moves on when that has come
+      if (!this.#waits(move.entityId, move.fromTurnId) && this.#move(move, entry.position)) continue;
       missed.moves.push(move);
       this.#moved.add(keyOf(move));
     }
     for (const id of placement.removedTurnIds) if (!this.#remove(id)) missed.removedTurnIds.push(id);
     if (turnId !== null) {
-      const hasMoved =
-        this.#waiting !== null && entityId !== null && this.#moved.has(keyOf({ entityId, toTurnId: turnId }));
-      if (hasMoved || !this.#index.has(turnId)) missed.turnId = turnId;
+      if (this.#waits(entityId, turnId) || !this.#index.has(turnId)) missed.turnId = turnId;
       else if (!this.#isKnown(turnId, entry.position)) this.#fold(turnId, entry);
     }
     this.#putAside(missed);
@@ -55,6 +54,10 @@ export class TranscriptDraft {
     for (const turnId of [...this.#pending.keys()]) this.#flush(turnId);
     const turns = this.#removed ? this.#turns.filter((turn) => this.#index.has(turn.id)) : this.#turns;
     return { turns, incomplete: this.#incomplete, waiting: this.#waiting };
+  }
+
+  #waits(entityId: string | null, turnId: string): boolean {
+    return this.#waiting !== null && entityId !== null && this.#moved.has(keyOf({ entityId, toTurnId: turnId }));
   }
 
   /** The page that is on its way may have what this is about; where none is, a page to come has it as it is then. */

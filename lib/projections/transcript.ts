@@ -4,8 +4,9 @@ import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import { subagentTaskId } from './event-fields';
 import { foldItems } from './items';
+import type { Placement } from './placement';
 import { TranscriptDraft } from './transcript-draft';
-import { type Placement, placeEvents } from './turns';
+import { placeEvents } from './turns';
 
 /**
  * A session's transcript in a browser: the newest page, older pages put before it, and live events folded in.

@@ -8,7 +8,7 @@ import { atRest, isFoldable } from './home';
 import { interludeOf } from './interlude-metadata';
 import { likelyTrigger } from './likely-trigger';
 import { noTurn } from './no-turn';
-import type { Placement } from './turns';
+import type { Placement } from './placement';
 
 /** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */
 const MAX_REMEMBERED = 256;
@@ -318,7 +318,8 @@ export class TurnPlacer {
     for (const message of found) {
       this.#move(placement, message, turnId, null);
       const home = this.#home('text', message.id);
-      if (home !== undefined) this.#setHome('text', message.id, { ...home, turnId });
+      // another message of its name may have begun elsewhere since
+      if (home?.turnId === message.turnId) this.#setHome('text', message.id, { ...home, turnId });
     }
     const places = this.#change();
     places.userMessages = places.userMessages.filter((message) => !found.has(message));

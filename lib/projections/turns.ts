@@ -1,6 +1,5 @@
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import type { Position } from '@/lib/protocol/position';
-import type { FoldedType, TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import type { FoldedType, TurnPlaces } from '@/lib/protocol/turn-places';
 import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
 import type { EventEntry } from './event-entry';
 import {
@@ -16,6 +15,7 @@ import {
   textField,
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
+import type { Placement } from './placement';
 import { TurnPlacer } from './turn-placer';
 
 /**
@@ -29,30 +29,6 @@ import { TurnPlacer } from './turn-placer';
  * them (`metadata.interlude`) and they move into it, whatever else was going on when they arrived. So a reply is never
  * "one late", and a between-run turn begins with its cause.
  */
-
-export interface Placement {
-  /** As it was told; a chunk has the name of what it goes on with. */
-  entry: EventEntry;
-  /** The turn that shows the event; `task:<id>` under a task; null where nothing shows it. */
-  turnId: string | null;
-  /** The message, tool call, request or task the event is about. */
-  entityId: string | null;
-  /** The role of the text message the event is about. */
-  role: string | null;
-  /**
-   * At the end (and at each chunk) of what began in the turn that is open, or outside any: where it began. Null elsewhere: what ends too late is
-   * no word of the turn it ends in.
-   */
-  begunAt: Position | null;
-  /** Turns that this event opened or changed, in order. */
-  turns: TurnHeader[];
-  /** Entities that stand in another turn from now on. `position` names the one event that moves; null: all of them. */
-  moves: { entityId: string; fromTurnId: string; toTurnId: string; position: Position | null }[];
-  /** `none` turns that a move left empty. */
-  removedTurnIds: string[];
-  /** Entities whose deltas are complete: they become one event with the whole text, where the last delta stood. */
-  folds: { entityId: string; fromPosition: Position; type: FoldedType }[];
-}
 
 /**
  * @param places what the last call returned, `NO_PLACES` before the first
@@ -97,69 +73,71 @@ function placeOfSnapshot(placer: TurnPlacer, placement: Placement, turnId: strin
 
 type Place = (placer: TurnPlacer, placement: Placement, task: string | null) => void;
 
-const starts =
-  (kind: string, field: string): Place =>
+/** Places what an event is about by its id; without one it is shown nowhere. */
+const about =
+  (
+    idOf: (event: AgUiEvent) => string | null,
+    place: (placer: TurnPlacer, placement: Placement, id: string, task: string | null) => void,
+  ): Place =>
   (placer, placement, task) => {
-    const { event } = placement.entry;
-    const id = idField(event, field);
+    const id = idOf(placement.entry.event);
     if (id === null) return;
     placement.entityId = id;
-    placement.role = kind === 'text' ? (textField(event, 'role') ?? 'assistant') : null;
+    place(placer, placement, id, task);
+  };
+
+const MESSAGE = (event: AgUiEvent) => idField(event, 'messageId');
+const CALL = (event: AgUiEvent) => idField(event, 'toolCallId');
+const REQUEST = (event: AgUiEvent) => pickId(customValue(event), 'request_id', 'requestId');
+const SENT = (event: AgUiEvent) => pickId(customValue(event), 'message_id', 'messageId');
+const COMMAND = (event: AgUiEvent) => pickId(customValue(event), 'command_id', 'commandId');
+const FOREIGN_TASK = (event: AgUiEvent) => pickId(customValue(event), 'task_id');
+
+type Entity = 'text' | 'reasoning' | 'tool';
+
+const idOf = (kind: Entity) => (kind === 'tool' ? CALL : MESSAGE);
+
+const roleOf = (kind: Entity, event: AgUiEvent) => (kind === 'text' ? (textField(event, 'role') ?? 'assistant') : null);
+
+const starts = (kind: Entity) =>
+  about(idOf(kind), (placer, placement, id, task) => {
+    placement.role = roleOf(kind, placement.entry.event);
     if (placement.role === 'user' && task === null) placer.openUserMessage(placement, id);
     else placer.startEntity(placement, kind, id, task);
-  };
+  });
 
-const continues =
-  (kind: string, field: string, streaming: FoldedType): Place =>
-  (placer, placement, task) => {
-    const id = idField(placement.entry.event, field);
-    if (id === null) return;
-    placement.entityId = id;
-    placer.continueEntity(placement, kind, id, task, streaming);
-  };
+const continues = (kind: Entity, streaming: FoldedType) =>
+  about(idOf(kind), (placer, placement, id, task) => placer.continueEntity(placement, kind, id, task, streaming));
 
-const ends =
-  (kind: string, field: string, keep: boolean): Place =>
-  (placer, placement) => {
-    const id = idField(placement.entry.event, field);
-    if (id === null) return;
-    placement.entityId = id;
-    placer.endEntity(placement, kind, id, keep);
-  };
+const ends = (kind: Entity, keep: boolean) =>
+  about(idOf(kind), (placer, placement, id) => placer.endEntity(placement, kind, id, keep));
 
 /** A chunk both opens and continues, and is never told to end: its rows stay as they are. */
-const chunks =
-  (kind: string, field: string): Place =>
-  (placer, placement, task) => {
-    const id = idField(placement.entry.event, field);
-    if (id === null) return;
-    placement.entityId = id;
-    placement.role = kind === 'text' ? (textField(placement.entry.event, 'role') ?? 'assistant') : null;
+const chunks = (kind: Entity) =>
+  about(idOf(kind), (placer, placement, id, task) => {
+    placement.role = roleOf(kind, placement.entry.event);
     placer.openChunk(placement, kind, id, task);
     placer.tellChunks(withChunk(placer.chunks, { task, kind, id }));
-  };
+  });
 
 const PLACE: Record<string, Place | undefined> = {
-  TEXT_MESSAGE_START: starts('text', 'messageId'),
-  TEXT_MESSAGE_CONTENT: continues('text', 'messageId', 'TEXT_MESSAGE_CONTENT'),
-  TEXT_MESSAGE_END: ends('text', 'messageId', false),
-  TEXT_MESSAGE_CHUNK: chunks('text', 'messageId'),
-  REASONING_MESSAGE_START: starts('reasoning', 'messageId'),
-  REASONING_MESSAGE_CONTENT: continues('reasoning', 'messageId', 'REASONING_MESSAGE_CONTENT'),
-  REASONING_MESSAGE_END: ends('reasoning', 'messageId', false),
-  REASONING_MESSAGE_CHUNK: chunks('reasoning', 'messageId'),
-  TOOL_CALL_START: starts('tool', 'toolCallId'),
-  TOOL_CALL_ARGS: continues('tool', 'toolCallId', 'TOOL_CALL_ARGS'),
+  TEXT_MESSAGE_START: starts('text'),
+  TEXT_MESSAGE_CONTENT: continues('text', 'TEXT_MESSAGE_CONTENT'),
+  TEXT_MESSAGE_END: ends('text', false),
+  TEXT_MESSAGE_CHUNK: chunks('text'),
+  REASONING_MESSAGE_START: starts('reasoning'),
+  REASONING_MESSAGE_CONTENT: continues('reasoning', 'REASONING_MESSAGE_CONTENT'),
+  REASONING_MESSAGE_END: ends('reasoning', false),
+  REASONING_MESSAGE_CHUNK: chunks('reasoning'),
+  TOOL_CALL_START: starts('tool'),
+  TOOL_CALL_ARGS: continues('tool', 'TOOL_CALL_ARGS'),
   // The result may come turns later: the call keeps its home until then.
-  TOOL_CALL_END: ends('tool', 'toolCallId', true),
-  TOOL_CALL_CHUNK: chunks('tool', 'toolCallId'),
-  TOOL_CALL_RESULT: (placer, placement, task) => {
-    const id = textField(placement.entry.event, 'toolCallId');
-    if (id === null) return;
-    placement.entityId = id;
+  TOOL_CALL_END: ends('tool', true),
+  TOOL_CALL_CHUNK: chunks('tool'),
+  TOOL_CALL_RESULT: about(CALL, (placer, placement, id, task) => {
     placer.openEntity(placement, 'tool', id, task);
     placer.endEntity(placement, 'tool', id, false);
-  },
+  }),
   RUN_STARTED: (placer, placement) => {
     const { event } = placement.entry;
     const metadata = interludeOf(event);
@@ -209,87 +187,55 @@ const PLACE: Record<string, Place | undefined> = {
   },
 };
 
-const underItsTask: Place = (_placer, placement) => {
-  const id = taskEventId(placement.entry.event);
-  placement.entityId = id;
-  placement.turnId = id === null ? null : `task:${id}`;
+const underTask = (_placer: TurnPlacer, placement: Placement, id: string) => {
+  placement.turnId = `task:${id}`;
 };
 
 /** A command's end stands where it was asked for, and the answer to a request on the request. */
-const ofCommand =
-  (state: 'queued' | 'done' | 'failed'): Place =>
-  (placer, placement) => {
-    const value = customValue(placement.entry.event);
-    const id = pickId(value, 'command_id', 'commandId');
-    if (id === null) return;
-    const requestId = pickId(value, 'request_id', 'requestId');
-    if (requestId !== null && placer.join(placement, 'request', requestId)) {
-      placement.entityId = requestId;
-      return;
-    }
-    placement.entityId = id;
-    if (state === 'queued') placer.openEntity(placement, 'command', id, null);
+const ofCommand = (state: 'queued' | 'done' | 'failed') =>
+  about(COMMAND, (placer, placement, id) => {
+    const requestId = REQUEST(placement.entry.event);
+    if (requestId !== null && placer.join(placement, 'request', requestId)) placement.entityId = requestId;
+    else if (state === 'queued') placer.openEntity(placement, 'command', id, null);
     else if (placer.join(placement, 'command', id)) placer.endEntity(placement, 'command', id, false);
     // It had ended before, or the agent has gone on from the request: then only what went wrong is worth a line.
     else if (state === 'failed' || requestId === null) placer.show(placement);
-  };
+  });
 
-const shown: Place = (placer, placement) => placer.show(placement);
+const shown = (placer: TurnPlacer, placement: Placement) => placer.show(placement);
 
 const CUSTOM_PLACE: Record<string, Place | undefined> = {
-  [CUSTOM.taskStarted]: (placer, placement) => {
-    placement.entityId = taskEventId(placement.entry.event);
-    if (placement.entityId !== null) placer.show(placement);
-  },
-  [CUSTOM.taskProgress]: underItsTask,
-  [CUSTOM.taskUpdated]: underItsTask,
-  [CUSTOM.taskCompleted]: (placer, placement) => {
+  [CUSTOM.taskStarted]: about(taskEventId, shown),
+  [CUSTOM.taskProgress]: about(taskEventId, underTask),
+  [CUSTOM.taskUpdated]: about(taskEventId, underTask),
+  [CUSTOM.taskCompleted]: about(taskEventId, (placer, placement, id) => {
+    const { event } = placement.entry;
+    const isToldElsewhere = interludeOf(event).reportedBy !== undefined;
+    const runId = pickId(customValue(event), 'run_id', 'runId');
+    placer.endTask(placement, id, runId, isToldElsewhere ? { isToldElsewhere } : {});
+  }),
+  [CUSTOM.taskElsewhere]: about(FOREIGN_TASK, (placer, placement, id) => {
     const value = customValue(placement.entry.event);
-    const id = taskEventId(placement.entry.event);
-    if (id === null) return;
-    placement.entityId = id;
-    const isToldElsewhere = interludeOf(placement.entry.event).reportedBy !== undefined;
-    placer.endTask(placement, id, pickId(value, 'run_id', 'runId'), isToldElsewhere ? { isToldElsewhere } : {});
-  },
-  [CUSTOM.taskElsewhere]: (placer, placement) => {
-    const value = customValue(placement.entry.event);
-    const id = pickId(value, 'task_id');
     const ofSessionId = pickId(value, 'session_id');
-    if (id === null || ofSessionId === null) return;
-    placement.entityId = id;
     // What this session had said before has its line, and woke what it woke.
-    if (value.again === true) placement.turnId = `task:${id}`;
-    else placer.endTask(placement, id, pickId(value, 'run_id'), { ofSessionId });
-  },
-  [CUSTOM.taskTold]: (_placer, placement) => {
-    const id = pickId(customValue(placement.entry.event), 'task_id');
-    placement.entityId = id;
-    placement.turnId = id === null ? null : `task:${id}`;
-  },
-  [CUSTOM.requestOpened]: (placer, placement, task) => {
-    const id = pickId(customValue(placement.entry.event), 'request_id', 'requestId');
-    if (id === null) return;
-    placement.entityId = id;
-    placer.openEntity(placement, 'request', id, task);
-  },
-  [CUSTOM.requestResolved]: (placer, placement) => {
-    const id = pickId(customValue(placement.entry.event), 'request_id', 'requestId');
-    if (id === null) return;
-    placement.entityId = id;
-    placer.endEntity(placement, 'request', id, false);
-  },
+    if (value.again === true) underTask(placer, placement, id);
+    else if (ofSessionId !== null) placer.endTask(placement, id, pickId(value, 'run_id'), { ofSessionId });
+  }),
+  [CUSTOM.taskTold]: about(FOREIGN_TASK, underTask),
+  [CUSTOM.requestOpened]: about(REQUEST, (placer, placement, id, task) =>
+    placer.openEntity(placement, 'request', id, task),
+  ),
+  [CUSTOM.requestResolved]: about(REQUEST, (placer, placement, id) =>
+    placer.endEntity(placement, 'request', id, false),
+  ),
   [CUSTOM.sessionEnded]: (placer, placement) => {
     placer.closeTurn(placement, null, { state: 'interrupted', error: null });
     placement.turnId = null;
     placer.show(placement);
   },
-  [CUSTOM.messageDelivery]: (placer, placement) => {
-    const value = customValue(placement.entry.event);
-    const id = pickId(value, 'message_id', 'messageId');
-    if (id === null) return;
-    placement.entityId = id;
-    placer.deliver(placement, id, value.delivery === 'delivered');
-  },
+  [CUSTOM.messageDelivery]: about(SENT, (placer, placement, id) =>
+    placer.deliver(placement, id, customValue(placement.entry.event).delivery === 'delivered'),
+  ),
   [CUSTOM.commandQueued]: ofCommand('queued'),
   [CUSTOM.commandDone]: ofCommand('done'),
   [CUSTOM.commandFailed]: ofCommand('failed'),

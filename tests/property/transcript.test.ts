@@ -9,6 +9,7 @@ import {
   transcriptFromPage,
 } from '@/lib/projections/transcript';
 import { placeEvents } from '@/lib/projections/turns';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { MemoryLog } from '../support/memory-log';
@@ -17,6 +18,44 @@ const visible = (state: Pick<TranscriptState, 'turns'>) => state.turns;
 
 /** A thousand runs take what they take; on a busy machine several times what they take alone. */
 const LIMIT_MS = 180_000;
+
+/** A person's message that waits, and another message of its name that goes on when a turn answers the first. */
+const NAMED_TWICE: AgUiEvent[][] = [
+  [
+    { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm1', role: 'user', delta: '' },
+    { type: 'TEXT_MESSAGE_END', messageId: 'm1' },
+    { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' },
+    {
+      type: 'RUN_STARTED',
+      threadId: 's1',
+      runId: 'r1',
+      metadata: { interlude: { turn: 'user', userMessageIds: [] } },
+    },
+  ],
+  [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: ' ' }],
+  [
+    { type: 'RUN_STARTED', threadId: 's1', runId: 'r2' },
+    { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: '' },
+    { type: 'CUSTOM', name: 'session:ended', value: {} },
+  ],
+];
+
+const taskEnded: AgUiEvent = { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'task1' } };
+const woken = (runId: string, taskIds: string[]): AgUiEvent => ({
+  type: 'RUN_STARTED',
+  threadId: 's1',
+  runId,
+  metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds } } },
+});
+/** A task that ends again in the turn that was told of its first end, while that is on a page that is still to come. */
+const TOLD_TWICE: AgUiEvent[][] = [
+  [taskEnded],
+  [woken('r1', [])],
+  [{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' }],
+  [{ type: 'TOOL_CALL_RESULT', messageId: 'm0', toolCallId: 't1', content: '' }],
+  [woken('r2', ['task1']), taskEnded, { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' }],
+  [woken('r3', ['task1'])],
+];
 
 describe('the transcript', { timeout: LIMIT_MS }, () => {
   it('folded live equals the one reloaded at the same position, wherever the client came in', () => {
@@ -48,7 +87,7 @@ describe('the transcript', { timeout: LIMIT_MS }, () => {
         client = foldTranscript(client, log.after(client.position));
         expect(visible(client)).toEqual(visible(transcriptFromPage(log.page())));
       }),
-      { numRuns: 1000 },
+      { numRuns: 1000, examples: [[NAMED_TWICE, 2, 2]] },
     );
   });
 
@@ -83,7 +122,7 @@ describe('the transcript', { timeout: LIMIT_MS }, () => {
         const { turns } = log.page();
         expect(visible(live)).toEqual(live.hasMore ? turns.slice(turns.length - live.turns.length) : turns);
       }),
-      { numRuns: 3000 },
+      { numRuns: 3000, examples: [[TOLD_TWICE, [4, 0, 0, 2], [1, 200]]] },
     );
   });
 

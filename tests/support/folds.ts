@@ -1,10 +1,10 @@
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { foldShown } from '@/lib/projections/items';
 import { type ObligationChange, type ObligationFold, ObligationLedger } from '@/lib/projections/obligations';
+import type { Placement } from '@/lib/projections/placement';
 import { type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
 import { TaskLedger } from '@/lib/projections/tasks';
 import { settleTurn } from '@/lib/projections/turn-page';
-import type { Placement } from '@/lib/projections/turns';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Obligation, Task, Turn } from '@/lib/protocol/read-models';
 import type { TurnHeader } from '@/lib/protocol/turn-places';

@@ -114,11 +114,11 @@ describe('LiveConnection', () => {
   });
 
   it('serves a view that is opened again soon without a new request', async () => {
-    const id = connection.subscribe('session:s', '1', reader());
+    const unsubscribe = connection.subscribe('session:s', '1', reader());
     await settle();
     stream(0).accept().send(eventFrame('s', 2), eventFrame('s', 3));
     await settle();
-    connection.unsubscribe(id);
+    unsubscribe();
     stream(0).send(eventFrame('s', 4));
     await settle();
     const again = reader();
@@ -128,15 +128,34 @@ describe('LiveConnection', () => {
     expect(again.positions).toEqual(['3', '4']);
   });
 
+  it('keeps of a topic no more than some megabytes, however few frames those are', async () => {
+    const first = reader();
+    connection.subscribe('session:s', '0', first);
+    await settle();
+    stream(0).accept();
+    for (let at = 1; at <= 20; at += 1) {
+      stream(0).send(eventFrame('s', at, { value: 'x'.repeat(500_000) }));
+      await settle();
+    }
+    connection.subscribe('session:s', '19', reader());
+    await settle();
+    expect(script.streams).toHaveLength(1);
+    const second = reader();
+    connection.subscribe('session:s', '0', second);
+    await settle();
+    expect(stream(1).after).toBe('0');
+    expect(second.positions).toEqual([]);
+  });
+
   it('drops a topic nobody has read for a while, and keeps the others without loss', async () => {
     const kept = reader();
     connection.subscribe('fleet', '1', kept);
-    const id = connection.subscribe('session:s', '1', reader());
+    const unsubscribe = connection.subscribe('session:s', '1', reader());
     await settle();
     stream(0)
       .accept()
       .send({ event: 'up-to-date', data: { position: '9' } });
-    connection.unsubscribe(id);
+    unsubscribe();
     await vi.advanceTimersByTimeAsync(45_000);
     expect(script.streams.at(-1)).toMatchObject({ topics: ['fleet'], after: '9' });
   });

@@ -74,7 +74,7 @@ export function scriptedFetch() {
   return { streams, fetch };
 }
 
-export function eventFrame(sessionId: string, position: number): Frame {
+export function eventFrame(sessionId: string, position: number, event: object = {}): Frame {
   return {
     event: 'session-event',
     id: String(position),
@@ -84,7 +84,7 @@ export function eventFrame(sessionId: string, position: number): Frame {
       seq: position,
       occurredAt: position,
       receivedAt: position,
-      event: { type: 'CUSTOM', name: 'x', value: position },
+      event: { type: 'CUSTOM', name: 'x', value: position, ...event },
     },
   };
 }
