@@ -55,7 +55,7 @@ export async function outboxFiles(folder: string): Promise<string[]> {
     .map((name) => join(folder, name));
 }
 
-/** @throws Error when the file is no outbox of this version */
+/** @throws Error when the file is not an outbox of this version */
 export async function readOutbox(file: string): Promise<OutboxReport> {
   return await withFile(file, async (client) => {
     const [identity, queue, oldest, lost, poisoned] = await client.batch(
@@ -162,7 +162,7 @@ async function withFile<Result>(file: string, work: (client: Client) => Promise<
     await client.execute('PRAGMA busy_timeout = 2000');
     const version = Number((await client.execute('PRAGMA user_version')).rows[0]?.user_version);
     if (version === 1) await client.batch(OUTBOX_FROM_1, 'write');
-    else if (version !== OUTBOX_VERSION) throw new Error(`${file} is no outbox of this version (${version})`);
+    else if (version !== OUTBOX_VERSION) throw new Error(`${file} is not an outbox of this version (${version})`);
     return await work(client);
   } finally {
     client.close();

@@ -73,7 +73,7 @@ interface Pending extends Append {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** How often it is looked whether somebody wants refused records sent again. */
+/** How often to check whether somebody wants refused records sent again. */
 const REDRIVE_MS = 5_000;
 const DEFAULT_BOUND: Bound = { maxRows: 1_000_000, maxBytes: 1024 ** 3 };
 

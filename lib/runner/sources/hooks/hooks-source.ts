@@ -44,7 +44,7 @@ export class HooksSource implements Source {
   readonly refusals = {
     interrupt: `${IN_TERMINAL}: press Esc there to interrupt it`,
     'task.stop': `${IN_TERMINAL}: its tasks are stopped there (/tasks)`,
-    'permission.decision': `${IN_TERMINAL}: it asks for permission there, and only there can it be answered`,
+    'permission.decision': `${IN_TERMINAL}: it asks for permission there, and can only be answered there`,
     'question.answer': `${IN_TERMINAL}: its questions are answered there`,
   };
 
@@ -113,7 +113,7 @@ export class HooksSource implements Source {
     if (mirror.isBusy || mirror.isInHand(messageId)) return await this.#inbox.put(command);
     return this.#inbox.turnAway(
       messageId,
-      `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (it is put before the agent when the turn ends)`,
+      `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (the agent gets it when the turn ends)`,
     );
   }
 
@@ -145,7 +145,7 @@ export class HooksSource implements Source {
       },
       onHandedOver: (messageIds) => this.#inbox.handedOver(messageIds),
       onTurnEnded: () => {
-        const reason = `${IN_TERMINAL}, and its turn ended before the message could be put before it`;
+        const reason = `${IN_TERMINAL}, and its turn ended before the message could be handed over`;
         this.#inbox.refuse(sessionId, reason, (messageId) => mirror.isInHand(messageId));
       },
       log: (level, message) => this.#around.log(level, message),
