@@ -53,8 +53,10 @@ export function agentFromRow(row: Row): AgentSummary {
 export function agentToRow({ id, lastSeenAt, updatedPosition, ...body }: AgentSummary) {
   const { runner, everyMs } = reporterOf(body.status);
   const reported = { reportedBy: runner?.id ?? null, reportsEveryMs: everyMs ?? null };
+  const { requestedAt = null, expiresAt = null } = body.logLevel.desired ?? {};
+  const level = { levelRequestedAt: requestedAt, levelExpiresAt: expiresAt };
   const words = `${id}\n${body.kind ?? ''}`.toLowerCase();
-  return { id, lastSeenAt, ...reported, body, words, updatedPosition: Number(updatedPosition) };
+  return { id, lastSeenAt, ...reported, ...level, body, words, updatedPosition: Number(updatedPosition) };
 }
 
 export function sessionFromRow(row: Row): SessionSummary {

@@ -4,15 +4,17 @@ import Link from 'next/link';
 import { useMemo, useRef, useState } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import type { ShownList } from '@/components/live/row-table';
-import { type MorePages, useFleet, useStart } from '@/components/live/use-fleet';
+import { type MorePages, useStart } from '@/components/live/use-fleet';
+import { useListSearch } from '@/components/live/use-list-search';
 import { failuresInWords } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { HeldChanges } from '@/components/ui/held-changes';
+import { ListSearch } from '@/components/ui/list-search';
 import { Name } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { nameText } from '@/components/ui/verbatim';
-import type { AgentList, AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
+import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
 import { AgentState } from './agent-state';
 import { byName } from './by-name';
 import { SelectionBar } from './selection-bar';
@@ -33,25 +35,28 @@ export function AgentTable({ initial }: { initial: AgentList }) {
   return <AgentRows list={list} more={more} />;
 }
 
-function sessionsByAgent(sessions: readonly SessionSummary[]): Map<string, SessionSummary[]> {
-  const byAgent = new Map<string, SessionSummary[]>();
-  for (const session of sessions) {
-    const own = byAgent.get(session.agentId);
-    if (own) own.push(session);
-    else byAgent.set(session.agentId, [session]);
-  }
-  return byAgent;
-}
-
 function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
   const { list, more } = props;
-  const sessions = useFleet(({ listedSessions }) => listedSessions?.sessions);
-  const byAgent = useMemo(() => sessionsByAgent(sessions ?? []), [sessions]);
-  const { rows: agents, next, count } = list;
+  const [text, setText] = useState('');
+  const field = useRef<HTMLInputElement>(null);
+  const asked = text.trim() === '' ? '' : new URLSearchParams({ q: text.trim() }).toString();
+  const search = useListSearch<AgentList>({
+    path: '/agents',
+    asked,
+    take: (fleet, page) => fleet.takeFoundAgents(page),
+  });
+  const { next } = list;
+  const agents = useMemo(() => {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    return list.rows.filter(({ id, kind }) =>
+      words.every((word) => `${id}\n${kind ?? ''}`.toLowerCase().includes(word)),
+    );
+  }, [list.rows, text]);
+  const count = asked === '' ? list.count : (search.first?.count ?? agents.length);
   const box = useRef<HTMLDivElement>(null);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const names = useMemo(() => [{ name: 'agents', ids: agents.map(({ id }) => id).sort(byName) }], [agents]);
-  const { order, moved, added, letGo } = useHeldOrder(box, names, next ?? '');
+  const { order, moved, added, letGo } = useHeldOrder(box, names, `${next} ${asked}`);
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const ordered = order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
   const chosen = ordered.filter(({ id }) => selected.has(id));
@@ -63,8 +68,14 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
   };
   return (
     <div ref={box} className="@container">
+      <div className="flex max-w-sm pb-2">
+        <ListSearch what="agents" field={field} value={text} onChange={setText} />
+      </div>
       <p className="flex items-baseline gap-3 pb-1 text-2xs text-ink-3">
-        <span className="tabular">{plural(Math.max(count, agents.length), 'agent')}, by name</span>
+        <span role="status" className="tabular">
+          {search.isSearching ? 'Searching…' : `${plural(Math.max(count, agents.length), 'agent')}, by name`}
+        </span>
+        {search.error !== null && <span className="text-failed">{search.error.message}</span>}
         <HeldChanges moved={moved} added={added} onShow={letGo} />
       </p>
       <ul>
@@ -92,7 +103,7 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
                 {agent.owedCount > 0 && ` · owes ${plural(agent.owedCount, 'reply', 'replies')}`}
               </span>
               <span className="@max-4xl:col-span-2 text-ink-2 text-xs @max-4xl:empty:hidden">
-                <AgentState sessions={byAgent.get(agent.id)} of={agent.sessionCount} />
+                <AgentState agent={agent} />
               </span>
               <span className="@max-4xl:col-span-2 text-waiting text-xs @max-4xl:empty:hidden">
                 {[
@@ -112,7 +123,17 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
           </li>
         ))}
       </ul>
-      {next !== null && <MoreRows {...more} listed={agents.length} count={count} what="agents" />}
+      {asked === '' && next !== null && <MoreRows {...more} listed={agents.length} count={count} what="agents" />}
+      {search.hasMore && (
+        <MoreRows
+          load={search.load}
+          isLoading={search.isSearching}
+          error={search.error}
+          listed={agents.length}
+          count={count}
+          what="agents found"
+        />
+      )}
       {chosen.length > 0 && (
         <SelectionBar
           agents={chosen}

@@ -116,6 +116,15 @@ export class FleetStore extends Store {
     this.takeCounts(counts, position);
   }
 
+  /** Sessions from anywhere in the list of all: it goes on where it did. */
+  takeFoundSessions({ sessions: rows, position }: SessionList): void {
+    this.#read('sessions', ALL, position, () => this.sessions.takeSome(ALL, rows, position));
+  }
+
+  takeFoundAgents({ agents: rows, position }: AgentList): void {
+    this.#read('agents', ALL, position, () => this.agents.takeSome(ALL, rows, position));
+  }
+
   takeCounts(counts: CountsByState, position: Position): void {
     this.#counts.take(counts, position);
     this.#shownSessions = undefined;

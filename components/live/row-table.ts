@@ -142,6 +142,16 @@ export class RowTable<Row extends object> {
     for (const row of rows) this.take(row, position);
   }
 
+  /** Rows of a list from anywhere in it. One that is not read yet is no longer for them. */
+  takeSome(name: string, rows: readonly Row[], position: Position): void {
+    const list = this.#list(name, null);
+    for (const row of rows) {
+      if (list.isRead) list.ids.add(this.#kind.idOf(row));
+      this.take(row, position);
+    }
+    list.shown = null;
+  }
+
   #listsOf(row: Row): List<Row>[] {
     return this.#kind.listsOf(row).flatMap((name) => this.#lists.get(name) ?? []);
   }

@@ -2,17 +2,21 @@
 
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide-react';
+import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
-import type { ListedSessions } from '@/components/live/fleet-store';
 import { MoreRows } from '@/components/live/more-rows';
+import type { CountsByState } from '@/components/live/session-counts';
+import { useListSearch } from '@/components/live/use-list-search';
 import { Boundary } from '@/components/ui/boundary';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
+import { ListSearch } from '@/components/ui/list-search';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import type { SessionSummary } from '@/lib/protocol/read-models';
+import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
+import { SessionFilter } from './session-filter';
 import { groupSessions, type SessionGroup } from './session-groups';
+import { EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';
 import { SessionRow } from './session-row';
-import { SessionSearch } from './session-search';
 import { STANDING_WORD, type Standing } from './session-words';
 import { useListKeys } from './use-list-keys';
 import { useSessions } from './use-sessions';
@@ -34,17 +38,29 @@ export function SessionNav(props: {
   const { list, more } = useSessions();
   const box = useRef<HTMLElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const [search, setSearch] = useState('');
-  const wanted = useDeferredValue(search);
+  const [query, setQuery] = useSessionQuery(keysEverywhere, useSearchParams());
+  const wanted = useDeferredValue(query);
+  const asked = paramsOf(query);
+  const isFiltered = asked !== '';
+  const search = useListSearch<SessionList>({
+    path: '/sessions',
+    asked,
+    take: (fleet, page) => fleet.takeFoundSessions(page),
+  });
   const sessions = list?.sessions;
-  const groups = useMemo(() => groupSessions(sessions ?? [], wanted), [sessions, wanted]);
+  const groups = useMemo(() => {
+    const passing = (sessions ?? []).filter((session) => passes(session, wanted));
+    return groupSessions(passing, wanted.text);
+  }, [sessions, wanted]);
   const ids = useMemo(
     () => groups.map((group) => ({ name: group.standing, ids: group.sessions.map(({ id }) => id) })),
     [groups],
   );
   const byId = useMemo(() => new Map(sessions?.map((session) => [session.id, session])), [sessions]);
-  const { order, moved, added, letGo } = useHeldOrder(box, ids, `${list?.next} ${wanted}`, (id) => byId.has(id));
-  const count = list === undefined ? 0 : Object.values(list.counts).reduce((sum, one) => sum + one, 0);
+  const { order, moved, added, letGo } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(wanted)}`, (id) =>
+    byId.has(id),
+  );
+  const counts = isFiltered ? search.first?.counts : list?.counts;
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
@@ -55,7 +71,7 @@ export function SessionNav(props: {
     const { activeElement } = document;
     if (activeElement === field.current) box.current?.focus({ preventScroll: true });
     else if (event.repeat) return;
-    else if (search !== '') setSearch('');
+    else if (isFiltered) setQuery(EVERY_SESSION);
     else if (keysEverywhere && activeElement !== box.current) box.current?.focus({ preventScroll: true });
     else return;
     event.preventDefault();
@@ -71,9 +87,18 @@ export function SessionNav(props: {
     >
       {sessions?.length !== 0 && (
         <div className="mx-4 mt-2 flex items-center gap-3">
-          <SessionSearch field={field} value={search} onChange={setSearch} />
+          <ListSearch
+            what="sessions"
+            hasKey
+            field={field}
+            value={query.text}
+            onChange={(text) => setQuery({ ...query, text })}
+          />
           <HeldChanges moved={moved} added={added} onShow={letGo} />
         </div>
+      )}
+      {list !== undefined && list.sessions.length > 0 && (
+        <SessionFilter query={query} counts={list.counts} onQuery={setQuery} />
       )}
       <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
         {sessions === undefined && <p className="px-4 py-3 text-ink-3">Loading sessions…</p>}
@@ -87,21 +112,27 @@ export function SessionNav(props: {
               standing={name as Standing | typeof NEW_ROWS}
               rows={rows}
               listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
-              count={list?.next == null || wanted !== '' || group === undefined ? null : countOf(group, list)}
+              count={
+                group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts, groups)
+              }
               currentId={currentId}
               // What was searched for is shown, and so is what is all there is.
-              unfolds={wanted !== '' || order.length === 1}
+              unfolds={isFiltered || order.length === 1}
             />
           );
         })}
-        {sessions !== undefined && sessions.length > 0 && order.length === 0 && (
-          <p className="px-4 py-3 text-ink-3">Nothing that a session’s row says has “{wanted}” in it.</p>
-        )}
-        {list != null && list.next !== null && (
-          <div className="px-4 pt-1">
-            {wanted !== '' && <p className="pt-2 text-2xs text-ink-3">Searched in those that are listed.</p>}
-            <MoreRows {...more} listed={list.sessions.length} count={count} what="sessions" />
-          </div>
+        {isFiltered ? (
+          <FoundSessions
+            search={search}
+            listed={groups.reduce((sum, group) => sum + group.sessions.length, 0)}
+            onAll={() => setQuery(EVERY_SESSION)}
+          />
+        ) : (
+          list?.next != null && (
+            <div className="px-4 pt-1">
+              <MoreRows {...more} listed={list.sessions.length} count={sumOf(list.counts)} what="sessions" />
+            </div>
+          )
         )}
       </div>
     </nav>
@@ -110,11 +141,60 @@ export function SessionNav(props: {
 
 const NONE: SessionSummary[] = [];
 
+/** How the search for others than are shown stands. */
+function FoundSessions(props: {
+  search: ReturnType<typeof useListSearch<SessionList>>;
+  listed: number;
+  onAll: () => void;
+}) {
+  const { search, listed, onAll } = props;
+  const { first, isSearching, hasMore, error, load } = search;
+  const isNone = listed === 0 && !isSearching && error === null;
+  return (
+    <div className="px-4 pt-1 text-ink-3">
+      {hasMore && first !== undefined ? (
+        <MoreRows
+          load={load}
+          isLoading={isSearching}
+          error={error}
+          listed={listed}
+          count={sumOf(first.counts)}
+          what="sessions found"
+        />
+      ) : (
+        <p role="status" className="flex flex-wrap items-baseline gap-x-3 py-3 text-2xs">
+          {isSearching && 'Searching…'}
+          {isNone && 'No session is like this.'}
+          {isNone && (
+            <button type="button" onClick={onAll} className="underline hover:text-ink">
+              Show every session
+            </button>
+          )}
+          {error !== null && <span className="text-failed">{error.message}</span>}
+          {error !== null && (
+            <button type="button" onClick={load} className="underline hover:text-ink">
+              Try again
+            </button>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function sumOf(counts: CountsByState): number {
+  return Object.values(counts).reduce((sum, one) => sum + one, 0);
+}
+
 /** How many there are of a group, listed or not. Those whose runner has gone are listed apart, whatever their state. */
-function countOf({ standing, sessions }: SessionGroup, list: ListedSessions): number | null {
-  if (standing === 'away') return null;
-  const apart = list.sessions.filter(({ state, away }) => state === standing && away !== null).length;
-  return Math.max(sessions.length, list.counts[standing] - apart);
+function countOf(
+  { standing, sessions }: SessionGroup,
+  counts: CountsByState | undefined,
+  groups: readonly SessionGroup[],
+): number | null {
+  if (standing === 'away' || counts === undefined) return null;
+  const away = groups.find((group) => group.standing === 'away')?.sessions ?? [];
+  return Math.max(sessions.length, counts[standing] - away.filter(({ state }) => state === standing).length);
 }
 
 function Group(props: {

@@ -3,27 +3,30 @@
 import { Search, X } from 'lucide-react';
 
 /** What to look for in the list. */
-export function SessionSearch(props: {
+export function ListSearch(props: {
+  /** What it is a search for: `sessions`. */
+  what: string;
+  /** Whether / leads to it. */
+  hasKey?: boolean;
   field: React.RefObject<HTMLInputElement | null>;
   value: string;
   onChange: (value: string) => void;
 }) {
-  const { field, value, onChange } = props;
+  const { what, hasKey = false, field, value, onChange } = props;
   return (
     <div className="flex min-w-0 flex-1 items-center border-line border-b focus-within:border-accent">
       <Search size={14} strokeWidth={1.75} aria-hidden="true" className="shrink-0 text-ink-3" />
       <input
         ref={field}
         type="search"
-        aria-label="Search sessions"
+        aria-label={`Search ${what}`}
         placeholder="Search"
         value={value}
         onChange={(event) => onChange(event.target.value)}
         className="h-8 w-full bg-transparent px-2 outline-none placeholder:text-ink-3 [&::-webkit-search-cancel-button]:hidden"
       />
-      {value === '' ? (
-        <kbd className="shrink-0 text-2xs text-ink-3">/</kbd>
-      ) : (
+      {value === '' && hasKey && <kbd className="shrink-0 text-2xs text-ink-3">/</kbd>}
+      {value !== '' && (
         <button
           type="button"
           aria-label="Clear search"

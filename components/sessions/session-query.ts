@@ -1,0 +1,61 @@
+'use client';
+
+import { useEffect, useState } from 'react';
+import { SESSION_STATES, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
+
+/** Which sessions are wanted: in any of these states (none: in any), of an agent, with words. */
+export interface SessionQuery {
+  text: string;
+  states: readonly SessionState[];
+  agentId: string | null;
+}
+
+export const EVERY_SESSION: SessionQuery = { text: '', states: [], agentId: null };
+
+/** The same as arguments of `GET /sessions`, and of the start page; empty where every session is wanted. */
+export function paramsOf({ text, states, agentId }: SessionQuery): string {
+  const params = new URLSearchParams();
+  if (text.trim() !== '') params.set('q', text.trim());
+  for (const state of states) params.append('state', state);
+  if (agentId !== null) params.set('agent', agentId);
+  return params.toString();
+}
+
+export function queryOf(params: URLSearchParams): SessionQuery {
+  const states = SESSION_STATES.filter((state) => params.getAll('state').includes(state));
+  return { text: params.get('q') ?? '', states, agentId: params.get('agent') };
+}
+
+/** Whether a session is in the wanted states and of the wanted agent. */
+export function passes({ state, agentId }: SessionSummary, query: SessionQuery): boolean {
+  return (
+    (query.states.length === 0 || query.states.includes(state)) && (query.agentId === null || query.agentId === agentId)
+  );
+}
+
+/**
+ * What is wanted, which stays from page to page. On the start page the address says it: a link to it finds the same, and
+ * Back undoes a filter, but not each letter.
+ */
+export function useSessionQuery(home: boolean, first: URLSearchParams) {
+  const [query, setQuery] = useState(() => (home ? queryOf(first) : EVERY_SESSION));
+  const params = paramsOf(query);
+  useEffect(() => {
+    if (!home) return;
+    const follow = () => {
+      if (location.pathname === '/') setQuery(queryOf(new URLSearchParams(location.search)));
+    };
+    addEventListener('popstate', follow);
+    return () => removeEventListener('popstate', follow);
+  }, [home]);
+  useEffect(() => {
+    if (home && location.search.slice(1) !== params)
+      history.replaceState(null, '', params === '' ? '/' : `/?${params}`);
+  }, [home, params]);
+  const change = (next: SessionQuery) => {
+    const isTyped = next.text !== query.text;
+    if (home && !isTyped) history.pushState(null, '', `/?${paramsOf(next)}`);
+    setQuery(next);
+  };
+  return [query, change] as const;
+}
