@@ -9,6 +9,7 @@ import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { useHasPassed } from '@/components/ui/now';
 import { SettledButton } from '@/components/ui/settled-button';
+import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useSettled } from '@/components/ui/use-settled';
 import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
@@ -101,12 +102,11 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const allow = () => unseen === null && answer({ behavior: 'allow' });
   const deny = () => answer({ behavior: 'deny', ...(draft.reason?.trim() ? { message: draft.reason.trim() } : {}) });
   const onKeyDown = (event: KeyboardEvent) => {
-    if (isQuestion || !canAnswer || event.repeat || isTyping(event.nativeEvent)) return;
-    if (event.metaKey || event.ctrlKey || event.altKey) return;
-    if (event.key !== 'a' && event.key !== 'd') return;
+    if (isQuestion || !canAnswer || isTyping(event.nativeEvent)) return;
+    if (isPress('request.allow', event)) allow();
+    else if (isPress('request.deny', event)) answer({ behavior: 'deny' });
+    else return;
     event.preventDefault();
-    if (event.key === 'a') allow();
-    else answer({ behavior: 'deny' });
   };
   const failure = asked?.kind === 'failed' ? asked.reason : item.answer?.state === 'failed' ? item.answer.reason : null;
   return (

@@ -23,7 +23,7 @@ export function VerbatimText(props: { text: string; first?: VerbatimPage; label?
   const pages = usePages(text, props.first, pageCount);
   const end = pages.at(-1)?.end ?? 0;
   const rest = useMemo(() => restInWords(text, end), [text, end]);
-  useTellFolded(end < text.length);
+  const parts = useTellFolded(end < text.length);
   return (
     <div className={clsx('group/code min-w-0', className)}>
       {label !== undefined && (
@@ -43,9 +43,8 @@ export function VerbatimText(props: { text: string; first?: VerbatimPage; label?
         <button
           type="button"
           {...{ [UNFOLDS]: '' }}
-          onClick={({ currentTarget }) => {
-            // This button goes with the last page; whoever reads on by keyboard stays in the box.
-            currentTarget.closest<HTMLElement>('[data-own-keys]')?.focus({ preventScroll: true });
+          onClick={() => {
+            parts?.takeFocus();
             setPageCount(pageCount + 1);
           }}
           className="mt-1 block font-sans text-2xs text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
