@@ -1,7 +1,8 @@
 'use client';
 
 import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
-import { JumpProvider } from '@/components/ui/jump';
+import { addressAnchor } from '@/components/ui/address-anchor';
+import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
 import type { TranscriptState } from '@/lib/projections/transcript';
@@ -35,6 +36,8 @@ export interface TranscriptHandle {
    * for a moment. @returns false where the session has none
    */
   show: (anchor: string, options?: { focus?: boolean }) => Promise<boolean>;
+  /** The same as a link does: the address names it then. */
+  jump: Jump;
   /** Gives it the focus, where it stands. */
   focus: () => void;
 }
@@ -76,7 +79,10 @@ export function Transcript({
     virtualizer,
     seek,
   });
-  useImperativeHandle(handle, () => ({ show, focus: () => scroller.current?.focus({ preventScroll: true }) }), [show]);
+  useImperativeHandle(handle, () => ({ show, jump, focus: () => scroller.current?.focus({ preventScroll: true }) }), [
+    show,
+    jump,
+  ]);
   const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
 
   useEffect(() => {
@@ -88,7 +94,7 @@ export function Transcript({
   useLayoutEffect(() => {
     if (!hydrated || placed.current) return;
     placed.current = true;
-    if (!isAnchor(location.hash.slice(1))) virtualizer.scrollToEnd();
+    if (!isAnchor(addressAnchor())) virtualizer.scrollToEnd();
   }, [hydrated, virtualizer]);
 
   const firstPaint = useMemo(() => (hydrated ? null : firstPaintOf(turns)), [hydrated, turns]);

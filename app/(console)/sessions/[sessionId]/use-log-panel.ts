@@ -4,6 +4,7 @@ import { useCallback, useEffect, useId, useRef, useState } from 'react';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useMedia } from '@/components/ui/use-media';
 import { useStored } from '@/components/ui/use-stored';
+import { useSessionScope } from './session-scope';
 
 /** Where there is no room for both, the log takes the page's place. */
 const NO_ROOM = '(max-width: 639.98px), (max-height: 479.98px)';
@@ -15,6 +16,7 @@ const NO_ROOM = '(max-width: 639.98px), (max-height: 479.98px)';
 export function useLogPanel() {
   const id = useId();
   const box = useRef<HTMLElement>(null);
+  const { shown: transcript } = useSessionScope();
   const covers = useMedia(NO_ROOM);
   const [stored, store] = useStored('interlude.log-panel.open');
   const [covering, setCovering] = useState(false);
@@ -42,9 +44,15 @@ export function useLogPanel() {
       setTakesFocus(false);
       setOpen(false);
       // What it covers can take the focus only when it no longer is covered.
-      if (focused && !leaves) requestAnimationFrame(() => focusAgain(cameFrom.current));
+      if (!focused || leaves) return;
+      requestAnimationFrame(() => {
+        const from = cameFrom.current;
+        if (from instanceof HTMLElement && from.isConnected && from !== document.body) {
+          from.focus({ preventScroll: true });
+        } else transcript.current?.focus();
+      });
     },
-    [setOpen],
+    [setOpen, transcript],
   );
   /** Something is to be shown in it. Where both are in view, the focus stays where it is. */
   const show = useCallback(() => {
@@ -88,11 +96,4 @@ export function useLogPanel() {
 
 function logIn(panel: HTMLElement | null): HTMLElement | null {
   return panel?.querySelector<HTMLElement>('[role="log"]') ?? null;
-}
-
-function focusAgain(element: Element | null): void {
-  const back = element instanceof HTMLElement && element.isConnected && element !== document.body ? element : null;
-  (back ?? document.querySelector<HTMLElement>('[role="log"][aria-label="Transcript"]'))?.focus({
-    preventScroll: true,
-  });
 }
