@@ -1,11 +1,11 @@
 'use client';
 
 import { Fragment, type ReactNode, useContext, useMemo, useState } from 'react';
+import { useHoldTail } from '@/components/ui/unfold';
 import type { Item, RequestItem, TaskItem } from '@/lib/protocol/read-models';
 import { requestsByCall } from './call-standing';
 import { CutLine } from './cut-line';
 import { FirstPaint } from './first-paint';
-import { useHoldTail } from './hold-tail';
 import { WantedAnchor } from './item-anchor';
 import { callsOfTasks, type ItemRow, rowKey, rowOf, rowsOf, rowWeight } from './item-rows';
 import { MessageView } from './message-view';

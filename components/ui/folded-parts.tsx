@@ -2,9 +2,6 @@
 
 import { createContext, type RefObject, useContext, useEffect, useId, useState, useSyncExternalStore } from 'react';
 
-/** Marks what unfolds more of a part: what stands below it moves. */
-export const UNFOLDS = 'data-unfolds';
-
 /** The parts of something that are still folded: who asks whether it was read must know. */
 export class FoldedParts {
   readonly #folded = new Set<string>();
