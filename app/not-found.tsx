@@ -1,5 +1,3 @@
-import Link from 'next/link';
-
 export default function NotFound() {
   return (
     <main className="grid min-h-dvh place-items-center px-6">
@@ -8,9 +6,10 @@ export default function NotFound() {
         <p className="mt-1 text-ink-2">
           No page, session or agent has this address. It may never have reached this server.
         </p>
-        <Link href="/" className="mt-4 inline-block underline underline-offset-2">
+        {/* Not a Link: what is used here is loaded with every page. */}
+        <a href="/" className="mt-4 inline-block underline underline-offset-2">
           All sessions
-        </Link>
+        </a>
       </div>
     </main>
   );

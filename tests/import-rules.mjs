@@ -61,7 +61,17 @@ export const MAY_IMPORT = {
     'node:',
   ],
   'lib/launch': ['lib/server', 'lib/access', 'lib/runner', 'next', 'tsx', 'node:'],
-  'components/ui': ['lib/protocol', ...REACT, 'marked', 'remend', 'lowlight', 'highlight.js', 'hast'],
+  'components/ui': [
+    'lib/protocol',
+    ...REACT,
+    'decode-named-character-reference',
+    'micromark-util-decode-numeric-character-reference',
+    'marked',
+    'remend',
+    'lowlight',
+    'highlight.js',
+    'hast',
+  ],
   'components/live': ['lib/protocol', 'lib/projections', 'components/ui', ...REACT, 'eventsource-parser'],
   'components/*': ['lib/protocol', 'lib/projections', 'components/ui', 'components/live', ...REACT, 'diff'],
   app: [

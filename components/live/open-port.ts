@@ -1,5 +1,6 @@
-import { PortHub } from './port-hub';
 import type { Port } from './port-messages';
+
+const LOAD_AGAIN_MS = 3_000;
 
 /**
  * The way to the live connection: the SharedWorker of this browser, or a hub of this page's own where there is none
@@ -23,6 +24,14 @@ export function openPort(replace: (port: Port) => void): Port {
 
 function portOfThisPage(): Port {
   const { port1, port2 } = new MessageChannel();
-  new PortHub(undefined).attach(port2);
+  attachHub(port2);
   return port1;
+}
+
+/** Most browsers never need its code. What is posted before it has come waits in the channel. */
+function attachHub(port: Port): void {
+  import('./port-hub').then(
+    ({ PortHub }) => new PortHub(undefined).attach(port),
+    () => setTimeout(attachHub, LOAD_AGAIN_MS, port),
+  );
 }

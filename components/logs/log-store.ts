@@ -43,7 +43,7 @@ export class LogStore {
   /** Lines that came live. */
   liveCount = 0;
   readonly #loading = new Map<string, Promise<void>>();
-  #failed: (() => Promise<void>) | null = null;
+  readonly #failed = new Map<string, () => Promise<void>>();
   readonly #listeners = new Set<() => void>();
   /** What came live, until it is matched as the server matches what is stored. */
   readonly #live: LiveLines;
@@ -138,9 +138,19 @@ export class LogStore {
     });
   }
 
-  /** Asks again for what failed. */
+  /**
+   * Looks further back while a first page is not full. A search whose time is over ends with the lines it has, which may
+   * be none: called after every change, this goes on from there. After a failure, it waits for `retry`.
+   */
+  goOn(): void {
+    const { older, lineCount } = this.window;
+    if (older === null || lineCount >= FIRST_LINES || this.error !== null || this.isLoading()) return;
+    void this.fillGap(older, 'below');
+  }
+
+  /** Asks again for everything that failed. */
   retry(): void {
-    void this.#failed?.();
+    for (const again of this.#failed.values()) void again();
   }
 
   /** What the stream tells. */
@@ -178,7 +188,7 @@ export class LogStore {
   #load(key: string, work: () => Promise<void>): Promise<void> {
     const busy = this.#loading.get(key);
     if (busy) return busy;
-    const load = this.#attempt(() => this.#load(key, work), work).finally(() => {
+    const load = this.#attempt(key, work).finally(() => {
       this.#loading.delete(key);
       this.#draw();
     });
@@ -187,13 +197,14 @@ export class LogStore {
     return load;
   }
 
-  async #attempt(again: () => Promise<void>, work: () => Promise<void>): Promise<void> {
+  async #attempt(key: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
       this.error = null;
+      this.#failed.delete(key);
     } catch (error) {
       this.error = error as Error;
-      this.#failed = again;
+      this.#failed.set(key, () => this.#load(key, work));
     }
   }
 

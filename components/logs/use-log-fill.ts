@@ -52,6 +52,8 @@ export function useLogFill(options: {
 
   const fillNear = useEffectEvent(() => {
     if (store.isLoading() || store.error !== null) return;
+    // led away from the end they followed: whether they stay there is known soon, and what is loaded would end it
+    if (follows && lastRow < window.rowCount - 1) return;
     const seen = Array.from({ length: lastRow - firstRow + 1 }, (_, at) => firstRow + at);
     const ahead = Array.from({ length: AHEAD }, (_, at) => [firstRow - at - 1, lastRow + at + 1]).flat();
     const isWanted = (index: number) => {
@@ -59,9 +61,8 @@ export function useLogFill(options: {
       return row !== null && row.kind !== 'line' && !row.gap.skipped;
     };
     const wanted = [...seen, ...(follows ? [] : ahead)].find(isWanted);
-    const fits = window.rowCount * LINE_PX < (scroller.current?.clientHeight ?? 0) * 1.5;
     if (wanted !== undefined) fill(wanted);
-    else if (window.older !== null && (follows ? fits : firstRow < AHEAD)) void store.fillGap(window.older, 'below');
+    else if (window.older !== null && !follows && firstRow < AHEAD) void store.fillGap(window.older, 'below');
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came or was scrolled to
   useEffect(() => fillNear(), [store, version, firstRow, lastRow, follows]);

@@ -62,7 +62,10 @@ export function useReading(
       frames: (frames) => store.takeFrames(frames),
       reset: () => setResets((count) => count + 1),
     });
+    const rest = store.subscribe(() => store.goOn());
+    store.goOn();
     return () => {
+      rest();
       unsubscribe();
       store.close();
     };

@@ -1,5 +1,5 @@
 import { cutText } from '@/lib/protocol/cut-text';
-import { decodeEntities } from './markdown/entities';
+import { decodeEntities } from './entities';
 
 /** One line is made of this much; nobody sees what is beyond. */
 const LOOKED_AT = 1_000;

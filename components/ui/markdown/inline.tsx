@@ -1,9 +1,9 @@
 import type { Token, Tokens } from 'marked';
 import type { ReactNode } from 'react';
+import { decodeEntities } from '../entities';
 import { proseText } from '../prose';
 import { nameText } from '../verbatim';
 import { withBreaks } from '../with-breaks';
-import { decodeEntities } from './entities';
 import { safeHref } from './safe-href';
 
 /** Nesting beyond this is shown as it was written. */

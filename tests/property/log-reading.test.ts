@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import { afterEach, expect, it, vi } from 'vitest';
+import { EVERYTHING } from '@/components/logs/log-query';
+import { LogStore } from '@/components/logs/log-store';
+import { EVERY_LINE } from '@/lib/projections/log-filter';
+import type { LogLine, LogPage } from '@/lib/protocol/read-models';
+
+afterEach(() => vi.unstubAllGlobals());
+
+/** How the server fares with one request: how many lines there is time to look at, or that it answers 503. */
+type Fate = number | 'fails';
+
+const log = fc.record({
+  /** Whether a line is found, oldest first. */
+  matches: fc.array(fc.boolean(), { maxLength: 150 }),
+  fates: fc
+    .tuple(
+      fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constant('fails' as const)), { maxLength: 5 }),
+      fc.integer({ min: 1, max: 40 }),
+    )
+    .map(([some, last]): Fate[] => [...some, last]),
+});
+
+it('a search that nobody looks at goes on until it has looked through the log, however little each page brings', async () => {
+  await fc.assert(
+    fc.asyncProperty(log, async ({ matches, fates }) => {
+      const lines = matches.map((_, at) => aLine(at + 1));
+      const found = lines.filter((_, at) => matches[at]);
+      serve(lines, found, fates);
+      const store = new LogStore('agent', { ...EVERYTHING, text: 'found' }, EVERY_LINE);
+      store.subscribe(() => store.goOn());
+      await store.open();
+      // each failure is told, and what failed is asked for again when somebody says so
+      for (let requests = 0; requests <= (lines.length + 1) * fates.length; requests += 1) {
+        await vi.waitUntil(() => !store.isLoading(), { interval: 0 });
+        if (store.error !== null) {
+          expect(store.error.message).toBe('Busy. Wait.');
+          store.retry();
+        }
+        if (!store.window.hasMore && store.position !== null && store.error === null) break;
+      }
+      expect(store.position).not.toBeNull();
+      expect(store.window.hasMore).toBe(false);
+      expect([...store.window.lines()]).toEqual(found);
+      expect(store.window.lineCount).toBe(found.length);
+      store.close();
+    }),
+    { numRuns: 150 },
+  );
+});
+
+it('everything that failed is asked for again, and not only what failed last', async () => {
+  const lines = Array.from({ length: 2_000 }, (_, at) => aLine(at + 1));
+  const serveAll = () => serve(lines, lines, [Number.POSITIVE_INFINITY]);
+  serveAll();
+  const store = new LogStore('agent', EVERYTHING, EVERY_LINE);
+  await store.open();
+  serve(lines, lines, ['fails']);
+  await Promise.all([
+    store.open({ kind: 'line', position: '100' }),
+    store.open({ kind: 'line', position: '1000' }),
+    store.openFirst(),
+  ]);
+  expect(store.error?.message).toBe('Busy. Wait.');
+  serveAll();
+  store.retry();
+  await vi.waitUntil(() => !store.isLoading());
+  expect(store.error).toBeNull();
+  for (const position of ['1', '100', '1000', '2000']) expect(store.window.indexOf(position)).toBeGreaterThanOrEqual(0);
+});
+
+function aLine(number: number): LogLine {
+  return { position: String(number), line: number, occurredAt: number, level: 'info', component: 'test', message: '' };
+}
+
+/** Answers as the server does, whose time for a search is over after so many lines; fates come again and again. */
+function serve(lines: readonly LogLine[], found: readonly LogLine[], fates: readonly Fate[]): void {
+  let asked = 0;
+  const position = String(lines.length);
+  const extent = { firstLine: 1, lastLine: lines.length, lines: lines.length, bytes: 0 };
+  const head = { position, log: extent } as Pick<LogPage, 'position' | 'log'>;
+  vi.stubGlobal('fetch', async (url: string) => {
+    const { searchParams } = new URL(url, 'http://localhost');
+    const fate = fates[asked++ % fates.length] ?? 'fails';
+    if (fate === 'fails') {
+      return Response.json({ error: { code: 'unavailable', message: 'Busy. Wait.' } }, { status: 503 });
+    }
+    const limit = Number(searchParams.get('limit'));
+    const [after, around] = [searchParams.get('after'), searchParams.get('around')];
+    if (after !== null || around !== null) {
+      const from = after === null ? Math.max(0, Number(around) - (limit >> 1)) : Number(after);
+      const page = found.filter(({ line }) => line > from).slice(0, limit);
+      const hasNewer = (page.at(-1)?.line ?? from) < lines.length;
+      const hasMore = after === null ? from > 0 : hasNewer;
+      return Response.json({ ...head, hasMore, hasNewer, lines: page } satisfies LogPage);
+    }
+    const before = Number(searchParams.get('before') ?? lines.length + 1);
+    const reached = Math.max(0, before - 1 - fate);
+    const seen = found.filter(({ line }) => line < before && line > reached);
+    return Response.json({
+      ...head,
+      hasMore: reached > 0 || seen.length > limit,
+      hasNewer: before <= lines.length,
+      lines: seen.slice(-limit),
+      ...(seen.length <= limit && reached > 0 && { searchedTo: String(reached + 1) }),
+    } satisfies LogPage);
+  });
+}
