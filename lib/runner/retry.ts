@@ -1,16 +1,16 @@
 /**
- * How long whoever failed to reach the server rests: it doubles to ten seconds, so that a server that is back is not kept
- * waiting, and is spread, so that a fleet does not come back as one.
+ * How long to wait after a failure to reach the server: it doubles up to ten seconds, so that a server that is back is not
+ * kept waiting, and is spread, so that a fleet does not come back all at once.
  */
 
 const FIRST_MS = 1_000;
 const LONGEST_MS = 10_000;
-/** A token is renewed by a person or a file, so asking often helps nobody. */
+/** A token is renewed by a person or a file: asking more often helps nobody. */
 const UNAUTHORIZED_MS = 30_000;
 
 /**
- * @param cause why the last try failed: `unauthorized`, or anything else
- * @param failures how many tries have failed since the last success, from 1
+ * @param cause why the last attempt failed: `unauthorized`, or anything else
+ * @param failures how many attempts have failed since the last success, from 1
  * @param random uniform in [0, 1)
  * @param most of the waits that double
  * @returns milliseconds, uniform in [longest/2, longest]: 30 s for a refused token, else min(most, 1 s · 2^(failures−1))

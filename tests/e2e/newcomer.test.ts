@@ -135,7 +135,7 @@ test('a recording’s session says before one types that it can’t answer, and 
   const page = await it.open(`/sessions/${one.id}`);
   await live(page);
   const instead = page.getByRole('region', { name: 'Composer' });
-  await instead.getByText('this agent replays a recording, and nobody reads what it is sent').waitFor();
+  await instead.getByText('this agent replays a recording, and nobody reads messages to it').waitFor();
   expect(await page.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
   expect(await page.getByRole('button', { name: /^(?:Interrupt|Allow|Deny|Stop )/ }).count()).toBe(0);
 
@@ -146,7 +146,7 @@ test('a recording’s session says before one types that it can’t answer, and 
   });
   expect(response.status).toBe(202);
   await transcriptOf(page)
-    .getByText(/this agent replays a recording, and nobody reads what it is sent/)
+    .getByText(/this agent replays a recording, and nobody reads messages to it/)
     .first()
     .waitFor();
 

@@ -23,7 +23,7 @@ test('called through npm from another folder, paths are meant from there, as is 
   const env = { INTERLUDE_DATA_DIR: join(folder, 'data'), INTERLUDE_URL: 'http://127.0.0.1:9', INTERLUDE_TOKEN: 'x' };
   const npm = (args: string) => runShell(`npm --prefix ${process.cwd()} run -s interlude -- ${args}`, env, folder);
   expect((await npm("replay './my run.jsonl'")).stderr).toMatch(/my run.jsonl.*line 1/);
-  expect((await npm('runner claude --cwd project')).stderr).toContain(`${join(folder, 'project')} is no folder`);
+  expect((await npm('runner claude --cwd project')).stderr).toContain(`${join(folder, 'project')} is not a folder`);
   const installed = await npm('hooks install --settings settings.json');
   expect(installed.stdout).toContain(`the hooks are in ${join(folder, 'settings.json')}`);
   const next = /^ {2}(.+ runner hooks)$/m.exec(installed.stdout)?.[1] ?? '';

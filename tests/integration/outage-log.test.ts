@@ -99,10 +99,10 @@ test('each try is told at debug, with why it failed and when the next one is, on
   expect(waited).toBeLessThanOrEqual(tried + 3);
   await server.listen();
   await outbox.settled();
-  const tryLines = said().filter((line) => line.startsWith('debug outbox try '));
+  const tryLines = said().filter((line) => line.startsWith('debug outbox attempt '));
   expect(tryLines.slice(0, 2)).toEqual([
-    expect.stringMatching(/^debug outbox try 1 in vain: ECONNREFUSED; the next one in 0\.\d s$/),
-    expect.stringMatching(/^debug outbox try 2 in vain: ECONNREFUSED; the next one in 1\.\d s$/),
+    expect.stringMatching(/^debug outbox attempt 1 failed: ECONNREFUSED; the next one in 0\.\d s$/),
+    expect.stringMatching(/^debug outbox attempt 2 failed: ECONNREFUSED; the next one in 1\.\d s$/),
   ]);
 });
 

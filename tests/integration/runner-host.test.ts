@@ -202,7 +202,7 @@ describe('interlude runner claude', () => {
     [['hooks', '--agent', '.'], 2, '--agent is an id of 1 to 256 characters'],
     [['claude', '--loud'], 2, "Unknown option '--loud'"],
     [['claude', '--url', 'ftp://there'], 2, 'not an http address'],
-    [['claude', '--cwd', 'nowhere-at-all'], 1, 'nowhere-at-all is no folder'],
+    [['claude', '--cwd', 'nowhere-at-all'], 1, 'nowhere-at-all is not a folder'],
     [['parrot'], 2, 'there is no runner for "parrot"'],
     [[], 2, 'name the kind of agent'],
   ])('%j ends with its exit code and one line that says what to do', async (args, exitCode, words) => {

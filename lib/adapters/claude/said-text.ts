@@ -1,4 +1,4 @@
-/** Texts are compared without their blank space: the hook's word and the transcript's lines differ in it. */
+/** Texts are compared without white space: the hook's text and the transcript's lines differ in it. */
 export function keyOf(text: string): string {
   return text.replace(/\s+/g, '');
 }

@@ -17,8 +17,9 @@ import { notificationsIn, TranscriptTasks } from './transcript-tasks';
  * What a transcript does not hold: deltas (text comes block by block), task progress, requests (a hook tells of them)
  * and results. A turn opens with the line of who asked for it and closes with `turn_duration`, with the line that says
  * it was interrupted, or when its Stop hook ran and nothing more comes (`stopped`). That hook brings the turn's last text
- * (`announced`): a turn that closes without it is told it, and the line that comes too late is left out. Without a terminal (`claude -p`, the
- * Agent SDK) no `turn_duration` is written: there the next turn's first line closes a turn that had said its last word.
+ * (`announced`): a turn that closes without it gets it from there, and the line that comes too late is left out. Without a
+ * terminal (`claude -p`, the Agent SDK) no `turn_duration` is written: there the next turn's first line closes a turn that
+ * had said its last word.
  *
  * Pure, and the same lines give the same events: a run is named after the line that opens it. A reader that comes after
  * a restart reads again what was read before, and goes on.

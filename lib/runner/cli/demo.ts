@@ -32,9 +32,9 @@ model behind it where the Agent SDK is installed, else one that is built in.
   --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T      its token; default: INTERLUDE_TOKEN, else the one of this machine`;
 
-/** So many agents are never at rest: whoever comes by at any time sees some at work. */
+/** At least so many agents are always at work: whoever comes by sees something happen. */
 const LEAST_AT_WORK = 3;
-/** How long the ends of sessions may take to reach a server that answers slowly. */
+/** How long the ends of the sessions may take to reach a slow server. */
 const GOODBYE_MS = 3_000;
 
 const recordingsDir = fileURLToPath(new URL('../../../tests/fixtures/recordings/demo', import.meta.url));
@@ -95,7 +95,7 @@ export async function demo(argv: string[], env: Record<string, string | undefine
     return signal.aborted ? EXIT.interrupted : EXIT.done;
   } catch (error) {
     if (!(error instanceof ProcessLockedError)) throw error;
-    throw new CliError(EXIT.failed, `a demo runs already, as process ${error.pid}`);
+    throw new CliError(EXIT.failed, `a demo is already running, as process ${error.pid}`);
   } finally {
     await Promise.allSettled(closing.map((close) => close()));
     release();

@@ -11,12 +11,12 @@ import { openDataDir } from './local-server';
 export const HOOKS_HELP = `Usage: ${interludeCommand(['hooks'])} <install|uninstall> [--settings FILE]
 
 Connects the Claude Code of your terminals: its hooks tell their companion what happens. Only Interlude's own entries are
-added and removed; everything else in the file stays as it is, and what was there before is kept beside it until
-"uninstall". The companion, without which the hooks do nothing: ${interludeCommand(['runner', 'hooks'])}
+added and removed; everything else in the file stays as it is, and a backup of it is kept beside it until "uninstall".
+The companion, without which the hooks do nothing: ${interludeCommand(['runner', 'hooks'])}
 
   --settings FILE   default: settings.json in CLAUDE_CONFIG_DIR, else in ~/.claude
 
-Sessions that run already take up the hooks when they are started anew.
+Sessions that are running already have to be restarted to take up the hooks.
 
 Exit codes: 0 done, 1 failed (the file is left as it is), 2 usage.`;
 

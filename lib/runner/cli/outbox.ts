@@ -1,7 +1,13 @@
 import { basename, join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { decide, type OutboxReport, outboxFiles, poisonedIn, readOutbox } from '@/lib/runner/outbox/operations';
-import type { PoisonedRow } from '@/lib/runner/outbox/poisoned-row';
+import {
+  decide,
+  type OutboxReport,
+  outboxFiles,
+  type PoisonedRow,
+  poisonedIn,
+  readOutbox,
+} from '@/lib/runner/outbox/operations';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, SWITCH, TEXT } from './flags';

@@ -62,7 +62,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   }).catch((error) => {
     if (!(error instanceof ProcessLockedError && prepared.isAlone)) throw error;
     const agentId = call.flag('agent') ?? prepared.agentId;
-    throw new CliError(EXIT.failed, `${agentId} is at work already, as process ${error.pid}; stop that one first`);
+    throw new CliError(EXIT.failed, `${agentId} is already running, as process ${error.pid}; stop that one first`);
   });
   return await runOpened(host, prepared, endpoint);
 }
@@ -85,7 +85,8 @@ async function runOpened(
       process.stdout.write(`${url.replace(/\/+$/, '')}/sessions/${encodeURIComponent(sessionId)}\n`);
     }
     await fired(AbortSignal.any([ends, host.over]));
-    if (ends.aborted && endWithinMs > 0) say('ending; what the agent is at is waited for, Ctrl-C again ends it now');
+    if (ends.aborted && endWithinMs > 0)
+      say('ending once the agent has finished what it is doing; Ctrl-C again ends it now');
     hurries.addEventListener('abort', () => host.hurry());
     const { waiting } = await host.close(host.over.aborted ? 0 : endWithinMs, FLUSH_MS);
     if (waiting > 0) say(`${waiting} records are kept in the outbox, and the next run sends them`);

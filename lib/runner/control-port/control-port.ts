@@ -8,8 +8,9 @@ import { answerTo, type ControlAnswer, type ControlHandlers } from './routes';
  * What the hooks of an agent talk to, on loopback, at a port of its own, with a secret of its own.
  *
  * Ordering: a request is handled as soon as it is read; two hooks that run at once may arrive in either order.
- * Failure: everything is answered from memory; that a hook holds its agent is stored first, for a moment at most. A handler that throws is answered 500 and logged; a request that is too
- * large, too slow or not from here never reaches a handler.
+ * Failure: everything is answered from memory; that a hook holds its agent is stored first, which takes a moment at most.
+ * A handler that throws is answered 500 and logged; a request that is too large, too slow or not from here never reaches
+ * a handler.
  */
 export interface ControlPortOptions {
   /** Where the hooks look for it. @see controlPath */
@@ -42,7 +43,7 @@ export class ControlPort {
     const server = createServer((request, response) => {
       void handle(request, response).catch((error) => {
         onError?.(`the control port failed on ${request.method} ${request.url}: ${String(error)}`);
-        reply(response, { status: 500, body: { error: 'the companion failed; its log says how' } });
+        reply(response, { status: 500, body: { error: 'the companion failed; see its log' } });
       });
     });
     server.requestTimeout = REQUEST_MS;

@@ -3,7 +3,7 @@ import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { HOOK_FATAL } from '@/lib/protocol/signals';
 import type { Logger } from '@/lib/runner/logger/logger';
 
-/** A hook that died, as it is told: one that names nothing or says nothing is told as such. */
+/** A hook that died, and what it said of that. */
 export interface HookFailure {
   hook: string;
   error: string;

@@ -109,7 +109,7 @@ export async function answerTo(request: ControlRequest, handlers: ControlHandler
     : { status: 404, body: { error: `there is no ${request.path}` } };
 }
 
-/** A hook on a machine whose clock can't be asked says nothing of it. */
+/** Null where the hook could not read the clock. */
 function atIn(query: URLSearchParams): number | null {
   const at = Number(query.get('at'));
   return Number.isSafeInteger(at) && at > 1_000_000_000_000 ? at : null;
@@ -120,7 +120,7 @@ function told(tell: () => void): ControlAnswer {
   return OK;
 }
 
-/** What is no JSON says nothing; the hook goes on either way. */
+/** A body that is not JSON counts as empty: the hook goes on either way. */
 function parse(body: string): Fields {
   try {
     return fieldsOf(parseWellFormed(body));

@@ -25,7 +25,7 @@ export const LABEL = 'Part of the demo: a scripted agent. No model is behind it.
 
 export const GREETING = `I am a scripted agent of the demo: no model is behind me, and everything I say was written beforehand. But I do take part: what you write reaches me, what you allow runs, and what you deny does not. The other agents here replay recordings and can’t answer.\n\nTry:\n\n${OFFERS}`;
 
-/** Takes about as long as one likes to watch, and needs nothing. @param restMs before each of its tests */
+/** Takes about as long as one likes to watch, and needs no packages. @param restMs before each of its tests */
 export const testsProgram = (
   restMs: number,
 ) => `const names = ['adds to the cart', 'removes from the cart', 'keeps the cart over a reload', 'pays once'];

@@ -43,7 +43,7 @@ export interface Assistant {
   close(): Promise<void>;
 }
 
-/** What it asks waits so long for a person. */
+/** How long what it asks waits for a person. */
 const ANSWER_WITHIN_MS = 600_000;
 const GOODBYE_MS = 3_000;
 const PACE_MS = 45;

@@ -35,7 +35,7 @@ export class DemoSource implements Source {
   #sessionId: string | null = null;
 
   readonly refusals = {
-    message: 'this agent replays a recording, and nobody reads what it is sent',
+    message: 'this agent replays a recording, and nobody reads messages to it',
     interrupt: 'this agent replays a recording, and its turns end where they ended then',
     'task.stop': 'this agent replays a recording, and its tasks end as they ended then',
     'permission.decision': 'this agent replays a recording, and goes on as it was told then',
@@ -97,7 +97,7 @@ export class DemoSource implements Source {
       const rest = `${Number((restMs / 1_000).toFixed(1))} s`;
       this.#around.log(
         'info',
-        `the recording ${recording.name} is at its end; the next one begins in ${rest} at the latest`,
+        `the recording ${recording.name} has ended; the next one begins in ${rest} at the latest`,
       );
       await rota.rest(restMs, signal);
     }
@@ -105,7 +105,7 @@ export class DemoSource implements Source {
 
   #leave(sessionId: string): void {
     const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason: 'the demo was stopped' } };
-    this.#around.log('info', `ends session ${sessionId} before its recording is at its end`);
+    this.#around.log('info', `ends session ${sessionId} before its recording has`);
     void this.#around.emit(sessionId, [{ occurredAt: Date.now(), event }], [{ name: CURSOR, value: '' }]);
   }
 }

@@ -1,4 +1,4 @@
-/** Who appears in the demo. Each agent plays its recordings in turn, every time as a new session. */
+/** The agents of the demo. Each plays its recordings in turn, every time as a new session. */
 export interface DemoAgent {
   agentId: string;
   /** Names of recordings; played from the first to the last and over again. */
@@ -9,9 +9,9 @@ export interface DemoAgent {
   restMs: number;
 }
 
-/** So many sessions an agent has soon after one another: whoever has just opened the demo sees much happen. */
+/** An agent's first sessions follow each other quickly: whoever has just opened the demo sees a lot happen. */
 const LIVELY_SESSIONS = 2;
-/** By so much longer each rests from then on, so that a demo left alone fills no list. */
+/** From then on each rests longer by this, so that a demo left alone does not fill the lists. */
 const LATER_REST_MS = 18_000;
 
 /** @param round how many sessions the agent has had before the one it rests from */

@@ -122,7 +122,7 @@ function withoutEmpty(text: string, holder: Node | undefined, key: string): stri
 function listOf(root: Node, event: string): Node | undefined {
   const list = member(member(root, 'hooks'), event);
   if (list === undefined || list.type === 'array') return list;
-  throw new SettingsError(`has something else than a list as hooks.${event}`);
+  throw new SettingsError(`has no list as hooks.${event}`);
 }
 
 function eventsOf(root: Node): string[] {
@@ -138,10 +138,9 @@ function parse(text: string): Node {
   } catch (error) {
     throw new SettingsError(`is not JSON (${(error as Error).message})`);
   }
-  if (root.type !== 'object') throw new SettingsError('is no JSON object');
+  if (root.type !== 'object') throw new SettingsError('is not a JSON object');
   const hooks = member(root, 'hooks');
-  if (hooks !== undefined && hooks.type !== 'object')
-    throw new SettingsError('has something else than an object as hooks');
+  if (hooks !== undefined && hooks.type !== 'object') throw new SettingsError('has hooks that are not an object');
   return root;
 }
 

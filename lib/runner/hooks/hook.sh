@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tells Interlude's companion (`interlude runner hooks`) of one hook of Claude Code, and prints what it answers.
+# Tells Interlude's companion (`interlude runner hooks`) of one hook of Claude Code, and prints the answer.
 #
 #   hook.sh <event> <data directory>      the hook's JSON on stdin
 #

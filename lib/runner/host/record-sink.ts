@@ -102,6 +102,6 @@ export class RecordSink {
     if (this.#troubled) return;
     this.#troubled = true;
     const why = error instanceof Error ? error.message : String(error);
-    this.#options.onTrouble(`the outbox can't be written (${why}); what the agent does is kept in memory`);
+    this.#options.onTrouble(`the outbox can't be written (${why}); what the agent does is kept in memory meanwhile`);
   }
 }

@@ -1,4 +1,4 @@
-/** How long a crashed agent rests before it is started again, and when that is no use any more. */
+/** How long to wait before a crashed agent is started again, and when to give up. */
 
 const STEP_MS = 500;
 const LONGEST_MS = 10_000;
@@ -14,7 +14,7 @@ export class RestartRule {
   /**
    * @param startedAt when the process that is gone now was started
    * @returns a wait of clamp(500·n, 500, 10000) ms for the n-th exit in a series; a process that lived for a minute
-   *   ends the series, five exits within a minute end the attempt
+   *   ends the series, five exits within a minute are too many
    */
   exited(startedAt: number, now: number): Restart {
     if (now - startedAt >= RAPID_WITHIN_MS) this.#exits = [];

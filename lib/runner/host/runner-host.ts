@@ -164,7 +164,7 @@ export class RunnerHost {
     }
   }
 
-  /** Somebody is out of patience with `close`. */
+  /** `close` has taken too long for somebody: what runs is ended now. */
   hurry(): void {
     void this.#source?.close(0, this.#endsFor);
   }
@@ -263,7 +263,7 @@ export class RunnerHost {
       | undefined;
     if (verb === undefined) return failed(source.refusals?.[type] ?? `this agent does not understand "${type}"`);
     if (again && type !== 'message') {
-      return failed('the runner was ended while it acted on this; look at what became of it');
+      return failed('the runner was stopped while it worked on this; check what became of it');
     }
     this.#log.info(`${type} ${id}${again ? ', again' : ''}`);
     if (type === 'message') this.#owed.markDirty();
@@ -301,7 +301,7 @@ export class RunnerHost {
     return statusRecord(this.agentId, about, at, { facts, open: this.#open.get(facts.sessionId) ?? NOTHING_OPEN });
   }
 
-  /** A source that is called by hooks can't do without. */
+  /** A source whose agents' hooks call it can't do without; for any other the failure is logged. */
   async #openControl({ control }: Source): Promise<void> {
     const { controlFile } = this.#options;
     if (controlFile === undefined) return;

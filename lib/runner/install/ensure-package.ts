@@ -11,11 +11,11 @@ import { installedPackage } from './installed-package';
 import { installArguments, npmInstall } from './npm-install';
 
 /**
- * A package that only those need who run that kind of agent. It is installed into a folder of its own, when somebody who
- * wants it has agreed.
+ * A package that is needed only for one kind of agent. It is installed into a folder of its own, once the person who wants
+ * it has agreed.
  *
  * Ordering: one process installs into a folder at a time; the others wait for it, and use what it has made.
- * Failure: an install that was broken off counts as none, and the next run begins it anew.
+ * Failure: an install that was cut short counts as none, and the next run starts over.
  */
 export interface WantedPackage {
   name: string;
@@ -35,7 +35,7 @@ export type Ensured<Loaded> =
   | { state: 'missing'; why: string }
   | { state: 'interrupted' };
 
-/** How often a waiting process looks whether the other one has ended. */
+/** How often a waiting process checks whether the other one has ended. */
 const LOOK_MS = 200;
 
 /**

@@ -28,7 +28,7 @@ interface Manifest {
   optionalDependencies?: Record<string, string>;
 }
 
-/** npm writes down what it has installed once all of it is there: what is missing in the list was broken off. */
+/** npm writes down what it has installed once all of it is there: what is not on its list was cut short. */
 function isRecorded(packages: string, name: string, { version }: Manifest): boolean {
   const record = readJson<{ packages?: Record<string, { version?: string }> }>(join(packages, '.package-lock.json'));
   if (record?.packages === undefined) return true;

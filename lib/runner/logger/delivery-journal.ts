@@ -75,7 +75,7 @@ export class DeliveryJournal {
 
   linkChanged(link: CommandLink): void {
     this.#waiting = link.state === 'waiting' ? link : null;
-    if (link.state === 'waiting') this.#commands.debug(`in vain: ${reason(link.message)}`);
+    if (link.state === 'waiting') this.#commands.debug(`failed: ${reason(link.message)}`);
     else this.#commands[this.#wasConnected && link.state === 'connected' ? 'debug' : 'info'](link.state);
     if (link.state === 'connected') this.#wasConnected = true;
     if (link.state === 'fenced' || link.state === 'stopped') this.#isOver = true;
@@ -95,7 +95,7 @@ export class DeliveryJournal {
 
   #tellTry({ tries, message, retryAt }: Trouble, rests: boolean): void {
     const next = rests && retryAt !== null ? `in ${formatDuration(retryAt - this.#now())}` : 'now';
-    this.#outbox.debug(`try ${tries} in vain: ${reason(message)}; the next one ${next}`);
+    this.#outbox.debug(`attempt ${tries} failed: ${reason(message)}; the next one ${next}`);
   }
 
   #count(epoch: number, lastSeq: number, acknowledged: number): void {

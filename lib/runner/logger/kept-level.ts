@@ -43,7 +43,7 @@ export class KeptLevel {
   /** Does what the dashboard asks, unless it has been done: then whoever has turned it since is not overruled. */
   async obey({ level, ttlSeconds, by, requestId }: CommandBodies['log-level.set']): Promise<CommandOutcome> {
     if (level !== null && parseLevel(level) === null) {
-      return { state: 'failed', reason: `this runner knows no level ${level}; it has ${LOG_LEVELS.join(', ')}` };
+      return { state: 'failed', reason: `this runner has no level ${level}, only ${LOG_LEVELS.join(', ')}` };
     }
     if (requestId === undefined || requestId !== this.#level.memory.requestId) {
       const ttl = ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 };

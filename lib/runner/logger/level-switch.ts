@@ -49,7 +49,7 @@ const wallClock: LevelClock = {
 
 const DEFAULT_LEVEL: LogLevel = 'info';
 
-/** The clock is looked at so often: timers stand still while a machine sleeps, and no timer runs for months. */
+/** How often the clock is checked: timers stand still while a machine sleeps, and no timer runs for months. */
 const LOOK_MS = 30_000;
 
 /**

@@ -1,12 +1,24 @@
 import { MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
-import { admit, type Bound, type Candidate, lostBody } from './admission';
+import { type Candidate, lostBody } from './candidate';
 import type { NewRow } from './statements';
 
 /**
  * What storing some records will change, worked out before anything is written. Pure.
  *
- * Ordering: numbers are given out in the order of the candidates, one to each that is stored or declared lost.
+ * A full outbox drops log lines first: from nine tenths of the bound on, so that what an agent said and did still finds
+ * room when its logging has filled the disk. At the bound it drops everything. It drops the newest: what already has a
+ * `seq` may be under way and keeps it.
+ *
+ * Ordering: numbers are given out in the order of the candidates, one to each that is stored or declared lost. As long
+ * as nothing else follows, further drops of the same agent and session are counted into the `lost` record of the first,
+ * so a long outage costs one row and not one per drop.
+ * Failure: `lost` records are let in beyond the bound; they are what keeps a drop from being silent.
  */
+export interface Bound {
+  maxRows: number;
+  maxBytes: number;
+}
+
 export interface QueueEnd {
   /** The newest number given out. */
   seq: number;
@@ -31,6 +43,8 @@ export interface AppendPlan {
   after: QueueEnd & { openLosts: Map<string, OpenLost> };
 }
 
+/** Log lines are dropped from this share of the bound on. */
+const LOG_SHARE = 0.9;
 /** Room for the rest of a request around the one record in it. */
 export const LARGEST_RECORD_BYTES = MAX_REQUEST_BYTES - 2_048;
 
@@ -49,7 +63,7 @@ export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bou
       const body = lostBody(candidate, 1, 'record-too-large');
       insert('lost', body, Buffer.byteLength(body));
       plan.poisoned.push({ seq: after.seq, body: candidate.body });
-    } else if (admit(candidate, after, bound) === 'take') {
+    } else if (fits(candidate)) {
       after.openLosts.clear();
       insert(candidate.kind, candidate.body, candidate.bytes);
     } else {
@@ -58,6 +72,12 @@ export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bou
     }
   }
   return plan;
+
+  function fits({ kind, bytes, isFailure }: Candidate): boolean {
+    const share = kind === 'log' && isFailure !== true ? LOG_SHARE : 1;
+    const hasRoom = after.rows + 1 <= bound.maxRows * share && after.bytes + bytes <= bound.maxBytes * share;
+    return kind === 'lost' || hasRoom;
+  }
 
   function countDrop(candidate: Candidate): void {
     const key = JSON.stringify([candidate.agentId, candidate.sessionId]);

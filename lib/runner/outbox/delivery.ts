@@ -29,7 +29,7 @@ export type OutboxNotice =
   | { level: 'error'; kind: 'dropped'; count: number; message: string }
   | { level: 'warn'; kind: 'quarantined'; rejected: IngestAnswer['rejected']; message: string };
 
-/** Who tells of all this in an agent's log. */
+/** The component of all this in an agent's log. */
 export const OUTBOX_COMPONENT = 'outbox';
 
 export interface DelivererOptions {
@@ -49,7 +49,7 @@ export class Deliverer {
   readonly #store: OutboxStore;
   /** Shrinks while a request is refused as a whole, to find the record it is refused for. */
   #batchRows: number;
-  /** Up to which record the requests went that were refused, while it is looked for. */
+  /** The last record of each request that was refused, while the one to blame is searched for. */
   #refusedUpTo: number[] = [];
 
   constructor(options: DelivererOptions) {
@@ -135,7 +135,7 @@ export class Deliverer {
    */
   async #rewound(serverSeq: number): Promise<Delivery> {
     await this.#store.renumber(this.#nextEpoch(), null);
-    const message = `the outbox went back in time (the server has ${serverSeq}); what waits is sent as new`;
+    const message = `the outbox is an old copy of itself (the server has ${serverSeq}); what waits is sent again as new`;
     this.#options.onNotice({ level: 'error', kind: 'rewound', message });
     return { kind: 'delivered' };
   }

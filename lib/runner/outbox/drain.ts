@@ -83,7 +83,7 @@ export interface Trouble {
   message: string;
   /** When it began. */
   since: number;
-  /** Tries in vain since then. */
+  /** Attempts that have failed since then. */
   tries: number;
   /** Epoch milliseconds; null when it is not tried again. */
   retryAt: number | null;

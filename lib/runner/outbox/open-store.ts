@@ -1,6 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { LibsqlError } from '@libsql/client';
-import { type Bound, lostBody } from './admission';
+import type { Bound } from './append-plan';
+import { candidateOf, lostBody } from './candidate';
 import type { OutboxClock } from './clock';
 import type { OutboxNotice } from './delivery';
 import { OutboxStore } from './store';
@@ -45,11 +46,7 @@ export async function replaceCorrupt(
   const aside = await setAside(file, now);
   const store = await OutboxStore.open(file, { producerId: was.id, epoch: Math.max(now, was.epoch + 1) }, bound);
   const body = lostBody({ agentId, occurredAt: now }, UNKNOWN_COUNT, 'outbox-corrupt');
-  const bytes = Buffer.byteLength(body);
-  await store.append(
-    [{ candidates: [{ kind: 'lost', agentId, sessionId: undefined, occurredAt: now, body, bytes }] }],
-    now,
-  );
+  await store.append([{ candidates: [candidateOf(body)] }], now);
   const reason = cause instanceof Error ? cause.message : String(cause);
   onNotice?.({
     level: 'error',

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, createClient } from '@libsql/client';
 import { makePrivate } from '@/lib/runner/data-folder.mjs';
-import { candidateOf, type PoisonedRow, poisonedRow } from './poisoned-row';
+import { candidateOf } from './candidate';
 import { OUTBOX_FROM_1, OUTBOX_VERSION } from './schema';
 import { OLDEST } from './store';
 
@@ -31,6 +31,22 @@ export interface OutboxReport {
   pid: number | null;
 }
 
+/** A record that the server will never take, as it is kept. */
+export interface PoisonedRow {
+  id: number;
+  epoch: number;
+  seq: number;
+  reason: string;
+  poisonedAt: number;
+  body: string;
+  /** `redrive`: to be sent again by whoever has the outbox open; `redriven`: that has been done. */
+  state: PoisonState;
+  /** When a person decided so, epoch milliseconds. */
+  decidedAt: number | null;
+}
+
+export type PoisonState = 'kept' | 'redrive' | 'redriven' | 'discarded';
+
 export async function outboxFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   return names
@@ -39,7 +55,7 @@ export async function outboxFiles(folder: string): Promise<string[]> {
     .map((name) => join(folder, name));
 }
 
-/** @throws Error when the file is no outbox of this version */
+/** @throws Error when the file is not an outbox of this version */
 export async function readOutbox(file: string): Promise<OutboxReport> {
   return await withFile(file, async (client) => {
     const [identity, queue, oldest, lost, poisoned] = await client.batch(
@@ -76,7 +92,7 @@ export async function poisonedIn(file: string): Promise<PoisonedRow[]> {
     const found = await client.execute(
       'SELECT id, epoch, seq, reason, poisoned_at, body, state, decided_at FROM poisoned ORDER BY id',
     );
-    return found.rows.map((row) => poisonedRow(row));
+    return found.rows.map(poisonedRow);
   });
 }
 
@@ -127,13 +143,26 @@ function objection(row: PoisonedRow | undefined, to: 'redrive' | 'discarded'): s
   return null;
 }
 
+function poisonedRow(row: Record<string, unknown>): PoisonedRow {
+  return {
+    id: Number(row.id),
+    epoch: Number(row.epoch),
+    seq: Number(row.seq),
+    reason: String(row.reason),
+    poisonedAt: Number(row.poisoned_at),
+    body: String(row.body),
+    state: String(row.state) as PoisonState,
+    decidedAt: row.decided_at === null ? null : Number(row.decided_at),
+  };
+}
+
 async function withFile<Result>(file: string, work: (client: Client) => Promise<Result>): Promise<Result> {
   const client = createClient({ url: `file:${file}`, concurrency: 1 });
   try {
     await client.execute('PRAGMA busy_timeout = 2000');
     const version = Number((await client.execute('PRAGMA user_version')).rows[0]?.user_version);
     if (version === 1) await client.batch(OUTBOX_FROM_1, 'write');
-    else if (version !== OUTBOX_VERSION) throw new Error(`${file} is no outbox of this version (${version})`);
+    else if (version !== OUTBOX_VERSION) throw new Error(`${file} is not an outbox of this version (${version})`);
     return await work(client);
   } finally {
     client.close();

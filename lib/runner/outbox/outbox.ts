@@ -3,11 +3,11 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { IngestRecord } from '@/lib/protocol/envelope';
-import { tellsFailure } from '@/lib/protocol/insight';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import { ProcessLock } from '@/lib/runner/process-lock';
 import type { Endpoint } from '@/lib/runner/server-request';
-import type { Bound, Candidate } from './admission';
+import type { Bound } from './append-plan';
+import { type Candidate, candidateOf } from './candidate';
 import { type OutboxClock, systemClock } from './clock';
 import { Deliverer, type OutboxNotice } from './delivery';
 import { Drain, type DrainState, type Trouble } from './drain';
@@ -73,7 +73,7 @@ interface Pending extends Append {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** How often it is looked whether somebody wants refused records sent again. */
+/** How often to check whether somebody wants refused records sent again. */
 const REDRIVE_MS = 5_000;
 const DEFAULT_BOUND: Bound = { maxRows: 1_000_000, maxBytes: 1024 ** 3 };
 
@@ -317,16 +317,7 @@ export class Outbox {
 
 function candidate(record: OutgoingRecord): Candidate {
   // A `seq` that came along would overrule the one the outbox gives.
-  const body = stringifyWellFormed({ ...record, seq: undefined });
-  return {
-    kind: record.kind,
-    agentId: record.agentId,
-    sessionId: record.sessionId as string | undefined,
-    occurredAt: record.occurredAt,
-    body,
-    bytes: Buffer.byteLength(body),
-    isFailure: record.kind === 'log' && tellsFailure(record.log),
-  };
+  return candidateOf(stringifyWellFormed({ ...record, seq: undefined }), record);
 }
 
 function storePlace(file: string, options: OutboxOptions, clock: OutboxClock): StorePlace {

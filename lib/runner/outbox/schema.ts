@@ -1,7 +1,7 @@
 /**
  * The outbox's file. `outbox` is its one row of identity, in which `last_seq` is at least the newest number that has
- * left the queue; `queue` holds what waits, dense in `seq`; `poisoned` what the
- * server will never take; `cursors` how far each source has been read, written with what was read.
+ * left the queue; `queue` holds what waits, dense in `seq`; `poisoned` what the server will never take; `cursors` how far
+ * each source has been read, written with what was read.
  */
 export const OUTBOX_SCHEMA = [
   `CREATE TABLE outbox (

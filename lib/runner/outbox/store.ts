@@ -1,9 +1,7 @@
 import { type Client, createClient, LibsqlError } from '@libsql/client';
 import { makePrivate } from '@/lib/runner/data-folder.mjs';
-import type { Bound, Candidate, LostReason } from './admission';
-import { lostBody } from './admission';
-import { type OpenLost, planAppend } from './append-plan';
-import { candidateOf } from './poisoned-row';
+import { type Bound, type OpenLost, planAppend } from './append-plan';
+import { type Candidate, candidateOf, type LostReason, lostBody } from './candidate';
 import { OUTBOX_FROM_1, OUTBOX_PRAGMAS, OUTBOX_SCHEMA, OUTBOX_VERSION } from './schema';
 import { type Cursor, cursorStatement, insertStatements, poisonStatement } from './statements';
 import { READ_STATUSES, statusStatements, WaitingStatuses } from './waiting-statuses';

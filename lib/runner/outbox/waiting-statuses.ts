@@ -1,7 +1,6 @@
 import type { InStatement, Row } from '@libsql/client';
-import type { Candidate } from './admission';
 import { LARGEST_RECORD_BYTES } from './append-plan';
-import { candidateOf } from './poisoned-row';
+import { type Candidate, candidateOf } from './candidate';
 import type { NewRow } from './statements';
 
 /**

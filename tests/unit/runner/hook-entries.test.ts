@@ -130,10 +130,10 @@ describe('hook entries', () => {
     ['{"a":1,}', 'is not JSON'],
     ['// a comment\n{}', 'is not JSON'],
     ['\uFEFF{}', 'is not JSON'],
-    ['[]', 'is no JSON object'],
-    ['"text"', 'is no JSON object'],
-    ['{"hooks":[]}', 'has something else than an object as hooks'],
-    ['{"hooks":{"Stop":{}}}', 'has something else than a list as hooks.Stop'],
+    ['[]', 'is not a JSON object'],
+    ['"text"', 'is not a JSON object'],
+    ['{"hooks":[]}', 'has hooks that are not an object'],
+    ['{"hooks":{"Stop":{}}}', 'has no list as hooks.Stop'],
   ])('are not put into %j, which %s', (text, why) => {
     expect(() => withHooks(text, command)).toThrow(SettingsError);
     expect(() => withHooks(text, command)).toThrow(why);

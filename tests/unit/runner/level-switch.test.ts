@@ -147,7 +147,7 @@ describe('a level that was set', () => {
     const loud = { ...DEBUG, level: 'trace' } as unknown as typeof DEBUG;
     expect(await kept.obey(loud)).toEqual({
       state: 'failed',
-      reason: 'this runner knows no level trace; it has debug, info, warn, error, fatal',
+      reason: 'this runner has no level trace, only debug, info, warn, error, fatal',
     });
     expect(level.get()).toBe('info');
   });

@@ -49,7 +49,7 @@ describe('what the agent waits for people to say', () => {
       { ...said, digest: said.digest.slice(1) },
     ];
     for (const other of others)
-      expect(pending.decide('1', { kind: 'permission', said: other })).toMatch(/something else/);
+      expect(pending.decide('1', { kind: 'permission', said: other })).toMatch(/something other than/);
     const unsaid = { requestId: '1', behavior: 'allow' } as const;
     expect(pending.decide('1', { kind: 'permission', said: unsaid })).toMatch(/does not say what was answered/);
     expect(new PendingRequests('t').decide('1', allow('1', asked))).toMatch(/any more/);
@@ -91,7 +91,7 @@ describe('what the agent waits for people to say', () => {
     const one = pending.wait('1', first, 10_000);
     const other = pending.wait('1', second, 10_000);
     expect(await one).toEqual({ kind: 'cancelled' });
-    expect(pending.decide('1', allow('1', first))).toMatch(/something else/);
+    expect(pending.decide('1', allow('1', first))).toMatch(/something other than/);
     expect(pending.decide('1', allow('1', second))).toBeNull();
     expect(resultOf(await other, second)).toMatchObject({ updatedInput: { command: 'rm' } });
   });

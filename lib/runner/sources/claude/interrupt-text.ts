@@ -6,7 +6,7 @@
  * @param waiting messages that the CLI has and no turn has taken up
  */
 export function interruptText(ranTurn: boolean, tasks: readonly string[], waiting: number): string {
-  const what = ranTurn ? 'The turn was interrupted.' : 'No turn ran that could be interrupted.';
+  const what = ranTurn ? 'The turn was interrupted.' : 'There was no turn to interrupt.';
   const count = tasks.length === 1 ? 'A background task goes' : `${tasks.length} background tasks go`;
   const goOn = tasks.length === 0 ? '' : ` ${count} on: ${tasks.join(', ')}.`;
   const next = waiting === 1 ? ' One message still waits and is' : ` ${waiting} messages still wait and are`;

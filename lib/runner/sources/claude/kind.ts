@@ -21,8 +21,8 @@ const HELP = `Usage: ${interludeCommand(['runner', 'claude'])} [options]
 Runs a Claude Code session and connects it to the dashboard: what people write there reaches the agent, what the agent
 does, in a turn and between turns, reaches the dashboard. Prints the address of the session.
 
-  --session ID            the session to carry; one this agent has carried is gone on with; default: a new one
-  --resume ID             go on with a session: the dashboard's id, or Claude Code's own
+  --session ID            the session to run; one this agent has run before is continued; default: a new one
+  --resume ID             continue a session: the dashboard's id, or Claude Code's own
   --agent ID              the agent to appear as; default: made of the folder's name and the machine
   --cwd DIR               the folder to work in; default: this one
   --model M               the model; default: Claude Code's
@@ -36,10 +36,10 @@ does, in a turn and between turns, reaches the dashboard. Prints the address of 
   --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
 
 Needs the package ${CLAUDE_SDK}: where that is missing it asks, and installs it into the folder
-of --sdk. The runner itself runs nothing from the folder it works in, but Claude Code does: it heeds the settings and hooks
-of the project it is in.
-Ctrl-C lets the agent finish what it is at; a second one ends it now. What the dashboard has not got by then is kept and
-sent by the next run.
+of --sdk. The runner itself runs nothing from the folder it works in, but Claude Code does: it follows the settings and
+hooks of the project it is in.
+Ctrl-C lets the agent finish what it is doing; a second one ends it now. What has not reached the dashboard by then is
+kept and sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 the Agent SDK is not installed.`;
 
@@ -112,7 +112,7 @@ async function sessionToCarry(
     return { ...fresh, sessionId: session ?? randomUUID(), conversationId: randomUUID() };
   }
   if ((await findConversation(env, resume)) === null) {
-    throw new CliError(EXIT.failed, `there is no session ${resume}, neither of this agent nor of Claude Code`);
+    throw new CliError(EXIT.failed, `neither this agent nor Claude Code has a session ${resume}`);
   }
   return { ...fresh, sessionId: session ?? resume, conversationId: resume };
 }
@@ -133,6 +133,6 @@ async function folderOf(path: string): Promise<string> {
     (found) => found.isDirectory(),
     () => false,
   );
-  if (!isFolder) throw new CliError(EXIT.failed, `${folder} is no folder`);
+  if (!isFolder) throw new CliError(EXIT.failed, `${folder} is not a folder`);
   return folder;
 }

@@ -108,7 +108,7 @@ export class PendingRequests {
     }
     const held = { sessionId: this.#sessionId, requestId: id, tool: tool || null, input, position: openedPosition };
     if (requestDigest(held) === digest) return null;
-    return 'the agent asks for something else than what was answered, and goes on waiting';
+    return 'the agent asks for something other than what was answered, and is still waiting';
   }
 }
 

@@ -7,8 +7,8 @@ import type { SessionMirror } from './session-mirror';
 import { stopDecision } from './stop-decision';
 
 /**
- * What each hook of an interactive session means for its mirror, and what the hook prints. Everything is decided from
- * memory, while the agent waits; only that it is held is stored before it is answered, where the disk is not slow.
+ * What each hook of an interactive session means for its mirror, and what the hook prints. The agent waits for the answer,
+ * so everything is decided from memory; only that it is held is stored first, unless the disk is slow.
  *
  * @see the hooks' stdin, CLI 2.1.329: tests/fixtures/recordings/hooks
  */

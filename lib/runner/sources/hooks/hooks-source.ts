@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { type Fields, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
@@ -43,7 +44,7 @@ export class HooksSource implements Source {
   readonly refusals = {
     interrupt: `${IN_TERMINAL}: press Esc there to interrupt it`,
     'task.stop': `${IN_TERMINAL}: its tasks are stopped there (/tasks)`,
-    'permission.decision': `${IN_TERMINAL}: it asks for permission there, and only there can it be answered`,
+    'permission.decision': `${IN_TERMINAL}: it asks for permission there, and can only be answered there`,
     'question.answer': `${IN_TERMINAL}: its questions are answered there`,
   };
 
@@ -60,8 +61,10 @@ export class HooksSource implements Source {
   static async open(options: HooksSourceOptions): Promise<HooksSource> {
     const source = new HooksSource(options, await options.surroundings.cursors(CURSOR));
     for (const [name, value] of source.#stored) {
+      const sessionId = name.slice(CURSOR.length);
       const state = parseMirrorState(value);
-      if (state !== null && !state.ended) source.#mirror(name.slice(CURSOR.length), state.file);
+      if (state !== null && !state.ended) source.#mirror(sessionId, state.file);
+      else if (state === null || !existsSync(state.file)) await source.#forget(sessionId);
     }
     return source;
   }
@@ -110,7 +113,7 @@ export class HooksSource implements Source {
     if (mirror.isBusy || mirror.isInHand(messageId)) return await this.#inbox.put(command);
     return this.#inbox.turnAway(
       messageId,
-      `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (it is put before the agent when the turn ends)`,
+      `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (the agent gets it when the turn ends)`,
     );
   }
 
@@ -142,7 +145,7 @@ export class HooksSource implements Source {
       },
       onHandedOver: (messageIds) => this.#inbox.handedOver(messageIds),
       onTurnEnded: () => {
-        const reason = `${IN_TERMINAL}, and its turn ended before the message could be put before it`;
+        const reason = `${IN_TERMINAL}, and its turn ended before the message could be handed over`;
         this.#inbox.refuse(sessionId, reason, (messageId) => mirror.isInHand(messageId));
       },
       log: (level, message) => this.#around.log(level, message),
@@ -150,6 +153,13 @@ export class HooksSource implements Source {
     this.#mirrors.set(sessionId, mirror);
     this.#around.log('info', `session ${sessionId} is followed in ${file}`);
     return mirror;
+  }
+
+  /** Nobody can resume it: Claude Code has removed its transcript. */
+  async #forget(sessionId: string): Promise<void> {
+    const name = CURSOR + sessionId;
+    this.#stored.delete(name);
+    await this.#around.emit(sessionId, [], [{ name, value: null }]);
   }
 
   #of(about: Fields): SessionMirror | null {

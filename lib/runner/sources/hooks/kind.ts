@@ -7,8 +7,8 @@ import { HooksSource } from './hooks-source';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'hooks'])} [options]
 
-Stands beside the Claude Code sessions in the terminals of this machine and mirrors them to the dashboard. Their hooks
-find it; this puts those in place, once: ${interludeCommand(['hooks', 'install'])}
+Mirrors the Claude Code sessions in the terminals of this machine to the dashboard. Their hooks find it; this puts those
+in place, once: ${interludeCommand(['hooks', 'install'])}
 Without this process the hooks do nothing.
 
   --session ID   follow only this session of Claude Code; default: all of them
@@ -16,7 +16,7 @@ Without this process the hooks do nothing.
   --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T      its token; default: INTERLUDE_TOKEN, else the one of this machine
 
-A message from the dashboard is put before the agent when its running turn ends; an idle terminal takes none. Permissions,
+A message from the dashboard reaches the agent when its running turn ends; an idle terminal takes none. Permissions,
 questions and interrupts stay in the terminal.
 
 Exit codes: 0 ended, 1 failed, 2 usage.`;
@@ -38,7 +38,7 @@ export const kind: RunnerKind = {
       async open({ agentId, logger }) {
         const other = await readControlFile(controlFile);
         if (other !== null && other.pid !== process.pid && (await answers(other.url))) {
-          const problem = `another companion runs on this machine, as process ${other.pid}; stop that one first`;
+          const problem = `another companion is running on this machine, as process ${other.pid}; stop that one first`;
           throw new CliError(EXIT.failed, problem);
         }
         return {

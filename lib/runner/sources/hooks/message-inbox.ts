@@ -3,18 +3,18 @@ import type { Command } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { OwedReply } from './stop-decision';
 
-/** What the server knows of a refusal, it does not call owed: none is remembered for longer than that takes. */
+/** The server calls a refused message owed no longer once it knows: none need be remembered for longer than that. */
 const MOST_REFUSED = 1_000;
 
 type MessageCommand = Extract<Command, { type: 'message' }>;
 
 /**
- * Messages from the dashboard for agents in a terminal. Nothing can be typed into somebody's terminal; what can be done
- * is to hold the agent when its turn ends and put the message before it then. So a message waits for the end of the
- * running turn, and is refused where none runs: an idle terminal would keep it for hours without a word.
+ * Messages from the dashboard for agents in a terminal. Nothing can be typed into somebody's terminal; but the
+ * agent can be held when its turn ends, and be given the message then. So a message waits for the end of the running turn,
+ * and is refused where none runs: an idle terminal would keep it for hours without a word.
  */
 export class MessageInbox {
-  /** Told to have failed: they are owed no more, whatever the snapshot still says. */
+  /** Reported as failed: they are no longer owed, whatever the last answer of the server still says. */
   readonly #refused = new Map<string, true>();
   readonly #waiting = new Map<string, { command: MessageCommand; settle: (outcome: CommandOutcome) => void }>();
 

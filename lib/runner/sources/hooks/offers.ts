@@ -7,7 +7,7 @@ export interface Offer {
   /** What the agent is told by it. */
   reason: string;
   moment: HookMoment;
-  /** Since when the transcript has been looked at for it. Epoch milliseconds. */
+  /** Since when the transcript has been searched for it. Epoch milliseconds. */
   since: number;
 }
 
@@ -30,7 +30,7 @@ export class Offers {
     return this.#open.some(({ messageIds }) => messageIds.includes(messageId));
   }
 
-  /** Since when the newest of them has been looked for; null for none. */
+  /** Since when the transcript has been searched for the newest of them; null for none. */
   sinceOf(isIts: (moment: HookMoment) => boolean): number | null {
     const its = this.#open.filter(({ moment }) => isIts(moment)).map(({ since }) => since);
     return its.length === 0 ? null : Math.max(...its);
@@ -40,7 +40,7 @@ export class Offers {
     this.#open = [...this.#open, offer];
   }
 
-  /** As the reader before this one left them: nobody has looked since. */
+  /** As the reader before this one left them: nobody has searched for them since. */
   recall(open: readonly Offer[], now: number): void {
     this.#open = [...open.map((offer) => ({ ...offer, since: now })), ...this.#open];
   }
@@ -58,7 +58,7 @@ export class Offers {
     if (isClocked) this.drop((moment) => moment.isClocked && moment.at === at);
   }
 
-  /** The agent will not have them. */
+  /** The agent will not get them. */
   drop(isIts = (_moment: HookMoment) => true): void {
     this.#open = this.#open.filter(({ moment }) => !isIts(moment));
   }

@@ -34,7 +34,7 @@ export interface SessionMirrorOptions {
   now?: () => number;
 }
 
-/** What a session writes this long after it has ended is nobody's any more. */
+/** How long a session that has ended is still watched for what it writes. */
 const LATE_MS = 10_000;
 /** Most messages that are remembered as read, or as answered. */
 const MOST_MESSAGES = 1_000;
@@ -59,7 +59,7 @@ export class SessionMirror {
   /** Put before the agent since somebody looks, or in the turn that was open then. */
   readonly #reached = new Map<string, true>();
   #handedAt = 0;
-  /** Answered by a turn that finished: owed no more, whatever the snapshot still says. */
+  /** Answered by a turn that finished: no longer owed, whatever the last answer of the server still says. */
   readonly #answered = new Map<string, true>();
   #work: Promise<void>;
 
@@ -149,7 +149,7 @@ export class SessionMirror {
     }
   }
 
-  /** Looked up while the hook waits, so it is there. The same pid may be another process than it was. */
+  /** Looked up while the hook waits, so the process is still there. The same pid may by now be another process. */
   async #isOf(pid: number): Promise<void> {
     const birth = await birthOf(pid);
     const { process } = this.#state;
@@ -272,12 +272,12 @@ export class SessionMirror {
       this.#tell(this.#adapter.stopped(now), true);
     }
     if (this.#adapter.hasSaidLastWord && isStuck(still)) {
-      this.#options.log('info', `session ${this.sessionId} has said its last word, and its stop hook was not heard`);
+      this.#options.log('info', `session ${this.sessionId} has ended its turn, and its stop hook was not heard`);
       this.#report.concluded(now);
       this.#tell(this.#adapter.stopped(now));
     }
     if (this.#report.says === 'busy' && this.#adapter.openRunId === null && isStuck(still)) {
-      this.#options.log('warn', `session ${this.sessionId} said busy and does nothing: it is held to be idle`);
+      this.#options.log('warn', `session ${this.sessionId} reported busy but does nothing: it is taken to be idle`);
       this.#report.concluded(now);
       this.#offers.drop();
     }
@@ -357,7 +357,7 @@ export class SessionMirror {
     if (outputs.length > 0 || moved) return this.#options.emit(outputs, structuredClone(this.#state));
   }
 
-  /** Brings the adapter where the mirror before this one stood; what that gives has been told. */
+  /** Brings the adapter to where the mirror before this one stood; the events of that have been told. */
   async #recall(was: MirrorState): Promise<void> {
     const now = this.#now();
     this.#isRecalling = true;
@@ -383,7 +383,7 @@ export class SessionMirror {
     try {
       await work();
     } catch (error) {
-      this.#options.log('warn', `the mirror of ${this.sessionId} stumbled: ${String(error)}`);
+      this.#options.log('warn', `the mirror of ${this.sessionId} failed: ${String(error)}`);
     }
   }
 }

@@ -74,7 +74,7 @@ export class TranscriptFiles {
     const { log } = this.#options;
     const read = await this.#gained(this.#read.file, this.#read.main);
     if (read !== null) {
-      if (read.restarted) log('info', `the transcript ${this.#read.file} begins anew`);
+      if (read.restarted) log('info', `the transcript ${this.#read.file} starts over`);
       this.#read.main = read.place;
       this.#take(read.lines);
     }

@@ -1,0 +1,34 @@
+import { tellsFailure } from '@/lib/protocol/insight';
+
+/** A record on its way into the outbox's file: its JSON without `seq`, and what has to be known of it. */
+export interface Candidate {
+  kind: string;
+  agentId: string;
+  sessionId: string | undefined;
+  occurredAt: number;
+  body: string;
+  bytes: number;
+  /** A log line that tells of a failure a person has to look at. */
+  isFailure?: boolean;
+}
+
+type Said = Pick<Candidate, 'kind' | 'agentId' | 'occurredAt'> & { sessionId?: unknown; log?: unknown };
+
+/** @param record what the body says, where that is at hand */
+export function candidateOf(body: string, record = JSON.parse(body) as Said): Candidate {
+  const { kind, agentId, occurredAt, log } = record;
+  const sessionId = record.sessionId as string | undefined;
+  const isFailure = log !== undefined && tellsFailure(log as Parameters<typeof tellsFailure>[0]);
+  return { kind, agentId, sessionId, occurredAt, body, bytes: Buffer.byteLength(body), isFailure };
+}
+
+export type LostReason = 'outbox-full' | 'outbox-corrupt' | 'record-too-large' | 'refused-by-server' | 'lost-by-server';
+
+/** The JSON, without `seq`, of the record that declares a loss. */
+export function lostBody(
+  { agentId, sessionId, occurredAt }: { agentId: string; sessionId?: string | undefined; occurredAt: number },
+  count: number,
+  reason: LostReason,
+): string {
+  return JSON.stringify({ kind: 'lost', agentId, sessionId, occurredAt, lost: { count, reason } });
+}
