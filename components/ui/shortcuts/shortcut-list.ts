@@ -16,91 +16,80 @@ interface Shortcut {
 
 /** All of them. The list that "?" shows is drawn from this. */
 export const SHORTCUTS = {
-  'sessions.search': { where: 'Sessions', keys: ['/'], what: 'Search', everywhere: true },
-  'sessions.first-found': {
-    where: 'Sessions',
-    keys: ['ArrowDown'],
-    what: 'From the search to what it found',
-    everywhere: true,
-    whileTyping: true,
-  },
-  'sessions.next': { where: 'Sessions', keys: ['j', 'ArrowDown'], what: 'Next session' },
-  'sessions.previous': { where: 'Sessions', keys: ['k', 'ArrowUp'], what: 'Previous session' },
-  'sessions.open': { where: 'Sessions', keys: ['Enter'], what: 'Open it' },
-  'sessions.leave-search': { where: 'Sessions', keys: ['Escape'], what: 'Leave the search; once more, clear it' },
-
-  'transcript.next': { where: 'Transcript', keys: ['j'], what: 'Next turn' },
-  'transcript.previous': { where: 'Transcript', keys: ['k'], what: 'Previous turn' },
-  'transcript.next-woken': { where: 'Transcript', keys: ['w'], what: 'Next turn the agent woke for' },
-  'transcript.previous-woken': { where: 'Transcript', keys: ['W'], what: 'Previous one' },
-  'transcript.page-down': { where: 'Transcript', keys: ['PageDown'], what: 'A page down' },
-  'transcript.page-up': { where: 'Transcript', keys: ['PageUp'], what: 'A page up' },
-  'transcript.latest': { where: 'Transcript', keys: ['G', 'End'], what: 'Latest' },
-  'transcript.first': { where: 'Transcript', keys: ['Home'], what: 'Oldest loaded turn' },
-  'transcript.log': { where: 'Transcript', keys: ['l'], what: 'The agent’s log, beneath it', everywhere: true },
-  'transcript.in-log': {
-    where: 'Transcript',
-    keys: ['L'],
-    what: 'Show the focused turn in the log',
-    everywhere: true,
-  },
-  'transcript.leave': {
-    where: 'Transcript',
-    keys: ['Escape'],
-    what: 'Back to the sessions',
-    everywhere: true,
-    once: true,
-  },
-
-  'message.write': { where: 'Writing to the agent', keys: ['c'], what: 'Write a message', everywhere: true },
-  'message.send': { where: 'Writing to the agent', keys: ['Enter'], what: 'Send it' },
-  'message.new-line': { where: 'Writing to the agent', keys: ['Shift+Enter'], what: 'New line' },
-  'message.sent-before': {
-    where: 'Writing to the agent',
-    keys: ['ArrowUp'],
-    what: 'What was sent before, in an empty message',
-  },
-  'message.leave': { where: 'Writing to the agent', keys: ['Escape'], what: 'Leave the message' },
-  // Nobody presses it while they mean something else, as they do Esc, which leads out of fields, lists and panes.
-  'turn.interrupt': {
-    where: 'Writing to the agent',
-    keys: ['Control+.', 'Meta+.'],
-    what: 'Interrupt the turn that is open',
-    everywhere: true,
-    whileTyping: true,
-    once: true,
-  },
-
-  'log.search': { where: 'Log', keys: ['/'], what: 'Search the log' },
-  'log.clear-search': {
-    where: 'Log',
-    keys: ['Escape'],
-    what: 'Leave the search; once more, clear it',
-    once: true,
-  },
-  'log.next-hit': { where: 'Log', keys: ['n'], what: 'Next hit' },
-  'log.previous-hit': { where: 'Log', keys: ['N'], what: 'Previous hit' },
-  'log.follow': { where: 'Log', keys: ['f'], what: 'Follow the end' },
-  'log.wrap': { where: 'Log', keys: ['w'], what: 'Wrap long lines' },
-  'log.level': { where: 'Log', keys: ['1', '2', '3', '4', '5'], what: 'Show debug … fatal and above' },
-  'log.first': { where: 'Log', keys: ['g'], what: 'First line' },
-  'log.last': { where: 'Log', keys: ['G'], what: 'Last line' },
-  'log.next': { where: 'Log', keys: ['j'], what: 'Next line' },
-  'log.previous': { where: 'Log', keys: ['k'], what: 'Previous line' },
-  'log.unfold': { where: 'Log', keys: ['Enter'], what: 'Unfold it' },
-  // One step out, and out of here is the transcript, not the list of sessions.
-  'log.leave': { where: 'Log', keys: ['Escape'], what: 'Back to the transcript', once: true },
-
-  'request.allow': { where: 'On a request', keys: ['a'], what: 'Allow', once: true },
-  'request.deny': { where: 'On a request', keys: ['d'], what: 'Deny', once: true },
-
-  help: { where: 'Everywhere', keys: ['?'], what: 'This list', everywhere: true, overDialogs: true, once: true },
-} as const satisfies Record<string, Shortcut>;
+  ...shortcutsOf('Sessions', {
+    'sessions.search': { keys: ['/'], what: 'Search', everywhere: true },
+    'sessions.first-found': {
+      keys: ['ArrowDown'],
+      what: 'From the search to what it found',
+      everywhere: true,
+      whileTyping: true,
+    },
+    'sessions.next': { keys: ['j', 'ArrowDown'], what: 'Next session' },
+    'sessions.previous': { keys: ['k', 'ArrowUp'], what: 'Previous session' },
+    'sessions.open': { keys: ['Enter'], what: 'Open it' },
+    'sessions.leave-search': { keys: ['Escape'], what: 'Leave the search; once more, clear it' },
+  }),
+  ...shortcutsOf('Transcript', {
+    'transcript.next': { keys: ['j'], what: 'Next turn' },
+    'transcript.previous': { keys: ['k'], what: 'Previous turn' },
+    'transcript.next-woken': { keys: ['w'], what: 'Next turn the agent woke for' },
+    'transcript.previous-woken': { keys: ['W'], what: 'Previous one' },
+    'transcript.page-down': { keys: ['PageDown'], what: 'A page down' },
+    'transcript.page-up': { keys: ['PageUp'], what: 'A page up' },
+    'transcript.latest': { keys: ['G', 'End'], what: 'Latest' },
+    'transcript.first': { keys: ['Home'], what: 'Oldest loaded turn' },
+    'transcript.log': { keys: ['l'], what: 'The agent’s log, beneath it', everywhere: true },
+    'transcript.in-log': { keys: ['L'], what: 'Show the focused turn in the log', everywhere: true },
+    'transcript.leave': { keys: ['Escape'], what: 'Back to the sessions', everywhere: true, once: true },
+  }),
+  ...shortcutsOf('Writing to the agent', {
+    'message.write': { keys: ['c'], what: 'Write a message', everywhere: true },
+    'message.send': { keys: ['Enter'], what: 'Send it' },
+    'message.new-line': { keys: ['Shift+Enter'], what: 'New line' },
+    'message.sent-before': { keys: ['ArrowUp'], what: 'What was sent before, in an empty message' },
+    'message.leave': { keys: ['Escape'], what: 'Leave the message' },
+    // Nobody presses it while they mean something else, as they do Esc, which leads out of fields, lists and panes.
+    'turn.interrupt': {
+      keys: ['Control+.', 'Meta+.'],
+      what: 'Interrupt the turn that is open',
+      everywhere: true,
+      whileTyping: true,
+      once: true,
+    },
+  }),
+  ...shortcutsOf('Log', {
+    'log.search': { keys: ['/'], what: 'Search the log' },
+    'log.clear-search': { keys: ['Escape'], what: 'Leave the search; once more, clear it', once: true },
+    'log.next-hit': { keys: ['n'], what: 'Next hit' },
+    'log.previous-hit': { keys: ['N'], what: 'Previous hit' },
+    'log.follow': { keys: ['f'], what: 'Follow the end' },
+    'log.wrap': { keys: ['w'], what: 'Wrap long lines' },
+    'log.level': { keys: ['1', '2', '3', '4', '5'], what: 'Show debug … fatal and above' },
+    'log.first': { keys: ['g'], what: 'First line' },
+    'log.last': { keys: ['G'], what: 'Last line' },
+    'log.next': { keys: ['j'], what: 'Next line' },
+    'log.previous': { keys: ['k'], what: 'Previous line' },
+    'log.unfold': { keys: ['Enter'], what: 'Unfold it' },
+    // One step out, and out of here is the transcript, not the list of sessions.
+    'log.leave': { keys: ['Escape'], what: 'Back to the transcript', once: true },
+  }),
+  ...shortcutsOf('On a request', {
+    'request.allow': { keys: ['a'], what: 'Allow', once: true },
+    'request.deny': { keys: ['d'], what: 'Deny', once: true },
+  }),
+  ...shortcutsOf('Everywhere', {
+    help: { keys: ['?'], what: 'This list', everywhere: true, overDialogs: true, once: true },
+  }),
+};
 
 export type ShortcutId = keyof typeof SHORTCUTS;
 
-export function shortcutOf(id: ShortcutId): Shortcut {
-  return SHORTCUTS[id];
+function shortcutsOf<Id extends string>(where: string, shortcuts: Record<Id, Omit<Shortcut, 'where'>>) {
+  const placed = Object.entries<Omit<Shortcut, 'where'>>(shortcuts).map(([id, shortcut]) => [
+    id,
+    { where, ...shortcut },
+  ]);
+  return Object.fromEntries(placed) as Record<Id, Shortcut>;
 }
 
 type Press = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'>;
@@ -113,7 +102,7 @@ export function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }: Press): str
 
 /** For a key that only an element hears. */
 export function isPress(id: ShortcutId, event: Press & Pick<KeyboardEvent, 'repeat'>): boolean {
-  const { keys, once } = shortcutOf(id);
+  const { keys, once } = SHORTCUTS[id];
   return keys.includes(keyName(event)) && !(once && event.repeat);
 }
 
