@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { useRef } from 'react';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
@@ -50,8 +50,10 @@ function Page({ isLogPage = false, isSearched = true }) {
 const press = (key: string, on: Element = document.body, more: object = {}) =>
   fireEvent.keyDown(on, { key, cancelable: true, bubbles: true, ...more });
 
-it('the list of shortcuts shows each of them with its keys', () => {
+it('the list of shortcuts shows each of them with its keys', async () => {
   render(<ShortcutHelp />);
+  press('?');
+  await screen.findByText('Keyboard shortcuts');
   const rows = [...document.querySelectorAll('dl > div')].map((row) => row.textContent);
   expect(rows).toHaveLength(Object.keys(SHORTCUTS).length);
   for (const { what, keys } of Object.values(SHORTCUTS)) expect(rows).toContain(what + keys.map(signOf).join(''));
@@ -107,16 +109,15 @@ it('a field keeps its keys, an input method its own, and a control its Enter; a 
   expect(acted).toEqual(['turn.interrupt', 'log.unfold']);
 });
 
-it('while a dialog is open nothing acts but what says so', () => {
+it('while a dialog is open nothing acts but what says so', async () => {
   render(<Page />);
   press('?');
-  const dialog = document.querySelector('dialog');
-  expect(dialog?.open).toBe(true);
+  await waitFor(() => expect(document.querySelector('dialog')?.open).toBe(true));
   press('j');
   press('Escape');
   expect(acted).toEqual([]);
   press('?');
-  expect(dialog?.open).toBe(false);
+  await waitFor(() => expect(document.querySelector('dialog')).toBeNull());
   press('j');
   expect(acted).toEqual(['transcript.next']);
 });

@@ -1,82 +1,29 @@
 'use client';
 
-import { Keyboard, X } from 'lucide-react';
-import { useRef, useState } from 'react';
-import { SHORTCUTS, signOf } from './shortcut-list';
-import { useOpenDialog, useShortcuts } from './use-shortcuts';
+import { Keyboard } from 'lucide-react';
+import { useState } from 'react';
+import { CodeOnDemand, OnDemand, usePreload } from '../on-demand';
+import { useShortcuts } from './use-shortcuts';
 
-const PLACES = [...new Set(Object.values(SHORTCUTS).map(({ where }) => where))];
+const dialogCode = new CodeOnDemand(async () => (await import('./shortcut-dialog')).ShortcutDialog);
 
 /** The list of shortcuts, on "?" or from its button. */
 export function ShortcutHelp() {
-  const dialog = useRef<HTMLDialogElement>(null);
   const [isOpen, setOpen] = useState(false);
-  useOpenDialog(isOpen);
-  const open = () => {
-    dialog.current?.showModal();
-    setOpen(true);
-  };
-  useShortcuts({ help: () => (isOpen ? dialog.current?.close() : open()) });
-
+  usePreload(dialogCode);
+  useShortcuts({ help: isOpen ? null : () => setOpen(true) });
   return (
     <>
       <button
         type="button"
         aria-label="Keyboard shortcuts"
         title="Keyboard shortcuts (?)"
-        onClick={open}
+        onClick={() => setOpen(true)}
         className="hit grid size-5 place-items-center text-ink-3 hover:text-ink"
       >
         <Keyboard size={14} strokeWidth={1.75} aria-hidden="true" />
       </button>
-      <dialog
-        ref={dialog}
-        onClose={() => setOpen(false)}
-        aria-labelledby="shortcuts-title"
-        // A press on the backdrop lands on the dialog itself, one on its content does not.
-        onPointerDown={(event) => event.target === event.currentTarget && event.currentTarget.close()}
-        className="m-auto max-h-[calc(100dvh-32px)] w-[min(420px,calc(100vw-32px))] rounded-lg bg-ground p-0 text-ink shadow-2xl backdrop:bg-black/40"
-      >
-        <div className="px-6 py-5">
-          <div className="flex items-center justify-between">
-            <h2 id="shortcuts-title" className="font-medium text-md">
-              Keyboard shortcuts
-            </h2>
-            <button
-              type="button"
-              aria-label="Close"
-              onClick={() => dialog.current?.close()}
-              className="hit text-ink-3 hover:text-ink"
-            >
-              <X size={15} aria-hidden="true" />
-            </button>
-          </div>
-          {PLACES.map((place) => (
-            <section key={place} className="mt-4">
-              <h3 className="text-2xs text-ink-3">{place}</h3>
-              <dl>
-                {Object.values(SHORTCUTS)
-                  .filter(({ where }) => where === place)
-                  .map(({ keys, what }) => (
-                    <div
-                      key={what}
-                      className="flex items-center justify-between border-line border-b py-1 last:border-0"
-                    >
-                      <dt>{what}</dt>
-                      <dd className="flex gap-2">
-                        {keys.map((key) => (
-                          <kbd key={key} className="text-ink-2 text-xs">
-                            {signOf(key)}
-                          </kbd>
-                        ))}
-                      </dd>
-                    </div>
-                  ))}
-              </dl>
-            </section>
-          ))}
-        </div>
-      </dialog>
+      {isOpen && <OnDemand code={dialogCode} name="The list of shortcuts" props={{ onClose: () => setOpen(false) }} />}
     </>
   );
 }
