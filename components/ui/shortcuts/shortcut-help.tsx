@@ -2,6 +2,7 @@
 
 import { Keyboard } from 'lucide-react';
 import { useState } from 'react';
+import { createPortal } from 'react-dom';
 import { CodeOnDemand, OnDemand, usePreload } from '../on-demand';
 import { useShortcuts } from './use-shortcuts';
 
@@ -23,7 +24,12 @@ export function ShortcutHelp() {
       >
         <Keyboard size={14} strokeWidth={1.75} aria-hidden="true" />
       </button>
-      {isOpen && <OnDemand code={dialogCode} name="The list of shortcuts" props={{ onClose: () => setOpen(false) }} />}
+      {isOpen &&
+        // Not in here: where there is no room for the list of sessions, what stands above it is hidden with it.
+        createPortal(
+          <OnDemand code={dialogCode} name="The list of shortcuts" props={{ onClose: () => setOpen(false) }} />,
+          document.body,
+        )}
     </>
   );
 }
