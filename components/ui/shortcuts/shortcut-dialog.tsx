@@ -2,10 +2,12 @@
 
 import { X } from 'lucide-react';
 import { useEffect, useRef } from 'react';
-import { SHORTCUTS, signOf } from './shortcut-list';
+import { SHORTCUTS, type ShortcutId } from './shortcut-list';
+import { SHORTCUT_WORDS, signOf } from './shortcut-words';
 import { useOpenDialog, useShortcuts } from './use-shortcuts';
 
-const PLACES = [...new Set(Object.values(SHORTCUTS).map(({ where }) => where))];
+const IDS = Object.keys(SHORTCUTS) as ShortcutId[];
+const PLACES = [...new Set(IDS.map((id) => SHORTCUT_WORDS[id][0]))];
 
 /** The list of shortcuts, for as long as it is open. */
 export function ShortcutDialog({ onClose }: { onClose: () => void }) {
@@ -40,20 +42,18 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
           <section key={place} className="mt-4">
             <h3 className="text-2xs text-ink-3">{place}</h3>
             <dl>
-              {Object.values(SHORTCUTS)
-                .filter(({ where }) => where === place)
-                .map(({ keys, what }) => (
-                  <div key={what} className="flex items-center justify-between border-line border-b py-1 last:border-0">
-                    <dt>{what}</dt>
-                    <dd className="flex gap-2">
-                      {keys.map((key) => (
-                        <kbd key={key} className="text-ink-2 text-xs">
-                          {signOf(key)}
-                        </kbd>
-                      ))}
-                    </dd>
-                  </div>
-                ))}
+              {IDS.filter((id) => SHORTCUT_WORDS[id][0] === place).map((id) => (
+                <div key={id} className="flex items-center justify-between border-line border-b py-1 last:border-0">
+                  <dt>{SHORTCUT_WORDS[id][1]}</dt>
+                  <dd className="flex gap-2">
+                    {SHORTCUTS[id].keys.map((key) => (
+                      <kbd key={key} className="text-ink-2 text-xs">
+                        {signOf(key)}
+                      </kbd>
+                    ))}
+                  </dd>
+                </div>
+              ))}
             </dl>
           </section>
         ))}

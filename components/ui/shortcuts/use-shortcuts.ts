@@ -2,7 +2,7 @@
 
 import { type RefObject, useEffect, useEffectEvent } from 'react';
 import { isTyping } from '../is-typing';
-import { isPress, SHORTCUTS, type ShortcutId } from './shortcut-list';
+import { isPress, type ShortcutId, shortcutOf } from './shortcut-list';
 
 /** What a shortcut does. @returns false where there is nothing to do: then the key is somebody else's */
 type Act = (event: KeyboardEvent) => unknown;
@@ -40,7 +40,7 @@ function hear(event: KeyboardEvent): void {
 }
 
 function mayAct(id: ShortcutId, event: KeyboardEvent, hasFocus: boolean): boolean {
-  const { everywhere, whileTyping, overDialogs } = SHORTCUTS[id];
+  const { everywhere, whileTyping, overDialogs } = shortcutOf(id);
   return (
     isPress(id, event) &&
     (hasFocus || everywhere === true) &&
