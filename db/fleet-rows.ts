@@ -53,7 +53,9 @@ export function agentFromRow(row: Row): AgentSummary {
 export function agentToRow({ id, lastSeenAt, updatedPosition, ...body }: AgentSummary) {
   const { runner, everyMs } = reporterOf(body.status);
   const reported = { reportedBy: runner?.id ?? null, reportsEveryMs: everyMs ?? null };
-  return { id, lastSeenAt, ...reported, body, updatedPosition: Number(updatedPosition) };
+  const { requestedAt = null, expiresAt = null } = body.logLevel.desired ?? {};
+  const level = { levelRequestedAt: requestedAt, levelExpiresAt: expiresAt };
+  return { id, lastSeenAt, ...reported, ...level, body, updatedPosition: Number(updatedPosition) };
 }
 
 export function sessionFromRow(row: Row): SessionSummary {

@@ -25,11 +25,13 @@ const FEW_BYTES = 2048;
  *
  * @param statement is given the JSON of an array
  * @param toRow what the statement reads of a row; the row itself unless given
+ * @param most rows of a piece
  */
 export function* inPieces<T>(
-  rows: readonly T[],
+  rows: Iterable<T>,
   statement: (json: string) => InStatement,
   toRow: (row: T) => unknown = (row) => row,
+  most = FEW_ROWS,
 ): Generator<InStatement> {
   let piece: string[] = [];
   let bytes = 0;
@@ -37,7 +39,7 @@ export function* inPieces<T>(
     const json = stringifyWellFormed(toRow(row));
     // a UTF-16 unit is 3 bytes at most: what is short by that need not be measured
     const size = json.length * 3 <= FEW_BYTES ? json.length * 3 : utf8Length(json) + 1;
-    if (piece.length > 0 && (bytes + size >= PIECE_BYTES || piece.length >= FEW_ROWS)) {
+    if (piece.length > 0 && (bytes + size >= PIECE_BYTES || piece.length >= most)) {
       yield statement(`[${piece.join()}]`);
       piece = [];
       bytes = 0;

@@ -5,7 +5,6 @@ import type { CommandState, CommandType } from '@/lib/protocol/commands';
 import type { LogMarker } from '@/lib/protocol/envelope';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 import type {
-  DesiredLogLevel,
   Insight,
   Obligation,
   ParkedState,
@@ -172,7 +171,6 @@ export const sessions = sqliteTable(
   (table) => [
     index('sessions_by_update').on(table.updatedPosition),
     index('sessions_by_agent').on(table.agentId, table.lastEventAt, table.id),
-    index('sessions_by_last_event').on(table.lastEventAt),
     index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
     // of however many sessions, these few are looked for again and again
     index('sessions_by_answer').on(table.answerBy).where(sql`state = 'waiting' AND answer_by IS NOT NULL`),
@@ -188,6 +186,9 @@ export const agents = sqliteTable(
     /** Of which runner its newest status is, and how often that reports. */
     reportedBy: text('reported_by'),
     reportsEveryMs: integer('reports_every_ms'),
+    /** When a log level was asked of its runner, and until when; null where none is. */
+    levelRequestedAt: integer('level_requested_at'),
+    levelExpiresAt: integer('level_expires_at'),
     /** The rest of AgentSummary. */
     body: json<AgentBody>('body').notNull(),
     lastSeenAt: integer('last_seen_at').notNull(),
@@ -196,6 +197,7 @@ export const agents = sqliteTable(
   (table) => [
     index('agents_by_update').on(table.updatedPosition),
     index('agents_by_last_seen').on(table.lastSeenAt, table.id),
+    index('agents_by_level').on(table.levelExpiresAt).where(sql`level_requested_at IS NOT NULL`),
   ],
 );
 
@@ -261,20 +263,6 @@ export const logChunks = sqliteTable('log_chunks', {
   levels: integer('levels').notNull(),
   components: json<[component: string, levels: number][]>('components').notNull(),
   hasMarkers: boolean('has_markers').notNull(),
-});
-
-/** The log level that was asked of an agent's runner. */
-export const logLevels = sqliteTable('log_levels', {
-  agentId: text('agent_id').primaryKey(),
-  /** Null: the runner's own default. */
-  level: text('level').$type<LogLevel>(),
-  requestedBy: text('requested_by').notNull(),
-  requestedAt: integer('requested_at').notNull(),
-  expiresAt: integer('expires_at'),
-  state: text('state').$type<DesiredLogLevel['state']>().notNull(),
-  reason: text('reason'),
-  /** The command that carries it. */
-  commandId: text('command_id').notNull(),
 });
 
 /** What log lines tell beside their words: failures that want a person's look, and other signals; `position` is that of the line. */
@@ -357,6 +345,8 @@ export const commands = sqliteTable(
   },
   (table) => [
     index('commands_open_by_agent').on(table.agentId, table.position).where(sql`state in ('queued', 'delivered')`),
+    // the newest is what is asked of the runner
+    index('commands_of_level').on(table.agentId, table.position).where(sql`type = 'log-level.set'`),
     index('commands_open_by_expiry').on(table.expiresAt).where(sql`state in ('queued', 'delivered')`),
   ],
 );

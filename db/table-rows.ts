@@ -79,15 +79,14 @@ export class RowWriter<
 > {
   readonly #sql: string;
   readonly #each: readonly Field[];
-  readonly #same: readonly Same[];
+  readonly #same: readonly Field[];
 
   constructor(table: Table, { same = [], lacks = [], keeps }: WriterOptions<Table, Same, Lacks> = {}) {
     const apart = new Set<string>([...same, ...lacks]);
     const columns = getTableColumns(table) as Record<string, SQLiteColumn>;
-    this.#same = same;
     this.#each = columnsOf(table).filter(([key]) => !apart.has(key));
-    const alike = same.map((key): Field => [key, columns[key] as SQLiteColumn]);
-    const names = [...this.#each, ...alike].map(([, { name }]) => name);
+    this.#same = same.map((key): Field => [key, columns[key] as SQLiteColumn]);
+    const names = [...this.#each, ...this.#same].map(([, { name }]) => name);
     const values = [...this.#each.map(valueAt), ...same.map((_, at) => `?${at + 2}`)];
     const kept = keeps?.map((key) => columns[key as string]?.name);
     this.#sql = `INSERT INTO ${getTableConfig(table).name} (${names.join(', ')})
@@ -105,7 +104,10 @@ export class RowWriter<
     toRow: (value: T) => Omit<NewRowOf<Table>, Same | Lacks>,
     ...[same]: [Same] extends [never] ? [] : [same: Pick<NewRowOf<Table>, Same>]
   ): Generator<InStatement> {
-    const args = this.#same.map((key) => cell((same as Record<string, unknown> | undefined)?.[key]) as InValue);
+    const args = this.#same.map(([key, column]) => {
+      const value = (same as Record<string, unknown> | undefined)?.[key];
+      return isJson(column) ? stringifyWellFormed(value) : (cell(value) as InValue);
+    });
     return inPieces(
       values,
       (json) => ({ sql: this.#sql, args: [json, ...args] }),

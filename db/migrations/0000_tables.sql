@@ -14,6 +14,8 @@ CREATE TABLE `agents` (
 	`id` text PRIMARY KEY NOT NULL,
 	`reported_by` text,
 	`reports_every_ms` integer,
+	`level_requested_at` integer,
+	`level_expires_at` integer,
 	`body` text NOT NULL,
 	`last_seen_at` integer NOT NULL,
 	`updated_position` integer NOT NULL
@@ -21,6 +23,7 @@ CREATE TABLE `agents` (
 --> statement-breakpoint
 CREATE INDEX `agents_by_update` ON `agents` (`updated_position`);--> statement-breakpoint
 CREATE INDEX `agents_by_last_seen` ON `agents` (`last_seen_at`,`id`);--> statement-breakpoint
+CREATE INDEX `agents_by_level` ON `agents` (`level_expires_at`) WHERE level_requested_at IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `asks` (
 	`session_id` text NOT NULL,
 	`client_id` text NOT NULL,
@@ -46,6 +49,7 @@ CREATE TABLE `commands` (
 );
 --> statement-breakpoint
 CREATE INDEX `commands_open_by_agent` ON `commands` (`agent_id`,`position`) WHERE state in ('queued', 'delivered');--> statement-breakpoint
+CREATE INDEX `commands_of_level` ON `commands` (`agent_id`,`position`) WHERE type = 'log-level.set';--> statement-breakpoint
 CREATE INDEX `commands_open_by_expiry` ON `commands` (`expires_at`) WHERE state in ('queued', 'delivered');--> statement-breakpoint
 CREATE TABLE `counter` (
 	`id` integer PRIMARY KEY NOT NULL,
@@ -102,17 +106,6 @@ CREATE TABLE `log_components` (
 	`component` text NOT NULL,
 	`lines` integer NOT NULL,
 	PRIMARY KEY(`agent_id`, `component`)
-);
---> statement-breakpoint
-CREATE TABLE `log_levels` (
-	`agent_id` text PRIMARY KEY NOT NULL,
-	`level` text,
-	`requested_by` text NOT NULL,
-	`requested_at` integer NOT NULL,
-	`expires_at` integer,
-	`state` text NOT NULL,
-	`reason` text,
-	`command_id` text NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `log_lines` (
@@ -220,7 +213,6 @@ CREATE TABLE `sessions` (
 --> statement-breakpoint
 CREATE INDEX `sessions_by_update` ON `sessions` (`updated_position`);--> statement-breakpoint
 CREATE INDEX `sessions_by_agent` ON `sessions` (`agent_id`,`last_event_at`,`id`);--> statement-breakpoint
-CREATE INDEX `sessions_by_last_event` ON `sessions` (`last_event_at`);--> statement-breakpoint
 CREATE INDEX `sessions_by_state` ON `sessions` (`state`,`last_event_at`,`id`);--> statement-breakpoint
 CREATE INDEX `sessions_by_answer` ON `sessions` (`answer_by`) WHERE state = 'waiting' AND answer_by IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `sessions_under_way` ON `sessions` (`agent_id`) WHERE is_under_way;--> statement-breakpoint

@@ -59,12 +59,12 @@ async function requireOpen(
   if (open.answerBy !== undefined && now >= open.answerBy) {
     throw conflict('request_expired', 'The time to answer the request is over: the agent waits for it no more.');
   }
-  if (digest !== undefined && digest !== (open.digest ?? null)) {
+  if (digest !== undefined && digest !== open.digest) {
     const message =
       'The agent asks something else under this id now. Read what it asks, and answer that with its digest.';
-    throw conflict('request_changed', message, { digest: open.digest ?? null });
+    throw conflict('request_changed', message, { digest: open.digest });
   }
-  if (open.kind !== undefined && open.kind !== kind) {
+  if (open.kind !== kind) {
     const wanted = open.kind === 'question' ? '{"answers": {…}}' : '{"behavior": "allow" | "deny"}';
     throw new AppError('invalid_argument', `The request is a ${open.kind}. Answer it with ${wanted}.`);
   }
@@ -75,6 +75,5 @@ async function requireOpen(
     const message = 'The request was answered already, and the answer is on its way to the agent.';
     throw conflict('request_answered', message, { commandId: pending.command.id });
   }
-  const { digest: current, openedPosition } = open;
-  return { requestId, ...(current === undefined ? {} : { digest: current, openedPosition }) };
+  return { requestId, digest: open.digest, openedPosition: open.openedPosition };
 }

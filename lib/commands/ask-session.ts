@@ -11,6 +11,8 @@ export interface SessionAsk<Type extends CommandType> {
   clientId: string | undefined;
   /** Everything that was asked, as it was asked. */
   ask: Ask & { type: Type };
+  /** How much memory it holds on to while it waits to be written. */
+  bytes?: number;
   /**
    * Checks what is asked for and gives the command's body.
    * `repeats`: whether an earlier command, still on its way, asks for the same; then that one is the answer.
@@ -18,16 +20,17 @@ export interface SessionAsk<Type extends CommandType> {
   prepare: (
     transaction: WriteTransaction,
     session: WritableSession,
+    commandId: string,
   ) => Promise<{ body: CommandBodies[Type]; repeats?: (earlier: CommandBodies[Type]) => boolean }>;
 }
 
 /**
- * Asks something of a session's agent that is no message.
+ * Asks something of a session's agent.
  * @returns once the command is on disk; the same again for the same `clientId`
  */
 export async function askSession<Type extends CommandType>(
   server: CommandServer,
-  { sessionId, clientId, ask, prepare }: SessionAsk<Type>,
+  { sessionId, clientId, ask, bytes, prepare }: SessionAsk<Type>,
 ): Promise<CommandAnswer> {
   const now = server.now();
   const pace = new Pace();
@@ -38,17 +41,18 @@ export async function askSession<Type extends CommandType>(
     if (before !== null) return { agentId: before.agentId, answer: answerOf(before.command, before.state) };
     const session = await writableSession(transaction, sessionId);
     const { agentId } = session;
-    const { body, repeats } = await prepare(transaction, session);
+    const id = crypto.randomUUID();
+    const { body, repeats } = await prepare(transaction, session, id);
     const pending = repeats && (await findEffective(transaction, agentId, session.id, ask.type, repeats));
     if (pending) {
       await noteAsk(transaction, named, pending.command.id);
       return { agentId, answer: answerOf(pending.command, pending.state) };
     }
-    const fields = { id: crypto.randomUUID(), agentId, sessionId: session.id, now };
+    const fields = { id, agentId, sessionId: session.id, clientId, now };
     const command = await queueCommand(transaction, { ...fields, type: ask.type, body });
     await noteAsk(transaction, named, command.id);
     return { agentId, answer: answerOf(command, 'queued') };
-  });
+  }, bytes);
   server.commands.wake(agentId);
   return answer;
 }

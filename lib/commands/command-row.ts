@@ -10,11 +10,13 @@ export interface StoredCommand {
   agentId: string;
   state: CommandState;
   reason: string | null;
+  /** The runner that was sent it last. */
+  claimedBy: string | null;
 }
 
-const COMMAND = shapeWithout(commands, 'leaseUntil', 'claimedBy', 'deliveryCount');
+const COMMAND = shapeWithout(commands, 'leaseUntil', 'deliveryCount');
 
 export function commandFromRow(row: Row): StoredCommand {
-  const { position, agentId, state, reason, ...command } = COMMAND.read(row);
-  return { command: command as Command, position, agentId, state, reason };
+  const { position, agentId, state, reason, claimedBy, ...command } = COMMAND.read(row);
+  return { command: command as Command, position, agentId, state, reason, claimedBy };
 }

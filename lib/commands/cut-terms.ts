@@ -1,3 +1,4 @@
+import { AGENT_ROW } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import {
@@ -8,7 +9,7 @@ import {
   RUNNER_AWAY_MS,
   RUNNER_GRACE_MS,
 } from '@/lib/protocol/limits';
-import { LEVEL, writeDesired } from './desired-level';
+import { writeDesired } from './desired-level';
 
 /**
  * What is due at a time of the server's clock, when that clock was moved: nothing is due later than its whole term from
@@ -20,7 +21,7 @@ import { LEVEL, writeDesired } from './desired-level';
  * | runners.absence_due_at | RUNNER_GRACE_MS | the same | the same |
  * | commands.lease_until | COMMAND_LEASE_MS | the same | the same |
  * | commands.expires_at | that of its type | the same | the same |
- * | log_levels.expires_at | what was asked, from requested_at | requested now at the latest | the same |
+ * | agents.level_expires_at | what was asked, from level_requested_at | requested now at the latest | the same |
  * | agents.last_seen_at | none; silence is counted from it | now at the latest | of those that are connected, the same |
  * | producers.last_seen_at | none: how near the clock is to the newest record | now at the latest | stays |
  * | runners.missed_at, first_connected_at | none: shown, and compared with nothing | stays | stays |
@@ -55,15 +56,16 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
 
 async function cutLevels(transaction: WriteTransaction, now: number, ahead: number): Promise<void> {
   const { rows } = await transaction.execute({
-    sql: 'SELECT * FROM log_levels WHERE requested_at > ?1 OR (expires_at IS NOT NULL AND ?2 > 0)',
+    sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE level_requested_at IS NOT NULL
+          AND (level_requested_at > ?1 OR (level_expires_at IS NOT NULL AND ?2 > 0))`,
     args: [now, ahead],
   });
-  for (const row of rows) {
-    const { agentId, commandId, ...desired } = LEVEL.read(row);
+  for (const { id, body } of rows.map(AGENT_ROW.read)) {
+    const { desired } = body.logLevel;
+    if (desired === null) continue;
     const requestedAt = Math.min(desired.requestedAt + ahead, now);
     const expiresAt = desired.expiresAt === null ? null : desired.expiresAt + requestedAt - desired.requestedAt;
-    const changed = { ...desired, requestedAt, expiresAt };
-    await writeDesired(transaction, agentId, changed, commandId, now);
+    await writeDesired(transaction, id, { ...desired, requestedAt, expiresAt }, now);
   }
 }
 

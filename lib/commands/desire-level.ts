@@ -1,13 +1,12 @@
+import { AGENT_ROW } from '@/db/fleet-rows';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
-import { logLevels } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { CommandBodies } from '@/lib/protocol/commands';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { DesiredLogLevel } from '@/lib/protocol/read-models';
 import { settle } from './acknowledge';
 import { commandFromRow } from './command-row';
-import { clearDesired, desiredFromRow, writeDesired } from './desired-level';
+import { readDesired, writeDesired } from './desired-level';
 import { queueCommand } from './queue-command';
 
 /**
@@ -15,7 +14,7 @@ import { queueCommand } from './queue-command';
  * until it is asked otherwise or its time has run out.
  *
  * Ordering: at most one command of an agent is open. What is superseded is settled in the transaction that queues what
- * supersedes it, so it is never sent behind it.
+ * supersedes it, so neither is sent with the other.
  * Failure: a command that expired, or went to a process that is gone, is queued anew when a runner connects, with the
  * time that is left then. `requestId` tells a runner that it has done this already.
  */
@@ -53,19 +52,14 @@ export async function renewLevel(
   runnerId: string,
   now: number,
 ): Promise<void> {
-  const { rows } = await transaction.execute({
-    sql: `SELECT l.*, c.state AS command_state, c.claimed_by, c.body
-          FROM log_levels AS l JOIN commands AS c ON c.id = l.command_id
-          WHERE l.agent_id = ? AND ifnull(l.expires_at, ?2 + 1) > ?2`,
-    args: [agentId, now],
-  });
-  const [row] = rows;
-  if (row === undefined || row.command_state === 'queued') return;
-  if (row.command_state !== 'expired' && row.claimed_by === runnerId) return;
-  const desired: DesiredLogLevel = { ...desiredFromRow(row), state: 'requested', reason: null };
-  const { requestId } = JSON.parse(String(row.body)) as CommandBodies['log-level.set'];
-  const ids = { commandId: crypto.randomUUID(), requestId };
-  await request(transaction, agentId, desired, ids, now);
+  const asked = await readDesired(transaction, agentId);
+  if (asked === null) return;
+  const { command, state, claimedBy } = asked.stored;
+  const isOver = asked.desired.expiresAt !== null && asked.desired.expiresAt <= now;
+  if (isOver || state === 'queued' || (state !== 'expired' && claimedBy === runnerId)) return;
+  const desired: DesiredLogLevel = { ...asked.desired, state: 'requested', reason: null };
+  const { requestId } = command.body;
+  await request(transaction, agentId, desired, { commandId: crypto.randomUUID(), requestId }, now);
 }
 
 /** The wish that follows one whose time ran out unheard. */
@@ -73,7 +67,8 @@ const BACK = { level: null, ttlSeconds: null, by: 'time-limit' } as const;
 
 /** The agents of which a level was asked for a time that is over. */
 export function expiredLevels(now: number): DueRows {
-  return { table: 'log_levels', key: 'agent_id', where: 'expires_at <= ?1', args: [now], order: 'expires_at' };
+  const where = 'level_requested_at IS NOT NULL AND level_expires_at <= ?1';
+  return { table: 'agents', key: 'id', where, args: [now], order: 'level_expires_at' };
 }
 
 /**
@@ -86,16 +81,14 @@ export async function expireLevels(
   now: number,
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
-  const due = await transaction.execute(selectDue(expiredLevels(now), choice, 'agent_id, state'));
-  const expired = EXPIRED.all(due);
-  for (const { agentId, state } of expired) {
-    if (state === 'requested') await desireLevel(transaction, { agentId, ...BACK }, now);
-    else await clearDesired(transaction, agentId, now);
+  const { rows } = await transaction.execute(selectDue(expiredLevels(now), choice, AGENT_ROW.columns()));
+  for (const { id: agentId, body } of rows.map(AGENT_ROW.read)) {
+    const isHeard = body.logLevel.desired?.state !== 'requested';
+    if (isHeard) await writeDesired(transaction, agentId, null, now);
+    else await desireLevel(transaction, { agentId, ...BACK }, now);
   }
-  return expired.length;
+  return rows.length;
 }
-
-const EXPIRED = shapeOf(logLevels, 'agentId', 'state');
 
 async function request(
   transaction: WriteTransaction,
@@ -105,19 +98,26 @@ async function request(
   now: number,
 ): Promise<void> {
   const { level, expiresAt, requestedBy } = desired;
-  await writeDesired(transaction, agentId, desired, commandId, now);
-  await settleOpen(transaction, agentId, `superseded: ${level ?? 'the default'} was asked for since`, now);
+  await writeDesired(transaction, agentId, desired, now);
   const time = expiresAt === null ? {} : { ttlSeconds: Math.ceil((expiresAt - now) / 1_000), expiresAt };
   const body: CommandBodies['log-level.set'] = { level, by: requestedBy, requestId, ...time };
   const fields = { id: commandId, agentId, sessionId: null, now, expiresAt };
   await queueCommand(transaction, { ...fields, type: 'log-level.set', body });
+  // behind it: what is not the newest any more says nothing of what is asked
+  await settleOpen(transaction, agentId, commandId, `superseded: ${level ?? 'the default'} was asked for since`, now);
 }
 
-async function settleOpen(transaction: WriteTransaction, agentId: string, reason: string, now: number): Promise<void> {
+async function settleOpen(
+  transaction: WriteTransaction,
+  agentId: string,
+  newestId: string,
+  reason: string,
+  now: number,
+): Promise<void> {
   const { rows } = await transaction.execute({
     sql: `SELECT * FROM commands INDEXED BY commands_open_by_agent
-          WHERE agent_id = ? AND state IN ('queued', 'delivered') AND type = 'log-level.set'`,
-    args: [agentId],
+          WHERE agent_id = ? AND state IN ('queued', 'delivered') AND type = 'log-level.set' AND id <> ?`,
+    args: [agentId, newestId],
   });
   for (const stored of rows.map(commandFromRow)) await settle(transaction, stored, 'failed', reason, now);
 }

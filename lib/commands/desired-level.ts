@@ -1,39 +1,41 @@
-import type { Row } from '@libsql/client';
-import { logLevels } from '@/db/schema';
-import { RowWriter, shapeOf } from '@/db/table-rows';
+import { AGENT_ROW } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { Command, CommandState } from '@/lib/protocol/commands';
 import type { DesiredLogLevel } from '@/lib/protocol/read-models';
-import type { StoredCommand } from './command-row';
+import { commandFromRow, type StoredCommand } from './command-row';
 
-/** The log level that is asked of an agent's runner, as the database holds it and as the agent's row shows it. */
+/** The log level that is asked of an agent's runner. It stands in the agent's row; its newest command carries it. */
 
 type LevelCommand = Extract<Command, { type: 'log-level.set' }>;
 
-export const LEVEL = shapeOf(logLevels);
-const LEVELS = new RowWriter(logLevels, { keeps: [] });
+/** @returns null where nothing is asked */
+export async function readDesired(
+  transaction: WriteTransaction,
+  agentId: string,
+): Promise<{ desired: DesiredLogLevel; stored: StoredCommand & { command: LevelCommand } } | null> {
+  const [agents, commands] = await transaction.batch([
+    { sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, args: [agentId] },
+    {
+      sql: `SELECT * FROM commands INDEXED BY commands_of_level
+            WHERE agent_id = ? AND type = 'log-level.set' ORDER BY position DESC LIMIT 1`,
+      args: [agentId],
+    },
+  ]);
+  const desired = AGENT_ROW.first(agents)?.body.logLevel.desired ?? null;
+  const [newest] = commands?.rows ?? [];
+  if (desired === null || newest === undefined) return null;
+  return { desired, stored: commandFromRow(newest) as StoredCommand & { command: LevelCommand } };
+}
 
+/** @param desired null where nothing is asked any more */
 export async function writeDesired(
   transaction: WriteTransaction,
   agentId: string,
-  desired: DesiredLogLevel,
-  commandId: string,
+  desired: DesiredLogLevel | null,
   now: number,
 ): Promise<void> {
-  await transaction.execute(LEVELS.one({ agentId, commandId, ...desired }));
   await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired }]);
-}
-
-/** Nothing is asked of it any more. */
-export async function clearDesired(transaction: WriteTransaction, agentId: string, now: number): Promise<void> {
-  await transaction.execute({ sql: 'DELETE FROM log_levels WHERE agent_id = ?', args: [agentId] });
-  await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired: null }]);
-}
-
-export function desiredFromRow(row: Row): DesiredLogLevel {
-  const { agentId: _, commandId: __, ...desired } = LEVEL.read(row);
-  return desired;
 }
 
 /** What the runner's answer to a command means for what is asked: nothing, when something else is asked by now. */
@@ -46,16 +48,12 @@ export async function levelAnswered(
   now: number,
 ): Promise<void> {
   if (state !== 'done' && state !== 'failed') return;
-  const { rows } = await transaction.execute({
-    sql: 'SELECT * FROM log_levels WHERE agent_id = ? AND command_id = ?',
-    args: [agentId, command.id],
-  });
-  if (rows[0] === undefined) return;
-  const desired = desiredFromRow(rows[0]);
+  const asked = await readDesired(transaction, agentId);
+  if (asked?.stored.command.id !== command.id) return;
   // A default that was taken up asks nothing more of anybody.
-  if (state === 'done' && desired.level === null) return clearDesired(transaction, agentId, now);
+  const isOver = state === 'done' && asked.desired.level === null;
   const answered = state === 'done' ? 'confirmed' : 'refused';
-  await writeDesired(transaction, agentId, { ...desired, state: answered, reason }, command.id, now);
+  await writeDesired(transaction, agentId, isOver ? null : { ...asked.desired, state: answered, reason }, now);
 }
 
 /** The command as it is sent now: of its time only what is left. */

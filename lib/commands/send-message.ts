@@ -1,18 +1,15 @@
+import { columnText } from '@/db/column-text';
+import type { Reader } from '@/db/reader';
 import type { Asked } from '@/lib/access/asked';
 import { type MessageAnswer, OPERATOR, type SendMessage } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
-import { askedBefore, namedAsk, noteAsk } from './asks';
+import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
-import type { StoredCommand } from './command-row';
-import { isSaid } from './is-said';
-import { queueCommand } from './queue-command';
-import { writableSession } from './writable-session';
 
 /**
  * `POST /sessions/:id/messages`: a person writes to the agent.
  *
- * @returns once the message is on disk; the same again under the same `clientId` is
- *   answered the same and sent once
+ * @returns once the message is on disk; the same again under the same `clientId` is answered the same and sent once
  * @throws AppError `not_found`, `conflict`
  */
 export async function postMessage(
@@ -20,34 +17,22 @@ export async function postMessage(
   server: CommandServer,
 ): Promise<MessageAnswer> {
   const isReplyToNothing = replyTo !== undefined && !(await isSaid(server.database.reader, sessionId, replyTo));
-  const now = server.now();
-  const named = namedAsk(sessionId, clientId, { type: 'message', text, replyTo });
-  const { agentId, answer } = await server.database.writes.run(async (transaction) => {
-    const known = (await askedBefore(transaction, named))?.command ?? null;
-    if (known !== null) return { agentId: null, answer: answerOf(known) };
-    const session = await writableSession(transaction, sessionId);
-    if (isReplyToNothing) {
-      throw new AppError(
-        'not_found',
-        `Nobody said ${JSON.stringify(replyTo)} in this session. Reply to a message of its transcript, or leave replyTo out.`,
-      );
-    }
-    const id = crypto.randomUUID();
-    const body = { messageId: id, text, from: OPERATOR, ...(replyTo === undefined ? {} : { replyTo }) };
-    await queueCommand(transaction, {
-      id,
-      agentId: session.agentId,
-      sessionId: session.id,
-      type: 'message',
-      body,
-      clientId,
-      now,
-    });
-    await noteAsk(transaction, named, id);
-    return { agentId: session.agentId, answer: { messageId: id, delivery: 'queued' } satisfies MessageAnswer };
-  }, text.length * 4);
-  if (agentId !== null) server.commands.wake(agentId);
-  return answer;
+  const { commandId, state } = await askSession(server, {
+    sessionId,
+    clientId,
+    ask: { type: 'message', text, replyTo },
+    bytes: text.length * 4,
+    prepare: async (_transaction, _session, messageId) => {
+      if (isReplyToNothing) {
+        throw new AppError(
+          'not_found',
+          `Nobody said ${JSON.stringify(replyTo)} in this session. Reply to a message of its transcript, or leave replyTo out.`,
+        );
+      }
+      return { body: { messageId, text, from: OPERATOR, ...(replyTo === undefined ? {} : { replyTo }) } };
+    },
+  });
+  return { messageId: commandId, delivery: DELIVERY[state] };
 }
 
 const DELIVERY = {
@@ -58,6 +43,25 @@ const DELIVERY = {
   expired: 'failed',
 } as const;
 
-function answerOf({ command, state }: StoredCommand): MessageAnswer {
-  return { messageId: command.id, delivery: DELIVERY[state] };
+/** So many rows are looked at before other requests get their turn: a few milliseconds. */
+const PAGE_ROWS = 5_000;
+
+/**
+ * Whether somebody said this message in the session. What people reply to is mostly new, so the log is read from its
+ * end; only a message that nobody said has all of it read.
+ */
+async function isSaid(reader: Reader, sessionId: string, messageId: string): Promise<boolean> {
+  const [session, message] = [columnText(sessionId), columnText(messageId)];
+  let before = Number.MAX_SAFE_INTEGER;
+  for (;;) {
+    const { rows } = await reader.execute({
+      sql: `SELECT max(entity_id = ? AND substr(type, 1, 13) = 'TEXT_MESSAGE_') AS is_said, min(position) AS oldest
+            FROM (SELECT position, entity_id, type FROM events WHERE session_id = ? AND position < ?
+                  ORDER BY position DESC LIMIT ?)`,
+      args: [message, session, before, PAGE_ROWS],
+    });
+    if (Number(rows[0]?.is_said) === 1) return true;
+    if (rows[0]?.oldest === null) return false;
+    before = Number(rows[0]?.oldest);
+  }
 }

@@ -33,7 +33,7 @@ export async function writableSession(transaction: WriteTransaction, sessionId: 
   const agent = agents?.rows[0] && agentFromRow(agents.rows[0]);
   const connectedSince = agent?.connection === 'connected' ? agent.connectedSince : null;
   // A runner that came after the end may have taken the session up again; if it has not, it says so.
-  const isTakenUp = connectedSince !== null && connectedSince >= (ended?.at ?? Number.POSITIVE_INFINITY);
+  const isTakenUp = connectedSince !== null && connectedSince >= (ended?.at ?? 0);
   if (ended !== null && !isTakenUp) {
     const why = ended.reason === null ? '' : ` (${ended.reason})`;
     throw conflict(

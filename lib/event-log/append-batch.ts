@@ -10,6 +10,7 @@ import {
   logLines,
   obligations,
   producers,
+  quarantine,
   sessions,
   tasks,
   turns,
@@ -18,10 +19,8 @@ import { RowWriter } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { MAX_SIGNALS_KEPT, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
-import type { BatchRows } from './batch-rows';
+import type { BatchRows, QuarantineRow } from './batch-rows';
 import { foldStoredDeltas } from './fold-deltas';
-import { quarantineStatements } from './quarantine-statements';
-import { storable } from './storable';
 
 /**
  * Writes a batch: producer, counter, rows and read models, set-based, a few statements per table however many
@@ -111,6 +110,31 @@ const DELETE_OLD_SIGNALS = `DELETE FROM insights WHERE position IN (
         SELECT kept.position FROM insights AS kept WHERE kept.agent_id = agent.value AND kept.is_failure = 0
         ORDER BY kept.position DESC LIMIT 1 OFFSET ${MAX_SIGNALS_KEPT}))`;
 
+const OF_BATCH = ['producerId', 'epoch', 'receivedAt'] as const;
+const UNSETTLED = ['settledAt', 'settledBy', 'settledReason', 'settledSessionId', 'settledClientId'] as const;
+const QUARANTINE = new RowWriter(quarantine, { same: OF_BATCH, lacks: UNSETTLED });
+const QUARANTINED_ALONE = new RowWriter(quarantine, { same: [...OF_BATCH, 'record'], lacks: UNSETTLED });
+
+/**
+ * The records that can't be taken as they are, whole. What is too large for a record may be as large as a request: each of
+ * those is a statement by itself, because taking it out of JSON takes the database five times as long, in one go.
+ */
+function* quarantineStatements({ quarantine, source, receivedAt }: BatchRows): Generator<InStatement> {
+  const ofBatch = { producerId: source.id, epoch: source.epoch, receivedAt };
+  const mayBeHuge = ({ code }: QuarantineRow) => code === 'record_too_large';
+  const toRow = ({ task, ...row }: QuarantineRow) => ({
+    ...row,
+    parked: task === null ? null : ('parked' as const),
+    taskId: task?.id ?? null,
+    taskRunId: task?.runId ?? null,
+  });
+  const few = quarantine.filter((row) => !mayBeHuge(row));
+  yield* QUARANTINE.rows(few, toRow, ofBatch);
+  for (const row of quarantine.filter(mayBeHuge)) {
+    yield* QUARANTINED_ALONE.rows([row], toRow, { ...ofBatch, record: row.record });
+  }
+}
+
 /** A turn keeps the place and time of its first header: later ones say how it went on. */
 const TURNS = new RowWriter(turns, { keeps: ['position', 'startedAt'] });
 
@@ -180,4 +204,9 @@ function* obligationStatements(batch: BatchRows): Generator<InStatement> {
   yield* OBLIGATIONS.rows(batch.obligations, ({ obligation, updatedPosition }) =>
     obligationToRow(obligation, updatedPosition),
   );
+}
+
+/** Cells whose texts any column can hold. */
+function storable<T>(cells: T[]): T[] {
+  return cells.map((cell) => (typeof cell === 'string' ? (columnText(cell) as T & string) : cell));
 }

@@ -1,14 +1,13 @@
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
+import { inPieces } from '@/db/json-pieces';
 import { MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import type { SpokenTask } from './batch-scope';
 
 /** What a batch is planned from is looked up by keys. CROSS JOIN keeps SQLite from turning that into a scan. */
 
-/** More keys than this are looked up in pieces, with turns of the event loop between. */
-const KEYS_AT_ONCE = 500;
 /** A session may remember a megabyte, and have a few dozen tasks that are read with it. */
-export const SESSIONS_AT_ONCE = 8;
+const SESSIONS_AT_ONCE = 8;
 /** A task of which more sessions than this know by its id is nobody's for certain, unless its run says more. */
 export const MAX_HOMES = 16;
 /** Of the runs of a task in one session, so many of the newest are read, and of those that nobody has named. */
@@ -16,20 +15,13 @@ const RUNS_READ = 64;
 /** The turn projection remembers no more unanswered messages than this, so no turn can answer an older one unnamed. */
 const MAX_OWED_READ = 256;
 
-/** One statement for so many keys, which it reads by `json_each(?1)`. */
-export function* inGroups<T>(
+/** A statement over keys, which it reads by `json_each(?1)`. */
+function inGroups<T>(
   keys: Iterable<T>,
   sql: string,
-  { size = KEYS_AT_ONCE, more = [] }: { size?: number; more?: readonly (string | number)[] } = {},
+  { size, more = [] }: { size?: number; more?: readonly (string | number)[] } = {},
 ): Generator<InStatement> {
-  let group: T[] = [];
-  for (const key of keys) {
-    group.push(key);
-    if (group.length < size) continue;
-    yield { sql, args: [JSON.stringify(group), ...more] };
-    group = [];
-  }
-  if (group.length > 0) yield { sql, args: [JSON.stringify(group), ...more] };
+  return inPieces(keys, (json) => ({ sql, args: [json, ...more] }), undefined, size);
 }
 
 export function selectAgents(ids: Iterable<string>): Iterable<InStatement> {

@@ -3,7 +3,7 @@ import { columnText } from '@/db/column-text';
 import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
 import { runInTurns } from '@/db/json-pieces';
 import { Pace } from '@/db/next-turn';
-import { sessions } from '@/db/schema';
+import { agentLogs, events, sessions, tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@/lib/protocol/read-models';
@@ -36,7 +36,7 @@ export interface BatchState {
   /** By session. */
   tasks: Map<string, Task[]>;
   /** Sessions of the same agents that know a task of the batch's by its id, with the runs they know. */
-  taskHomes: TaskHomeRow[];
+  taskHomes: SpokenTask[];
   /** By session. */
   obligations: Map<string, Obligation[]>;
   /** By session: the newest rows of what its snapshots speak of, in order. */
@@ -49,22 +49,15 @@ export interface BatchState {
   logs: Map<string, AgentLog>;
 }
 
-export interface TaskHomeRow {
-  agentId: string;
-  taskId: string;
-  runId: string | null;
-  sessionId: string;
-}
-
-export interface SaidRow {
-  sessionId: string;
-  position: number;
+export interface SaidRow extends ReturnType<typeof SAID.read> {
   entityId: string;
-  type: string;
-  turnId: string | null;
   /** Null where it is too long to be what the snapshot says. */
   payload: string | null;
 }
+
+const TASK_HOME = shapeOf(tasks, 'agentId', 'sessionId', 'id', 'runId');
+const AGENT_LOG = shapeOf(agentLogs, 'agentId', 'lastLine', 'bytes');
+const SAID = shapeOf(events, 'sessionId', 'position', 'entityId', 'type', 'turnId');
 
 /** Look-ups that are sent together: one round trip where they are small. */
 class Lookups {
@@ -117,24 +110,22 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   await pace.rest();
   const around = new Set([...siblings, ...open].map(({ id }) => String(id)));
   const unread = [...around].filter((id) => !scope.sessionIds.has(id));
-  const sessions = await pace.map(
+  const changes = await pace.map(
     [...named, ...(await readRows(transaction, selectSessions(unread)))],
     sessionChangeFromRow,
   );
   const running = await readRunningTasks(transaction, scope.endedSessionIds);
-  const tasks = await pace.map([...spokenOf, ...latest, ...running], taskFromRow);
+  const known = await pace.map([...spokenOf, ...latest, ...running], taskFromRow);
   const state: BatchState = {
     position: Number(counter[0]?.position ?? 0),
     producer: producers[0] === undefined ? null : producerFromRow(producers[0]),
-    sessions: new Map(sessions.map((change) => [change.summary.id, change])),
+    sessions: new Map(changes.map((change) => [change.summary.id, change])),
     agents: new Map((await pace.map([...ownAgent, ...agents], agentFromRow)).map((agent) => [agent.id, agent])),
-    tasks: await tasksBySession(tasks, pace),
-    taskHomes: await pace.map(homes, (row) => ({
-      agentId: String(row.agent_id),
-      taskId: String(row.id),
-      runId: row.run_id === null ? null : String(row.run_id),
-      sessionId: String(row.session_id),
-    })),
+    tasks: await tasksBySession(known, pace),
+    taskHomes: await pace.map(homes, (row) => {
+      const { id: taskId, ...home } = TASK_HOME.read(row);
+      return { taskId, ...home };
+    }),
     obligations: await bySession(await pace.map([...messages, ...owed], obligationFromRow), pace),
     lookedUp: new Set(scope.saidKeys),
     said: await bySession(
@@ -142,9 +133,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
       pace,
     ),
     producerSessionIds: siblings.map(({ id }) => String(id)),
-    logs: new Map(
-      logs.map((row) => [String(row.agent_id), { lastLine: Number(row.last_line), bytes: Number(row.bytes) }]),
-    ),
+    logs: new Map(logs.map(AGENT_LOG.read).map(({ agentId, ...log }) => [agentId, log])),
   };
   await readElsewhere(transaction, scope.tasks, state, pace);
   return state;
@@ -210,14 +199,8 @@ async function readElsewhere(
 }
 
 function saidFromRow(row: Row): SaidRow {
-  return {
-    sessionId: String(row.session_id),
-    position: Number(row.position),
-    entityId: String(row.entity_id),
-    type: String(row.type),
-    turnId: row.turn_id === null ? null : String(row.turn_id),
-    payload: row.payload === null ? null : String(row.payload),
-  };
+  const { entityId, ...said } = SAID.read(row);
+  return { ...said, entityId: entityId ?? '', payload: row.payload === null ? null : String(row.payload) };
 }
 
 async function bySession<T extends { sessionId: string }>(values: readonly T[], pace: Pace): Promise<Map<string, T[]>> {

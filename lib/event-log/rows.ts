@@ -2,18 +2,14 @@ import type { Row as Columns, InValue } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { AGENT_ROW, OBLIGATION_ROW, SESSION_ROW, TASK_ROW } from '@/db/fleet-rows';
 import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
+import { events } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { LogLine } from '@/lib/protocol/read-models';
 
 /** Rows as they stand in the database, by the statements that read them after a position. */
 
-export interface EventRow {
+export interface EventRow extends ReturnType<typeof EVENT.read> {
   kind: 'event';
-  position: number;
-  sessionId: string;
-  agentId: string;
-  seq: number;
-  occurredAt: number;
-  receivedAt: number;
   /** JSON of the AG-UI event. */
   payload: string;
 }
@@ -50,9 +46,10 @@ export interface RowStatement {
   endOf: (found: readonly Columns[]) => number | null;
 }
 
+const EVENT = shapeOf(events, 'position', 'sessionId', 'agentId', 'seq', 'occurredAt', 'receivedAt');
 const EVENTS = {
   table: 'events',
-  columns: 'position, session_id, agent_id, seq, occurred_at, received_at, payload',
+  columns: `${EVENT.columns()}, payload`,
   text: 'payload',
   order: 'position',
 };
@@ -190,16 +187,7 @@ function bounded(
 }
 
 function toEvent(row: Columns): EventRow {
-  return {
-    kind: 'event',
-    position: Number(row.position),
-    sessionId: String(row.session_id),
-    agentId: String(row.agent_id),
-    seq: Number(row.seq),
-    occurredAt: Number(row.occurred_at),
-    receivedAt: Number(row.received_at),
-    payload: String(row.payload),
-  };
+  return { kind: 'event', ...EVENT.read(row), payload: String(row.payload) };
 }
 
 function toLine(row: Columns): LogRow {

@@ -1,6 +1,6 @@
 import type { BatchState } from '@/lib/event-log/read-batch-state';
-import { type FailureTally, NO_FAILURES } from './failure-tally';
-import type { SessionBatch } from './project-session';
+import { NO_FAILURES } from './failure-tally';
+import type { FailureTally, SessionBatch } from './session-batch';
 
 const NOTHING_NEW = { failures: NO_FAILURES, markedUpTo: 0, isHeard: false };
 

@@ -1,12 +1,6 @@
 import type { InsightRow } from '@/lib/event-log/batch-rows';
 import { isOfHook } from '@/lib/protocol/signals';
-import type { SessionBatch } from './project-session';
-
-/** How many failures there are, and how many of them are not hooks that died. */
-export interface FailureTally {
-  all: number;
-  other: number;
-}
+import type { FailureTally, SessionBatch } from './session-batch';
 
 export const NO_FAILURES: FailureTally = { all: 0, other: 0 };
 

@@ -1,5 +1,5 @@
 import type { Pace } from '@/db/next-turn';
-import type { BatchRows, EventRow, InsightRow, SessionChange } from '@/lib/event-log/batch-rows';
+import type { BatchRows, InsightRow, SessionChange } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, customValue, pickNumber } from '@/lib/projections/event-fields';
 import { owedDifference } from '@/lib/projections/session-summary';
@@ -11,34 +11,14 @@ import { AgentLedger } from './agent-ledger';
 import { BatchSessions } from './batch-sessions';
 import type { AgentFact } from './facts';
 import { FailuresAround, markWith, sumOf, unmark } from './failure-tally';
-import { projectSession, type SessionBatch, type SessionProjection } from './project-session';
-import type { Opening } from './stamp-requests';
+import { projectSession, type SessionProjection, type SessionRows } from './project-session';
+import type { SessionBatch } from './session-batch';
 
 const SEEN_MS = 1_000;
 
-type ProjectedRows =
-  | 'turns'
-  | 'removedTurns'
-  | 'moves'
-  | 'folds'
-  | 'obligations'
-  | 'tasks'
-  | 'sessions'
-  | 'agents'
-  | 'stillThereAgentIds'
-  | 'seenMessages'
-  | 'startedAgentIds'
-  | 'writtenSessionIds';
-
 /** The rows of the fleet that a batch changes, and what its events became on the way. */
-export interface FleetChanges {
-  rows: Pick<BatchRows, ProjectedRows>;
-  /** Events that snapshots of the batch made news of. */
-  derived: EventRow[];
-  /** Events of the batch that folded into later ones. */
-  foldedAway: ReadonlySet<EventRow>;
-  openings: Opening[];
-}
+export type FleetChanges = SessionRows &
+  Pick<BatchRows, 'obligations' | 'tasks' | 'sessions' | 'agents' | 'stillThereAgentIds' | 'writtenSessionIds'>;
 
 /**
  * The one writer of the fleet: what a batch makes of its sessions, with their turns, tasks and obligations, of its agents,
@@ -122,6 +102,17 @@ export class FleetWriter {
 
   async finish(pace: Pace, nextPosition: () => number): Promise<FleetChanges> {
     this.#failedAround.markIn((agentId) => this.sessions.openOf(agentId));
+    const rows: SessionRows = {
+      turns: [],
+      removedTurns: [],
+      moves: [],
+      folds: [],
+      seenMessages: [],
+      startedAgentIds: [],
+      openings: [],
+      derived: [],
+      foldedAway: new Set(),
+    };
     const projected: (SessionProjection & { session: SessionBatch })[] = [];
     for (const session of this.sessions.values()) {
       const { before, entries, failures } = session;
@@ -129,7 +120,7 @@ export class FleetWriter {
       const { tasks, obligations, said, position } = this.#state;
       const of = <T>(rows: ReadonlyMap<string, T[]>) => rows.get(session.id) ?? [];
       const stored = { tasks: of(tasks), obligations: of(obligations), said: of(said), position };
-      projected.push({ session, ...(await projectSession(session, stored, this.#receivedAt, pace)) });
+      projected.push({ session, ...(await projectSession(session, stored, rows, this.#receivedAt, pace)) });
     }
     await pace.rest();
     const obligations: BatchRows['obligations'] = [];
@@ -153,26 +144,16 @@ export class FleetWriter {
     await pace.rest();
     const agents = this.agents.changed(nextPosition);
     await pace.rest();
-    const started = projected.filter(({ isStarted }) => isStarted).map(({ session }) => session.agentId);
     const written = projected.filter(({ session }) => session.entries.length > 0);
     return {
-      rows: {
-        turns: projected.flatMap(({ turns }) => turns),
-        removedTurns: projected.flatMap(({ removedTurns }) => removedTurns),
-        moves: projected.flatMap(({ moves }) => moves),
-        folds: projected.flatMap(({ folds }) => folds),
-        seenMessages: projected.flatMap(({ seenMessages }) => seenMessages),
-        obligations,
-        tasks,
-        sessions,
-        agents,
-        stillThereAgentIds: this.agents.stillThere(),
-        startedAgentIds: [...new Set(started)],
-        writtenSessionIds: written.map(({ session }) => session.id),
-      },
-      derived: projected.flatMap(({ derived }) => derived),
-      foldedAway: new Set(projected.flatMap(({ foldedAway }) => [...foldedAway])),
-      openings: projected.flatMap(({ openings }) => openings),
+      ...rows,
+      startedAgentIds: [...new Set(rows.startedAgentIds)],
+      obligations,
+      tasks,
+      sessions,
+      agents,
+      stillThereAgentIds: this.agents.stillThere(),
+      writtenSessionIds: written.map(({ session }) => session.id),
     };
   }
 

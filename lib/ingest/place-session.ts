@@ -5,8 +5,8 @@ import { snapshotEvent } from '@/lib/projections/snapshot-parts';
 import { placeEvents } from '@/lib/projections/turns';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
-import type { SessionBatch, SessionEntry, Stored } from './project-session';
 import { SaidBefore } from './said-before';
+import type { SessionBatch, SessionEntry, Stored } from './session-batch';
 
 /** Most events that are placed before others get a turn. */
 const PLACED_AT_ONCE = 500;

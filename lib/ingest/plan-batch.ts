@@ -24,7 +24,8 @@ import { insightRow, keptInsights } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
-import { isAtRest, type SessionBatch } from './project-session';
+import { isAtRest } from './project-session';
+import type { SessionBatch } from './session-batch';
 import { SnapshotRoom, unmarked, withDerived } from './snapshot-room';
 import type { Opening } from './stamp-requests';
 import { OWN, type TaskMention, taskMention } from './task-owners';
@@ -194,7 +195,7 @@ class BatchDraft {
   }
 
   async finish(pace: Pace): Promise<Omit<BatchRows, 'source' | 'receivedAt'>> {
-    const { rows, derived, foldedAway, openings } = await this.#fleet.finish(pace, () => this.#next());
+    const { derived, foldedAway, openings, ...rows } = await this.#fleet.finish(pace, () => this.#next());
     this.openings.push(...openings);
     return {
       ...rows,

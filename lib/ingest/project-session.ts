@@ -1,8 +1,6 @@
 import type { Pace } from '@/db/next-turn';
-import type { BatchRows, EventRow, SessionChange, StoredFold, TurnMove } from '@/lib/event-log/batch-rows';
+import type { BatchRows, EventRow, SessionChange } from '@/lib/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/event-log/fold-deltas';
-import type { SaidRow } from '@/lib/event-log/read-batch-state';
-import type { EventEntry } from '@/lib/projections/event-entry';
 import {
   NO_OBLIGATIONS,
   type ObligationChange,
@@ -17,39 +15,26 @@ import {
   type SessionFold,
   SessionLedger,
 } from '@/lib/projections/session-summary';
-import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import { TaskLedger } from '@/lib/projections/tasks';
-import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
+import type { SessionSummary, Task } from '@/lib/protocol/read-models';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
-import type { FailureTally } from './failure-tally';
 import { placeSession } from './place-session';
 import { rememberedFold } from './remembered-fold';
+import type { SessionBatch, Stored } from './session-batch';
 import { type Opening, stampRequests } from './stamp-requests';
 
 /** A session's row is told to the fleet at most this often while nothing but text grows. */
 const QUIET_ANNOUNCE_MS = 5_000;
 
-export interface SessionEntry {
-  entry: EventEntry;
-  row: EventRow;
-  /** What it says, if it is a snapshot. So many positions after its own are free for what of it is news. */
-  parts: readonly SnapshotPart[];
-}
-
-export interface SessionBatch {
-  id: string;
-  agentId: string;
-  /** Null before its first row. */
-  before: SessionChange | null;
-  startedAt: number;
-  /** Its events of this batch in position order, each with the row it becomes. */
-  entries: SessionEntry[];
-  /** Failures around it that this batch tells of. */
-  failures: FailureTally;
-  /** Where the newest failure stands that ever marked it. */
-  markedUpTo: number;
-  /** The agent itself said something of it in this batch, also that it is still there. */
-  isHeard: boolean;
+/** What the sessions of a batch make of its events, session by session. */
+export interface SessionRows
+  extends Pick<BatchRows, 'turns' | 'removedTurns' | 'moves' | 'folds' | 'seenMessages' | 'startedAgentIds'> {
+  /** Requests that ask for the first time, or for something else than before. */
+  openings: Opening[];
+  /** What snapshots say that is news, each behind its snapshot. */
+  derived: EventRow[];
+  /** Rows of this batch that folded into a later one. */
+  foldedAway: Set<EventRow>;
 }
 
 export interface SessionProjection {
@@ -58,43 +43,23 @@ export interface SessionProjection {
   announces: boolean;
   tasks: Task[];
   obligations: ObligationChange[];
-  /** Something began in it, or it is heard of again after its runner had gone. */
-  isStarted: boolean;
-  /** Requests that ask for the first time, or for something else than before. */
-  openings: Opening[];
-  seenMessages: BatchRows['seenMessages'];
-  turns: BatchRows['turns'];
-  removedTurns: BatchRows['removedTurns'];
-  moves: TurnMove[];
-  folds: StoredFold[];
-  /** What snapshots of this batch say that is news, each behind its snapshot. */
-  derived: EventRow[];
-  /** Rows of this batch that folded into a later one. */
-  foldedAway: Set<EventRow>;
 }
 
-/** What is stored of a session that its new events may touch. */
-export interface Stored {
-  tasks: readonly Task[];
-  obligations: readonly Obligation[];
-  said: readonly SaidRow[];
-  /** The counter before the batch: rows up to it are in the database. */
-  position: number;
-}
-
-/** What a session's new events make of it. Sets each row's `turnId` and `entityId`. */
+/** What a session's new events make of it, much of it added to `rows`. Sets each event's `turnId` and `entityId`. */
 export async function projectSession(
   session: SessionBatch,
   stored: Stored,
+  rows: SessionRows,
   receivedAt: number,
   pace: Pace,
 ): Promise<SessionProjection> {
-  const owner = { sessionId: session.id, agentId: session.agentId };
+  const { id: sessionId, agentId } = session;
+  const owner = { sessionId, agentId };
   const { tasks, obligations, position: basePosition } = stored;
   const { places, placements, entries, derived } = await placeSession(session, stored, pace);
-  const rows = new RowFolder(session.id, basePosition);
+  for (const row of derived) rows.derived.push(row);
+  const folder = new RowFolder(sessionId, basePosition, rows);
   const turns = new TurnChanges();
-  const moves: TurnMove[] = [];
   for (const [index, placement] of placements.entries()) {
     const row = entries[index]?.row;
     if (row === undefined) continue;
@@ -102,23 +67,18 @@ export async function projectSession(
     row.event = placement.entry.event;
     row.turnId = placement.turnId;
     row.entityId = placement.entityId;
-    rows.add(row);
+    folder.add(row);
     turns.apply(placement);
-    for (const { entityId, fromTurnId, toTurnId, position } of placement.moves) {
-      moves.push({
-        sessionId: session.id,
-        entityId,
-        fromTurnId,
-        toTurnId,
-        position: position === null ? null : Number(position),
-      });
+    for (const { position, ...move } of placement.moves) {
+      rows.moves.push({ sessionId, ...move, position: position === null ? null : Number(position) });
     }
-    for (const fold of placement.folds) rows.fold(fold);
+    for (const fold of placement.folds) folder.fold(fold);
     if (pace.isDue) await pace.rest();
   }
 
+  turns.addTo(rows, sessionId);
   const before = foldOf(session);
-  const openings = await stampRequests(owner, before.pendingRequests, placements, pace);
+  rows.openings.push(...(await stampRequests(owner, before.pendingRequests, placements, pace)));
   await pace.rest();
   const taskLedger = new TaskLedger(owner);
   const known = new Map<string, Task>();
@@ -150,6 +110,9 @@ export async function projectSession(
   const isDue =
     announcedAt === undefined || (Math.abs(receivedAt - announcedAt) >= QUIET_ANNOUNCE_MS && placements.length > 0);
   const announces = isDue || differsForReaders(before, after);
+  // something began in it, or it is heard of again after its runner had gone
+  const isStarted = session.isHeard && isUnderWay(after) && (before.away !== null || !isUnderWay(before));
+  if (isStarted) rows.startedAgentIds.push(agentId);
   const { summary, ...fold } = after;
   return {
     change: {
@@ -170,15 +133,6 @@ export async function projectSession(
     announces,
     tasks: changedTasks,
     obligations: owedChanges,
-    openings,
-    isStarted: session.isHeard && isUnderWay(after) && (before.away !== null || !isUnderWay(before)),
-    seenMessages: turns.messageIds.size > 0 ? [{ sessionId: session.id, messageIds: [...turns.messageIds] }] : [],
-    turns: turns.changed().map((header) => ({ sessionId: session.id, header })),
-    removedTurns: turns.removed().map((turnId) => ({ sessionId: session.id, turnId })),
-    moves,
-    folds: rows.stored,
-    derived,
-    foldedAway: rows.away,
   };
 }
 
@@ -206,7 +160,7 @@ export function isAtRest(session: SessionBatch): boolean {
 /** The last header of every turn the batch opened or changed, less those that a move left empty. */
 class TurnChanges {
   /** Of all messages that a turn has named, also one that thought better of it. */
-  readonly messageIds = new Set<string>();
+  readonly #messageIds = new Set<string>();
   readonly #headers = new Map<string, TurnHeader>();
   readonly #removed = new Set<string>();
 
@@ -214,7 +168,7 @@ class TurnChanges {
     for (const header of turns) {
       const first = this.#headers.get(header.id);
       if (first?.userMessageIds !== header.userMessageIds)
-        for (const id of header.userMessageIds) this.messageIds.add(id);
+        for (const id of header.userMessageIds) this.#messageIds.add(id);
       // The insert keeps what a stored turn began with; within one batch that is done here.
       const began = first === undefined ? header : { ...header, position: first.position, startedAt: first.startedAt };
       this.#headers.set(header.id, began);
@@ -226,12 +180,10 @@ class TurnChanges {
     }
   }
 
-  changed(): TurnHeader[] {
-    return [...this.#headers.values()];
-  }
-
-  removed(): string[] {
-    return [...this.#removed];
+  addTo({ turns, removedTurns, seenMessages }: SessionRows, sessionId: string): void {
+    for (const header of this.#headers.values()) turns.push({ sessionId, header });
+    for (const turnId of this.#removed) removedTurns.push({ sessionId, turnId });
+    if (this.#messageIds.size > 0) seenMessages.push({ sessionId, messageIds: [...this.#messageIds] });
   }
 }
 
@@ -240,13 +192,13 @@ class TurnChanges {
  * the others the stored part is left to the event log.
  */
 class RowFolder {
-  readonly stored: StoredFold[] = [];
-  readonly away = new Set<EventRow>();
+  readonly #rows: Pick<SessionRows, 'folds' | 'foldedAway'>;
   readonly #sessionId: string;
   readonly #basePosition: number;
   readonly #byEntity = new Map<string, EventRow[]>();
 
-  constructor(sessionId: string, basePosition: number) {
+  constructor(sessionId: string, basePosition: number, rows: Pick<SessionRows, 'folds' | 'foldedAway'>) {
+    this.#rows = rows;
     this.#sessionId = sessionId;
     this.#basePosition = basePosition;
   }
@@ -271,21 +223,12 @@ class RowFolder {
       const text = deltas.reduce((whole, row) => appendDelta(whole, row.event), '');
       if (!isFoldable(text)) return;
       last.event = allHere || startsOver ? wholeEvent(last.event, text) : { ...last.event, delta: text };
-      for (const row of deltas) if (row !== last) this.away.add(row);
+      for (const row of deltas) if (row !== last) this.#rows.foldedAway.add(row);
       this.#byEntity.set(key, [...all.filter((row) => row.position < from), last]);
     }
-    if (!allHere) {
-      const upToPosition = this.#basePosition;
-      const deltaCount = deltas.length;
-      this.stored.push({
-        sessionId: this.#sessionId,
-        entityId,
-        type,
-        fromPosition: from,
-        upToPosition,
-        into: last,
-        deltaCount,
-      });
-    }
+    if (allHere) return;
+    const upToPosition = this.#basePosition;
+    const fold = { sessionId: this.#sessionId, entityId, type, fromPosition: from, upToPosition };
+    this.#rows.folds.push({ ...fold, into: last, deltaCount: deltas.length });
   }
 }

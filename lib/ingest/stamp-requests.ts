@@ -59,11 +59,8 @@ export async function stampRequests(
  * Of a question, and of what has no input, people answer the title: another title is another request. One that is too long
  * to be remembered whole may be another each time.
  */
-function isAskedAlike(
-  known: OpenRequest | undefined,
-  value: Record<string, unknown>,
-): known is OpenRequest & { openedPosition: Position } {
-  if (known?.openedPosition === undefined) return false;
+function isAskedAlike(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
+  if (known === undefined) return false;
   const isQuestion = value.kind === 'question';
   if (isQuestion !== (known.kind === 'question')) return false;
   const isInTitle = isQuestion || pick(value, 'input') === undefined;

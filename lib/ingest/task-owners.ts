@@ -1,16 +1,9 @@
 import { columnText } from '@/db/column-text';
+import type { SpokenTask } from '@/lib/event-log/batch-scope';
 import { customName, customValue, pickText, subagentTaskId, taskEventId } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { type TaskRef, tasksTold } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM, type InterludeMetadata } from '@/lib/protocol/ag-ui';
-
-/** A session that is known to have started a task, and which run of it. */
-export interface TaskHome {
-  agentId: string;
-  taskId: string;
-  runId: string | null;
-  sessionId: string;
-}
 
 /** What an event has to do with a task. */
 export interface TaskMention extends TaskRef {
@@ -48,7 +41,7 @@ export class TaskOwners {
   /** By agent and task: each session that started it, with the runs it started. */
   readonly #homes = new Map<string, Map<string, Set<string | null>>>();
 
-  started({ agentId, taskId, runId, sessionId }: TaskHome): void {
+  started({ agentId, taskId, runId, sessionId }: SpokenTask): void {
     const sessions = this.#sessions(agentId, taskId) ?? new Map<string, Set<string | null>>();
     this.#homes.set(keyOf(agentId, taskId), sessions);
     const runs = sessions.get(sessionId);

@@ -1,3 +1,4 @@
+import type { SpokenTask } from '@/lib/event-log/batch-scope';
 import { customValue, pickText, textField } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { hasEnded, taskEndTold } from '@/lib/projections/task-status';
@@ -9,10 +10,9 @@ import type { Task } from '@/lib/protocol/read-models';
 import type { BatchSessions } from './batch-sessions';
 import { type Judgement, rejection } from './judge-record';
 import type { RawRecord } from './parse-request';
-import type { SessionBatch } from './project-session';
+import type { SessionBatch } from './session-batch';
 import {
   OWN,
-  type TaskHome,
   type TaskMention,
   type TaskOwner,
   TaskOwners,
@@ -51,7 +51,7 @@ export class TaskRouter {
   }
 
   /** A session that is known to have started a task, from before this batch. */
-  knowHome(home: TaskHome): void {
+  knowHome(home: SpokenTask): void {
     this.#owners.started(home);
   }
 

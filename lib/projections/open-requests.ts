@@ -10,10 +10,9 @@ import type { Placement } from './placement';
 export interface OpenRequest {
   id: string;
   title: string;
-  kind?: 'permission' | 'question';
-  /** Absent where it was opened before servers computed it. */
-  digest?: string;
-  openedPosition?: Position;
+  kind: 'permission' | 'question';
+  digest: string;
+  openedPosition: Position;
   /** Until when it can be answered, on the server's clock. Absent where it does not expire. */
   answerBy?: number;
 }
@@ -120,13 +119,13 @@ export function requestTitle(value: Record<string, unknown>): string {
 
 function opened(id: string, value: Record<string, unknown>, entry: EventEntry): OpenRequest {
   const until = answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry);
-  const digest = pickText(value, 'digest');
-  const openedPosition = pickText(value, 'opened_position');
   return {
     id,
     title: requestTitle(value),
     kind: value.kind === 'question' ? 'question' : 'permission',
-    ...(digest === null || openedPosition === null ? {} : { digest, openedPosition }),
+    // ingest writes both into what it places
+    digest: pickText(value, 'digest') ?? '',
+    openedPosition: pickText(value, 'opened_position') ?? entry.position,
     ...(until === null ? {} : { answerBy: until }),
   };
 }

@@ -30,10 +30,10 @@ export interface SessionFold {
   textMessageId: string | null;
   pendingRequests: OpenRequest[];
   /** How many more are open than are remembered. */
-  morePending?: number;
+  morePending: number;
   lastTurn: { state: 'finished' | 'failed' | 'interrupted'; message: string | null } | null;
   /** `at`: when the server heard of it. */
-  ended: { failed: boolean; reason: string | null; at?: number } | null;
+  ended: { failed: boolean; reason: string | null; at: number } | null;
   /** That its runner has gone, until the session is heard of again. */
   away: SessionAway | null;
   /** Where in the server's order `away` was true first: that of the runner, which may be long before it is told. */
@@ -74,6 +74,7 @@ export function newSession(id: string, agentId: string, at: number): SessionFold
     titleMessageId: null,
     textMessageId: null,
     pendingRequests: [],
+    morePending: 0,
     lastTurn: null,
     ended: null,
     away: null,
@@ -123,8 +124,7 @@ export class SessionLedger {
   result(obligations: readonly ObligationChange[]): SessionFold {
     const next = this.#next;
     next.pendingRequests = this.#open.list();
-    if (this.#open.more > 0) next.morePending = this.#open.more;
-    else delete next.morePending;
+    next.morePending = this.#open.more;
     const { answerBy } = this.#open;
     if (answerBy === undefined) delete next.summary.answerBy;
     else next.summary.answerBy = answerBy;

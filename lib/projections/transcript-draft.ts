@@ -5,25 +5,36 @@ import type { EventEntry } from './event-entry';
 import { ItemDraft } from './item-draft';
 import { foldShown } from './items';
 import type { Placement } from './placement';
-import type { TranscriptState } from './transcript';
 import { insertItem, settleTurn } from './turn-page';
 
 /** Most placements that wait for an older page. Beyond that it is asked for again. */
 const MAX_WAITING = 10_000;
+
+/** What of a transcript is loaded. */
+export interface LoadedTurns {
+  /** In order. Turns and items that did not change keep their identity. */
+  turns: readonly Turn[];
+  /** Something moved out of a turn that is not loaded, or not whole: load the page again. */
+  incomplete: boolean;
+  /** While an older page is on its way: what was told meanwhile of turns that are not loaded. Else null. */
+  waiting: readonly Placement[] | null;
+  /** Turns that were read later than the rest, with when: they hold everything up to there. */
+  ahead: ReadonlyMap<string, Position>;
+}
 
 /** The turns of a transcript while placements are applied to them. What concerns turns that are not loaded is put aside. */
 export class TranscriptDraft {
   readonly #turns: Turn[];
   readonly #index = new Map<string, number>();
   readonly #pending = new Map<string, EventEntry[]>();
-  readonly #ahead: TranscriptState['ahead'];
+  readonly #ahead: LoadedTurns['ahead'];
   #waiting: Placement[] | null;
   /** What moved out of a turn that is not loaded, and where to: what is told of it there waits with it. */
   readonly #moved = new Set<string>();
   #incomplete: boolean;
   #removed = false;
 
-  constructor(state: Pick<TranscriptState, 'turns' | 'waiting' | 'ahead' | 'incomplete'>) {
+  constructor(state: LoadedTurns) {
     this.#turns = [...state.turns];
     this.#incomplete = state.incomplete;
     this.#ahead = state.ahead;
@@ -50,7 +61,7 @@ export class TranscriptDraft {
     this.#putAside(missed);
   }
 
-  result(): Pick<TranscriptState, 'turns' | 'incomplete' | 'waiting'> {
+  result(): Omit<LoadedTurns, 'ahead'> {
     for (const turnId of [...this.#pending.keys()]) this.#flush(turnId);
     const turns = this.#removed ? this.#turns.filter((turn) => this.#index.has(turn.id)) : this.#turns;
     return { turns, incomplete: this.#incomplete, waiting: this.#waiting };

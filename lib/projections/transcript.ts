@@ -1,11 +1,10 @@
 import { comparePositions, laterPosition, type Position } from '@/lib/protocol/position';
-import type { Item, TranscriptPage, Turn } from '@/lib/protocol/read-models';
+import type { Item, TranscriptPage } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import { subagentTaskId } from './event-fields';
 import { foldItems } from './items';
-import type { Placement } from './placement';
-import { TranscriptDraft } from './transcript-draft';
+import { type LoadedTurns, TranscriptDraft } from './transcript-draft';
 import { placeEvents } from './turns';
 
 /**
@@ -14,19 +13,11 @@ import { placeEvents } from './turns';
  * Live = reloaded: at equal positions this state's turns equal those the server reads, because both sides run the same
  * two projections (`placeEvents`, `foldItems`) from the same `places`.
  */
-export interface TranscriptState {
-  /** In order. Turns and items that did not change keep their identity. */
-  turns: readonly Turn[];
+export interface TranscriptState extends LoadedTurns {
   position: Position;
   /** There are older turns than `turns[0]` on the server. */
   hasMore: boolean;
   places: TurnPlaces;
-  /** Something moved out of a turn that is not loaded, or not whole: load the page again. */
-  incomplete: boolean;
-  /** While an older page is on its way: what was told meanwhile of turns that are not loaded. Else null. */
-  waiting: readonly Placement[] | null;
-  /** Turns that were read later than `position`, with when: they hold everything up to there. */
-  ahead: ReadonlyMap<string, Position>;
 }
 
 const NOTHING_AHEAD: ReadonlyMap<string, Position> = new Map();

@@ -89,7 +89,7 @@ test('a runner that was sent away and does not read loses its connection', async
 function commandOf(position: number, text: string) {
   const body = { messageId: `m${position}`, text, from: { kind: 'person' as const, id: 'p' } };
   const command = { id: `c${position}`, type: 'message' as const, sessionId: 's1', createdAt: 1, expiresAt: 2, body };
-  return { command, position, agentId: 'a1', state: 'queued' as const, reason: null };
+  return { command, position, agentId: 'a1', state: 'queued' as const, reason: null, claimedBy: null };
 }
 
 /** The front door, which opens a stream over the connection itself. */

@@ -1,0 +1,43 @@
+import type { EventRow, SessionChange } from '@/lib/event-log/batch-rows';
+import type { SaidRow } from '@/lib/event-log/read-batch-state';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
+import type { Obligation, Task } from '@/lib/protocol/read-models';
+
+/** How many failures there are, and how many of them are not hooks that died. */
+export interface FailureTally {
+  all: number;
+  other: number;
+}
+
+export interface SessionEntry {
+  entry: EventEntry;
+  row: EventRow;
+  /** What it says, if it is a snapshot. So many positions after its own are free for what of it is news. */
+  parts: readonly SnapshotPart[];
+}
+
+export interface SessionBatch {
+  id: string;
+  agentId: string;
+  /** Null before its first row. */
+  before: SessionChange | null;
+  startedAt: number;
+  /** Its events of this batch in position order, each with the row it becomes. */
+  entries: SessionEntry[];
+  /** Failures around it that this batch tells of. */
+  failures: FailureTally;
+  /** Where the newest failure stands that ever marked it. */
+  markedUpTo: number;
+  /** The agent itself said something of it in this batch, also that it is still there. */
+  isHeard: boolean;
+}
+
+/** What is stored of a session that its new events may touch. */
+export interface Stored {
+  tasks: readonly Task[];
+  obligations: readonly Obligation[];
+  said: readonly SaidRow[];
+  /** The counter before the batch: rows up to it are in the database. */
+  position: number;
+}
