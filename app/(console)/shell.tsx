@@ -2,13 +2,13 @@
 
 import { clsx } from 'clsx';
 import { useParams, usePathname, useRouter } from 'next/navigation';
-import { type ReactNode, useEffect } from 'react';
+import type { ReactNode } from 'react';
 import { OutgoingProvider } from '@/components/composer/outgoing-provider';
 import { SignedOutNotice } from '@/components/live/signed-out-notice';
 import { useStart } from '@/components/live/use-fleet';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { SessionNav } from '@/components/sessions/session-nav';
-import { isTyping } from '@/components/ui/is-typing';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { CommandPlace } from '@/lib/access/command-place';
 import type { SessionList } from '@/lib/protocol/read-models';
 import { TopBar } from './top-bar';
@@ -24,7 +24,9 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; child
   const { sessionId } = useParams<{ sessionId?: string }>();
   const home = path === '/';
   useStart((fleet) => fleet.takeSessions(sessions));
-  useEscapeToSessions(home);
+  const router = useRouter();
+  // Esc leads one step out: from a field, an open list of shortcuts, else back to the sessions.
+  useShortcuts({ 'transcript.leave': home ? null : () => router.push('/') });
 
   return (
     <div className="flex h-dvh flex-col">
@@ -60,20 +62,4 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; child
       </div>
     </div>
   );
-}
-
-/** Esc leads one step out: from a field, an open list of shortcuts, else back to the sessions. */
-function useEscapeToSessions(home: boolean): void {
-  const router = useRouter();
-  useEffect(() => {
-    if (home) return;
-    const onKey = (event: KeyboardEvent) => {
-      // A key that is held was meant for the first step.
-      if (event.key !== 'Escape' || event.repeat || event.defaultPrevented || isTyping(event)) return;
-      if (document.querySelector('dialog[open]')) return;
-      router.push('/');
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, [home, router]);
 }

@@ -5,7 +5,7 @@ import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { useFleet } from '@/components/live/use-fleet';
 import { Logo } from '@/components/ui/logo';
-import { Shortcuts } from '@/components/ui/shortcuts';
+import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
 
 /** The name, and what belongs to no page in particular. On the start page it also says how the fleet stands. */
@@ -28,7 +28,7 @@ export function TopBar({ home }: { home: boolean }) {
           <Bot size={15} strokeWidth={1.75} aria-hidden="true" />
           <span className="sr-only">Agents</span>
         </Link>
-        <Shortcuts />
+        <ShortcutHelp />
         <ThemeToggle />
       </div>
     </Bar>

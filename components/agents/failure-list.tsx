@@ -4,18 +4,17 @@ import { useState } from 'react';
 import type { Insight } from '@/lib/protocol/read-models';
 import { InsightList } from './insight-list';
 import { seeFailures } from './see-failures';
+import { SeenWhileShown, unseenOf } from './seen-while-shown';
 import type { LiveAgent } from './use-agents';
-import { unseenOf, useSeenWhileShown } from './use-seen-while-shown';
 
 /** What failed around an agent, hooks that died above all, the newest first. What is shown here counts as seen. */
 export function FailureList({ agent, insights, sessions }: Pick<LiveAgent, 'agent' | 'insights' | 'sessions'>) {
   const newest = unseenOf(insights).at(-1);
-  useSeenWhileShown({ agent, insights });
   return (
-    <>
+    <SeenWhileShown agent={agent} insights={insights}>
       <InsightList insights={insights} sessions={sessions} />
       {newest !== undefined && <MarkAsSeen agentId={agent.id} newest={newest} />}
-    </>
+    </SeenWhileShown>
   );
 }
 

@@ -1,9 +1,10 @@
 import { clsx } from 'clsx';
 import Link from 'next/link';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { Name } from '@/components/ui/name';
+import { useTellInSight } from '@/components/ui/rows-in-sight';
 import type { Insight, SessionSummary } from '@/lib/protocol/read-models';
 import { isOfHook } from '@/lib/protocol/signals';
 
@@ -17,8 +18,10 @@ const MOST_OF_VALUE = 120;
 export function InsightItem({ insight, session }: { insight: Insight; session: SessionSummary | null }) {
   const { position, agentId, detail, isFailure, occurredAt, seenAt } = insight;
   const isNew = isFailure && seenAt === null;
+  const row = useRef<HTMLLIElement>(null);
+  useTellInSight(row, isNew ? position : null);
   return (
-    <li data-insight={isFailure ? position : undefined} className="border-line border-b py-2">
+    <li ref={row} className="border-line border-b py-2">
       <p className="flex flex-wrap items-baseline gap-x-3">
         <span className={clsx('wrap-anywhere min-w-0 font-mono text-xs', isNew ? 'text-failed' : 'text-ink-2')}>
           <Subject insight={insight} />

@@ -4,14 +4,14 @@ import { ArrowUp, X } from 'lucide-react';
 import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
 import { useRefusal } from '@/components/live/refusals';
 import { Words } from '@/components/ui/name';
+import { isPress } from '@/components/ui/shortcuts/shortcut-list';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 import { ComposerStatus } from './composer-status';
 import { InterruptButton, interruptEffect, interruptKey, useInterrupt } from './interrupt';
 import { useDraft } from './use-draft';
-import { useFocusKey } from './use-focus-key';
 import { useGrowing } from './use-growing';
-import { useInterruptKey } from './use-interrupt-key';
 import { useSentHistory } from './use-sent-history';
 
 export interface ComposerHandle {
@@ -42,8 +42,10 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
   const noInterrupt = useRefusal('interrupt');
   const statusId = useId();
   useGrowing(field, draft.text);
-  useFocusKey(field);
-  useInterruptKey(interrupt);
+  useShortcuts({
+    'message.write': () => field.current?.focus(),
+    'turn.interrupt': interrupt && (() => interrupt.press()),
+  });
   useImperativeHandle(handle, () => ({
     replyTo(messageId) {
       change({ replyTo: messageId });
@@ -60,10 +62,10 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     // While an input method composes, its keys are its own. (Safari's last Enter comes after; its code is 229.)
     if (event.nativeEvent.isComposing || event.keyCode === 229) return;
-    if (event.key === 'Enter' && !event.shiftKey) {
+    if (isPress('message.send', event)) {
       event.preventDefault();
       send();
-    } else if (event.key === 'Escape') {
+    } else if (isPress('message.leave', event)) {
       event.preventDefault();
       // Where there is nowhere to go, it leaves all the same.
       event.currentTarget.blur();

@@ -26,9 +26,9 @@ export function useInterrupt(turnId: string | null): {
   turnId: string;
   isAsked: boolean;
   failure: string | null;
-  /** Whether a key is meant for this turn, and not for the one before it. */
-  isMeant: () => boolean;
   ask: () => void;
+  /** By its key, which whoever presses it in a hurry may mean for the turn before. */
+  press: () => void;
 } | null {
   const actions = useActions();
   const state = useActionState(interruptKey(turnId ?? ''));
@@ -38,12 +38,16 @@ export function useInterrupt(turnId: string | null): {
   const isOffered = actions !== null && turnId !== null && stopped === null && refusal === null;
   const isMeant = useShownLongEnough(isOffered ? turnId : null);
   if (!isOffered) return null;
+  const isAsked = state?.kind === 'sending' || state?.kind === 'asked';
+  const ask = () => void actions.ask(interruptKey(turnId), '/interrupt', { turnId });
   return {
     turnId,
-    isAsked: state?.kind === 'sending' || state?.kind === 'asked',
+    isAsked,
     failure: state?.kind === 'failed' ? state.reason : null,
-    isMeant,
-    ask: () => void actions.ask(interruptKey(turnId), '/interrupt', { turnId }),
+    ask,
+    press: () => {
+      if (!isAsked && isMeant()) ask();
+    },
   };
 }
 

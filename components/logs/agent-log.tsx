@@ -1,6 +1,7 @@
 'use client';
 
 import { useCallback, useEffect, useRef, useState } from 'react';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { searchesText } from '@/lib/projections/log-filter';
 import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import { isPosition, type Position } from '@/lib/protocol/position';
@@ -15,7 +16,6 @@ import type { LogPlace } from './log-store';
 import { LogToolbar } from './log-toolbar';
 import { useHits } from './use-hits';
 import { useLineFocus } from './use-line-focus';
-import { type LogKey, useLogKeys } from './use-log-keys';
 import { useLogQuery } from './use-log-query';
 import { useReading } from './use-reading';
 import type { LogReveal } from './use-reveal';
@@ -124,21 +124,31 @@ export function AgentLog(props: AgentLogProps) {
     [compact, setQuery],
   );
 
-  useLogKeys(box, { isPage: !compact, isSearched }, (key: LogKey) => {
-    if (typeof key === 'object') setQuery({ ...query, level: LOG_LEVELS[key.level] ?? null });
-    else if (key === 'search') search.current?.select();
-    else if (key === 'clear-search') {
-      toLines();
-      setQuery({ ...query, text: '' });
-    } else if (key === 'next-hit') void hits.step(1);
-    else if (key === 'previous-hit') void hits.step(-1);
-    else if (key === 'wrap') changeSettings({ wraps: !settings.wraps });
-    else if (key === 'first') list.current?.first();
-    else if (key === 'end') list.current?.end();
-    else if (key === 'follow') follow(!follows);
-    else if (key === 'open') open();
-    else setCursor((at) => list.current?.beside(at, key === 'line-down' ? 1 : -1)?.position ?? at);
-  });
+  const move = (step: 1 | -1) => setCursor((at) => list.current?.beside(at, step)?.position ?? at);
+  useShortcuts(
+    {
+      'log.level': ({ key }) => setQuery({ ...query, level: LOG_LEVELS[Number(key) - 1] ?? null }),
+      'log.search': () => search.current?.select(),
+      // Esc leads one step out: of a log that is searched into all of it, of another one to where the reader came from.
+      'log.clear-search': isSearched
+        ? () => {
+            toLines();
+            setQuery({ ...query, text: '' });
+          }
+        : null,
+      'log.next-hit': () => void hits.step(1),
+      'log.previous-hit': () => void hits.step(-1),
+      'log.wrap': () => changeSettings({ wraps: !settings.wraps }),
+      'log.first': () => list.current?.first(),
+      'log.last': () => list.current?.end(),
+      'log.follow': () => follow(!follows),
+      'log.unfold': () => open(),
+      'log.next': () => move(1),
+      'log.previous': () => move(-1),
+    },
+    // Beside something else they are its own only while the focus is in it.
+    { area: box, leads: !compact },
+  );
   const open = () => {
     const window = shown.store?.window;
     const line = cursor === null ? null : (window?.lineAt(window.indexOf(cursor)) ?? null);

@@ -4,8 +4,8 @@ import { clsx } from 'clsx';
 import { ChevronDown } from 'lucide-react';
 import { Popover } from 'radix-ui';
 import type { ReactNode } from 'react';
-import { OVER } from '@/components/ui/in-view';
 import { Name } from '@/components/ui/name';
+import { PopoverPanel } from '@/components/ui/popover-panel';
 import { nameText } from '@/components/ui/verbatim';
 
 /** A button in the toolbar with what it opens. It says by itself what is chosen. */
@@ -39,19 +39,9 @@ export function FilterPopover(props: {
           </>
         )}
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          align={align}
-          sideOffset={6}
-          collisionPadding={12}
-          aria-label={label}
-          onEscapeKeyDown={(event) => event.stopPropagation()}
-          {...OVER}
-          className="z-30 max-h-[60dvh] w-[min(300px,calc(100vw-24px))] overflow-y-auto rounded-md border border-line-strong bg-ground px-3 py-2 text-xs shadow-xl outline-none"
-        >
-          {children}
-        </Popover.Content>
-      </Popover.Portal>
+      <PopoverPanel align={align} aria-label={label} className="w-[min(300px,calc(100vw-24px))] px-3 py-2 text-xs">
+        {children}
+      </PopoverPanel>
     </Popover.Root>
   );
 }

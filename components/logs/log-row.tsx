@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { memo, useEffect, useMemo, useRef, useState } from 'react';
 import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
+import { useTellInSight } from '@/components/ui/rows-in-sight';
 import { nameText } from '@/components/ui/verbatim';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { indentJson, jsonTailAt } from './json-tail';
@@ -40,6 +41,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
   const { line, settings, search, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
   const [isHovered, setIsHovered] = useState(false);
   const row = useRef<HTMLDivElement>(null);
+  useTellInSight(row, line.position);
   // The keys take the focus along, unless it is in a field.
   useEffect(() => {
     const { activeElement, body } = document;

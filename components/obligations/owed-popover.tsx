@@ -3,9 +3,9 @@
 import { Popover } from 'radix-ui';
 import { type RefObject, useRef } from 'react';
 import { Ago } from '@/components/ui/clock';
-import { OVER } from '@/components/ui/in-view';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
+import { PopoverPanel } from '@/components/ui/popover-panel';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { useOwed } from './use-obligations';
 import { Waive } from './waive';
@@ -21,28 +21,22 @@ export function OwedPopover(props: {
   return (
     <Popover.Root open onOpenChange={(open) => !open && onClose()}>
       <Popover.Anchor virtualRef={button as RefObject<HTMLElement>} />
-      <Popover.Portal>
-        <Popover.Content
-          align="start"
-          sideOffset={6}
-          collisionPadding={12}
-          aria-label="Replies owed"
-          onEscapeKeyDown={(event) => event.stopPropagation()}
-          onInteractOutside={(event) => {
-            // The button closes what it opened by itself.
-            if (button.current?.contains(event.target as Node)) event.preventDefault();
-            else leftByPress.current = true;
-          }}
-          onCloseAutoFocus={(event) => {
-            event.preventDefault();
-            if (!leftByPress.current) button.current?.focus();
-          }}
-          {...OVER}
-          className="z-30 max-h-[60dvh] w-[min(420px,calc(100vw-24px))] overflow-y-auto rounded-md border border-line-strong bg-ground py-1 shadow-xl outline-none"
-        >
-          <OwedList session={session} onLeave={onClose} />
-        </Popover.Content>
-      </Popover.Portal>
+      <PopoverPanel
+        align="start"
+        aria-label="Replies owed"
+        onInteractOutside={(event) => {
+          // The button closes what it opened by itself.
+          if (button.current?.contains(event.target as Node)) event.preventDefault();
+          else leftByPress.current = true;
+        }}
+        onCloseAutoFocus={(event) => {
+          event.preventDefault();
+          if (!leftByPress.current) button.current?.focus();
+        }}
+        className="w-[min(420px,calc(100vw-24px))] py-1"
+      >
+        <OwedList session={session} onLeave={onClose} />
+      </PopoverPanel>
     </Popover.Root>
   );
 }

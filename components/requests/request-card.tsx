@@ -1,25 +1,35 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { type KeyboardEvent, memo, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  memo,
+  type ReactNode,
+  type RefObject,
+  useEffectEvent,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { type ActionState, useActionState, useActions } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
 import { isTyping } from '@/components/ui/is-typing';
 import { useLiveness } from '@/components/ui/liveness';
-import { Name } from '@/components/ui/name';
 import { useHasPassed } from '@/components/ui/now';
-import { SettledButton } from '@/components/ui/settled-button';
+import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useSettled } from '@/components/ui/use-settled';
 import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { asOfNow } from './as-of-now';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
-import { answerWords, goneWords, isUnderWay } from './request-answer';
+import { goneWords, isUnderWay } from './request-answer';
 import { useRead, useRequestDraft, useWatchedRequests } from './request-board';
 import { RequestHead } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
 import { requestKey } from './request-key';
+import { AnswerFate, GoneMeanwhile, WhyNotHere } from './request-notes';
 import { RequestOutcome } from './request-outcome';
 import { unseenWords } from './unseen-words';
 import { useFocusWithin } from './use-focus-within';
@@ -58,7 +68,6 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const row = useRef<HTMLDivElement>(null);
   const head = useRef<HTMLDivElement>(null);
   const buttons = useRef<HTMLDivElement>(null);
-  const watch = useWatchedRequests();
   const { stopped } = useLiveness();
   const { hasFocus, leave, handlers } = useFocusWithin();
   const { isRead, markRead } = useRead(key);
@@ -74,23 +83,8 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const { settled, isMeant } = useSettled(box, canAnswer ? key : null, row);
   const unseen = isQuestion ? null : unseenWords(item, input === null ? null : isRead ? 'open' : gate);
 
-  // Before the next paint, so that no copy of it flashes up.
-  useLayoutEffect(() => {
-    if (pinned || !open || box.current === null) return;
-    // What can't be decided on here, with the head of its input before one's eyes, is as good as out of sight. Questions
-    // have neither: only what is chosen is sent, and all of it is where it is chosen.
-    return watch(
-      key,
-      box.current,
-      [head.current, buttons.current].filter((part) => part !== null),
-    );
-  }, [watch, pinned, open, key]);
-  // The button that had the focus is gone with what could be answered.
-  useLayoutEffect(() => {
-    if (stays && hasFocus && box.current?.contains(document.activeElement) === false) {
-      box.current.focus({ preventScroll: true });
-    }
-  }, [stays, hasFocus]);
+  useWatchedWhile(open && !pinned, key, box, [head, buttons]);
+  useKeptFocus(stays && hasFocus, box);
 
   if (!open && !stays) return <RequestOutcome item={item} />;
   const answer = (body: object) => {
@@ -101,12 +95,11 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const allow = () => unseen === null && answer({ behavior: 'allow' });
   const deny = () => answer({ behavior: 'deny', ...(draft.reason?.trim() ? { message: draft.reason.trim() } : {}) });
   const onKeyDown = (event: KeyboardEvent) => {
-    if (isQuestion || !canAnswer || event.repeat || isTyping(event.nativeEvent)) return;
-    if (event.metaKey || event.ctrlKey || event.altKey) return;
-    if (event.key !== 'a' && event.key !== 'd') return;
+    if (isQuestion || !canAnswer || isTyping(event.nativeEvent)) return;
+    if (isPress('request.allow', event)) allow();
+    else if (isPress('request.deny', event)) answer({ behavior: 'deny' });
+    else return;
     event.preventDefault();
-    if (event.key === 'a') allow();
-    else answer({ behavior: 'deny' });
   };
   const failure = asked?.kind === 'failed' ? asked.reason : item.answer?.state === 'failed' ? item.answer.reason : null;
   return (
@@ -135,14 +128,7 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
           {input}
         </RequestInput>
       )}
-      {open && stopped !== null && (
-        <p className="mt-1.5 text-ink-2 text-xs">{stopped.why}: nobody waits for the answer here.</p>
-      )}
-      {open && stopped === null && refusal !== null && (
-        <p className="mt-1.5 pl-5 text-ink-2 text-xs">
-          Can’t be answered here: <Name text={refusal.reason} />.
-        </p>
-      )}
+      {open && <WhyNotHere stopped={stopped?.why ?? null} refusal={refusal?.reason ?? null} />}
       {canAnswer && isQuestion && (
         <QuestionAnswer
           item={item}
@@ -168,33 +154,39 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
           )}
         </div>
       )}
-      {open && isBusy && (
-        <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerWords(item)}, on its way to the agent…</p>
-      )}
-      <p aria-live="polite" className="pl-5 text-failed text-xs empty:hidden">
-        {open && failure !== null && !isBusy && (
-          <>
-            The answer did not reach the agent: <Name text={failure} />
-          </>
-        )}
-      </p>
-      <p aria-live="polite" className="mt-1.5 flex flex-wrap items-baseline gap-x-4 pl-5 text-xs empty:hidden">
-        {stays && (
-          <>
-            <span className="font-medium text-ink">{gone}</span>
-            <SettledButton
-              of={key}
-              onPress={() => {
-                leave();
-                onDismiss?.();
-              }}
-              className="text-ink-2 underline hover:text-ink aria-disabled:text-ink-3"
-            >
-              Dismiss
-            </SettledButton>
-          </>
-        )}
-      </p>
+      <AnswerFate item={item} isUnderWay={open && isBusy} failure={open ? failure : null} />
+      <GoneMeanwhile
+        of={key}
+        words={stays ? gone : null}
+        onDismiss={() => {
+          leave();
+          onDismiss?.();
+        }}
+      />
     </section>
   );
+}
+
+/** Tells the board of a card in the transcript where the request stands in it, before the next paint: no copy flashes up. */
+function useWatchedWhile(
+  isWatched: boolean,
+  key: string,
+  box: RefObject<HTMLElement | null>,
+  parts: readonly RefObject<HTMLElement | null>[],
+): void {
+  const watch = useWatchedRequests();
+  const partsNow = useEffectEvent(() => parts.flatMap(({ current }) => current ?? []));
+  useLayoutEffect(() => {
+    if (!isWatched || box.current === null) return;
+    // What can't be decided on here, with the head of its input before one's eyes, is as good as out of sight. Questions
+    // have neither: only what is chosen is sent, and all of it is where it is chosen.
+    return watch(key, box.current, partsNow());
+  }, [watch, isWatched, key, box]);
+}
+
+/** The button that had the focus may be gone with what could be answered. */
+function useKeptFocus(isOurs: boolean, box: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    if (isOurs && box.current?.contains(document.activeElement) === false) box.current.focus({ preventScroll: true });
+  }, [isOurs, box]);
 }

@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import { type ReactNode, type Ref, useCallback, useEffect, useRef, useState } from 'react';
 import { FoldedPartsContext, useFoldedParts } from '@/components/ui/folded-parts';
+import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';
 import { useSeenAll } from './use-seen-all';
 
 /** What is left to do before an input has been seen. */
@@ -27,7 +28,8 @@ export function RequestInput(props: {
   const box = useRef<HTMLDivElement>(null);
   const shown = useRef<HTMLDivElement>(null);
   const [scrolls, setScrolls] = useState(false);
-  const { parts, isAnyFolded } = useFoldedParts();
+  useOwnKeys(box, scrolls);
+  const { parts, isAnyFolded } = useFoldedParts(box);
   const onLook = useCallback(
     (isAllSeen: boolean) => {
       const { scrollHeight = 0, clientHeight = 0 } = box.current ?? {};
@@ -57,7 +59,6 @@ export function RequestInput(props: {
           aria-label="Input"
           // A box that scrolls must be reachable by keyboard.
           tabIndex={scrolls ? 0 : undefined}
-          data-own-keys={scrolls || undefined}
           className={clsx(
             'overflow-y-auto rounded border border-line-strong bg-ground px-2.5 py-1.5 text-xs',
             pinned ? 'max-h-[max(84px,18dvh)]' : 'max-h-60',

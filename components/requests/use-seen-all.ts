@@ -1,8 +1,8 @@
 'use client';
 
 import { type RefObject, useEffect, useState } from 'react';
-import { UNFOLDS } from '@/components/ui/folded-parts';
 import { rowsInView } from '@/components/ui/in-view';
+import { UNFOLDS } from '@/components/ui/unfold';
 import { SeenStretches } from './seen-stretches';
 
 const LOOK_AGAIN_MS = 100;

@@ -1,7 +1,7 @@
 'use client';
 
-import { type RefObject, useEffect } from 'react';
-import { isTyping } from '@/components/ui/is-typing';
+import type { RefObject } from 'react';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const ROWS = '[data-session-row], [data-more-rows]';
 
@@ -15,35 +15,27 @@ export function useListKeys(options: {
   startId: string | null;
 }): void {
   const { list, search, everywhere, startId } = options;
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
-      const box = list.current;
-      if (!box || box.offsetParent === null) return;
-      const inSearch = event.target === search.current;
-      if (event.key === '/' && !isTyping(event)) {
-        event.preventDefault();
+  const move = (step: 1 | -1) => {
+    const rows = [...(list.current?.querySelectorAll<HTMLElement>(ROWS) ?? [])];
+    const focused = rows.indexOf(document.activeElement as HTMLElement);
+    const at = focused >= 0 ? focused : rows.findIndex((row) => row.dataset.sessionRow === startId);
+    const next = at < 0 ? (step > 0 ? rows[0] : rows.at(-1)) : rows[Math.min(rows.length - 1, Math.max(0, at + step))];
+    if (next === undefined) return false;
+    next.focus();
+    next.scrollIntoView({ block: 'nearest' });
+  };
+  useShortcuts(
+    {
+      'sessions.search': () => {
+        // On a phone the list steps aside.
+        if (list.current === null || list.current.offsetParent === null) return false;
         search.current?.focus();
         search.current?.select();
-        return;
-      }
-      if (isTyping(event) && !(inSearch && event.key === 'ArrowDown')) return;
-      // On a session's page the same keys walk through its turns, unless the list has the focus.
-      if (!everywhere && !box.contains(document.activeElement)) return;
-      const step =
-        event.key === 'j' || event.key === 'ArrowDown' ? 1 : event.key === 'k' || event.key === 'ArrowUp' ? -1 : 0;
-      if (step === 0) return;
-      const rows = [...box.querySelectorAll<HTMLElement>(ROWS)];
-      const focused = rows.indexOf(document.activeElement as HTMLElement);
-      const at = focused >= 0 ? focused : rows.findIndex((row) => row.dataset.sessionRow === startId);
-      const next =
-        at < 0 ? (step > 0 ? rows[0] : rows.at(-1)) : rows[Math.min(rows.length - 1, Math.max(0, at + step))];
-      if (!next) return;
-      event.preventDefault();
-      next.focus();
-      next.scrollIntoView({ block: 'nearest' });
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, [list, search, everywhere, startId]);
+      },
+      'sessions.first-found': ({ target }) => (target === search.current ? move(1) : false),
+      'sessions.next': () => move(1),
+      'sessions.previous': () => move(-1),
+    },
+    { area: list, leads: everywhere },
+  );
 }

@@ -9,6 +9,7 @@ import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
+import { useHoldTail } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts } from './task-facts';
@@ -32,13 +33,12 @@ interface TaskCardProps {
   /** The tool call that started it, as the transcript shows calls. */
   call: ReactNode;
   renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode;
-  /** Called before the card grows because the reader unfolds it. */
-  onUnfold: () => void;
 }
 
 /** A task at the place where it started. It goes on telling the truth there after the turn has moved on. */
-export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfold }: TaskCardProps) {
+export const TaskCard = memo(function TaskCard({ task, call, renderItems }: TaskCardProps) {
   const [open, setOpen] = useState(false);
+  const hold = useHoldTail();
   const stepsId = useId();
   const held = useIsHeld(taskAnchor(task));
   const { stopped } = useLiveness();
@@ -76,9 +76,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
           <ErrorText text={task.error} />
         </div>
       )}
-      {task.summary !== null && !open && !isBoilerplate(task) && (
-        <TaskSummary text={task.summary} onUnfold={onUnfold} />
-      )}
+      {task.summary !== null && !open && !isBoilerplate(task) && <TaskSummary text={task.summary} />}
       <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
         {task.kind !== 'shell' && (
           <button
@@ -86,7 +84,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems, onUnfo
             aria-expanded={open}
             aria-controls={open ? stepsId : undefined}
             onClick={() => {
-              onUnfold();
+              hold();
               setOpen(!open);
             }}
             className="-ml-0.5 flex items-center gap-1 hover:text-ink"

@@ -9,7 +9,7 @@ import { TaskSummary } from './task-summary';
 import { TASK_WORD, taskAnchor } from './task-words';
 
 /** The end of a task, at the place where the agent was told of it. Its card is where it started. */
-export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean; onUnfold: () => void }) {
+export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
   const { item, standsAlone } = props;
   // Here it was given up as lost, or reported by another session, whatever its own told of it later.
   const gaveUp = item.phase === 'lost' && props.task.status !== 'lost';
@@ -33,7 +33,7 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
       </p>
       {standsAlone && task.summary !== null && (
         <div className="ps-5">
-          <TaskSummary text={task.summary} onUnfold={props.onUnfold} />
+          <TaskSummary text={task.summary} />
         </div>
       )}
     </>

@@ -8,6 +8,7 @@ import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { sizeInWords } from '@/components/ui/size-in-words';
+import { useHoldTail } from '@/components/ui/unfold';
 
 /** What three lines hold. */
 const PREVIEW_CHARACTERS = 220;
@@ -17,7 +18,8 @@ const PREVIEW_MOST = 1_000;
 const PREVIEW_SIGNS = 100;
 
 /** What a task says of its end: its beginning in words, and all of it as it was written on asking. */
-export function TaskSummary({ text, onUnfold }: { text: string; onUnfold: () => void }) {
+export function TaskSummary({ text }: { text: string }) {
+  const hold = useHoldTail();
   const [all, setAll] = useState(false);
   const words = useMemo(() => plainWords(text), [text]);
   const isLong = text.length > PREVIEW_CHARACTERS || text.split('\n', PREVIEW_LINES + 1).length > PREVIEW_LINES;
@@ -36,7 +38,7 @@ export function TaskSummary({ text, onUnfold }: { text: string; onUnfold: () => 
             type="button"
             aria-expanded={all}
             onClick={() => {
-              onUnfold();
+              hold();
               setAll(!all);
             }}
             className="underline decoration-line-strong underline-offset-2 hover:text-ink"

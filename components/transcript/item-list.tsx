@@ -1,21 +1,22 @@
 'use client';
 
 import { Fragment, type ReactNode, useContext, useMemo, useState } from 'react';
-import type { Item, RequestItem, TaskItem, ToolCallItem } from '@/lib/protocol/read-models';
+import { useHoldTail } from '@/components/ui/unfold';
+import type { Item, RequestItem, TaskItem } from '@/lib/protocol/read-models';
 import { requestsByCall } from './call-standing';
 import { CutLine } from './cut-line';
 import { FirstPaint } from './first-paint';
-import { useHoldTail } from './hold-tail';
-import { itemAnchor, WantedAnchor } from './item-anchor';
+import { WantedAnchor } from './item-anchor';
+import { callsOfTasks, type ItemRow, rowKey, rowOf, rowsOf, rowWeight } from './item-rows';
 import { MessageView } from './message-view';
 import { NoticeLine } from './notice-line';
 import { ReasoningLine } from './reasoning-line';
 import { repliesToSay } from './reply-link';
 import { type AskedRequests, useRequestsElsewhere } from './requests-elsewhere';
-import { FIRST_WEIGHT, itemWeight } from './row-weight';
+import { FIRST_WEIGHT } from './row-weight';
 import { around, FIRST_PAINT_ROWS, MORE_ROWS, stretchesOf, TURN_ROWS } from './shown-rows';
 import { ToolCallLine } from './tool-call-line';
-import { LONGEST_RUN, ToolRun } from './tool-run';
+import { ToolRun } from './tool-run';
 import { useWaitingRows } from './use-waiting-rows';
 
 export interface ItemListProps {
@@ -30,9 +31,6 @@ export interface ItemListProps {
   /** The id of the tool call a task was started by. */
   startedBy: (item: TaskItem) => string | null;
 }
-
-/** An item by its place in the turn, or tool calls in a row. */
-type Row = { at: number; run: null } | { at: number; run: readonly ToolCallItem[] };
 
 /**
  * The items of a turn in order. Tool calls in a row form a tight list; a call that started a task is in its card. Of a
@@ -54,7 +52,7 @@ export function ItemList(props: ItemListProps) {
   const limits = isFirstPaint ? FIRST_PAINT_ROWS : TURN_ROWS;
   const hold = useHoldTail();
 
-  const renderRow = ({ at, run }: Row) => {
+  const renderRow = ({ at, run }: ItemRow) => {
     const item = items[at] as Item;
     if (run !== null) return <ToolRun key={item.position} calls={run} requests={requests} />;
     const call = item.kind === 'task' ? calls.get(item) : undefined;
@@ -105,16 +103,6 @@ export function ItemList(props: ItemListProps) {
   );
 }
 
-function rowWeight({ at, run }: Row, items: readonly Item[]): number {
-  if (run === null) return itemWeight(items[at] as Item);
-  return Math.min(run.length, LONGEST_RUN) * itemWeight(run[0] as Item);
-}
-
-function rowKey({ at }: Row, items: readonly Item[]): string {
-  const item = items[at] as Item;
-  return `${item.kind}:${item.position}`;
-}
-
 function LeftOut({ count, onMore }: { count: number; onMore: () => void }) {
   const next = Math.min(count, MORE_ROWS);
   return (
@@ -129,47 +117,4 @@ function LeftOut({ count, onMore }: { count: number; onMore: () => void }) {
       </button>
     </p>
   );
-}
-
-function rowsOf(items: readonly Item[], calls: ReadonlyMap<TaskItem, ToolCallItem>): Row[] {
-  const inCards = new Set(calls.values());
-  const rows: Row[] = [];
-  for (let at = 0; at < items.length; at++) {
-    if (items[at]?.kind !== 'tool-call') {
-      rows.push({ at, run: null });
-      continue;
-    }
-    const first = at;
-    const run: ToolCallItem[] = [];
-    for (; items[at]?.kind === 'tool-call'; at++) {
-      const call = items[at] as ToolCallItem;
-      if (!inCards.has(call)) run.push(call);
-    }
-    at -= 1;
-    if (run.length > 0) rows.push({ at: first, run });
-  }
-  return rows;
-}
-
-function rowOf(rows: readonly Row[], items: readonly Item[], anchor: string | null): number | null {
-  if (anchor === null) return null;
-  const row = rows.findIndex(({ at, run }) => run === null && itemAnchor(items[at] as Item) === anchor);
-  return row < 0 ? null : row;
-}
-
-function callsOfTasks(
-  items: readonly Item[],
-  startedBy: (item: TaskItem) => string | null,
-): Map<TaskItem, ToolCallItem> {
-  const byId = new Map<string, ToolCallItem>();
-  for (const item of items) if (item.kind === 'tool-call' && !byId.has(item.id)) byId.set(item.id, item);
-  const calls = new Map<TaskItem, ToolCallItem>();
-  if (byId.size === 0) return calls;
-  for (const item of items) {
-    if (item.kind !== 'task' || item.phase !== 'started') continue;
-    const id = startedBy(item);
-    const call = id === null ? undefined : byId.get(id);
-    if (call !== undefined) calls.set(item, call);
-  }
-  return calls;
 }

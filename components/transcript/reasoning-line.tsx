@@ -5,10 +5,10 @@ import { ChevronRight } from 'lucide-react';
 import { memo, useId, useState } from 'react';
 import { RunningClock } from '@/components/ui/clock';
 import { Markdown } from '@/components/ui/markdown/markdown';
+import { useHoldTail } from '@/components/ui/unfold';
 import { formatDuration } from '@/lib/protocol/duration';
 import type { ReasoningItem } from '@/lib/protocol/read-models';
 import { CutLine } from './cut-line';
-import { useHoldTail } from './hold-tail';
 
 /** What the agent thought, folded. `until` is when the next thing happened. */
 export const ReasoningLine = memo(function ReasoningLine({

@@ -3,11 +3,11 @@
 import { memo, useId, useState } from 'react';
 import { Name } from '@/components/ui/name';
 import { TerminalText } from '@/components/ui/terminal-text';
+import { useHoldTail } from '@/components/ui/unfold';
 import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { CallStatus } from './call-status';
 import { CutLine } from './cut-line';
 import { EditCount } from './edit-count';
-import { useHoldTail } from './hold-tail';
 import { ToolIcon } from './tool-icon';
 import { ToolInput } from './tool-input';
 import { tellingArgument, toolName } from './tool-words';

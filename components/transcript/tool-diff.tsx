@@ -5,9 +5,9 @@ import { memo, useMemo, useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
 import { Pieces } from '@/components/ui/name';
+import { useHoldTail } from '@/components/ui/unfold';
 import { type DiffPlace, type DiffRow, type DiffSegment, diffSegments, linesFrom, nextRows } from './diff-rows';
 import type { Edit, Edits, EditsDiff } from './edits';
-import { useHoldTail } from './hold-tail';
 
 const FIRST = { characters: 6_000, lines: 40, pieces: 800 };
 const FURTHER = { characters: 20_000, lines: 500, pieces: 2_000 };

@@ -2,8 +2,8 @@
 
 import { useState } from 'react';
 import { plural } from '@/components/ui/duration';
+import { useHoldTail } from '@/components/ui/unfold';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
-import { useHoldTail } from './hold-tail';
 import type { AskedRequests } from './requests-elsewhere';
 import { ToolCallLine } from './tool-call-line';
 

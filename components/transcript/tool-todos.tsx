@@ -3,10 +3,10 @@
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { firstPages } from '@/components/ui/first-pages';
+import { useHoldTail } from '@/components/ui/unfold';
 import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { VerbatimPage } from '@/components/ui/verbatim-page';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import { useHoldTail } from './hold-tail';
 import type { Todo } from './todos';
 
 /** What is shown at first, and added with each asking. */

@@ -1,28 +1,27 @@
 'use client';
 
-import { useLayoutEffect, useRef, useState } from 'react';
+import { useEffectEvent, useLayoutEffect, useRef, useState } from 'react';
 
 interface TranscriptWaitProps {
   /** Why it is not there; null while nothing has gone wrong. */
   error: Error | null;
   isLoading: boolean;
   retry: () => void;
+  /** It is there, and whoever asked for it once more by keyboard goes on in it. */
+  onCome: () => void;
 }
 
 /** In the place of a transcript that is too much to come with its page, until it is there. */
-export function TranscriptWait({ error, isLoading, retry }: TranscriptWaitProps) {
+export function TranscriptWait({ error, isLoading, retry, onCome }: TranscriptWaitProps) {
   const box = useRef<HTMLDivElement>(null);
   /** Its button stays where it is while it is tried: the focus is on it. */
   const [wasAsked, setWasAsked] = useState(false);
-  // Whoever asked for it once more by keyboard goes on in what came.
+  const come = useEffectEvent(onCome);
   useLayoutEffect(() => {
     const own = box.current;
     return () => {
       if (own === null || !own.contains(document.activeElement)) return;
-      const { parentElement } = own;
-      requestAnimationFrame(() => {
-        parentElement?.querySelector<HTMLElement>('[aria-label="Transcript"]')?.focus({ preventScroll: true });
-      });
+      requestAnimationFrame(() => come());
     };
   }, []);
   return (

@@ -1,12 +1,15 @@
 'use client';
 
+import type { ReactVirtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
-import { JumpProvider } from '@/components/ui/jump';
+import { addressAnchor } from '@/components/ui/address-anchor';
+import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
+import { HoldTail } from '@/components/ui/unfold';
 import type { TranscriptState } from '@/lib/projections/transcript';
+import type { Turn } from '@/lib/protocol/read-models';
 import { FirstPaint, firstPaintOf } from './first-paint';
-import { HoldTail } from './hold-tail';
 import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';
 import { LookupNotice } from './lookup-notice';
@@ -35,6 +38,8 @@ export interface TranscriptHandle {
    * for a moment. @returns false where the session has none
    */
   show: (anchor: string, options?: { focus?: boolean }) => Promise<boolean>;
+  /** The same as a link does: the address names it then. */
+  jump: Jump;
   /** Gives it the focus, where it stands. */
   focus: () => void;
 }
@@ -76,33 +81,19 @@ export function Transcript({
     virtualizer,
     seek,
   });
-  useImperativeHandle(handle, () => ({ show, focus: () => scroller.current?.focus({ preventScroll: true }) }), [show]);
-  const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
-
-  useEffect(() => {
-    if (sentCount > 0) latest();
-  }, [sentCount, latest]);
-
-  // The page opens at its end, unless its address names a turn.
-  const placed = useRef(false);
-  useLayoutEffect(() => {
-    if (!hydrated || placed.current) return;
-    placed.current = true;
-    if (!isAnchor(location.hash.slice(1))) virtualizer.scrollToEnd();
-  }, [hydrated, virtualizer]);
+  useImperativeHandle(handle, () => ({ show, jump, focus: () => scroller.current?.focus({ preventScroll: true }) }), [
+    show,
+    jump,
+  ]);
+  const latest = useEnd({ virtualizer, turns, sentCount, isFollowed: leftAt === null && !held });
 
   const firstPaint = useMemo(() => (hydrated ? null : firstPaintOf(turns)), [hydrated, turns]);
   const first = rows[0]?.index ?? LOAD_AHEAD;
   // After a failure it waits for the reader to ask again.
-  const mayLoad = state.hasMore && !loadingOlder && olderError === null;
+  const mayLoad = hydrated && state.hasMore && !loadingOlder && olderError === null;
   useEffect(() => {
-    if (hydrated && first < LOAD_AHEAD && mayLoad) loadOlder();
-  }, [hydrated, first, mayLoad, loadOlder]);
-
-  // A turn that takes another's place at the same index is no append, and its greater height would leave the end behind.
-  useLayoutEffect(() => {
-    if (turns.length > 0 && hydrated && leftAt === null && !held) virtualizer.scrollToEnd();
-  }, [turns, hydrated, leftAt, held, virtualizer]);
+    if (first < LOAD_AHEAD && mayLoad) loadOlder();
+  }, [first, mayLoad, loadOlder]);
 
   useTurnWalk({
     scroller,
@@ -167,4 +158,33 @@ export function Transcript({
       </HoldTail>
     </JumpProvider>
   );
+}
+
+/**
+ * The transcript opens at its end, unless its address names something in it, and goes there with each message that is
+ * sent and, while the reader is there, with all that comes. @returns leads there
+ */
+function useEnd(options: {
+  virtualizer: ReactVirtualizer<HTMLDivElement, HTMLDivElement>;
+  turns: readonly Turn[];
+  sentCount: number;
+  isFollowed: boolean;
+}): () => void {
+  const { virtualizer, turns, sentCount, isFollowed } = options;
+  const hydrated = useHydrated();
+  const placed = useRef(false);
+  const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
+  useEffect(() => {
+    if (sentCount > 0) latest();
+  }, [sentCount, latest]);
+  useLayoutEffect(() => {
+    if (!hydrated || placed.current) return;
+    placed.current = true;
+    if (!isAnchor(addressAnchor())) latest();
+  }, [hydrated, latest]);
+  // A turn that takes another's place at the same index is no append, and its greater height would leave the end behind.
+  useLayoutEffect(() => {
+    if (turns.length > 0 && hydrated && isFollowed) latest();
+  }, [turns, hydrated, isFollowed, latest]);
+  return latest;
 }

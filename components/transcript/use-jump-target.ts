@@ -2,6 +2,7 @@
 
 import type { Virtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useRef, useState } from 'react';
+import { setAddressAnchor, useAddressAnchor } from '@/components/ui/address-anchor';
 import { useNewest } from '@/components/ui/use-newest';
 import type { TranscriptState } from '@/lib/projections/transcript';
 import type { Turn } from '@/lib/protocol/read-models';
@@ -92,24 +93,13 @@ export function useJumpTarget(options: {
     [show, virtualizer],
   );
 
-  useEffect(() => {
-    const followAddress = (fromAddress: boolean) => {
-      const anchor = decodeHash();
-      if (isAnchor(anchor)) follow({ anchor, fromAddress });
-    };
-    const onChange = () => followAddress(false);
-    followAddress(true);
-    addEventListener('hashchange', onChange);
-    addEventListener('popstate', onChange);
-    return () => {
-      removeEventListener('hashchange', onChange);
-      removeEventListener('popstate', onChange);
-    };
-  }, [follow]);
+  useAddressAnchor((anchor, isFirst) => {
+    if (isAnchor(anchor)) follow({ anchor, fromAddress: isFirst });
+  });
 
   const jump = useCallback(
     (anchor: string) => {
-      history.pushState(null, '', `#${encodeURIComponent(anchor)}`);
+      setAddressAnchor(anchor, 'push');
       follow({ anchor, fromAddress: false });
     },
     [follow],
@@ -117,7 +107,7 @@ export function useJumpTarget(options: {
   /** The same for a key held down: the way back does not lead through every turn in between. */
   const step = useCallback(
     (anchor: string) => {
-      history.replaceState(null, '', `#${encodeURIComponent(anchor)}`);
+      setAddressAnchor(anchor, 'replace');
       show(anchor);
     },
     [show],
@@ -134,15 +124,6 @@ interface ShowOptions {
 /** Whether an address names something of a session. */
 export function isAnchor(anchor: string): boolean {
   return /^(?:turn|task|message|request)-/.test(anchor);
-}
-
-function decodeHash(): string {
-  try {
-    return decodeURIComponent(location.hash.slice(1));
-  } catch {
-    // Cut in the middle of a sign: it names nothing, which is said as of any other.
-    return location.hash.slice(1);
-  }
 }
 
 function indexOf(turns: readonly Turn[], anchor: string): number {

@@ -1,7 +1,6 @@
 'use client';
 
 import { type RefObject, useCallback, useEffect, useEffectEvent, useState } from 'react';
-import { UNFOLDS } from '@/components/ui/folded-parts';
 import { useNewest } from '@/components/ui/use-newest';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Turn } from '@/lib/protocol/read-models';
@@ -60,17 +59,6 @@ export function useTail(scroller: RefObject<HTMLElement | null>, position: Posit
       }),
     );
   }, [scroller, newest]);
-
-  // Texts unfold themselves, and know nothing of what they stand in.
-  useEffect(() => {
-    const box = scroller.current;
-    if (!box) return;
-    const look = ({ target }: Event) => {
-      if (target instanceof Element && target.closest(`[${UNFOLDS}]`) !== null) hold();
-    };
-    box.addEventListener('click', look, { capture: true });
-    return () => box.removeEventListener('click', look, { capture: true });
-  }, [scroller, hold]);
 
   return { leftAt, held, hold };
 }

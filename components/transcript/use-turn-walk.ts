@@ -1,22 +1,10 @@
 'use client';
 
-import { type RefObject, useEffect, useEffectEvent, useRef } from 'react';
-import { isTyping } from '@/components/ui/is-typing';
+import { type RefObject, useEffect, useRef } from 'react';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { Turn } from '@/lib/protocol/read-models';
 
-type TurnMove = 'next' | 'previous' | 'next-woken' | 'previous-woken' | 'latest' | 'first' | 'page-down' | 'page-up';
-
-const MOVES: Record<string, TurnMove> = {
-  j: 'next',
-  k: 'previous',
-  w: 'next-woken',
-  W: 'previous-woken',
-  G: 'latest',
-  End: 'latest',
-  Home: 'first',
-  PageDown: 'page-down',
-  PageUp: 'page-up',
-};
+type TurnMove = 'next' | 'previous' | 'next-woken' | 'previous-woken' | 'first';
 
 /** Walking through the turns by keyboard. The list and the log beside them have the same keys while the focus is in them. */
 export function useTurnWalk(options: {
@@ -28,29 +16,28 @@ export function useTurnWalk(options: {
 }): void {
   const { scroller, turns, firstVisible, onTurn, onLatest } = options;
   const cursor = useRef(-1);
-  const walk = useEffectEvent((move: TurnMove) => {
-    if (move === 'page-down' || move === 'page-up') {
-      const box = scroller.current;
-      box?.scrollBy({ top: (move === 'page-down' ? 0.9 : -0.9) * box.clientHeight });
-      return;
-    }
+  const walk = (move: TurnMove) => {
     const index = turnAfter(turns, move, cursor.current, firstVisible());
     cursor.current = index ?? -1;
-    if (move === 'latest') onLatest();
-    else if (index !== null) onTurn(`turn-${turns[index]?.id}`);
+    if (index !== null) onTurn(`turn-${turns[index]?.id}`);
+  };
+  const page = (step: number) => {
+    const box = scroller.current;
+    box?.scrollBy({ top: step * 0.9 * box.clientHeight });
+  };
+  useShortcuts({
+    'transcript.next': () => walk('next'),
+    'transcript.previous': () => walk('previous'),
+    'transcript.next-woken': () => walk('next-woken'),
+    'transcript.previous-woken': () => walk('previous-woken'),
+    'transcript.first': () => walk('first'),
+    'transcript.latest': () => {
+      cursor.current = -1;
+      onLatest();
+    },
+    'transcript.page-down': () => page(1),
+    'transcript.page-up': () => page(-1),
   });
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey || isTyping(event)) return;
-      const move = MOVES[event.key];
-      if (move === undefined || document.querySelector('dialog[open]')) return;
-      if (event.target instanceof Element && event.target.closest('nav, [data-own-keys]')) return;
-      event.preventDefault();
-      walk(move);
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, []);
   // Who has scrolled on goes on from what they see.
   useEffect(() => {
     const box = scroller.current;
@@ -63,12 +50,7 @@ export function useTurnWalk(options: {
 }
 
 /** Where a key leads, from the turn it led to last, else from the topmost visible one. */
-function turnAfter(
-  turns: readonly Turn[],
-  move: Exclude<TurnMove, 'page-down' | 'page-up'>,
-  cursor: number,
-  visible: number,
-): number | null {
+function turnAfter(turns: readonly Turn[], move: TurnMove, cursor: number, visible: number): number | null {
   const from = cursor >= 0 ? cursor : visible;
   const woken = (turn: Turn) => turn.kind === 'between-run';
   switch (move) {
@@ -82,8 +64,6 @@ function turnAfter(
       return indexOrNull(turns.findLastIndex((turn, at) => at < from && woken(turn)));
     case 'first':
       return turns.length > 0 ? 0 : null;
-    case 'latest':
-      return null;
   }
 }
 

@@ -1,14 +1,16 @@
 'use client';
 
-import { createContext, useContext, useEffect, useId, useState, useSyncExternalStore } from 'react';
-
-/** Marks what unfolds more of a part: what stands below it moves. */
-export const UNFOLDS = 'data-unfolds';
+import { createContext, type RefObject, useContext, useEffect, useId, useState, useSyncExternalStore } from 'react';
 
 /** The parts of something that are still folded: who asks whether it was read must know. */
 export class FoldedParts {
   readonly #folded = new Set<string>();
   readonly #listeners = new Set<() => void>();
+  readonly #box: RefObject<HTMLElement | null>;
+
+  constructor(box: RefObject<HTMLElement | null>) {
+    this.#box = box;
+  }
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -17,6 +19,11 @@ export class FoldedParts {
 
   get isAnyFolded(): boolean {
     return this.#folded.size > 0;
+  }
+
+  /** What unfolds a part goes with it; whoever reads on by keyboard stays in the box that all of it is in. */
+  takeFocus(): void {
+    this.#box.current?.focus({ preventScroll: true });
   }
 
   set(id: string, isFolded: boolean): void {
@@ -30,17 +37,19 @@ export class FoldedParts {
 export const FoldedPartsContext = createContext<FoldedParts | null>(null);
 
 /** Tells what this stands in that not all of it is shown. */
-export function useTellFolded(isFolded: boolean): void {
+export function useTellFolded(isFolded: boolean): FoldedParts | null {
   const id = useId();
   const parts = useContext(FoldedPartsContext);
   useEffect(() => {
     parts?.set(id, isFolded);
     return () => parts?.set(id, false);
   }, [parts, id, isFolded]);
+  return parts;
 }
 
-export function useFoldedParts(): { parts: FoldedParts; isAnyFolded: boolean } {
-  const [parts] = useState(() => new FoldedParts());
+/** @param box what the parts stand in */
+export function useFoldedParts(box: RefObject<HTMLElement | null>): { parts: FoldedParts; isAnyFolded: boolean } {
+  const [parts] = useState(() => new FoldedParts(box));
   const isAnyFolded = useSyncExternalStore(
     parts.subscribe,
     () => parts.isAnyFolded,

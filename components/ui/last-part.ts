@@ -23,9 +23,3 @@ export function lastPart(text: string, limits: { lines: number; characters: numb
   if (from > 0 && /[\udc00-\udfff]/.test(text.charAt(from))) from += 1;
   return { text: text.slice(from), isCut: from > 0 };
 }
-
-export function countLines(text: string): number {
-  let lines = 1;
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines += 1;
-  return lines;
-}

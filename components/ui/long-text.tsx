@@ -2,9 +2,9 @@
 
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
-import { UNFOLDS } from './folded-parts';
 import { longRunClass } from './long-run';
 import { endOfFirstProse, proseText } from './prose';
+import { UnfoldButton } from './unfold';
 import { withBreaks } from './with-breaks';
 
 /** Each of its lines runs, and is aligned, as its own script does. */
@@ -41,14 +41,9 @@ export function MoreText({ text, from, className }: { text: string; from: number
         </p>
       ))}
       {left > 0 && (
-        <button
-          type="button"
-          {...{ [UNFOLDS]: '' }}
-          onClick={() => setSteps(steps + 1)}
-          className="my-1 block text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
+        <UnfoldButton onPress={() => setSteps(steps + 1)} className="my-1 block text-2xs text-ink-3">
           … {left.toLocaleString('en')} more characters
-        </button>
+        </UnfoldButton>
       )}
     </>
   );

@@ -4,9 +4,10 @@ import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { hasControls, parseAnsi, stripAnsi } from './ansi';
 import { CopyButton } from './copy-button';
-import { UNFOLDS } from './folded-parts';
-import { countLines, lastPart } from './last-part';
+import { countLines } from './count-lines';
+import { lastPart } from './last-part';
 import { longRunClass } from './long-run';
+import { UnfoldButton } from './unfold';
 import { needsBreaks, withBreaks } from './with-breaks';
 
 /** What is shown until all of it is asked for: of one long line, about as much as of many. */
@@ -36,14 +37,9 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
   return (
     <div className={clsx('group/code relative', className)}>
       {isFolded && (
-        <button
-          type="button"
-          {...{ [UNFOLDS]: '' }}
-          onClick={() => setAll(true)}
-          className="mb-1 block text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
+        <UnfoldButton onPress={() => setAll(true)} className="mb-1 block text-2xs text-ink-3">
           Show all {wordsOf(text, clampLines)}
-        </button>
+        </UnfoldButton>
       )}
       {!isFolded && shown.isCut && (
         <p className="mb-1 text-2xs text-ink-3">

@@ -4,8 +4,9 @@ import { clsx } from 'clsx';
 import { memo, useMemo, useState } from 'react';
 import { CopyButton } from './copy-button';
 import { FIRST_PAGE } from './first-pages';
-import { UNFOLDS, useTellFolded } from './folded-parts';
+import { useTellFolded } from './folded-parts';
 import { Pieces } from './name';
+import { UnfoldButton } from './unfold';
 import { restInWords, type VerbatimPage, verbatimPage } from './verbatim-page';
 
 const FURTHER = { characters: 20_000, lines: 1_000 };
@@ -23,7 +24,7 @@ export function VerbatimText(props: { text: string; first?: VerbatimPage; label?
   const pages = usePages(text, props.first, pageCount);
   const end = pages.at(-1)?.end ?? 0;
   const rest = useMemo(() => restInWords(text, end), [text, end]);
-  useTellFolded(end < text.length);
+  const parts = useTellFolded(end < text.length);
   return (
     <div className={clsx('group/code min-w-0', className)}>
       {label !== undefined && (
@@ -40,18 +41,15 @@ export function VerbatimText(props: { text: string; first?: VerbatimPage; label?
         ))}
       </div>
       {end < text.length && (
-        <button
-          type="button"
-          {...{ [UNFOLDS]: '' }}
-          onClick={({ currentTarget }) => {
-            // This button goes with the last page; whoever reads on by keyboard stays in the box.
-            currentTarget.closest<HTMLElement>('[data-own-keys]')?.focus({ preventScroll: true });
+        <UnfoldButton
+          onPress={() => {
+            parts?.takeFocus();
             setPageCount(pageCount + 1);
           }}
-          className="mt-1 block font-sans text-2xs text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+          className="mt-1 block font-sans text-2xs text-ink-2"
         >
           Show more: {rest}
-        </button>
+        </UnfoldButton>
       )}
     </div>
   );

@@ -1,4 +1,5 @@
 import type { ErrorBody } from '@/lib/protocol/errors';
+import { parseJson } from '@/lib/protocol/fields';
 import { API_BASE } from '@/lib/protocol/version';
 
 /**
@@ -36,12 +37,4 @@ export function connectionMessage(error: unknown): string {
   // fetch hides the reason ("fetch failed") in its cause
   const cause = error.cause as { code?: string; message?: string } | undefined;
   return cause?.code ?? cause?.message ?? error.message;
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -114,6 +114,20 @@ test('j and k walk from turn to turn, and "?" lists every key', async () => {
   await page.close();
 });
 
+test('“?” lists the keys also where there is no room for the list of sessions, and the page has its keys back after', async () => {
+  const page = await it.open('/sessions/walk');
+  await page.setViewportSize({ width: 800, height: 800 });
+  await live(page);
+  const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+  await page.keyboard.press('?');
+  await keys.waitFor();
+  await page.keyboard.press('?');
+  await keys.waitFor({ state: 'hidden' });
+  await page.keyboard.press('Home');
+  await expect.poll(() => isFocused(transcriptOf(page).getByRole('article').first())).toBe(true);
+  await page.close();
+});
+
 test('Esc leaves the search of the sessions with what it found, once more clears it, and then leaves the list', async () => {
   const page = await it.open('/sessions/long');
   await page.setViewportSize({ width: 1280, height: 800 });

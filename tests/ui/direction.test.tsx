@@ -68,7 +68,7 @@ describe('what is written from right to left is read from right to left', () => 
     ['a message of a person', <Article key="" items={[aMessage({ role: 'user', text: HEBREW })]} tasks={[]} />],
     ['a title', <SessionRow key="" session={aSession({ title: HEBREW })} current={false} />],
     ['the last words', <SessionRow key="" session={aSession({ lastText: `**${HEBREW}**` })} current={false} />],
-    ['a summary', <TaskSummary key="" text={HEBREW} onUnfold={() => {}} />],
+    ['a summary', <TaskSummary key="" text={HEBREW} />],
     ['a task', <Article key="" items={[aTaskMoment()]} tasks={[aTask({ description: HEBREW })]} />],
     ['a request', <RequestHead key="" item={aRequest({ title: HEBREW })} isOpen isAll={false} />],
     ['an outcome', <RequestOutcome key="" item={aRequest({ title: HEBREW, outcome: 'allowed' })} />],

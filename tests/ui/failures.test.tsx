@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, test } from 'vitest';
-import { unseenOf } from '@/components/agents/use-seen-while-shown';
+import { unseenOf } from '@/components/agents/seen-while-shown';
 import { SessionRow } from '@/components/sessions/session-row';
 import type { Insight } from '@/lib/protocol/read-models';
 import { aSession } from './rows';

@@ -25,7 +25,6 @@ const slots: TranscriptSlots = {
       task={namedTask(aTask({ id: item.id, description: item.id, position: item.position }))}
       call={call}
       renderItems={() => null}
-      onUnfold={() => {}}
     />
   ),
   renderRequest: () => null,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { countLines, lastPart } from '@/components/ui/last-part';
+import { countLines } from '@/components/ui/count-lines';
+import { lastPart } from '@/components/ui/last-part';
 
 describe('the end of a text', () => {
   it.each([

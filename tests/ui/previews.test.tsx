@@ -48,7 +48,7 @@ describe('where a text stands on one line it is in words', () => {
   });
 
   it('as the summary of a task, on its card and in the turn it woke', () => {
-    expect(words(<TaskSummary text={MARKDOWN} onUnfold={() => {}} />)).toBe(WORDS);
+    expect(words(<TaskSummary text={MARKDOWN} />)).toBe(WORDS);
     const task = aTask({ status: 'completed', endedAt: 4_000, summary: MARKDOWN });
     const turn = aTurn({ id: 'r2', kind: 'between-run', position: '20', trigger: { kind: 'task', taskIds: ['t1'] } });
     expect(words(<Woken turn={turn} tasks={[task]} />)).toContain(WORDS);
@@ -67,7 +67,7 @@ describe('where a text stands on one line it is in words', () => {
 
 describe('a summary that is long', () => {
   it('says how long it is, and offers all of it', () => {
-    const shown = words(<TaskSummary text={'a'.repeat(50_000)} onUnfold={() => {}} />);
+    const shown = words(<TaskSummary text={'a'.repeat(50_000)} />);
     expect(shown).toContain('Show all (50 kB)');
     expect(shown.length).toBeLessThan(1_100);
   });

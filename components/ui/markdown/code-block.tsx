@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
 import { endOfFirstPart } from '@/components/ui/first-part';
-import { UNFOLDS } from '../folded-parts';
+import { UnfoldButton } from '../unfold';
 import { useHighlight } from './use-highlight';
 
 const CLAMP_LINES = 40;
@@ -47,14 +47,9 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
         <code>{coloured}</code>
       </pre>
       {clamped && (
-        <button
-          type="button"
-          {...{ [UNFOLDS]: '' }}
-          onClick={() => setAll(true)}
-          className="w-full px-3 pb-2 text-left text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
+        <UnfoldButton onPress={() => setAll(true)} className="w-full px-3 pb-2 text-left text-2xs text-ink-3">
           Show all {lines.length > CLAMP_LINES + 5 ? plural(lines.length, 'line') : plural(code.length, 'character')}
-        </button>
+        </UnfoldButton>
       )}
       {!clamped && shown.length < code.length && (
         <p className="px-3 pb-2 text-2xs text-ink-3">

@@ -4,11 +4,11 @@ import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { CopyButton } from '../copy-button';
 import { foldLines } from '../fold-lines';
-import { UNFOLDS } from '../folded-parts';
 import { longRunClass } from '../long-run';
 import { LongText, MoreText } from '../long-text';
 import { endOfFirstProse, proseText } from '../prose';
 import { sizeInWords } from '../size-in-words';
+import { UnfoldButton } from '../unfold';
 import { Blocks } from './block';
 import { useParsed } from './use-parsed';
 
@@ -47,14 +47,7 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
       <MoreText text={folded.text} from={end} />
       {folded.wholeLength !== null && (
         <p className="my-1 flex items-center gap-3 text-2xs text-ink-3">
-          <button
-            type="button"
-            {...{ [UNFOLDS]: '' }}
-            onClick={() => setAll(true)}
-            className="underline decoration-line-strong underline-offset-2 hover:text-ink"
-          >
-            Show all ({sizeInWords(folded.wholeLength)})
-          </button>
+          <UnfoldButton onPress={() => setAll(true)}>Show all ({sizeInWords(folded.wholeLength)})</UnfoldButton>
           <CopyButton label="Copy all of it" text={() => text} />
         </p>
       )}

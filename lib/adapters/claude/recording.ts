@@ -1,5 +1,5 @@
 import type { TimedEvent } from '@/lib/protocol/ag-ui';
-import { fieldsOf, textOf } from '@/lib/protocol/fields';
+import { fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
 import type { ClaudeAdapter, ProcessExit } from './claude-adapter';
 
 /** One line of a recording: what went in and out of the Agent SDK, `t` milliseconds after its start. */
@@ -14,13 +14,7 @@ export interface RecordingLine {
  * @returns null for anything else, so that the caller can say which line it was
  */
 export function parseRecordingLine(text: string): RecordingLine | null {
-  let line: unknown;
-  try {
-    line = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  const { t, src, msg } = fieldsOf(line);
+  const { t, src, msg } = fieldsOf(parseJson(text));
   return typeof t === 'number' && Number.isFinite(t) && typeof src === 'string' ? { t, src, msg } : null;
 }
 

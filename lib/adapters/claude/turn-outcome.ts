@@ -1,4 +1,4 @@
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
+import { compact, type Fields, fieldsOf, listOf, numberOf, parseJson, textOf, textsOf } from '@/lib/protocol/fields';
 
 export type TurnOutcome =
   | { kind: 'success' }
@@ -80,13 +80,9 @@ function isDiagnostic(text: string): boolean {
 function readable(text: string): string {
   const json = text.indexOf('{');
   if (json >= 0) {
-    try {
-      const body = fieldsOf(JSON.parse(text.slice(json)));
-      const message = textOf(fieldsOf(body.error).message) ?? textOf(body.message);
-      if (message !== null) return message;
-    } catch {
-      // Not JSON after all: the text stands as it is.
-    }
+    const body = fieldsOf(parseJson(text.slice(json)));
+    const message = textOf(fieldsOf(body.error).message) ?? textOf(body.message);
+    if (message !== null) return message;
   }
   const stack = text.search(/\n\s+at /);
   return (stack < 0 ? text : text.slice(0, stack)).trim();

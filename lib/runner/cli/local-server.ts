@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { fieldsOf, parseJson } from '@/lib/protocol/fields';
 import { checkDataFolder, DataFolderError, readPrivate } from '@/lib/runner/data-folder.mjs';
 import type { Endpoint } from '@/lib/runner/server-request';
 
@@ -66,14 +67,10 @@ export function serverKey(flags: ServerFlags, env: Environment): string {
 }
 
 async function localUrl(env: Environment): Promise<string> {
-  const text = await readFile(join(dataDir(env), 'server.json'), 'utf8').catch(() => '{}');
-  try {
-    const { url } = JSON.parse(text) as { url?: unknown };
-    if (typeof url === 'string') return url;
-  } catch {
-    // half written by a server that starts right now
-  }
-  return `http://127.0.0.1:${env.PORT ?? DEFAULT_PORT}`;
+  // not there, or half written by a server that starts right now
+  const text = await readFile(join(dataDir(env), 'server.json'), 'utf8').catch(() => '');
+  const { url } = fieldsOf(parseJson(text));
+  return typeof url === 'string' ? url : `http://127.0.0.1:${env.PORT ?? DEFAULT_PORT}`;
 }
 
 /** The local token opens the local server only: it is never sent to another machine. */

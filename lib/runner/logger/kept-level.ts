@@ -1,4 +1,6 @@
+import * as z from 'zod';
 import type { CommandBodies } from '@/lib/protocol/commands';
+import { parseJson } from '@/lib/protocol/fields';
 import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
@@ -74,18 +76,14 @@ export class KeptLevel {
 
 const CURSOR = 'log-level';
 
+const memorySchema: z.ZodType<LevelMemory> = z.object({
+  level: z.enum(LOG_LEVELS).nullable().catch(null),
+  until: z.number().nullable().catch(null),
+  by: z.string().catch(''),
+  requestId: z.string().nullable().catch(null),
+});
+
 /** @returns null where nothing was ever set, or nothing that can be read */
 function parseMemory(text: string | null): LevelMemory | null {
-  if (text === null) return null;
-  try {
-    const { level, until, by, requestId } = JSON.parse(text) as Partial<LevelMemory>;
-    return {
-      level: parseLevel(level),
-      until: typeof until === 'number' ? until : null,
-      by: typeof by === 'string' ? by : '',
-      requestId: typeof requestId === 'string' ? requestId : null,
-    };
-  } catch {
-    return null;
-  }
+  return memorySchema.safeParse(parseJson(text ?? '')).data ?? null;
 }

@@ -1,5 +1,6 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
+import type { OutboxClock } from '@/lib/runner/outbox/clock';
 
 export interface LevelChange {
   level: LogLevel;
@@ -31,11 +32,7 @@ export interface LevelWish {
   requestId?: string;
 }
 
-export interface LevelClock {
-  /** Epoch milliseconds. */
-  now(): number;
-  after(ms: number, run: () => void): () => void;
-}
+export type LevelClock = Pick<OutboxClock, 'now' | 'after'>;
 
 /** A level's time keeps no process alive. */
 const wallClock: LevelClock = {

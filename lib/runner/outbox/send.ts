@@ -1,7 +1,8 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
-import { connectionMessage, type Endpoint, errorIn, parseJson, requestServer } from '@/lib/runner/server-request';
+import { parseJson } from '@/lib/protocol/fields';
+import { connectionMessage, type Endpoint, errorIn, requestServer } from '@/lib/runner/server-request';
 import { withDeadline } from '@/lib/runner/with-deadline';
 import type { QueuedRow } from './store';
 

@@ -3,13 +3,13 @@
 import { clsx } from 'clsx';
 import { ChevronLeft, ExternalLink, X } from 'lucide-react';
 import Link from 'next/link';
-import type { KeyboardEvent, ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import type { Span } from '@/components/time-lock/span-of';
 import { BottomPane } from '@/components/ui/bottom-pane';
 import { OVER } from '@/components/ui/in-view';
-import { isTyping } from '@/components/ui/is-typing';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { useSessionRows } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
@@ -27,22 +27,10 @@ export function LogPanel(props: {
   const { panel, span, onLineClick, children } = props;
   const { session, agent } = useSessionRows();
   const { agentId } = session;
-  const { id, covers, takesFocus, close } = panel;
-  // Esc leads one step out, and out of here is the transcript, not the list of sessions.
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== 'Escape' || event.defaultPrevented || isTyping(event.nativeEvent)) return;
-    event.preventDefault();
-    if (!event.repeat) close();
-  };
+  const { id, box, covers, takesFocus, close } = panel;
+  useShortcuts({ 'log.leave': () => close() }, { area: box });
   const content = (
-    <section
-      id={id}
-      aria-label="Log"
-      tabIndex={-1}
-      data-own-keys
-      onKeyDown={onKeyDown}
-      className="flex min-h-0 flex-1 flex-col outline-none"
-    >
+    <section ref={box} id={id} aria-label="Log" tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none">
       <header className="flex min-h-8 shrink-0 flex-wrap items-center gap-x-4 gap-y-1 px-3 pt-1.5 text-ink-3 text-xs sm:px-4">
         {covers && (
           <button type="button" onClick={() => close()} className="hit flex items-center gap-1 hover:text-ink">

@@ -7,9 +7,9 @@ import { useRanThen } from '@/components/time-lock/use-ran-then';
 import { useTimeLock } from '@/components/time-lock/use-time-lock';
 import { useTranscriptSlots } from '@/components/transcript/transcript-slots';
 import { turnTitle } from '@/components/transcript/turn-title';
-import { isTyping } from '@/components/ui/is-typing';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { usePreload } from '@/components/ui/on-demand';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { TimeLockProvider } from '@/components/ui/time-lock';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { LogContext, type Named } from './log-context';
@@ -54,7 +54,13 @@ export function SessionLog(props: {
     },
     [covers, close, transcript],
   );
-  useShowFocused(lock.toggle);
+  useShortcuts({
+    'transcript.in-log': () => {
+      const anchor = anchorAt(document.activeElement);
+      if (anchor === null) return false;
+      lock.toggle(anchor);
+    },
+  });
   useShowClicked(panel.open && !covers, held, lock.toggle);
 
   const turnNamed = useCallback(
@@ -104,6 +110,11 @@ function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Na
   });
 }
 
+/** Of the turn or the task's card that an element stands in. */
+function anchorAt(element: Element | null): string | null {
+  return element?.closest('[id^="task-"], [data-turn]')?.id || null;
+}
+
 /** What a click means something else on. */
 const CONTROLS = 'a, button, input, select, textarea, summary, label, [role="button"], [contenteditable]';
 
@@ -118,27 +129,10 @@ function useShowClicked(isBeside: boolean, held: string | null, toggle: (anchor:
       if (defaultPrevented || !(target instanceof Element) || target.closest(CONTROLS)) return;
       // who selects text is reading
       if (document.getSelection()?.isCollapsed === false) return;
-      const anchor = target.closest('[id^="task-"], [data-turn]')?.id;
-      if (anchor) handle(anchor);
+      const anchor = anchorAt(target);
+      if (anchor !== null) handle(anchor);
     };
     document.addEventListener('click', listen);
     return () => document.removeEventListener('click', listen);
   }, [isBeside]);
-}
-
-/** "L" shows the turn or the task in the log that has the focus. */
-function useShowFocused(toggle: (anchor: string) => void): void {
-  const handle = useEffectEvent(toggle);
-  useEffect(() => {
-    const listen = (event: KeyboardEvent) => {
-      if (event.key !== 'L' || event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
-      if (isTyping(event) || document.querySelector('dialog[open]')) return;
-      const anchor = document.activeElement?.closest('[id^="task-"], [data-turn]')?.id;
-      if (anchor === undefined) return;
-      event.preventDefault();
-      handle(anchor);
-    };
-    document.addEventListener('keydown', listen);
-    return () => document.removeEventListener('keydown', listen);
-  }, []);
 }

@@ -2,9 +2,11 @@
 
 import { clsx } from 'clsx';
 import { useCallback, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { useOutgoing } from '@/components/composer/outgoing-provider';
 import type { ActionStore } from '@/components/live/actions';
 import { TaskPanel } from '@/components/tasks/task-panel';
+import { setAddressAnchor } from '@/components/ui/address-anchor';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { SessionFoot } from './session-foot';
 import { SessionHeader } from './session-header';
@@ -28,12 +30,17 @@ export function SessionPanes(props: {
   const [showsTasks, setShowsTasks] = useState(false);
   const [sentCount, setSentCount] = useState(0);
 
-  // The panel stands outside the transcript, which alone knows how to reach a place that is not loaded: through the
-  // address, which it listens to.
-  const jump = useCallback<Jump>((anchor) => {
-    if (!matchMedia('(min-width: 1024px)').matches) setShowsTasks(false);
-    location.hash = encodeURIComponent(anchor);
-  }, []);
+  // The panel stands outside the transcript, which alone knows how to reach a place that is not loaded.
+  const jump = useCallback<Jump>(
+    (anchor) => {
+      // What is covered can't be scrolled.
+      if (!matchMedia('(min-width: 1024px)').matches) flushSync(() => setShowsTasks(false));
+      // A transcript that is yet to come goes by the address.
+      if (shown.current === null) setAddressAnchor(anchor, 'push');
+      else shown.current.jump(anchor);
+    },
+    [shown],
+  );
 
   return (
     <main className="relative flex h-full min-h-0 flex-col">

@@ -25,7 +25,10 @@ export function SessionTranscript({ nonce, sentCount }: { nonce: string | undefi
 
   const readAgain = () => void query.refetch();
   if (shown === undefined) {
-    return <TranscriptWait error={query.failureReason} isLoading={query.isFetching} retry={readAgain} />;
+    const onCome = () => handle.current?.focus();
+    return (
+      <TranscriptWait error={query.failureReason} isLoading={query.isFetching} retry={readAgain} onCome={onCome} />
+    );
   }
   return (
     <>

@@ -1,9 +1,10 @@
 'use client';
 
-import { useCallback, useEffect, useEffectEvent, useId, useRef, useState } from 'react';
-import { isTyping } from '@/components/ui/is-typing';
+import { useCallback, useEffect, useId, useRef, useState } from 'react';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useMedia } from '@/components/ui/use-media';
 import { useStored } from '@/components/ui/use-stored';
+import { useSessionScope } from './session-scope';
 
 /** Where there is no room for both, the log takes the page's place. */
 const NO_ROOM = '(max-width: 639.98px), (max-height: 479.98px)';
@@ -14,6 +15,8 @@ const NO_ROOM = '(max-width: 639.98px), (max-height: 479.98px)';
  */
 export function useLogPanel() {
   const id = useId();
+  const box = useRef<HTMLElement>(null);
+  const { shown: transcript } = useSessionScope();
   const covers = useMedia(NO_ROOM);
   const [stored, store] = useStored('interlude.log-panel.open');
   const [covering, setCovering] = useState(false);
@@ -37,13 +40,19 @@ export function useLogPanel() {
   /** `leaves`: the focus goes elsewhere than where it came from. */
   const close = useCallback(
     ({ leaves = false } = {}) => {
-      const focused = document.getElementById(id)?.contains(document.activeElement) ?? false;
+      const focused = box.current?.contains(document.activeElement) ?? false;
       setTakesFocus(false);
       setOpen(false);
       // What it covers can take the focus only when it no longer is covered.
-      if (focused && !leaves) requestAnimationFrame(() => focusAgain(cameFrom.current));
+      if (!focused || leaves) return;
+      requestAnimationFrame(() => {
+        const from = cameFrom.current;
+        if (from instanceof HTMLElement && from.isConnected && from !== document.body) {
+          from.focus({ preventScroll: true });
+        } else transcript.current?.focus();
+      });
     },
-    [id, setOpen],
+    [setOpen, transcript],
   );
   /** Something is to be shown in it. Where both are in view, the focus stays where it is. */
   const show = useCallback(() => {
@@ -51,8 +60,8 @@ export function useLogPanel() {
     else setOpen(true);
   }, [covers, enter, setOpen]);
 
-  const onKey = useEffectEvent((event: KeyboardEvent) => {
-    const panel = document.getElementById(id);
+  const onKey = () => {
+    const panel = box.current;
     if (!open) enter();
     else if (panel?.contains(document.activeElement)) close();
     else {
@@ -61,45 +70,30 @@ export function useLogPanel() {
       setTakesFocus(true);
       (logIn(panel) ?? panel)?.focus();
     }
-    event.preventDefault();
-  });
-  useEffect(() => {
-    const listen = (event: KeyboardEvent) => {
-      if (event.key !== 'l' || event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
-      if (!isTyping(event) && !document.querySelector('dialog[open]')) onKey(event);
-    };
-    document.addEventListener('keydown', listen);
-    return () => document.removeEventListener('keydown', listen);
-  }, []);
+  };
+  useShortcuts({ 'transcript.log': onKey });
 
   useEffect(() => {
-    const panel = document.getElementById(id);
+    const panel = box.current;
     if (open && takesFocus && !panel?.contains(document.activeElement)) panel?.focus();
-  }, [open, takesFocus, id]);
+  }, [open, takesFocus]);
 
   // Who goes elsewhere while it loads, or later, is not called back.
   useEffect(() => {
     if (!takesFocus) return;
     const left = ({ target, relatedTarget }: FocusEvent) => {
-      const panel = document.getElementById(id);
+      const panel = box.current;
       if (!panel?.contains(target as Node) || panel.contains(relatedTarget as Node | null)) return;
       // another window in front is no leaving
       if (document.hasFocus()) setTakesFocus(false);
     };
     document.addEventListener('focusout', left);
     return () => document.removeEventListener('focusout', left);
-  }, [takesFocus, id]);
+  }, [takesFocus]);
 
-  return { id, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
+  return { id, box, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
 }
 
 function logIn(panel: HTMLElement | null): HTMLElement | null {
   return panel?.querySelector<HTMLElement>('[role="log"]') ?? null;
-}
-
-function focusAgain(element: Element | null): void {
-  const back = element instanceof HTMLElement && element.isConnected && element !== document.body ? element : null;
-  (back ?? document.querySelector<HTMLElement>('[role="log"][aria-label="Transcript"]'))?.focus({
-    preventScroll: true,
-  });
 }

@@ -5,11 +5,10 @@ import { TaskCard } from '@/components/tasks/task-card';
 import { TaskEndLine } from '@/components/tasks/task-end-line';
 import { TaskIndex } from '@/components/tasks/task-index';
 import { isBoilerplate, taskAnchor, taskOutcome } from '@/components/tasks/task-words';
-import { useHoldTail } from '@/components/transcript/hold-tail';
 import { ItemList } from '@/components/transcript/item-list';
 import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
 import { comparePositions } from '@/lib/protocol/position';
-import type { Item, Task, TaskItem, Turn } from '@/lib/protocol/read-models';
+import type { Item, Task, Turn } from '@/lib/protocol/read-models';
 import { renderRequest } from './render-request';
 
 /** How the transcript shows tasks, from the tasks' own read model, and requests. Without a composer, nothing more. */
@@ -28,8 +27,8 @@ export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | un
       renderTask: (item, call) => {
         const task = index.find(item);
         if (task === null) return call;
-        if (item.phase === 'started') return <Card task={task} call={call} />;
-        return <EndLine task={task} item={item} standsAlone={!hasCard(task)} />;
+        if (item.phase === 'started') return <TaskCard task={task} call={call} renderItems={renderSteps} />;
+        return <TaskEndLine task={task} item={item} standsAlone={!hasCard(task)} />;
       },
       renderRequest: (item) => renderRequest(item),
       renderDelivery: () => null,
@@ -38,14 +37,6 @@ export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | un
       replyTo: null,
     };
   }, [index, oldest]);
-}
-
-function Card({ task, call }: { task: Task; call: ReactNode }) {
-  return <TaskCard task={task} call={call} renderItems={renderSteps} onUnfold={useHoldTail()} />;
-}
-
-function EndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
-  return <TaskEndLine {...props} onUnfold={useHoldTail()} />;
 }
 
 /** A subagent's own background tasks have cards of their own in the transcript; here they are not repeated. */

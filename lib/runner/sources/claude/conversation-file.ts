@@ -3,6 +3,7 @@ import { access, readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { parseJson } from '@/lib/protocol/fields';
 
 /**
  * Claude Code's own record of a conversation: JSON Lines under `<config>/projects/<folder>/<session>.jsonl`. It is what
@@ -38,20 +39,11 @@ export async function readConversation(file: string, ids: readonly string[]): Pr
   const content: ConversationContent = { begun: false, taken: new Set() };
   const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
   for await (const line of lines) {
-    const entry = parse(line);
-    // What was only put into the queue of a process died with it.
+    const entry = parseJson(line) as { type?: unknown } | null;
+    // The last line of a process that was killed may be cut short. What was only put into the queue of a process died with it.
     if (entry === null || entry.type === 'queue-operation') continue;
     if (entry.type === 'user' || entry.type === 'assistant') content.begun = true;
     for (const id of ids) if (line.includes(id)) content.taken.add(id);
   }
   return content;
-}
-
-function parse(line: string): { type?: unknown } | null {
-  try {
-    return JSON.parse(line) as { type?: unknown };
-  } catch {
-    // the last line of a process that was killed
-    return null;
-  }
 }

@@ -1,7 +1,7 @@
 import type { HookClaim } from '@/lib/adapters/claude/heard-stops';
 import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
 import type { HookCall } from '@/lib/runner/control-port/routes';
-import type { OwedReply as Owed } from '@/lib/runner/host/owed-replies';
+import type { OwedReply } from '@/lib/runner/host/owed-replies';
 import type { MessageInbox } from './message-inbox';
 import type { SessionMirror } from './session-mirror';
 import { stopDecision } from './stop-decision';
@@ -15,7 +15,7 @@ import { stopDecision } from './stop-decision';
 export interface HookRouterOptions {
   /** The mirror of a session; null for one that is not followed. */
   mirror: (sessionId: string, file: string) => SessionMirror | null;
-  owed: () => readonly Owed[];
+  owed: () => readonly OwedReply[];
   inbox: MessageInbox;
   log: (level: 'debug' | 'info', message: string) => void;
 }

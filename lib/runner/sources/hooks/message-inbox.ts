@@ -1,7 +1,7 @@
 import { remember } from '@/lib/adapters/claude/remember';
 import type { Command } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import type { OwedReply } from './stop-decision';
+import type { WaitingMessage } from './stop-decision';
 
 /** The server calls a refused message owed no longer once it knows: none need be remembered for longer than that. */
 const MOST_REFUSED = 1_000;
@@ -24,7 +24,7 @@ export class MessageInbox {
   }
 
   /** Oldest first. */
-  waitingFor(sessionId: string): OwedReply[] {
+  waitingFor(sessionId: string): WaitingMessage[] {
     return [...this.#waiting.values()]
       .filter(({ command }) => command.sessionId === sessionId)
       .map(({ command: { body, createdAt } }) => ({

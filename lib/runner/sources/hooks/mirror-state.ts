@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { HeardStop } from '@/lib/adapters/claude/heard-stops';
 import type { ClosedTurn } from '@/lib/adapters/claude/last-words';
+import { parseJson } from '@/lib/protocol/fields';
 import type { Offer } from './offers';
 import type { TailPlace } from './tail-file';
 import type { TerminalProcess } from './terminal-process';
@@ -86,9 +87,5 @@ export function newMirrorState(file: string): MirrorState {
 
 /** @returns null for what no mirror has written */
 export function parseMirrorState(stored: string): MirrorState | null {
-  try {
-    return mirrorState.safeParse(JSON.parse(stored)).data ?? null;
-  } catch {
-    return null;
-  }
+  return mirrorState.safeParse(parseJson(stored)).data ?? null;
 }

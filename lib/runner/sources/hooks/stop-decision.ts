@@ -1,14 +1,11 @@
 import { cutText } from '@/lib/protocol/cut-text';
+import type { OwedReply } from '@/lib/runner/host/owed-replies';
+
 /**
- * Whether the agent may end its turn. It may, unless somebody waits for a reply from it; and never twice in a row, so
- * that an agent that does not answer is not kept for ever.
+ * Whether the agent may end its turn. It may, unless somebody waits for a reply from it; and it is never held twice in a
+ * row, so that an agent that does not answer is not kept for ever.
  */
-export interface OwedReply {
-  messageId: string;
-  from: { kind: 'person' | 'agent'; id: string };
-  text: string;
-  /** Epoch milliseconds. */
-  sentAt: number;
+export interface WaitingMessage extends Omit<OwedReply, 'sessionId'> {
   /** The agent has not seen the message: it is shown whole. Else its first line reminds of it. */
   unseen: boolean;
 }
@@ -26,7 +23,7 @@ const MOST_AT_ONCE = 10;
 const LONGEST_LINE = 300;
 
 /** @returns null when the agent may rest */
-export function stopDecision(owed: readonly OwedReply[], stopHookActive: boolean): StopDecision | null {
+export function stopDecision(owed: readonly WaitingMessage[], stopHookActive: boolean): StopDecision | null {
   if (stopHookActive || owed.length === 0) return null;
   const asked = [...owed].sort((a, b) => a.sentAt - b.sentAt).slice(0, MOST_AT_ONCE);
   const reason = [
@@ -42,7 +39,7 @@ export function stopDecision(owed: readonly OwedReply[], stopHookActive: boolean
   };
 }
 
-function item({ from, sentAt, text, unseen }: OwedReply): string {
+function item({ from, sentAt, text, unseen }: WaitingMessage): string {
   const when = new Date(sentAt).toISOString().slice(0, 16).replace('T', ' ');
   const who = from.kind === 'agent' ? `the agent ${from.id}` : from.id;
   if (unseen) return `A message from the dashboard, by ${who}, ${when} UTC:\n${text}`;

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { remember } from '@/lib/adapters/claude/remember';
-import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { type Fields, fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
 import { lineKey } from './line-key';
 import type { MirrorState } from './mirror-state';
 import { readOn, type TailPlace, type TailRead } from './tail-file';
@@ -161,19 +161,11 @@ async function scan(
 ): Promise<{ found: number | null; end: number }> {
   let read = await readOn(file, null);
   while (read !== null) {
-    const found = read.lines.find(({ text }) => isIt(parsed(text), text));
+    const found = read.lines.find(({ text }) => isIt(fieldsOf(parseJson(text)), text));
     const end = read.place.offset;
     if (found !== undefined) return { found: found.offset, end };
     if (!read.more) return { found: null, end };
     read = await readOn(file, read.place);
   }
   return { found: null, end: 0 };
-}
-
-function parsed(text: string): Fields {
-  try {
-    return fieldsOf(JSON.parse(text));
-  } catch {
-    return {};
-  }
 }

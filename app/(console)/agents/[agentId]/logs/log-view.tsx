@@ -2,8 +2,8 @@
 
 import { ChevronLeft } from 'lucide-react';
 import Link from 'next/link';
+import { SeenWhileShown } from '@/components/agents/seen-while-shown';
 import { useAgent } from '@/components/agents/use-agents';
-import { useSeenWhileShown } from '@/components/agents/use-seen-while-shown';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { AgentLog } from '@/components/logs/agent-log';
 import type { FirstLog } from '@/components/logs/first-log';
@@ -16,7 +16,6 @@ import type { AgentDetail } from '@/lib/protocol/read-models';
 export function LogView({ initial, first }: { initial: AgentDetail; first: FirstLog | null }) {
   const { detail } = useAgent(initial, false);
   const { agent } = detail;
-  useSeenWhileShown(detail);
   const href = `/agents/${encodeURIComponent(agent.id)}`;
   return (
     <main className="flex h-full min-h-0 flex-col">
@@ -35,7 +34,9 @@ export function LogView({ initial, first }: { initial: AgentDetail; first: First
           <ConnectionBadge />
         </div>
       </header>
-      <AgentLog agentId={agent.id} first={first} />
+      <SeenWhileShown agent={agent} insights={detail.insights}>
+        <AgentLog agentId={agent.id} first={first} />
+      </SeenWhileShown>
     </main>
   );
 }

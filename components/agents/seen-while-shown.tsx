@@ -1,0 +1,68 @@
+'use client';
+
+import { type ReactNode, useEffect, useState } from 'react';
+import { RowsInSight, RowsInSightContext } from '@/components/ui/rows-in-sight';
+import { comparePositions, type Position } from '@/lib/protocol/position';
+import type { AgentDetail, Insight } from '@/lib/protocol/read-models';
+import { seeFailures } from './see-failures';
+
+/** A failure has been seen when it stood there at two looks, one so long after the other. */
+const LOOK_MS = 1_000;
+
+/**
+ * Marks failures as seen that somebody sees: they stand in the window, uncovered, in a tab that is looked at. The rows
+ * in here that show one tell whether they are in sight.
+ *
+ * Ordering: only what has nothing unseen before it is marked, as the server marks all up to a position.
+ * Failure: a mark that did not arrive is sent again at the next look.
+ */
+export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & { children: ReactNode }) {
+  const { agent, insights, children } = props;
+  const agentId = agent.id;
+  const unseen = unseenOf(insights)
+    .map(({ position }) => position)
+    .join(' ');
+  const [rows] = useState(() => new RowsInSight());
+  useEffect(() => {
+    if (unseen === '') return;
+    const positions = unseen.split(' ');
+    const since = new Map<Position, number>();
+    const seen = new Set<Position>();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isSending = false;
+    const look = async () => {
+      clearTimeout(timer);
+      const isLookedAt = document.visibilityState === 'visible';
+      // Nothing tells when what stands over a row goes.
+      if (isLookedAt && rows.isAnyInWindow) timer = setTimeout(look, LOOK_MS);
+      const shown = isLookedAt ? rows.uncovered() : new Set<Position>();
+      const now = performance.now();
+      for (const position of positions) {
+        if (!shown.has(position)) since.delete(position);
+        else if (!since.has(position)) since.set(position, now);
+        else if (now - (since.get(position) ?? now) >= LOOK_MS) seen.add(position);
+      }
+      const first = positions.findIndex((position) => !seen.has(position));
+      const upTo = first < 0 ? positions.at(-1) : positions[first - 1];
+      if (upTo === undefined || isSending) return;
+      isSending = true;
+      await seeFailures(agentId, upTo).catch(() => undefined);
+      isSending = false;
+    };
+    const stop = rows.watch(new Set(positions), look);
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', look);
+      stop();
+    };
+  }, [agentId, unseen, rows]);
+  return <RowsInSightContext value={rows}>{children}</RowsInSightContext>;
+}
+
+/** Oldest first. */
+export function unseenOf(insights: readonly Insight[]): Insight[] {
+  return insights
+    .filter(({ isFailure, seenAt }) => isFailure && seenAt === null)
+    .sort((a, b) => comparePositions(a.position, b.position));
+}

@@ -1,0 +1,32 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { Popover } from 'radix-ui';
+import type { ComponentProps } from 'react';
+import { OVER } from './in-view';
+import { useOpenDialog } from './shortcuts/use-shortcuts';
+
+/** What a popover shows. Esc closes it, and nothing else hears it. */
+export function PopoverPanel({ className, ...props }: ComponentProps<typeof Popover.Content>) {
+  return (
+    <Popover.Portal>
+      <Panel
+        sideOffset={6}
+        collisionPadding={12}
+        onEscapeKeyDown={(event) => event.stopPropagation()}
+        {...OVER}
+        {...props}
+        className={clsx(
+          'z-30 max-h-[60dvh] overflow-y-auto rounded-md border border-line-strong bg-ground shadow-xl outline-none',
+          className,
+        )}
+      />
+    </Popover.Portal>
+  );
+}
+
+/** There for as long as it is open. */
+function Panel(props: ComponentProps<typeof Popover.Content>) {
+  useOpenDialog(true);
+  return <Popover.Content {...props} />;
+}

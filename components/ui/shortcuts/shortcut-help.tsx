@@ -1,0 +1,35 @@
+'use client';
+
+import { Keyboard } from 'lucide-react';
+import { useState } from 'react';
+import { createPortal } from 'react-dom';
+import { CodeOnDemand, OnDemand, usePreload } from '../on-demand';
+import { useShortcuts } from './use-shortcuts';
+
+const dialogCode = new CodeOnDemand(async () => (await import('./shortcut-dialog')).ShortcutDialog);
+
+/** The list of shortcuts, on "?" or from its button. */
+export function ShortcutHelp() {
+  const [isOpen, setOpen] = useState(false);
+  usePreload(dialogCode);
+  useShortcuts({ help: isOpen ? null : () => setOpen(true) });
+  return (
+    <>
+      <button
+        type="button"
+        aria-label="Keyboard shortcuts"
+        title="Keyboard shortcuts (?)"
+        onClick={() => setOpen(true)}
+        className="hit grid size-5 place-items-center text-ink-3 hover:text-ink"
+      >
+        <Keyboard size={14} strokeWidth={1.75} aria-hidden="true" />
+      </button>
+      {isOpen &&
+        // Not in here: where there is no room for the list of sessions, what stands above it is hidden with it.
+        createPortal(
+          <OnDemand code={dialogCode} name="The list of shortcuts" props={{ onClose: () => setOpen(false) }} />,
+          document.body,
+        )}
+    </>
+  );
+}

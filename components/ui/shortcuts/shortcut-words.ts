@@ -1,0 +1,52 @@
+import type { ShortcutId } from './shortcut-list';
+
+/** What each shortcut does, by where it does it, as the list of them says it. */
+export const SHORTCUT_WORDS: Record<ShortcutId, readonly [where: string, what: string]> = {
+  'sessions.search': ['Sessions', 'Search'],
+  'sessions.first-found': ['Sessions', 'From the search to what it found'],
+  'sessions.next': ['Sessions', 'Next session'],
+  'sessions.previous': ['Sessions', 'Previous session'],
+  'sessions.open': ['Sessions', 'Open it'],
+  'sessions.leave-search': ['Sessions', 'Leave the search; once more, clear it'],
+  'transcript.next': ['Transcript', 'Next turn'],
+  'transcript.previous': ['Transcript', 'Previous turn'],
+  'transcript.next-woken': ['Transcript', 'Next turn the agent woke for'],
+  'transcript.previous-woken': ['Transcript', 'Previous one'],
+  'transcript.page-down': ['Transcript', 'A page down'],
+  'transcript.page-up': ['Transcript', 'A page up'],
+  'transcript.latest': ['Transcript', 'Latest'],
+  'transcript.first': ['Transcript', 'Oldest loaded turn'],
+  'transcript.log': ['Transcript', 'The agent’s log, beneath it'],
+  'transcript.in-log': ['Transcript', 'Show the focused turn in the log'],
+  'transcript.leave': ['Transcript', 'Back to the sessions'],
+  'message.write': ['Writing to the agent', 'Write a message'],
+  'message.send': ['Writing to the agent', 'Send it'],
+  'message.new-line': ['Writing to the agent', 'New line'],
+  'message.sent-before': ['Writing to the agent', 'What was sent before, in an empty message'],
+  'message.leave': ['Writing to the agent', 'Leave the message'],
+  'turn.interrupt': ['Writing to the agent', 'Interrupt the turn that is open'],
+  'log.search': ['Log', 'Search the log'],
+  'log.clear-search': ['Log', 'Leave the search; once more, clear it'],
+  'log.next-hit': ['Log', 'Next hit'],
+  'log.previous-hit': ['Log', 'Previous hit'],
+  'log.follow': ['Log', 'Follow the end'],
+  'log.wrap': ['Log', 'Wrap long lines'],
+  'log.level': ['Log', 'Show debug … fatal and above'],
+  'log.first': ['Log', 'First line'],
+  'log.last': ['Log', 'Last line'],
+  'log.next': ['Log', 'Next line'],
+  'log.previous': ['Log', 'Previous line'],
+  'log.unfold': ['Log', 'Unfold it'],
+  'log.leave': ['Log', 'Back to the transcript'],
+  'request.allow': ['On a request', 'Allow'],
+  'request.deny': ['On a request', 'Deny'],
+  help: ['Everywhere', 'This list'],
+};
+
+const SIGNS: Record<string, string> = { ArrowDown: '↓', ArrowUp: '↑', Escape: 'Esc', Control: 'Ctrl' };
+
+/** As it stands on the key: `Ctrl+.`, `⌘.`, `↓`. */
+export function signOf(key: string): string {
+  const parts = key.split('+').map((part) => SIGNS[part] ?? part);
+  return parts.join('+').replace('Meta+', '⌘');
+}

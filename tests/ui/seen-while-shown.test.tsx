@@ -1,0 +1,143 @@
+// @vitest-environment happy-dom
+import { act, cleanup, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { InsightItem } from '@/components/agents/insight-item';
+import { SeenWhileShown } from '@/components/agents/seen-while-shown';
+import { OVER } from '@/components/ui/in-view';
+import type { AgentSummary, Insight } from '@/lib/protocol/read-models';
+
+const ROW_PX = 40;
+
+/** The browser's part, which the test's DOM lacks: it tells where each row stands. */
+let watched: Map<Element, IntersectionObserverCallback>;
+let marked: string[];
+let isServerThere: boolean;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  watched = new Map();
+  marked = [];
+  isServerThere = true;
+  class ByHand {
+    readonly #callback: IntersectionObserverCallback;
+    constructor(callback: IntersectionObserverCallback) {
+      this.#callback = callback;
+    }
+    observe = (element: Element) => watched.set(element, this.#callback);
+    unobserve = (element: Element) => watched.delete(element);
+    disconnect = () => watched.clear();
+  }
+  vi.stubGlobal('IntersectionObserver', ByHand);
+  vi.stubGlobal('visualViewport', null);
+  vi.stubGlobal('fetch', async (_url: string, { body }: { body: string }) => {
+    marked.push(JSON.parse(body).upTo);
+    if (!isServerThere) throw new TypeError('cut off');
+    return Response.json({});
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const insight = (position: string, more: Partial<Insight> = {}): Insight => ({
+  position,
+  agentId: 'agent-1',
+  sessionId: null,
+  signal: 'hook_fatal',
+  value: null,
+  outcome: null,
+  source: 'Stop',
+  detail: `failure ${position}`,
+  isFailure: true,
+  occurredAt: 1_000,
+  seenAt: null,
+  ...more,
+});
+
+function Page({ insights, isCovered = false }: { insights: Insight[]; isCovered?: boolean }) {
+  return (
+    <SeenWhileShown agent={{ id: 'agent-1' } as AgentSummary} insights={insights}>
+      {insights.map((one) => (
+        <InsightItem key={one.position} insight={one} session={null} />
+      ))}
+      {isCovered && <p {...OVER}>over all of it</p>}
+    </SeenWhileShown>
+  );
+}
+
+const rowOf = (position: string) => screen.getByText(`failure ${position}`).closest('li') as HTMLElement;
+
+/** How much of a row the window shows, in pixels. */
+function stands(position: string, shownPx: number) {
+  const row = rowOf(position);
+  const whole = new DOMRect(0, 0, 200, ROW_PX);
+  vi.spyOn(Element.prototype, 'getBoundingClientRect').mockReturnValue(whole);
+  const entry = { target: row, boundingClientRect: whole, intersectionRect: new DOMRect(0, 0, 200, shownPx) };
+  watched.get(row)?.([entry as unknown as IntersectionObserverEntry], {} as IntersectionObserver);
+}
+
+const pass = (ms: number) => act(() => vi.advanceTimersByTimeAsync(ms));
+
+function look(visibility: DocumentVisibilityState) {
+  vi.spyOn(document, 'visibilityState', 'get').mockReturnValue(visibility);
+  document.dispatchEvent(new Event('visibilitychange'));
+}
+
+it('marks what has stood in the window for a second, and asks nothing of what nobody has to see', async () => {
+  render(<Page insights={[insight('5'), insight('3', { seenAt: 9 }), insight('2', { isFailure: false })]} />);
+  expect(['5', '3', '2'].map((position) => watched.has(rowOf(position)))).toEqual([true, false, false]);
+  stands('5', ROW_PX);
+  await pass(900);
+  expect(marked).toEqual([]);
+  await pass(200);
+  expect(marked).toEqual(['5']);
+});
+
+it('does not mark what passed by, nor what shows only its edge, and does not go on looking then', async () => {
+  render(<Page insights={[insight('5')]} />);
+  const timers = vi.getTimerCount();
+  stands('5', ROW_PX);
+  await pass(500);
+  stands('5', 0);
+  await pass(5_000);
+  stands('5', 3);
+  await pass(5_000);
+  expect(marked).toEqual([]);
+  expect(vi.getTimerCount()).toBe(timers);
+});
+
+it('does not mark what something stands over until that has gone, nor what is in a tab that nobody looks at', async () => {
+  const page = render(<Page insights={[insight('5')]} isCovered />);
+  stands('5', ROW_PX);
+  await pass(5_000);
+  expect(marked).toEqual([]);
+  look('hidden');
+  page.rerender(<Page insights={[insight('5')]} />);
+  await pass(5_000);
+  expect(marked).toEqual([]);
+  look('visible');
+  await pass(1_100);
+  expect(marked).toEqual(['5']);
+});
+
+it('marks up to what is unseen and was not shown, oldest first', async () => {
+  render(<Page insights={[insight('9'), insight('5'), insight('2')]} />);
+  stands('9', ROW_PX);
+  stands('2', ROW_PX);
+  await pass(1_100);
+  expect(new Set(marked)).toEqual(new Set(['2']));
+  stands('5', ROW_PX);
+  await pass(2_100);
+  expect(marked.at(-1)).toBe('9');
+});
+
+it('marks again what did not arrive', async () => {
+  isServerThere = false;
+  render(<Page insights={[insight('5')]} />);
+  stands('5', ROW_PX);
+  await pass(3_100);
+  expect(marked.length).toBeGreaterThan(1);
+});

@@ -1,0 +1,127 @@
+// @vitest-environment happy-dom
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { useRef } from 'react';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
+import { SHORTCUTS, type ShortcutId } from '@/components/ui/shortcuts/shortcut-list';
+import { SHORTCUT_WORDS, signOf } from '@/components/ui/shortcuts/shortcut-words';
+import { useOwnKeys, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+
+const ids = Object.keys(SHORTCUTS) as ShortcutId[];
+
+let acted: ShortcutId[] = [];
+beforeEach(() => {
+  acted = [];
+});
+afterEach(cleanup);
+
+const acts = (...ids: ShortcutId[]) => Object.fromEntries(ids.map((id) => [id, () => void acted.push(id)]));
+
+/** A page with a transcript, a list, and a log that has a box with keys of its own in it. */
+function Page({ isLogPage = false, isSearched = true }) {
+  const list = useRef<HTMLElement>(null);
+  const panel = useRef<HTMLElement>(null);
+  const log = useRef<HTMLDivElement>(null);
+  const quiet = useRef<HTMLDivElement>(null);
+  useShortcuts(acts('transcript.leave', 'message.write', 'turn.interrupt'));
+  useShortcuts(isLogPage ? {} : acts('transcript.next'));
+  useShortcuts(acts('sessions.search', 'sessions.next'), { area: list });
+  useShortcuts(acts('log.leave'), { area: panel });
+  useShortcuts(
+    {
+      ...acts('log.search', 'log.next', 'log.unfold'),
+      'log.clear-search': isSearched ? () => acted.push('log.clear-search') : null,
+    },
+    { area: log, leads: isLogPage },
+  );
+  useOwnKeys(quiet);
+  return (
+    <>
+      <ShortcutHelp />
+      <nav ref={list} aria-label="list" tabIndex={-1} />
+      <section ref={panel} aria-label="panel" tabIndex={-1}>
+        <div ref={log} role="log" tabIndex={-1}>
+          <button type="button">In the log</button>
+        </div>
+      </section>
+      <aside ref={quiet} tabIndex={-1} />
+      <input aria-label="field" />
+    </>
+  );
+}
+
+const press = (key: string, on: Element = document.body, more: object = {}) =>
+  fireEvent.keyDown(on, { key, cancelable: true, bubbles: true, ...more });
+
+it('the list of shortcuts shows each of them with its keys', async () => {
+  render(<ShortcutHelp />);
+  press('?');
+  await screen.findByText('Keyboard shortcuts');
+  const rows = [...document.querySelectorAll('dl > div')].map((row) => row.textContent);
+  expect(rows).toHaveLength(Object.keys(SHORTCUTS).length);
+  for (const id of ids) expect(rows).toContain(SHORTCUT_WORDS[id][1] + SHORTCUTS[id].keys.map(signOf).join(''));
+  expect(rows).toContain('Interrupt the turn that is openCtrl+.⌘.');
+});
+
+it('no key does two things in one place', () => {
+  const stepsOut = ['sessions.first-found', 'log.leave'];
+  const taken = ids.flatMap((id) =>
+    stepsOut.includes(id) ? [] : SHORTCUTS[id].keys.map((key) => `${SHORTCUT_WORDS[id][0]} ${key}`),
+  );
+  expect(new Set(taken).size).toBe(taken.length);
+});
+
+it('an area that has the focus keeps the page’s keys out, but not those that act everywhere', () => {
+  render(<Page />);
+  press('j');
+  press('j', screen.getByLabelText('list'));
+  press('j', screen.getByRole('log'));
+  press('j', screen.getByRole('complementary'));
+  press('c', screen.getByRole('complementary'));
+  expect(acted).toEqual(['transcript.next', 'sessions.next', 'log.next', 'message.write']);
+});
+
+it('the same key is for the area with the focus, then for who leads, then for who takes it from everywhere', () => {
+  const page = render(<Page />);
+  press('/');
+  press('/', screen.getByRole('log'));
+  page.rerender(<Page isLogPage />);
+  press('/');
+  press('/', screen.getByLabelText('list'));
+  expect(acted).toEqual(['sessions.search', 'log.search', 'log.search', 'sessions.search']);
+});
+
+it('Esc leads one step out, from the innermost area that has something to leave', () => {
+  const page = render(<Page />);
+  press('Escape', screen.getByRole('log'));
+  page.rerender(<Page isSearched={false} />);
+  press('Escape', screen.getByRole('log'));
+  press('Escape', screen.getByRole('log'), { repeat: true });
+  press('Escape');
+  expect(acted).toEqual(['log.clear-search', 'log.leave', 'transcript.leave']);
+});
+
+it('a field keeps its keys, an input method its own, and a control its Enter; a key with another one held is another key', () => {
+  render(<Page isLogPage />);
+  const field = screen.getByLabelText('field');
+  press('c', field);
+  press('.', field, { ctrlKey: true });
+  press('.', field, { ctrlKey: true, isComposing: true });
+  press('c', document.body, { ctrlKey: true });
+  press('Enter', screen.getByText('In the log'));
+  press('Enter', screen.getByRole('log'));
+  expect(acted).toEqual(['turn.interrupt', 'log.unfold']);
+});
+
+it('while a dialog is open nothing acts but what says so', async () => {
+  render(<Page />);
+  press('?');
+  await waitFor(() => expect(document.querySelector('dialog')?.open).toBe(true));
+  press('j');
+  press('Escape');
+  expect(acted).toEqual([]);
+  press('?');
+  await waitFor(() => expect(document.querySelector('dialog')).toBeNull());
+  press('j');
+  expect(acted).toEqual(['transcript.next']);
+});
