@@ -52,7 +52,7 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
       words.every((word) => `${id}\n${kind ?? ''}`.toLowerCase().includes(word)),
     );
   }, [list.rows, text]);
-  const count = asked === '' ? list.count : (search.first?.count ?? agents.length);
+  const count = asked === '' ? list.count : (search.found?.count ?? agents.length);
   const box = useRef<HTMLDivElement>(null);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const names = useMemo(() => [{ name: 'agents', ids: agents.map(({ id }) => id).sort(byName) }], [agents]);

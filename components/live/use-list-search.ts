@@ -1,10 +1,10 @@
 'use client';
 
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { fetchJson } from './fetch-json';
 import type { FleetStore } from './fleet-store';
-import { takeOf, useFleetStores } from './use-fleet';
+import { takeOf, useFleetStores, useMorePages } from './use-fleet';
 
 /** Rows of one answer. */
 const PAGE = 100;
@@ -30,26 +30,35 @@ export function useListSearch<Page extends FoundPage>(options: {
   const { path, take } = options;
   const { fleet } = useFleetStores();
   const asked = useTyped(options.asked);
-  const search = useInfiniteQuery({
+  const [later, setLater] = useState<{ of: string; next: string | null } | null>(null);
+  const read = (after: string, signal?: AbortSignal) =>
+    fetchJson<Page>(`${path}?${asked}&${new URLSearchParams({ after, limit: String(PAGE) })}`, signal);
+  const first = useQuery({
     queryKey: ['search', path, asked],
-    initialPageParam: '0',
-    queryFn: ({ pageParam: after, signal }) => {
-      const page = new URLSearchParams({ after, limit: String(PAGE) });
-      return takeOf(fleet, fetchJson<Page>(`${path}?${asked}&${page}`, signal), (found) => take(fleet, found));
-    },
-    getNextPageParam: ({ next }) => next,
+    queryFn: ({ signal }) => takeOf(fleet, read('0', signal), (page) => take(fleet, page)),
     enabled: asked !== '',
-    staleTime: 0,
     gcTime: 0,
     retry: false,
   });
+  const isNow = asked === options.asked;
+  const found = isNow ? first.data : undefined;
+  const next = later?.of === asked ? later.next : found?.next;
+  const more = useMorePages({
+    of: `search ${path} ${asked}`,
+    next,
+    load: read,
+    take: (page) => {
+      take(fleet, page);
+      setLater({ of: asked, next: page.next });
+    },
+  });
   return {
     /** Of what is asked for now; undefined until it has come. */
-    first: asked === options.asked ? search.data?.pages[0] : undefined,
-    isSearching: options.asked !== '' && (asked !== options.asked || search.isFetching),
-    hasMore: search.hasNextPage,
-    error: asked === '' ? null : search.error,
-    load: () => void (search.isError && !search.isFetchNextPageError ? search.refetch() : search.fetchNextPage()),
+    found,
+    isSearching: options.asked !== '' && (!isNow || first.isFetching || more.isLoading),
+    hasMore: found !== undefined && next != null,
+    error: asked === '' ? null : (first.error ?? more.error),
+    load: () => (first.isError ? void first.refetch() : more.load()),
   };
 }
 

@@ -12,7 +12,7 @@ import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { ListSearch } from '@/components/ui/list-search';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
+import { SESSION_STATES, type SessionList, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
 import { SessionFilter } from './session-filter';
 import { groupSessions, type SessionGroup } from './session-groups';
 import { EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';
@@ -60,7 +60,7 @@ export function SessionNav(props: {
   const { order, moved, added, letGo } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(wanted)}`, (id) =>
     byId.has(id),
   );
-  const counts = isFiltered ? search.first?.counts : list?.counts;
+  const counts = isFiltered ? search.found?.counts : list?.counts;
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
@@ -124,6 +124,7 @@ export function SessionNav(props: {
         {isFiltered ? (
           <FoundSessions
             search={search}
+            states={query.states}
             listed={groups.reduce((sum, group) => sum + group.sessions.length, 0)}
             onAll={() => setQuery(EVERY_SESSION)}
           />
@@ -144,21 +145,22 @@ const NONE: SessionSummary[] = [];
 /** How the search for others than are shown stands. */
 function FoundSessions(props: {
   search: ReturnType<typeof useListSearch<SessionList>>;
+  states: readonly SessionState[];
   listed: number;
   onAll: () => void;
 }) {
-  const { search, listed, onAll } = props;
-  const { first, isSearching, hasMore, error, load } = search;
+  const { search, states, listed, onAll } = props;
+  const { found, isSearching, hasMore, error, load } = search;
   const isNone = listed === 0 && !isSearching && error === null;
   return (
     <div className="px-4 pt-1 text-ink-3">
-      {hasMore && first !== undefined ? (
+      {hasMore && found !== undefined ? (
         <MoreRows
           load={load}
           isLoading={isSearching}
           error={error}
           listed={listed}
-          count={sumOf(first.counts)}
+          count={sumOf(found.counts, states)}
           what="sessions found"
         />
       ) : (
@@ -182,8 +184,12 @@ function FoundSessions(props: {
   );
 }
 
-function sumOf(counts: CountsByState): number {
-  return Object.values(counts).reduce((sum, one) => sum + one, 0);
+/** @param states those that count; none for all */
+function sumOf(counts: CountsByState, states: readonly SessionState[] = []): number {
+  return SESSION_STATES.filter((state) => states.length === 0 || states.includes(state)).reduce(
+    (sum, state) => sum + counts[state],
+    0,
+  );
 }
 
 /** How many there are of a group, listed or not. Those whose runner has gone are listed apart, whatever their state. */

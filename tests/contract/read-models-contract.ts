@@ -142,6 +142,73 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         }
       });
 
+      test('are filtered and searched by the server, and counted by state as far as they pass', async () => {
+        const of = (name: string, ...events: object[]) =>
+          events.map((one) => ({ ...event(one as AgUiEvent), sessionId: `${id}-${name}` }));
+        const says = (role: string, delta: string) => [
+          { type: 'TEXT_MESSAGE_START', messageId: `${role}-${delta}`, role },
+          { type: 'TEXT_MESSAGE_CONTENT', messageId: `${role}-${delta}`, delta },
+          { type: 'TEXT_MESSAGE_END', messageId: `${role}-${delta}` },
+        ];
+        const started = { type: 'RUN_STARTED', threadId: id, runId: 'r1' };
+        const ended = { type: 'RUN_FINISHED', threadId: id, runId: 'r1' };
+        await send(
+          ...of('one', ...says('user', `Mend the Zebra-${id}`), started),
+          ...of('two', ...says('user', `zebra-${id} again`), started, ended),
+          ...of('three', started, ...says('assistant', `It was zebra-${id}, ok`)),
+          ...of('four', started, { type: 'RUN_ERROR', threadId: id, runId: 'r1', message: `no ZEBRA-${id}` }),
+          ...of('five', started, ended),
+        );
+        const found = async (query: Record<string, string | string[]>) => {
+          const params = new URLSearchParams();
+          for (const [name, values] of Object.entries(query)) {
+            for (const value of [values].flat()) params.append(name, value);
+          }
+          const whole = await read<SessionList>(`/sessions?${params}`);
+          const paged: string[] = [];
+          for (let after: string | null = '0'; after !== null; ) {
+            const page: SessionList = await read<SessionList>(
+              `/sessions?${params}&${new URLSearchParams({ after, limit: '1' })}`,
+            );
+            paged.push(...page.sessions.map((one) => one.id));
+            after = page.next;
+          }
+          expect(paged).toEqual(whole.sessions.map((one) => one.id));
+          return { names: paged.map((one) => one.slice(id.length + 1)).sort(), counts: whole.counts };
+        };
+        const q = `zebra-${id}`;
+        expect(await found({ q })).toEqual({
+          names: ['four', 'one', 'three', 'two'],
+          counts: { failed: 1, waiting: 0, working: 2, idle: 1, done: 0 },
+        });
+        expect((await found({ q: `${q.toUpperCase()} mend` })).names).toEqual(['one']);
+        expect((await found({ q: `${q} ok` })).names).toEqual(['three']);
+        expect((await found({ q: `${id}-five` })).names).toEqual(['five']);
+        expect((await found({ q, state: ['failed', 'idle'] })).names).toEqual(['four', 'two']);
+        expect((await found({ agent: id, state: 'idle' })).names).toEqual(['five', 'two']);
+        expect((await found({ agent: id, state: 'idle' })).counts).toMatchObject({ failed: 1, working: 2, idle: 2 });
+        expect((await found({ q, agent: 'nobody' })).names).toEqual([]);
+        expect((await found({ q: `"${q}" OR *` })).names).toEqual([]);
+        // what it said before is not found any more, what it says now is, while it says it and after
+        await send(...of('two', { ...started, runId: 'r2' }, ...says('assistant', `A quagga-${id}`)));
+        expect((await found({ q: `quagga-${id}` })).names).toEqual(['two']);
+        await send(...of('two', { ...ended, runId: 'r2' }), ...of('three', ended, ...says('assistant', 'Nothing')));
+        expect((await found({ q: `quagga-${id}` })).names).toEqual(['two']);
+        expect((await found({ q })).names).toEqual(['four', 'one', 'two']);
+        for (const query of ['state=asleep', `q=${'x'.repeat(201)}`, `q=${q}&after=agent.1.x`]) {
+          expect(await refusal(`/sessions?${query}`)).toMatchObject({ status: 400, code: 'invalid_argument' });
+        }
+
+        const { agent } = await read<AgentDetail>(`/agents/${id}`);
+        expect(agent).toMatchObject({
+          sessionCount: 5,
+          sessionStates: { failed: 1, waiting: 0, working: 1, idle: 3, done: 0 },
+        });
+        const agents = await read<AgentList>(`/agents?q=${encodeURIComponent(id.toUpperCase())}`);
+        expect(agents).toMatchObject({ agents: [{ id }], count: 1, next: null });
+        expect(await read<AgentList>(`/agents?q=${id}-nobody`)).toMatchObject({ agents: [], count: 0 });
+      });
+
       test('tell their state one by one', async () => {
         await send(event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }));
         const open = await read<SessionDetail>(`/sessions/${id}`);

@@ -4,7 +4,6 @@ import { clsx } from 'clsx';
 import { ChevronLeft, ExternalLink, X } from 'lucide-react';
 import Link from 'next/link';
 import type { ReactNode } from 'react';
-import { LevelSwitch } from '@/components/logs/level-switch';
 import type { Span } from '@/components/time-lock/span-of';
 import { BottomPane } from '@/components/ui/bottom-pane';
 import { OVER } from '@/components/ui/in-view';
@@ -14,6 +13,7 @@ import type { LogLine } from '@/lib/protocol/read-models';
 import { useSessionRows } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
 
+export const levelCode = new CodeOnDemand(async () => (await import('@/components/logs/level-switch')).LevelSwitch);
 export const logCode = new CodeOnDemand(async () => (await import('@/components/logs/agent-log')).AgentLog);
 
 /** The log of a session's agent, beneath the transcript or, where there is no room for both, in its place. */
@@ -40,7 +40,7 @@ export function LogPanel(props: {
         )}
         {agent !== null && (
           <div className={clsx(covers && 'order-last basis-full')}>
-            <LevelSwitch agent={agent} />
+            <OnDemand code={levelCode} name="The level of the log" props={{ agent }} />
           </div>
         )}
         <Link

@@ -13,7 +13,7 @@ import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { TimeLockProvider } from '@/components/ui/time-lock';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { LogContext, type Named } from './log-context';
-import { LogPanel, logCode } from './log-panel';
+import { LogPanel, levelCode, logCode } from './log-panel';
 import { useSessionScope, useTranscriptState } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
 
@@ -27,6 +27,7 @@ export function SessionLog(props: {
 }) {
   const { panel, tasks, children } = props;
   usePreload(logCode);
+  usePreload(levelCode);
   const { covers, close, show } = panel;
   const { sessionId, shown: transcript } = useSessionScope();
   const turns = useTranscriptState((state) => state?.turns) ?? NO_TURNS;

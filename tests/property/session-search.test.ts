@@ -1,0 +1,116 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { sessionToRow } from '@/db/fleet-rows';
+import { sessions } from '@/db/schema';
+import { RowWriter } from '@/db/table-rows';
+import { newSession } from '@/lib/projections/session-summary';
+import { SESSION_STATES, type SessionSummary } from '@/lib/protocol/read-models';
+import { cursorOf } from '@/lib/queries/list-cursor';
+import { readSessionPage, type SessionFilter } from '@/lib/queries/read-sessions';
+import { type TestDatabase, temporaryDatabase } from '../support/database';
+
+const WRITER = new RowWriter(sessions, { key: ['id'], keeps: ['agentId'], lacks: ['number'] });
+const REST = {
+  places: { turns: [], places: [] } as never,
+  memory: {},
+  isUnderWay: false,
+  isAway: false,
+  awayPosition: null,
+  seenAt: null,
+  seenPosition: 0,
+};
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await temporaryDatabase();
+});
+afterAll(() => database.close());
+
+/** Few, so that some have several and some none; short ones, signs of SQL and of full-text search, and more than ASCII. */
+const WORDS = [
+  'needle',
+  'NEEDLES',
+  'ok',
+  'a',
+  '"quoted"',
+  '100%',
+  'it’s',
+  'naïve',
+  'İstanbul',
+  '🧵 thread',
+  'AND',
+  'x*',
+];
+const words = fc.array(fc.constantFrom(...WORDS), { maxLength: 3 }).map((some) => some.join(' '));
+const change = fc.record({
+  session: fc.nat(11),
+  agent: fc.nat(2),
+  state: fc.constantFrom(...SESSION_STATES),
+  title: fc.option(words),
+  stateReason: fc.option(words),
+  lastText: fc.option(words),
+  at: fc.nat(5),
+});
+const asked = fc.record({
+  states: fc.uniqueArray(fc.constantFrom(...SESSION_STATES), { maxLength: 3 }),
+  agentId: fc.option(fc.nat(2).map((agent) => `Agent-${agent}`)),
+  words: fc
+    .array(fc.oneof(fc.constantFrom(...WORDS, 'agent-1', 'gent-', 'eed', 'nothing'), fc.string({ minLength: 1 })), {
+      maxLength: 2,
+    })
+    .map((some) => some.flatMap((one) => one.toLowerCase().split(/\s+/).filter(Boolean))),
+});
+
+it('what a search finds, page by page, is what it would find in all sessions, however their texts have changed', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(change, { maxLength: 40 }),
+      fc.array(asked, { minLength: 1, maxLength: 4 }),
+      fc.integer({ min: 1, max: 5 }),
+      async (changes, filters, limit) => {
+        const rows = new Map<string, SessionSummary>();
+        await database.writes.run(async (transaction) => {
+          await transaction.execute('DELETE FROM sessions');
+          for (const { session, agent, at, ...fields } of changes) {
+            const id = `session ${session}`;
+            const agentId = rows.get(id)?.agentId ?? `Agent-${agent}`;
+            const summary = { ...newSession(id, agentId, at).summary, ...fields };
+            rows.set(id, summary);
+            await transaction.execute(WRITER.one({ ...sessionToRow(summary), ...REST }));
+          }
+        });
+        for (const filter of filters) {
+          const wanted = [...rows.values()].filter((row) => passes(row, filter));
+          const expected = wanted.filter(({ state }) => filter.states.length === 0 || filter.states.includes(state));
+          const { found, counts } = await paged(filter, limit);
+          expect(found).toEqual(expected.sort(inListOrder).map(({ id }) => id));
+          for (const state of SESSION_STATES) {
+            expect(counts[state]).toBe(wanted.filter((row) => row.state === state).length);
+          }
+        }
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+function passes(row: SessionSummary, { agentId, words }: SessionFilter): boolean {
+  const text = [row.title, row.stateReason, row.lastText, row.id, row.agentId].filter((one) => one !== null).join('\n');
+  return (agentId === null || row.agentId === agentId) && words.every((word) => text.toLowerCase().includes(word));
+}
+
+function inListOrder(a: SessionSummary, b: SessionSummary): number {
+  const rank = ({ state }: SessionSummary) => SESSION_STATES.indexOf(state);
+  return rank(a) - rank(b) || b.lastEventAt - a.lastEventAt || (a.id < b.id ? 1 : -1);
+}
+
+async function paged(filter: SessionFilter, limit: number) {
+  const found: string[] = [];
+  for (let after = '0'; ; ) {
+    const page = await readSessionPage(database, { after: cursorOf(after, SESSION_STATES), limit }, filter);
+    expect(page.sessions.length).toBeLessThanOrEqual(limit);
+    found.push(...page.sessions.map(({ id }) => id));
+    if (page.next === null) return { found, counts: page.counts };
+    after = page.next;
+  }
+}
