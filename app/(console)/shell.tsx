@@ -8,11 +8,14 @@ import { SignedOutNotice } from '@/components/live/signed-out-notice';
 import { useStart } from '@/components/live/use-fleet';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { SessionNav } from '@/components/sessions/session-nav';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { CommandPlace } from '@/lib/access/command-place';
 import type { SessionList } from '@/lib/protocol/read-models';
 import { TopBar } from './top-bar';
-import { Welcome } from './welcome';
+
+/** Seen once in the life of a server. */
+const welcomeCode = new CodeOnDemand(async () => (await import('./welcome')).Welcome);
 
 /**
  * The frame around every page. The list of sessions is one element for the browser's whole visit: on the start page it
@@ -51,7 +54,13 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; child
           <SessionNav
             currentId={sessionId === undefined ? null : decodeURIComponent(sessionId)}
             keysEverywhere={home}
-            empty={<Welcome compact={!home} place={place} />}
+            empty={
+              home ? (
+                <OnDemand code={welcomeCode} name="What to do first" props={{ place }} />
+              ) : (
+                <p className="px-4 py-3 text-ink-3">No session has come in yet.</p>
+              )
+            }
           />
         </div>
         <div id="content" tabIndex={-1} className={clsx('min-h-0 min-w-0 flex-1 outline-none', home && 'hidden')}>

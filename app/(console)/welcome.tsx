@@ -6,9 +6,8 @@ import type { CommandPlace } from '@/lib/access/command-place';
 import { waysToBegin } from './ways-to-begin';
 
 /** What to do when no session has ever come in. */
-export function Welcome({ compact, place }: { compact: boolean; place: CommandPlace }) {
+export function Welcome({ place }: { place: CommandPlace }) {
   const origin = useHydrated() ? location.origin : 'http://127.0.0.1:4319';
-  if (compact) return <p className="px-4 py-3 text-ink-3">No session has come in yet.</p>;
   return (
     <div className="mx-auto w-full max-w-xl px-4 py-[12vh]">
       <h2 className="font-medium text-xl tracking-tight">Nothing is running yet</h2>

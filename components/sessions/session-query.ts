@@ -49,13 +49,16 @@ export function useSessionQuery(home: boolean, first: URLSearchParams) {
     return () => removeEventListener('popstate', follow);
   }, [home]);
   useEffect(() => {
-    if (home && location.search.slice(1) !== params)
-      history.replaceState(null, '', params === '' ? '/' : `/?${params}`);
+    if (home && location.search.slice(1) !== params) history.replaceState(null, '', pathOf(params));
   }, [home, params]);
   const change = (next: SessionQuery) => {
-    const isTyped = next.text !== query.text;
-    if (home && !isTyped) history.pushState(null, '', `/?${paramsOf(next)}`);
+    const isTyped = paramsOf({ ...next, text: '' }) === paramsOf({ ...query, text: '' });
+    if (home && !isTyped) history.pushState(null, '', pathOf(paramsOf(next)));
     setQuery(next);
   };
   return [query, change] as const;
+}
+
+function pathOf(params: string): string {
+  return params === '' ? '/' : `/?${params}`;
 }
