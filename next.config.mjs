@@ -11,6 +11,8 @@ const config = {
   images: { unoptimized: true },
   // The native libSQL binding can't be bundled.
   serverExternalPackages: ['@libsql/client', 'libsql'],
+  // A browser that finds no icon in the head, as between two pages, asks for this one.
+  rewrites: async () => [{ source: '/favicon.ico', destination: '/icon.svg' }],
   headers: async () => [
     { source: '/:path*', headers: headerList(SECURITY_HEADERS) },
     { source: '/(api|healthz|readyz|sign-in|sign-out)/:path*', headers: headerList(DATA_POLICY) },
