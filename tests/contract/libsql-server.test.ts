@@ -5,51 +5,21 @@ import { ingest, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { PATIENTLY } from '../support/patience';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
-import { describeCommandsContract } from './commands-contract';
-import { describeIngestContract } from './ingest-contract';
-import { describeInsightsContract } from './insights-contract';
-import { describeLogLevelContract } from './log-level-contract';
-import { describeLogsContract } from './logs-contract';
-import { describeMessagesContract } from './messages-contract';
-import { describeObligationsContract } from './obligations-contract';
-import { describeOwnershipContract } from './ownership-contract';
-import { describeReadModelsContract } from './read-models-contract';
-import { describeRequestsContract } from './requests-contract';
-import { describeStreamContract } from './stream-contract';
-import { describeTurnAtContract } from './turn-at-contract';
+import { describeContract, sharedServer } from './contract';
 
 /** The same suites over a libSQL server: its parser and its limits are not those of the library that reads files. */
 // where there is none for this platform, the stage says so
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 let libsql: ReturnType<typeof startLibsqlServer> | undefined;
-let server: Promise<InProcessServer> | null = null;
+// behind the server that reads from it: hooks run last to first
+afterAll(async () => (await libsql)?.stop());
 
-/** One server for all suites, which keep to sessions of their own. */
-async function shared(): Promise<InProcessServer> {
-  libsql ??= startLibsqlServer();
-  server ??= libsql.then(({ url }) => inProcessServer(url));
-  return { ...(await server), close: async () => {} };
-}
-
-afterAll(async () => {
-  await (await server)?.close();
-  await (await libsql)?.stop();
+const shared = sharedServer(async (): Promise<InProcessServer> => {
+  libsql = startLibsqlServer();
+  return inProcessServer((await libsql).url);
 });
 
-suites('over a libSQL server', () => {
-  describeIngestContract('libSQL server', shared);
-  describeStreamContract('libSQL server', shared);
-  describeReadModelsContract('libSQL server', shared);
-  describeCommandsContract('libSQL server', shared);
-  describeLogLevelContract('libSQL server', shared);
-  describeInsightsContract('libSQL server', shared);
-  describeMessagesContract('libSQL server', shared);
-  describeObligationsContract('libSQL server', shared);
-  describeOwnershipContract('libSQL server', shared);
-  describeRequestsContract('libSQL server', shared);
-  describeLogsContract('libSQL server', shared);
-  describeTurnAtContract('libSQL server', shared);
-});
+suites('over a libSQL server', () => describeContract('libSQL server', shared));
 
 /** What no other database refuses, or does. Last, because it holds more then than one answer may. */
 suites('a libSQL server', () => {

@@ -1,35 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { liveServer, type ServerTarget } from '../support/server-target';
 import { describeAccessContract } from './access-contract';
-import { describeCommandsContract } from './commands-contract';
-import { describeIngestContract } from './ingest-contract';
-import { describeInsightsContract } from './insights-contract';
-import { describeLogLevelContract } from './log-level-contract';
-import { describeLogsContract } from './logs-contract';
-import { describeMessagesContract } from './messages-contract';
-import { describeObligationsContract } from './obligations-contract';
-import { describeOwnershipContract } from './ownership-contract';
-import { describeReadModelsContract } from './read-models-contract';
+import { describeContract, sharedServer } from './contract';
 import { describeReadsContract } from './reads-contract';
-import { describeRequestsContract } from './requests-contract';
-import { describeStreamContract } from './stream-contract';
-import { describeTurnAtContract } from './turn-at-contract';
 
 /** The same suites against `npm start`: what they find here and not in the process is the front door's part of it. */
-let server: Promise<ServerTarget> | null = null;
+const shared = sharedServer(liveServer);
 
-/** One server for all suites, which keep to sessions of their own. */
-async function shared(): Promise<ServerTarget> {
-  server ??= liveServer();
-  return { ...(await server), close: async () => {} };
-}
-
-afterAll(async () => (await server)?.close());
-
-describeIngestContract('npm start', shared);
+describeContract('npm start', shared);
 describeAccessContract('npm start', shared);
-describeStreamContract('npm start', shared);
-describeReadModelsContract('npm start', shared);
+// A server of its own: what other suites leave behind goes on by itself.
+describeReadsContract('npm start', liveServer);
 
 describe('pages, npm start', () => {
   let target: ServerTarget;
@@ -96,14 +77,3 @@ describe('a server that stops', () => {
     expect(performance.now() - askedAt).toBeLessThan(10_000);
   });
 });
-describeCommandsContract('npm start', shared);
-describeRequestsContract('npm start', shared);
-// A server of its own: what other suites leave behind goes on by itself.
-describeReadsContract('npm start', liveServer);
-describeLogLevelContract('npm start', shared);
-describeInsightsContract('npm start', shared);
-describeMessagesContract('npm start', shared);
-describeObligationsContract('npm start', shared);
-describeOwnershipContract('npm start', shared);
-describeLogsContract('npm start', shared);
-describeTurnAtContract('npm start', shared);

@@ -1,0 +1,41 @@
+import { afterAll } from 'vitest';
+import type { ServerTarget } from '../support/server-target';
+import { describeCommandsContract } from './commands-contract';
+import { describeIngestContract } from './ingest-contract';
+import { describeInsightsContract } from './insights-contract';
+import { describeLogLevelContract } from './log-level-contract';
+import { describeLogsContract } from './logs-contract';
+import { describeMessagesContract } from './messages-contract';
+import { describeObligationsContract } from './obligations-contract';
+import { describeOwnershipContract } from './ownership-contract';
+import { describeReadModelsContract } from './read-models-contract';
+import { describeRequestsContract } from './requests-contract';
+import { describeStreamContract } from './stream-contract';
+import { describeTurnAtContract } from './turn-at-contract';
+
+/** Every suite of what is written and read, at one server: each keeps to sessions of its own. */
+export function describeContract(name: string, shared: () => Promise<ServerTarget>): void {
+  // first, because it looks at all rows there are
+  describeIngestContract(name, shared);
+  describeStreamContract(name, shared);
+  describeReadModelsContract(name, shared);
+  describeCommandsContract(name, shared);
+  describeRequestsContract(name, shared);
+  describeLogLevelContract(name, shared);
+  describeInsightsContract(name, shared);
+  describeMessagesContract(name, shared);
+  describeObligationsContract(name, shared);
+  describeOwnershipContract(name, shared);
+  describeLogsContract(name, shared);
+  describeTurnAtContract(name, shared);
+}
+
+/** One server for all suites of a file, opened by the first that asks and closed behind the last, whoever closes it. */
+export function sharedServer<Target extends ServerTarget>(open: () => Promise<Target>): () => Promise<Target> {
+  let server: Promise<Target> | null = null;
+  afterAll(async () => (await server)?.close());
+  return async () => {
+    server ??= open();
+    return { ...(await server), close: async () => {} };
+  };
+}
