@@ -65,7 +65,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   let letGo = () => {};
   try {
     const opened = await (isFile ? openFile(name) : openServer(options));
-    const { reader, tail, writer, file, path, settle, isWhole, close } = opened;
+    const { reader, tail, writer, file, path, checkpoint, isWhole, close } = opened;
     letGo = close;
     const damage = new Damage(path ?? name, isWhole);
     const writes = new WriteQueue(writer, {}, damage);
@@ -85,7 +85,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         await writes.close();
         damage.close();
         // into a file that is damaged, or is another than it was, nothing more is written
-        if (damage.code === null && (await file?.changed()) === null) await settle();
+        if (damage.code === null && (await file?.changed()) === null) await checkpoint();
         // SQLite would bring what is left of the log into the file, of which a part is worse than nothing
         if (file?.isPartGone !== true) close();
       },
@@ -105,7 +105,7 @@ interface Opened {
   /** Where that is; null likewise. */
   path: string | null;
   /** Brings all that was written into the file itself. Never rejects. */
-  settle(): Promise<void>;
+  checkpoint(): Promise<void>;
   /** Looks through all of the file; null where there is none. */
   isWhole: (() => Promise<boolean>) | null;
   close(): void;
@@ -144,9 +144,9 @@ async function openFile(name: string): Promise<Opened> {
     name,
   );
   file = opened;
-  const settle = () => connection.run('PRAGMA wal_checkpoint(TRUNCATE)', 'thread').catch(() => undefined);
+  const checkpoint = () => connection.run('PRAGMA wal_checkpoint(TRUNCATE)', 'thread').catch(() => undefined);
   const writer = localWriter(connection, opened);
-  return { reader, tail, writer, file, path, settle, isWhole: () => isWhole(open, opened), close };
+  return { reader, tail, writer, file, path, checkpoint, isWhole: () => isWhole(open, opened), close };
 }
 
 async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {
@@ -157,7 +157,7 @@ async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> 
     writer: client,
     file: null,
     path: null,
-    settle: async () => {},
+    checkpoint: async () => {},
     isWhole: null,
     close: () => client.close(),
   };

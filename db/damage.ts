@@ -42,7 +42,7 @@ export class Damage {
   }
 
   /** Resolves once no look is under way. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     await this.#looking;
   }
 

@@ -13,7 +13,7 @@ import { versionsOf } from './versions';
 
 const MOST_OF_VERSION = 80;
 
-/** Whether the agent's runner listens, and what its outbox holds that has not come here, by its own word. */
+/** Whether the agent's runner listens, and what its outbox has not delivered yet, as it says itself. */
 export function RunnerFacts({ agent }: { agent: AgentSummary }) {
   const outbox = outboxFacts(agent.status);
   const versions = versionsOf(agent.status);
@@ -46,7 +46,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
         <>
           <Fact name="In its outbox">
             {outbox.depth === 0
-              ? 'nothing that has not come here'
+              ? 'nothing left to deliver'
               : `${plural(outbox.depth, 'record')}${outbox.oldestAgeMs === null ? '' : `, the oldest ${formatDuration(outbox.oldestAgeMs)} old`}`}
           </Fact>
           <Fact name="Refused" alarming={outbox.poisoned > 0}>

@@ -89,7 +89,7 @@ export class OutgoingQueue {
   }
 
   /** The transcript shows it: the server has it, whether or not its answer arrived. */
-  settle(isShown: (message: OutgoingMessage) => boolean): void {
+  discardShown(isShown: (message: OutgoingMessage) => boolean): void {
     for (const message of this.#messages.filter(isShown)) this.discard(message.clientId);
   }
 

@@ -180,7 +180,7 @@ export class LogStore {
   }
 
   #skipLive(to: Position): void {
-    this.#settle();
+    this.#appendArrived();
     this.window.skipLive(to);
     this.#drawSoon();
   }
@@ -215,7 +215,7 @@ export class LogStore {
     return fetchJson<LogPage>(`/agents/${encodeURIComponent(this.agentId)}/logs?${params}`);
   }
 
-  #settle(): void {
+  #appendArrived(): void {
     if (this.#arrivedTo === null) return;
     this.window.append(this.#arrived, this.#arrivedTo);
     this.#arrived = [];
@@ -224,7 +224,7 @@ export class LogStore {
   }
 
   #take(page: LogPage, run: Run): void {
-    this.#settle();
+    this.#appendArrived();
     this.extent = page.log;
     this.window.extend(page.log.firstLine, page.log.lastLine);
     this.window.insert(run);
@@ -251,7 +251,7 @@ export class LogStore {
   #draw(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#settle();
+    this.#appendArrived();
     this.#drawnAt = performance.now();
     this.#version += 1;
     for (const listener of this.#listeners) listener();

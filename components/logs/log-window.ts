@@ -125,7 +125,7 @@ export class LogWindow {
     for (const line of lines) if (comparePositions(line.position, tail.to) > 0) tail.lines.push(line);
     tail.to = laterPosition(tail.to, to);
     this.extend(0, tail.lines.at(-1)?.line ?? 0);
-    this.#settle();
+    this.#joinRuns();
   }
 
   /** What came live up to `to` is not held, though it may match. */
@@ -156,7 +156,7 @@ export class LogWindow {
       if (next) next.missing = { ...gap, hasMore, lines: lines - above };
     }
     this.#runs.splice(begin, end - begin, run);
-    this.#settle();
+    this.#joinRuns();
   }
 
   /**
@@ -269,11 +269,11 @@ export class LogWindow {
     const tail = this.#runs.at(-1);
     if (tail?.isOpen && tail.lines.length === 0) this.#runs.pop();
     this.#runs.push({ from, to: from, isOpen: true, lines: [], missing, number: this.#lastLine + 1 });
-    this.#settle();
+    this.#joinRuns();
   }
 
   /** The beginning has nothing before it, line numbers tell how many are missing, and runs that touch become one. */
-  #settle(): void {
+  #joinRuns(): void {
     for (let at = 0; at < this.#runs.length; at++) {
       const run = this.#runs[at] as Held;
       run.number = run.lines[0]?.line ?? run.number;
@@ -325,7 +325,7 @@ export class LogWindow {
       missing = together(missing, { ...NOTHING, lines: length - done });
       return runs;
     });
-    this.#settle();
+    this.#joinRuns();
   }
 
   /** Rows of what is missing before a run. What nobody knows of before the first is none: it has no end to stand at. */

@@ -28,7 +28,7 @@ export async function getCommands(
   if (!isPosition(after)) {
     throw new AppError(
       'invalid_argument',
-      `${JSON.stringify(after)} is no position. Give the id of the last command you have, or leave it out for all that wait.`,
+      `${JSON.stringify(after)} is not a position. Give the id of the last command you have, or leave it out to get all open ones.`,
       { details: { after } },
     );
   }

@@ -40,7 +40,7 @@ export async function catchUp(
   const readPage = async (): Promise<'joined' | 'reading' | 'waiting'> => {
     if (subscriber.isEnded) return 'joined';
     // A tick that is being read now does not know this subscriber's topics yet.
-    await tailer.settled();
+    await tailer.idle();
     subscriber.hold();
     const mustReach = tailer.position;
     const page = await readAfter(database, wanted, position, replay, limits);

@@ -72,7 +72,7 @@ export class Tailer {
   }
 
   /** Resolves once no read is under way: what begins afterwards asks for what is wanted by then. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     while (this.#reading !== null) await this.#reading;
   }
 

@@ -22,7 +22,7 @@ export class GapTally {
   }
 
   /** Takes off what has been written. */
-  settle(producerId: string, written: number): void {
+  subtract(producerId: string, written: number): void {
     const left = this.count(producerId) - written;
     if (left > 0) this.#counts.set(producerId, left);
     else this.#counts.delete(producerId);

@@ -57,7 +57,7 @@ export async function postEvents(request: Request, server: IngestServer): Promis
       console.error('[interlude] a request is refused as a whole, and taken in parts', error);
       return writes.run((transaction) => commitApart(transaction, batch, gaps, take), body.byteLength);
     });
-  if (outcome.kind === 'answered') tally.settle(source.id, gaps);
+  if (outcome.kind === 'answered') tally.subtract(source.id, gaps);
   if (outcome.kind === 'gap') tally.add(source.id);
   return toAnswer(outcome, raws[0]?.seq ?? 0);
 }

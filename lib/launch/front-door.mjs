@@ -121,7 +121,7 @@ const BODY = {
 /** @type {Refusal} */
 const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
 /** @type {Refusal} */
-const NO_HTTP = { status: 400, code: 'malformed', message: 'That was no HTTP/1.1 request. Send one.' };
+const NO_HTTP = { status: 400, code: 'malformed', message: 'The request is not valid HTTP/1.1.' };
 /** @type {Refusal} */
 const LATE = { status: 408, code: 'malformed', message: 'The request did not arrive in time. Send it again.' };
 /** @type {Record<string, Refusal>} */
@@ -143,7 +143,7 @@ function judge(request) {
   const hosts = request.rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length;
   if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) return malformed('A request has one Host header.');
   const path = pathOf(request);
-  if (!path.startsWith('/')) return malformed('An address begins with "/" here; this is no proxy.');
+  if (!path.startsWith('/')) return malformed('The request target must begin with "/": this server is not a proxy.');
   try {
     decodeURIComponent(path);
   } catch {

@@ -34,6 +34,7 @@ export function listenError(code, host, port) {
     return `port ${port} is in use on ${host}; stop what uses it, or choose another with PORT or "${npmCommand(['start', '--', '--port'])} N"`;
   }
   if (code === 'EACCES') return `this user may not listen on port ${port}; choose one above 1023 with PORT`;
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is no address of this machine; set HOST to one`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return `${host} is not an address of this machine; set HOST to one that is`;
   return `the server can't listen on ${host}:${port} (${code})`;
 }

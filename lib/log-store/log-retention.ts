@@ -18,6 +18,8 @@ function setting(env: Record<string, string | undefined>, name: string, byDefaul
   if (text === undefined || text === '') return byDefault;
   const value = Number(text);
   if (value > 0 && Number.isFinite(value)) return value;
-  console.error(`[interlude] ${name}=${text} is no number above 0; logs keep ${byDefault}. Set it, or leave it out.`);
+  console.error(
+    `[interlude] ${name}=${text} is not a number above 0; logs keep ${byDefault}. Set it to one, or leave it out.`,
+  );
   return byDefault;
 }

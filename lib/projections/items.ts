@@ -336,7 +336,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const value = customValue(entry.event);
     const [reason, about, by] = [pickText(value, 'reason'), pickText(value, 'about'), pickText(value, 'by')];
     const what = about === null ? 'a message' : `“${about}”`;
-    const text = `The reply to ${what} is owed no more${by === null ? '' : `, says ${by}`}${reason === null ? '' : `: ${reason}`}.`;
+    const text = `The reply to ${what} was waived${by === null ? '' : ` by ${by}`}${reason === null ? '' : `: ${reason}`}.`;
     notice(draft, entry, { text, tone: 'info', code: 'waived' });
   },
   [CUSTOM.runnerAway]: (draft, entry) => {

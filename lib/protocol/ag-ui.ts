@@ -106,7 +106,7 @@ export const CUSTOM = {
   commandQueued: 'command:queued',
   commandDone: 'command:done',
   commandFailed: 'command:failed',
-  /** A reply that is owed no more, though nobody replied. `value` is ObligationWaivedValue. */
+  /** A reply was waived: it is not owed any longer, though nobody replied. `value` is ObligationWaivedValue. */
   obligationWaived: 'obligation:waived',
   /** The runner has gone in the middle of something. `value` is RunnerAwayValue. Written by the server. */
   runnerAway: 'runner:away',

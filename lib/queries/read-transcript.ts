@@ -143,7 +143,7 @@ function headOf(position: Position, [[places], cursor, turnIds]: Head, before: s
   if (before !== null && cursor.length === 0 && !isPosition(before)) {
     throw new AppError(
       'invalid_argument',
-      `before=${JSON.stringify(before)} is no turn of this session. Use the position of the first turn you have.`,
+      `before=${JSON.stringify(before)} is not a turn of this session. Use the position of the first turn you have.`,
       { details: { before } },
     );
   }

@@ -72,7 +72,7 @@ await host.start(
 host.over.addEventListener('abort', () => {
   throw new Error(host.over.reason);
 });
-await outbox.settled();
+await outbox.idle();
 
 const times: number[] = [];
 for (let at = 0; at < WARM_UP + MESSAGES; at += 1) {
@@ -85,7 +85,7 @@ for (let at = 0; at < WARM_UP + MESSAGES; at += 1) {
   if (at >= WARM_UP) times.push(ms);
   // People type one after the other: what the last message set going has come to rest when the next one comes.
   await new Promise((resolve) => setTimeout(resolve, REST_MS));
-  await outbox.settled();
+  await outbox.idle();
 }
 times.sort((a, b) => a - b);
 note('message to input: p50', times[Math.floor(MESSAGES * 0.5)] ?? 0, 'ms');

@@ -82,7 +82,7 @@ async function draining(): Promise<void> {
   const startedAt = performance.now();
   await outbox.enqueue(filled);
   const storedAt = performance.now();
-  const { waiting } = await outbox.settled();
+  const { waiting } = await outbox.idle();
   const seconds = (performance.now() - storedAt) / 1_000;
   await outbox.stop();
   if (waiting > 0 || (await server.records()) < BACKLOG) throw new Error(`${waiting} records were not drained`);

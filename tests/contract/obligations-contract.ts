@@ -84,7 +84,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       const { turns } = (await read(`/sessions/${id}/transcript`)) as TranscriptPage;
       const notices = turns.flatMap(({ items }) => items).filter((item) => item.kind === 'notice');
       expect(notices).toMatchObject([
-        { code: 'waived', text: 'The reply to “First?” is owed no more, says operator: settled in person.' },
+        { code: 'waived', text: 'The reply to “First?” was waived by operator: settled in person.' },
       ]);
       for (const other of [{ clientId: 'c2' }, {}]) {
         const late = await waive('u1', other);

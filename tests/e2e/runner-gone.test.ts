@@ -128,17 +128,17 @@ test('a reply that a broken turn left owed is dropped where the message stands, 
   await picture(page, 'waive-message');
   await page.keyboard.press('Enter');
   await sure.waitFor({ state: 'hidden' });
-  await transcriptOf(page).getByText('The reply to “First?” is owed no more, says operator.').waitFor();
+  await transcriptOf(page).getByText('The reply to “First?” was waived by operator.').waitFor();
 
   await page.getByRole('button', { name: 'owes 1 reply' }).click();
   const owed = page.getByRole('dialog', { name: 'Replies owed' });
   await press(owed.getByRole('button', { name: 'No reply needed', exact: true }));
   await picture(page, 'waive-list');
   await press(owed.getByRole('button', { name: 'Press again: no reply needed' }));
-  await transcriptOf(page).getByText('The reply to “Second?” is owed no more, says operator.').waitFor();
+  await transcriptOf(page).getByText('The reply to “Second?” was waived by operator.').waitFor();
   await page.getByRole('button', { name: /owes/ }).waitFor({ state: 'hidden' });
   await page.reload();
-  await transcriptOf(page).getByText('The reply to “Second?” is owed no more, says operator.').waitFor();
+  await transcriptOf(page).getByText('The reply to “Second?” was waived by operator.').waitFor();
   expect(await page.getByRole('button', { name: 'No reply needed' }).count()).toBe(0);
   await page.close();
 });

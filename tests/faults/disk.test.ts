@@ -78,7 +78,7 @@ describe.runIf(canMount())('a disk', () => {
     await hand(taken.length);
     server.behaviour = () => ({ kind: 'none' });
     outbox.kick();
-    await outbox.settled();
+    await outbox.idle();
     await outbox.stop();
     expect(server.ledger.messages).toEqual(taken);
     expect(server.ledger.lost).toBe(0);
@@ -118,7 +118,7 @@ describe.runIf(canMount())('a disk', () => {
     await held;
     disk.remount('size=20m');
     outbox.kick();
-    await outbox.settled();
+    await outbox.idle();
     await outbox.stop();
     expect(server.ledger.messages).toEqual(messages);
     expect(server.ledger.duplicates).toBeGreaterThan(0);

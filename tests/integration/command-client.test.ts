@@ -30,7 +30,7 @@ beforeEach(async () => {
   dashboard.cutsOff = () => false;
   const outbox = await openOutbox();
   await outbox.enqueue({ kind: 'status', agentId, sessionId, occurredAt: Date.now(), status: { kind: 'test' } });
-  await outbox.settled();
+  await outbox.idle();
   await outbox.stop();
 });
 

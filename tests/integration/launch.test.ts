@@ -58,8 +58,8 @@ test('a data directory that can not be written is told in one line', async () =>
 });
 
 test.each([
-  [['--port', 'http'], '"http" is no port'],
-  [['--port', '70000'], '"70000" is no port'],
+  [['--port', 'http'], '"http" is not a port'],
+  [['--port', '70000'], '"70000" is not a port'],
   [['--turbo'], "Unknown option '--turbo'"],
 ])('%j is a usage error', async (args, words) => {
   const end = await refused(args, {});

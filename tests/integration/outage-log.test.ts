@@ -60,10 +60,10 @@ test('an outage is told as it begins and as it ends, however often it was tried 
   journal.linkChanged({ state: 'waiting', cause: 'unavailable', message: 'the server fell silent' });
   await happens();
   await server.listen();
-  await outbox.settled();
+  await outbox.idle();
   expect(said()).toEqual([`warn outbox ${REFUSED}`]);
   journal.linkChanged({ state: 'connected' });
-  await outbox.settled();
+  await outbox.idle();
   expect(said()).toEqual([
     `warn outbox ${REFUSED}`,
     'info commands connected',
@@ -80,7 +80,7 @@ test('an outage that turns into another kind is told again, one that only words 
   server.behaviour = () => ({ kind: 'answer', ...refusal(401, 'unauthenticated', {}) });
   await tries(20);
   server.behaviour = () => ({ kind: 'none' });
-  await outbox.settled();
+  await outbox.idle();
   expect(said()).toEqual([
     expect.stringMatching(/^warn outbox the dashboard can’t be reached \(/),
     expect.stringMatching(/^warn outbox the dashboard refuses the token \(refused: unauthenticated\); /),
@@ -98,7 +98,7 @@ test('each try is told at debug, with why it failed and when the next one is, on
   // what happened, the outage's own line, and one of each try
   expect(waited).toBeLessThanOrEqual(tried + 3);
   await server.listen();
-  await outbox.settled();
+  await outbox.idle();
   const tryLines = said().filter((line) => line.startsWith('debug outbox attempt '));
   expect(tryLines.slice(0, 2)).toEqual([
     expect.stringMatching(/^debug outbox attempt 1 failed: ECONNREFUSED; the next one in 0\.\d s$/),
@@ -109,7 +109,7 @@ test('each try is told at debug, with why it failed and when the next one is, on
 test('a record that is refused for good is told as FATAL, and wants a person’s look', async () => {
   const { server, outbox, happens, lines } = await logging();
   await happens();
-  await outbox.settled();
+  await outbox.idle();
   let isRefused = true;
   server.behaviour = ({ seqs }) => {
     if (!isRefused || !seqs.includes(2)) return { kind: 'none' };
@@ -117,7 +117,7 @@ test('a record that is refused for good is told as FATAL, and wants a person’s
     return { kind: 'answer', ...refusal(400, 'malformed', {}) };
   };
   await happens('s2');
-  await outbox.settled();
+  await outbox.idle();
   expect(lines().map(({ log }) => log)).toMatchObject([
     {
       level: 'fatal',
@@ -139,9 +139,9 @@ test('a line that tells of a refused record and is refused itself is not told of
     return { kind: 'answer', ...refusal(400, 'malformed', {}) };
   };
   await happens();
-  await outbox.settled();
+  await outbox.idle();
   await happens();
-  await outbox.settled();
+  await outbox.idle();
   expect(lines()).toEqual([]);
   expect(server.ledger.lost).toBe(2);
 });

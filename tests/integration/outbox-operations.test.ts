@@ -52,7 +52,7 @@ async function withRefused(): Promise<Outbox> {
   };
   const declared = new Set<number>();
   await outbox.enqueue(['1', '2', '3', '4', '5'].map(log));
-  await outbox.settled();
+  await outbox.idle();
   return outbox;
 }
 
@@ -73,7 +73,7 @@ describe('what the server refused', () => {
     });
     expect(await outbox.takeRedrives()).toBe(1);
     expect(await outbox.takeRedrives()).toBe(0);
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(['1', '3', '5', '2']);
     expect((await poisonedIn(file))[0]).toMatchObject({ state: 'redriven' });
     expect((await decide(file, [two?.id as number], 'redrive', 1_000)).refused[0]?.why).toMatch(/sent again already/);
@@ -84,7 +84,7 @@ describe('what the server refused', () => {
     await (await withRefused()).stop();
     await decide(file, 'all', 'redrive', Date.now());
     const next = await open();
-    await next.settled();
+    await next.idle();
     expect(server.ledger.messages).toEqual(['1', '3', '5', '2', '4']);
   });
 
@@ -97,14 +97,14 @@ describe('what the server refused', () => {
     const [first] = await poisonedIn(file);
     expect((await decide(file, [first?.id as number], 'redrive', 9)).changed).toHaveLength(1);
     await outbox.takeRedrives();
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages.at(-1)).toBe('2');
   });
 
   test('is not sent again when no request can hold it', async () => {
     const outbox = await open();
     await outbox.enqueue(log('x'.repeat(9_000_000)));
-    await outbox.settled();
+    await outbox.idle();
     expect(await decide(file, [1], 'redrive', 1)).toMatchObject({
       changed: [],
       refused: [{ why: 'no request can hold it' }],
@@ -122,15 +122,15 @@ describe('what the server refused', () => {
     });
     server.script({ kind: 'answer', ...refusal(400, 'malformed', {}) });
     await outbox.enqueue(status('working'));
-    await outbox.settled();
+    await outbox.idle();
     await outbox.enqueue(status('idle'));
-    await outbox.settled();
+    await outbox.idle();
     expect(await decide(file, 'all', 'redrive', 1)).toMatchObject({
       changed: [],
       refused: [{ id: 1, why: 'it is an old status report, and newer ones have replaced it' }],
     });
     await outbox.takeRedrives();
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.records.map(({ kind }) => kind)).toEqual(['lost', 'status']);
     expect((await decide(file, 'all', 'discarded', 2)).changed).toEqual([1]);
   });
@@ -191,7 +191,7 @@ describe('the command', { timeout: 60_000 }, () => {
       stdout: '1 record is sent again\n',
     });
     await outbox.takeRedrives();
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toContain('2');
     expect((await cli('discard', '--all')).stdout).toContain('1 record is discarded');
     expect((await cli('list')).stdout).toBe('no record was refused\n');

@@ -59,7 +59,7 @@ describe('handing over and sending', () => {
   test('what is handed over arrives once, in order, numbered from 1 without a hole', async () => {
     const outbox = await open();
     await Promise.all(numbered(1, 1_200).map((text) => outbox.enqueue(log(text))));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(numbered(1, 1_200));
     expect(server.ledger.records.map((record) => record.seq)).toEqual(numbered(1, 1_200).map(Number));
   });
@@ -69,7 +69,7 @@ describe('handing over and sending', () => {
     const outbox = await open();
     await outbox.enqueue(numbered(1, 1_200).map(log));
     await server.listen();
-    await outbox.settled();
+    await outbox.idle();
     expect(server.requests.map((request) => request.seqs.length)).toEqual([500, 500, 200]);
   });
 
@@ -80,16 +80,16 @@ describe('handing over and sending', () => {
     const larger = 'y'.repeat(2_000_000);
     await outbox.enqueue([large, large, large, larger, 'small'].map(log));
     await server.listen();
-    await outbox.settled();
+    await outbox.idle();
     expect(server.requests.map((request) => request.seqs)).toEqual([[1, 2], [3], [4], [5]]);
   });
 
   test('a small request goes as it is, a large one compressed', async () => {
     const outbox = await open();
     await outbox.enqueue(log('short'));
-    await outbox.settled();
+    await outbox.idle();
     await outbox.enqueue(log('long '.repeat(1_000)));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.requests.map((request) => request.encoding)).toEqual([undefined, 'gzip']);
     expect(server.requests[1]?.bytes).toBeLessThan(1_000);
   });
@@ -97,14 +97,14 @@ describe('handing over and sending', () => {
   test('an idle outbox sends at once', async () => {
     const outbox = await open({ clock: new StoppedClock() });
     await outbox.enqueue(log('now'));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(['now']);
   });
 
   test('a seq that came along with a record does not overrule the outbox', async () => {
     const outbox = await open();
     await outbox.enqueue({ ...log('first'), seq: 99 });
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.records.map((record) => record.seq)).toEqual([1]);
   });
 
@@ -134,7 +134,7 @@ describe('handing over and sending', () => {
     second.enqueue(log('51'));
     expect(await second.stop()).toEqual({ waiting: 1 });
     await server.listen();
-    await (await open()).settled();
+    await (await open()).idle();
     expect(server.ledger.messages).toEqual(numbered(1, 51));
   });
 
@@ -153,7 +153,7 @@ describe('a server in trouble', () => {
     server.behaviour = () => (server.requests.length < 100 ? { kind: 'answer', status: 503 } : { kind: 'none' });
     const outbox = await open({ clock });
     await outbox.enqueue(numbered(1, 3).map(log));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(numbered(1, 3));
     expect(clock.waits).toHaveLength(99);
   });
@@ -163,7 +163,7 @@ describe('a server in trouble', () => {
     server.behaviour = () => (server.requests.length <= 9 ? { kind: 'reset' } : { kind: 'none' });
     const outbox = await open({ clock });
     await outbox.enqueue(log('patience'));
-    await outbox.settled();
+    await outbox.idle();
     expect(clock.waits).toEqual([750, 1_500, 3_000, 6_000, 7_500, 7_500, 7_500, 7_500, 7_500]);
   });
 
@@ -180,7 +180,7 @@ describe('a server in trouble', () => {
     server.script(fault, fault);
     const outbox = await open({ requestTimeoutMs: 150 });
     for (const text of numbered(1, 20)) await outbox.enqueue(log(text));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(numbered(1, 20));
     expect(await poisonedIn(file)).toEqual([]);
   });
@@ -190,7 +190,7 @@ describe('a server in trouble', () => {
     server.script({ kind: 'answer', status: 429, headers: { 'retry-after': '17' } });
     const outbox = await open({ clock });
     await outbox.enqueue(log('later'));
-    await outbox.settled();
+    await outbox.idle();
     expect(clock.waits).toEqual([17_000]);
   });
 
@@ -202,7 +202,7 @@ describe('a server in trouble', () => {
     await reaches(outbox, () => outbox.status.state === 'waiting');
     expect(clock.armed.map((timer) => timer.ms)).toEqual([3_600_000]);
     outbox.kick();
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(['kicked']);
     expect(clock.armed).toEqual([]);
   });
@@ -222,7 +222,7 @@ describe('a server in trouble', () => {
     expect(clock.armed.map((timer) => timer.ms)).toEqual([22_500]);
     token = 'a-new-token-of-the-test';
     clock.fire();
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(['1', '2']);
     expect(outbox.status.trouble).toBeNull();
   });
@@ -234,7 +234,7 @@ describe('a server in trouble', () => {
     });
     const outbox = await open();
     await outbox.enqueue(log('of the older one'));
-    const status = await outbox.settled();
+    const status = await outbox.idle();
     expect(status).toMatchObject({ state: 'fenced', waiting: 1, trouble: { kind: 'fenced', retryAt: null } });
     await outbox.enqueue(log('still collected'));
     outbox.kick();
@@ -246,11 +246,11 @@ describe('a server in trouble', () => {
     const notices: OutboxNotice[] = [];
     const outbox = await open({ onNotice: (notice) => notices.push(notice) });
     await outbox.enqueue([said('s1', '1'), said('s1', '2'), said('s1', '3')]);
-    await outbox.settled();
+    await outbox.idle();
     server.ledger.forget();
     const { epoch } = outbox.status.producer;
     await outbox.enqueue([said('s1', '4'), said('s1', '5')]);
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.records.slice(3)).toMatchObject([
       { seq: 1, kind: 'lost', agentId: 'agent-1', sessionId: 's1', lost: { count: 3, reason: 'lost-by-server' } },
       { seq: 2, event: { delta: '4' } },
@@ -265,7 +265,7 @@ describe('a server in trouble', () => {
     server.script({ kind: 'answer', ...refusal(409, 'sequence_gap', { expectedSeq: 3 }) });
     server.behaviour = () => ({ kind: 'answer', status: 200, body: { ackedSeq: 4 } });
     await outbox.enqueue(numbered(1, 4).map(log));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.requests.map((request) => request.seqs)).toEqual([
       [1, 2, 3, 4],
       [3, 4],
@@ -276,7 +276,7 @@ describe('a server in trouble', () => {
     const outbox = await open();
     server.script({ kind: 'answer', status: 200, body: { ackedSeq: 700, duplicates: 1, rejected: [] } });
     await outbox.enqueue(log('not there yet'));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(['not there yet']);
   });
 });
@@ -293,7 +293,7 @@ describe('records that can not be taken', () => {
       return poisoned && !declared ? { kind: 'answer', ...refusal(400, 'malformed', {}) } : { kind: 'none' };
     };
     await server.listen();
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(numbered(1, 100).filter((text) => text !== '37'));
     expect(server.ledger.records[36]).toMatchObject({ kind: 'lost', lost: { count: 1, reason: 'refused-by-server' } });
     expect(notices).toMatchObject([{ level: 'fatal', kind: 'poisoned', seq: 37 }]);
@@ -321,7 +321,7 @@ describe('records that can not be taken', () => {
   test('a record that no request can hold is kept aside and declared at its place', async () => {
     const outbox = await open();
     await outbox.enqueue([said('s1', 'before'), said('s1', 'x'.repeat(9_000_000)), said('s1', 'after')]);
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.records).toMatchObject([
       { event: { delta: 'before' } },
       { kind: 'lost', sessionId: 's1', lost: { count: 1, reason: 'record-too-large' } },
@@ -336,7 +336,7 @@ describe('records that can not be taken', () => {
     server.script({ kind: 'answer', status: 200, body: { ackedSeq: 1, rejected } });
     const outbox = await open({ onNotice: (notice) => notices.push(notice) });
     await outbox.enqueue(log('odd'));
-    await outbox.settled();
+    await outbox.idle();
     expect(notices).toMatchObject([{ kind: 'quarantined', rejected }]);
   });
 });
@@ -365,7 +365,7 @@ describe('status records that wait', () => {
     expect(outbox.status.waiting).toBe(5);
     await server.listen();
     outbox.kick();
-    await outbox.settled();
+    await outbox.idle();
     expect(told()).toEqual(['s2 31', 'log', 's1 40', 'log', 'log']);
   });
 
@@ -378,7 +378,7 @@ describe('status records that wait', () => {
     await second.enqueue(status('s1', 3));
     await server.listen();
     second.kick();
-    await second.settled();
+    await second.idle();
     expect(told()).toEqual(['s2 2', 'log', 's1 3']);
   });
 
@@ -389,7 +389,7 @@ describe('status records that wait', () => {
     await server.until(() => server.requests.length === 1);
     for (const at of [2, 3, 4]) await outbox.enqueue(status('s1', at));
     expect(outbox.status.waiting).toBe(2);
-    await outbox.settled();
+    await outbox.idle();
     expect(told()).toEqual(['s1 1', 's1 4']);
 
     server.behaviour = () => ({ kind: 'answer', status: 503 });
@@ -398,7 +398,7 @@ describe('status records that wait', () => {
     await reaches(outbox, () => (outbox.status.trouble?.tries ?? 0) > 2);
     await outbox.enqueue(status('s1', 7));
     server.behaviour = () => ({ kind: 'none' });
-    await outbox.settled();
+    await outbox.idle();
     expect(told().slice(2)).toEqual(['s1 7', 'log']);
   });
 
@@ -412,7 +412,7 @@ describe('status records that wait', () => {
     outbox.kick();
     await reaches(outbox, () => outbox.status.trouble?.tries === 2);
     outbox.kick();
-    await outbox.settled();
+    await outbox.idle();
     expect(told()).toEqual(['s1 1', 's1 2']);
     expect(server.ledger.records.map(({ seq }) => seq)).toEqual([1, 2]);
   });
@@ -443,7 +443,7 @@ describe('status records that wait', () => {
     await first.enqueue(status('s1', 2));
     await first.stop();
     const second = await open();
-    await second.settled();
+    await second.idle();
     expect(told()).toEqual(['s1 1', 's1 2']);
   });
 
@@ -459,16 +459,16 @@ describe('status records that wait', () => {
   test('keep their numbers dense through a new epoch', async () => {
     const outbox = await open();
     await outbox.enqueue([log('a'), status('s1', 1)]);
-    await outbox.settled();
+    await outbox.idle();
     server.ledger.forget();
     await server.close();
     await outbox.enqueue([log('b'), status('s1', 2), log('c')]);
     await reaches(outbox, () => (outbox.status.trouble?.tries ?? 0) > 0);
     await outbox.enqueue(status('s1', 3));
     await server.listen();
-    await outbox.settled();
+    await outbox.idle();
     await outbox.enqueue(status('s1', 4));
-    await outbox.settled();
+    await outbox.idle();
     expect(told()).toEqual(['log', 's1 1', 'lost', 'log', 's1 3', 'log', 's1 4']);
   });
 });
@@ -482,9 +482,9 @@ describe('a full outbox', () => {
     for (let at = 0; at < 5; at += 1) await outbox.enqueue(said(`s${at % 2}`, 'too late'));
     await server.listen();
     outbox.kick();
-    await outbox.settled();
+    await outbox.idle();
     await outbox.enqueue(said('s1', 'room again'));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(numbered(1, 9));
     expect(server.ledger.records.slice(9)).toMatchObject([
       { kind: 'lost', lost: { count: 3, reason: 'outbox-full' } },
@@ -508,7 +508,7 @@ describe('a full outbox', () => {
     await outbox.enqueue(telling('as it is', { signal: 'context_ratio', value: 0.4, source: 'context' }));
     await server.listen();
     outbox.kick();
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.messages).toEqual(['failed']);
     expect(server.ledger.lost).toBe(1);
   });
@@ -525,7 +525,7 @@ describe('a full outbox', () => {
     await reaches(outbox, () => outbox.status.trouble?.tries === 2);
     await outbox.enqueue(said('s1', 'dropped as well'));
     outbox.kick();
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.lost).toBe(2);
   });
 });
@@ -536,7 +536,7 @@ describe('a damaged file', () => {
     const notices: OutboxNotice[] = [];
     const outbox = await open({ onNotice: (notice) => notices.push(notice) });
     await outbox.enqueue(log('anew'));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.records).toMatchObject([
       { seq: 1, kind: 'lost', agentId: 'agent-1', lost: { count: 1, reason: 'outbox-corrupt' } },
       { seq: 2, log: { message: 'anew' } },
@@ -557,9 +557,9 @@ describe('a damaged file', () => {
     }
     await server.listen();
     outbox.kick();
-    await outbox.settled();
+    await outbox.idle();
     await outbox.enqueue(said('s1', 'goes on'));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.records).toMatchObject([
       { seq: 1, kind: 'lost', lost: { reason: 'outbox-corrupt' } },
       { seq: 2, event: { delta: 'goes on' } },
@@ -570,7 +570,7 @@ describe('a damaged file', () => {
     await writeFile(file, '');
     const outbox = await open();
     await outbox.enqueue(log('fine'));
-    await outbox.settled();
+    await outbox.idle();
     expect(server.ledger.records).toMatchObject([{ seq: 1, kind: 'log' }]);
     expect(existsSync(file)).toBe(true);
   });

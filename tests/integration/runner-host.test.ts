@@ -117,7 +117,7 @@ const transcript = async (id: string) => (await dashboard.request<TranscriptPage
 describe('a runner', () => {
   test('has its session in the dashboard before anything was said, and tells how it is', async () => {
     const { agentId, sessionId, outbox, close, closedWith, closedFor } = await repeater();
-    await outbox.settled();
+    await outbox.idle();
     expect(await session(sessionId)).toMatchObject({ agentId, turnCount: 0, title: null });
     await settled(async () => (await summary(agentId)).connection).toBe('connected');
     expect((await summary(agentId)).status).toMatchObject({
@@ -137,7 +137,7 @@ describe('a runner', () => {
 
   test('brings a message to its agent and the reply back, through an outage of the dashboard as well', async () => {
     const { sessionId, outbox } = await repeater();
-    await outbox.settled();
+    await outbox.idle();
     await dashboard.request(`/sessions/${sessionId}/messages`, { text: 'one', clientId: 'a' });
     await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
       'You said: one',
@@ -157,7 +157,7 @@ describe('a runner', () => {
     const { agentId, logger, outbox } = await repeater();
     logger.child('test').debug('too fine to be told');
     logger.child('test').info('worth telling');
-    await outbox.settled();
+    await outbox.idle();
     const lines = async () =>
       (await dashboard.request<{ lines: { component: string; message: string }[] }>(`/agents/${agentId}/logs`)).lines
         .filter(({ component }) => component === 'test')
@@ -174,7 +174,7 @@ describe('a runner', () => {
 
   test('ends when a newer runner of its agent takes over', async () => {
     const { agentId, over, outbox, close, closedFor } = await repeater();
-    await outbox.settled();
+    await outbox.idle();
     await settled(async () => (await summary(agentId)).connection).toBe('connected');
     const query = new URLSearchParams({ runner: 'newer', startedAt: String(Date.now() + 60_000) });
     const newer = await fetch(`${dashboard.url}/api/v1/agents/${agentId}/commands?${query}`, {

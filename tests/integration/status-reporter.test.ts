@@ -54,7 +54,7 @@ test('a long outage leaves one report of how a runner is, the newest, and none t
   // 61 events, and the one report
   await settled(() => outbox.status.waiting).toBe(62);
   await server.listen();
-  await outbox.settled();
+  await outbox.idle();
   expect(told()).toEqual([0, 61]);
 });
 
@@ -65,7 +65,7 @@ test('a server that takes requests and never answers is told no older report beh
   for (let at = 0; at < 20; at += 1) await turn();
   await server.close();
   await server.listen();
-  await outbox.settled();
+  await outbox.idle();
   await settled(() => told().at(-1)).toBe(20);
   expect(told()).toEqual([...told()].sort((a, b) => a - b));
   expect(told().length).toBeLessThanOrEqual(4);
@@ -86,6 +86,6 @@ test('how a runner ended is told however long nothing has got through', async ()
   await turn();
   await status.stop();
   await server.listen();
-  await outbox.settled();
+  await outbox.idle();
   expect(told().at(-1)).toBe(2);
 });

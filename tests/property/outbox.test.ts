@@ -104,7 +104,7 @@ class World {
   }
 
   async end(): Promise<{ arrived: number[]; accepted: number[]; lost: number }> {
-    await this.#outbox.settled();
+    await this.#outbox.idle();
     const { messages, lost } = this.#server.ledger;
     return { arrived: messages.map(Number), accepted: this.#accepted, lost };
   }

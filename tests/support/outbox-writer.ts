@@ -26,7 +26,7 @@ async function write(): Promise<void> {
     }
     await Promise.all(group);
   }
-  await outbox.settled();
+  await outbox.idle();
   await outbox.stop();
   process.exitCode = 0;
 }

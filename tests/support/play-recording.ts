@@ -51,7 +51,7 @@ export async function playRecording(server: LiveServer, recording: string, sessi
           { name: 'line', value: String(line) },
         ),
     });
-    const { waiting, trouble } = await outbox.settled();
+    const { waiting, trouble } = await outbox.idle();
     if (waiting > 0) throw new Error(`${recording} was not acknowledged: ${trouble?.message}`);
   } finally {
     await outbox.stop();

@@ -39,7 +39,7 @@ async function work(): Promise<void> {
     // about as fast as a dozen agents that stream; unbounded, the file would outgrow what a test can read back
     await new Promise((resolve) => setTimeout(resolve, 15));
   }
-  await outbox.settled();
+  await outbox.idle();
   await outbox.stop();
   process.send?.({ steps: step - 1 }, () => process.exit(0));
 }

@@ -112,7 +112,7 @@ describe('what a person sends', () => {
     const outgoing = queue(() => AWAY);
     outgoing.post('one', null);
     await vi.advanceTimersByTimeAsync(0);
-    outgoing.settle(({ clientId }) => clientId === 'c1');
+    outgoing.discardShown(({ clientId }) => clientId === 'c1');
     await vi.runAllTimersAsync();
     expect([outgoing.messages, attempts, storage.length]).toEqual([[], ['c1 one'], 0]);
   });

@@ -131,7 +131,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
       onLine: (next) => progress.line(next),
     });
     log.info(ends.aborted ? 'stopped; the same command goes on from here' : 'the recording has ended');
-    if (!ends.aborted) await outbox.settled(AbortSignal.any([ends, progress.unreachableFor(PATIENCE_MS)]));
+    if (!ends.aborted) await outbox.idle(AbortSignal.any([ends, progress.unreachableFor(PATIENCE_MS)]));
     return await finish();
   } finally {
     progress.end();

@@ -80,7 +80,7 @@ async function runOpened(
     if (greeting !== undefined) say(greeting);
     if (sessionId !== undefined) {
       // Whoever follows the address finds the session, unless there is nobody to show it.
-      await withDeadline(ARRIVAL_MS, ends, (until) => host.outbox.settled(until));
+      await withDeadline(ARRIVAL_MS, ends, (until) => host.outbox.idle(until));
       const { url } = await endpoint();
       process.stdout.write(`${url.replace(/\/+$/, '')}/sessions/${encodeURIComponent(sessionId)}\n`);
     }

@@ -210,8 +210,8 @@ export class Outbox {
   }
 
   /** Resolves when everything is acknowledged, when another producer took over, or when the signal fires. */
-  async settled(signal?: AbortSignal): Promise<OutboxStatus> {
-    while (!this.#isSettled() && !signal?.aborted) {
+  async idle(signal?: AbortSignal): Promise<OutboxStatus> {
+    while (!this.#isIdle() && !signal?.aborted) {
       await new Promise<void>((resolve) => {
         const wake = () => {
           this.#watchers.delete(wake);
@@ -235,10 +235,10 @@ export class Outbox {
     this.#stopped = true;
     clearInterval(this.#redriving);
     await this.#committing;
-    if (flushMs > 0 && !this.#isSettled()) {
+    if (flushMs > 0 && !this.#isIdle()) {
       const deadline = new AbortController();
       const callOff = this.#clock.after(flushMs, () => deadline.abort());
-      await this.settled(deadline.signal);
+      await this.idle(deadline.signal);
       callOff();
     }
     await this.#drain.stop();
@@ -247,7 +247,7 @@ export class Outbox {
     return { waiting: this.#store.waiting };
   }
 
-  #isSettled(): boolean {
+  #isIdle(): boolean {
     const { state } = this.#drain;
     const nothingWaits = this.#store.waiting === 0 && this.#pending.length === 0 && this.#committing === null;
     return state === 'stopped' || state === 'fenced' || (nothingWaits && state === 'idle');

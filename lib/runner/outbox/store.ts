@@ -157,7 +157,7 @@ export class OutboxStore {
     this.#rows = after.rows;
     this.#bytes = after.bytes + statuses.bytes;
     this.#openLosts = after.openLosts;
-    this.#statuses.settle(statuses, rows);
+    this.#statuses.adopt(statuses, rows);
     return { dropped, tooLarge: poisoned.length };
   }
 

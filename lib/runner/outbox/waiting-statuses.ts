@@ -87,7 +87,7 @@ export class WaitingStatuses {
   }
 
   /** The plan was carried out; these were put at the end of the queue. */
-  settle(plan: StatusPlan, rows: readonly NewRow[]): void {
+  adopt(plan: StatusPlan, rows: readonly NewRow[]): void {
     this.#waiting = plan.waiting;
     for (const { kind, seq, bytes, body } of rows) {
       if (kind === 'status') this.#waiting.set(statusKey(JSON.parse(body)), { seq, bytes, body, isRewritten: false });

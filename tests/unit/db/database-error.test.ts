@@ -132,7 +132,7 @@ describe('a damaged database', () => {
     await expect(reading).rejects.toMatchObject({ code: 'unavailable' });
     // what the disk gives at the next attempt
     mend();
-    await database.damage.settled();
+    await database.damage.idle();
     expect(database.damage.code).toBeNull();
     await database.writes.run((transaction) => transaction.execute('SELECT * FROM producers'));
     expect(lines(said)).toEqual([
@@ -151,7 +151,7 @@ describe('a damaged database', () => {
     const damage = new Damage('x.db', look, [0, 0, 0]);
     damage.see(fromReading);
     damage.see(fromReading);
-    await damage.settled();
+    await damage.idle();
     damage.see(fromReading);
     expect(look).toHaveBeenCalledTimes(3);
     expect(damage.refusal()).toMatchObject({ message: expect.stringContaining('damaged') });
@@ -169,7 +169,7 @@ describe('a damaged database', () => {
     const look = vi.fn(async () => true);
     const damage = new Damage('x.db', look, [0]);
     damage.see(error);
-    await damage.settled();
+    await damage.idle();
     expect(look).not.toHaveBeenCalled();
     expect(damage.code).toBe('SQLITE_CORRUPT');
     expect(lines(said)).toEqual([expect.stringContaining('is damaged')]);
@@ -181,7 +181,7 @@ describe('a damaged database', () => {
     const damage = new Damage('x.db', look, [0, 0]);
     damage.see(fromReading);
     damage.close();
-    await damage.settled();
+    await damage.idle();
     expect(look).not.toHaveBeenCalled();
   });
 });

@@ -102,7 +102,7 @@ describe('retention', () => {
       expect(logRetention({ INTERLUDE_LOG_RETENTION_DAYS: days }).maxAgeMs).toBe(14 * DAY_MS);
     }
     expect(said).toHaveBeenCalledTimes(4);
-    expect(said.mock.calls[0]?.[0]).toContain('INTERLUDE_LOG_RETENTION_DAYS=0 is no number above 0');
+    expect(said.mock.calls[0]?.[0]).toContain('INTERLUDE_LOG_RETENTION_DAYS=0 is not a number above 0');
     said.mockRestore();
   });
 });

@@ -20,7 +20,7 @@ export function SessionTranscript({ nonce, sentCount }: { nonce: string | undefi
   // What the transcript shows has arrived: nobody needs to send it again.
   const turns = state?.turns;
   useEffect(() => {
-    if (turns !== undefined && messages.length > 0) queue?.settle((message) => isShown(turns, message));
+    if (turns !== undefined && messages.length > 0) queue?.discardShown((message) => isShown(turns, message));
   }, [queue, turns, messages]);
 
   const readAgain = () => void query.refetch();
