@@ -72,20 +72,23 @@ const STAGES = {
     const sdk = await ensureAgentSdk();
     if ('missing' in sdk) return failed(sdk.missing);
     process.env.INTERLUDE_CLAUDE_SDK_DIR = sdk.folder;
-    return vitest('agents', { ...PROCESSES, options: ['--maxWorkers=1'] });
+    return vitest('agents', PROCESSES);
   },
 };
 
 /**
- * What runs beside what. Browsers and timers wait a third of their time, agents most of it, one file after the other in a
- * lane of their own; what computes fills it. The faults want the machine for themselves.
+ * What runs beside what. Browsers, agents and timers wait a third of their time, and what computes fills it. The faults
+ * want the machine for themselves.
  */
 const LANES = [
   [
     ['lint', 'types', 'build'],
     ['unit', 'ui'],
   ],
-  [['e2e'], ['contract', 'integration', 'property'], ['agents']],
+  [
+    ['e2e', 'property'],
+    ['agents', 'contract', 'integration'],
+  ],
   [['faults']],
 ];
 
