@@ -8,6 +8,14 @@ import { note, report } from './report';
 const SESSIONS = 20_000;
 const LOADS = 200;
 const READERS = 12;
+const SEARCHES = {
+  'one session': 'q=19999',
+  'a word that all have': 'q=words',
+  'a word that all have, in a state that none is in': 'q=words&state=failed',
+  'what nothing has': 'q=nowhere',
+  'what nothing has, too short for the index': 'q=zq',
+  'several words, of one agent': 'q=it+takes+answer&agent=fleet-500',
+};
 
 const it: Visit = await visit();
 try {
@@ -31,6 +39,38 @@ try {
   report(`20,000 sessions: memory that ${LOADS} loads leave`, (await residentMiB(it.server.pid)) - before, 'MiB', {
     atMost: 200,
   });
+  const search = async (query: string) => {
+    const began = performance.now();
+    const answer = await fetch(`${it.server.url}/api/v1/sessions?limit=100&${query}`, {
+      headers: { authorization: `Bearer ${it.server.token}` },
+    });
+    if (!answer.ok) throw new Error(await answer.text());
+    await answer.arrayBuffer();
+    return performance.now() - began;
+  };
+  let slowest = 0;
+  for (const [what, query] of Object.entries(SEARCHES)) {
+    const took: number[] = [];
+    for (let times = 0; times < 9; times += 1) took.push(await search(query));
+    const median = took.sort((a, b) => a - b)[4] ?? 0;
+    note(`20,000 sessions: a search for ${what}`, median, 'ms');
+    slowest = Math.max(slowest, median);
+  }
+  report('20,000 sessions: the slowest of these searches', slowest, 'ms', { atMost: 150 });
+  let health = 0;
+  let isSearched = false;
+  const searches = Promise.all(
+    Array.from({ length: READERS * 4 }, () => search(SEARCHES['what nothing has, too short for the index'])),
+  ).finally(() => {
+    isSearched = true;
+  });
+  while (!isSearched) {
+    const began = performance.now();
+    await (await fetch(`${it.server.url}/healthz`)).arrayBuffer();
+    health = Math.max(health, performance.now() - began);
+  }
+  await searches;
+  report(`20,000 sessions: /healthz beside ${READERS * 4} searches at once, slowest`, health, 'ms', { atMost: 100 });
   const agent = new EventWriter(it.server, 'beside');
   let longest = 0;
   let isOver = false;

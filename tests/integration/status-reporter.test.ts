@@ -17,10 +17,15 @@ async function reporting() {
     clock: new HurriedClock(),
   });
   let turns = 0;
+  let reported = 0;
   const tell = (record: object) =>
     outbox.enqueue({ agentId: 'agent-1', sessionId: 's1', occurredAt: Date.now(), ...record } as never);
   const status = new StatusReporter({
-    report: () => tell({ kind: 'status', status: { turns } }),
+    report: async () => {
+      const now = turns;
+      await tell({ kind: 'status', status: { turns: now } });
+      reported = now;
+    },
     soonMs: 5,
   });
   onTestFinished(async () => {
@@ -41,16 +46,17 @@ async function reporting() {
     await new Promise((resolve) => setTimeout(resolve, 12));
   };
   const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 });
-  return { server, outbox, status, turn, told, settled };
+  return { server, outbox, status, turn, told, reported: () => reported, settled };
 }
 
 test('a long outage leaves one report of how a runner is, the newest, and none that is older comes behind it', async () => {
-  const { server, outbox, turn, told, settled } = await reporting();
+  const { server, outbox, turn, told, reported, settled } = await reporting();
   await settled(told).toEqual([0]);
   await server.close();
   for (let at = 0; at < 60; at += 1) await turn();
   await settled(() => outbox.status.trouble).not.toBeNull();
   await turn();
+  await settled(reported).toBe(61);
   // 61 events, and the one report
   await settled(() => outbox.status.waiting).toBe(62);
   await server.listen();
