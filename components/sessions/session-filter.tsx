@@ -22,13 +22,13 @@ export function SessionFilter(props: {
     onQuery({ ...query, states: SESSION_STATES.filter((one) => (one === state ? !isOn : states.includes(one))) });
   };
   return (
-    <div className="mx-4 mt-2 flex flex-wrap gap-x-1 gap-y-1 text-2xs">
+    <div className="mx-4 mt-2 flex flex-wrap gap-1 text-2xs">
       <fieldset className="contents">
         <legend className="sr-only">Show only</legend>
         {SESSION_STATES.filter((state) => counts[state] > 0 || states.includes(state)).map((state) => (
           <label
             key={state}
-            className="hit flex h-6 cursor-pointer items-center gap-1 rounded-full border border-line px-2 text-ink-2 hover:text-ink has-checked:border-ink has-focus-visible:outline-2 has-focus-visible:outline-accent has-checked:bg-raised has-checked:text-ink"
+            className="hit flex h-6 items-center gap-1 rounded-full border border-line px-2 text-ink-2 hover:text-ink has-checked:border-ink has-focus-visible:outline-2 has-checked:bg-raised"
           >
             <input
               type="checkbox"

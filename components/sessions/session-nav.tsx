@@ -15,7 +15,7 @@ import { useHeldOrder } from '@/components/ui/use-held-order';
 import { SESSION_STATES, type SessionList, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
 import { SessionFilter } from './session-filter';
 import { groupSessions, type SessionGroup } from './session-groups';
-import { EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';
+import { askedOf, EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';
 import { SessionRow } from './session-row';
 import { STANDING_WORD, type Standing } from './session-words';
 import { useListKeys } from './use-list-keys';
@@ -40,11 +40,10 @@ export function SessionNav(props: {
   const field = useRef<HTMLInputElement>(null);
   const [query, setQuery] = useSessionQuery(keysEverywhere, useSearchParams());
   const wanted = useDeferredValue(query);
-  const asked = paramsOf(query);
-  const isFiltered = asked !== '';
+  const isFiltered = paramsOf(query) !== '';
   const search = useListSearch<SessionList>({
     path: '/sessions',
-    asked,
+    asked: askedOf(query),
     take: (fleet, page) => fleet.takeFoundSessions(page),
   });
   const sessions = list?.sessions;
@@ -166,17 +165,21 @@ function FoundSessions(props: {
       ) : (
         <p role="status" className="flex flex-wrap items-baseline gap-x-3 py-3 text-2xs">
           {isSearching && 'Searching…'}
-          {isNone && 'No session is like this.'}
           {isNone && (
-            <button type="button" onClick={onAll} className="underline hover:text-ink">
-              Show every session
-            </button>
+            <>
+              No session is like this.
+              <button type="button" onClick={onAll} className="underline hover:text-ink">
+                Show every session
+              </button>
+            </>
           )}
-          {error !== null && <span className="text-failed">{error.message}</span>}
           {error !== null && (
-            <button type="button" onClick={load} className="underline hover:text-ink">
-              Try again
-            </button>
+            <>
+              <span className="text-failed">{error.message}</span>
+              <button type="button" onClick={load} className="underline hover:text-ink">
+                Try again
+              </button>
+            </>
           )}
         </p>
       )}

@@ -15,10 +15,17 @@ export const EVERY_SESSION: SessionQuery = { text: '', states: [], agentId: null
 /** The same as arguments of `GET /sessions`, and of the start page; empty where every session is wanted. */
 export function paramsOf({ text, states, agentId }: SessionQuery): string {
   const params = new URLSearchParams();
-  if (text.trim() !== '') params.set('q', text.trim());
+  const words = text.trim();
+  if (words) params.set('q', words);
   for (const state of states) params.append('state', state);
   if (agentId !== null) params.set('agent', agentId);
   return params.toString();
+}
+
+/** What the server is asked: of an agent alone it answers without counts, of its sessions in any state with them. */
+export function askedOf(query: SessionQuery): string {
+  const isOfAgent = query.agentId !== null && query.states.length === 0;
+  return paramsOf(isOfAgent ? { ...query, states: SESSION_STATES } : query);
 }
 
 export function queryOf(params: URLSearchParams): SessionQuery {

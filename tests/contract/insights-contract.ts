@@ -230,6 +230,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       );
       const log = { level: 'error', component: 'c', message: 'it failed', insight: { signal: 'x' } };
       const { insight: oldest } = await tells(log.insight, { level: 'error' });
+      const began = performance.now();
       for (let times = 0; times < 6; times += 1) {
         await ingest(
           target,
@@ -239,9 +240,10 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         );
       }
       const startedAt = performance.now();
+      const batchMs = (startedAt - began) / 6;
       const seen = await (await see({ upTo: oldest?.position })).json();
-      // every request that writes waits for it
-      expect(performance.now() - startedAt).toBeLessThan(1_000);
+      // every request that writes waits for it, as for a few batches at the most; a busy machine delays all of them
+      expect(performance.now() - startedAt).toBeLessThan(4 * batchMs);
       expect(await marks(`${id}/7`)).toBe(seen.unseen);
     });
 

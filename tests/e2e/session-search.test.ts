@@ -98,6 +98,16 @@ test('all that is found can be reached, page by page, and is counted by the serv
   await page.close();
 });
 
+test('the sessions of one agent are listed by its name alone, until that is taken away', async () => {
+  const page = await it.open('/?agent=crowd');
+  await page.getByText(`of ${SESSIONS + 1} sessions found`).waitFor();
+  expect((await ids(page)).includes('broken')).toBe(false);
+  await page.getByRole('button', { name: 'Sessions of crowd only: show those of every agent' }).click();
+  await expect.poll(async () => (await ids(page)).includes('broken')).toBe(true);
+  expect(new URL(page.url()).search).toBe('');
+  await page.close();
+});
+
 test('a search that can’t be made says so, and is made again', async () => {
   const page = await it.open('/');
   await live(page);
