@@ -1,6 +1,6 @@
 'use client';
 
-import { type RefObject, useEffect, useEffectEvent } from 'react';
+import { type RefObject, useEffect, useEffectEvent, useLayoutEffect } from 'react';
 import { isTyping } from '../is-typing';
 import { isPress, type ShortcutId, shortcutOf } from './shortcut-list';
 
@@ -93,7 +93,8 @@ export function useOwnKeys(area: RefObject<HTMLElement | null>, isOn = true): vo
 
 /** While a dialog is open, only what says so acts over it. */
 export function useOpenDialog(isOpen: boolean): void {
-  useEffect(() => {
+  // taken back in the commit that takes the dialog away, so that the very next key is heard
+  useLayoutEffect(() => {
     if (!isOpen) return;
     openDialogs += 1;
     return () => {
