@@ -1,5 +1,6 @@
 import type { Row } from '@libsql/client';
 import { reporterOf } from '@/lib/protocol/agent-status';
+import { agentText, sessionText } from '@/lib/protocol/list-search';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { agents, obligations, producers, sessions, tasks } from './schema';
 import { shapeOf } from './table-rows';
@@ -55,7 +56,7 @@ export function agentToRow({ id, lastSeenAt, updatedPosition, ...body }: AgentSu
   const reported = { reportedBy: runner?.id ?? null, reportsEveryMs: everyMs ?? null };
   const { requestedAt = null, expiresAt = null } = body.logLevel.desired ?? {};
   const level = { levelRequestedAt: requestedAt, levelExpiresAt: expiresAt };
-  const words = `${id}\n${body.kind ?? ''}`.toLowerCase();
+  const words = agentText({ id, kind: body.kind });
   return { id, lastSeenAt, ...reported, ...level, body, words, updatedPosition: Number(updatedPosition) };
 }
 
@@ -69,13 +70,7 @@ export function sessionToRow(summary: SessionSummary) {
   const { id, agentId, state, lastEventAt, answerBy = null, updatedPosition, ...rest } = summary;
   const { insightCount, otherFailureCount, ...body } = rest;
   const columns = { id, agentId, state, lastEventAt, answerBy, insightCount, otherFailureCount };
-  return { ...columns, body, words: wordsOf(summary), updatedPosition: Number(updatedPosition) };
-}
-
-/** In what a session is searched: its names, what was written last, and why it stands as it does, a request's title too. */
-function wordsOf({ id, agentId, title, stateReason, lastText }: SessionSummary): string {
-  const texts = [title, stateReason, lastText, id, agentId].filter((text) => text !== null);
-  return texts.join('\n').toLowerCase();
+  return { ...columns, body, words: sessionText(summary), updatedPosition: Number(updatedPosition) };
 }
 
 export function taskFromRow(row: Row): Task {

@@ -14,6 +14,7 @@ import { ListSearch } from '@/components/ui/list-search';
 import { Name } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { nameText } from '@/components/ui/verbatim';
+import { agentText, searchWords } from '@/lib/protocol/list-search';
 import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
 import { AgentState } from './agent-state';
 import { byName } from './by-name';
@@ -47,10 +48,8 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
   });
   const { next } = list;
   const agents = useMemo(() => {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    return list.rows.filter(({ id, kind }) =>
-      words.every((word) => `${id}\n${kind ?? ''}`.toLowerCase().includes(word)),
-    );
+    const words = searchWords(text);
+    return list.rows.filter((agent) => words.every((word) => agentText(agent).includes(word)));
   }, [list.rows, text]);
   const count = asked === '' ? list.count : (search.found?.count ?? agents.length);
   const box = useRef<HTMLDivElement>(null);

@@ -1,4 +1,5 @@
 import { plainWords } from '@/components/ui/plain-words';
+import { searchWords, sessionText } from '@/lib/protocol/list-search';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import {
   describeState,
@@ -20,7 +21,7 @@ export interface SessionGroup {
  * is left out.
  */
 export function groupSessions(sessions: readonly SessionSummary[], search: string): SessionGroup[] {
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = searchWords(search);
   const found = sessions.filter((session) => matches(session, words));
   return STANDINGS.map((standing) => ({
     standing,
@@ -47,19 +48,14 @@ function textOf(session: SessionSummary): string {
   const known = texts.get(session);
   if (known !== undefined) return known;
   const text = [
+    sessionText(session),
     sessionTitle(session),
-    session.agentId,
-    session.id,
     STANDING_WORD[standingOf(session)],
     describeState(session),
-    session.stateReason,
     ...marksOf(session).map((mark) => mark.text),
     plainWords(session.stateReason ?? ''),
     plainWords(session.lastText ?? ''),
-    session.title,
-    session.lastText,
   ]
-    .filter((part) => part !== null)
     .join('\n')
     .toLowerCase();
   texts.set(session, text);

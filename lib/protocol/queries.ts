@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { MAX_LOG_SEARCH_LENGTH } from './limits';
+import { searchWords } from './list-search';
 import { LOG_LEVELS } from './log-levels';
 import { isPosition, positionToNumber } from './position';
 import { SESSION_STATES } from './read-models';
@@ -62,7 +63,7 @@ export const agentsQuery = z.object({
   limit: limit(LIST_LIMIT, LIST_LIMIT),
   q: one(z.string().max(MAX_LIST_SEARCH_LENGTH, { message: `at most ${MAX_LIST_SEARCH_LENGTH} characters` }))
     .default('')
-    .transform((given) => [...new Set(given.toLowerCase().split(/\s+/).filter(Boolean))]),
+    .transform(searchWords),
 });
 export const sessionsQuery = agentsQuery.extend({
   agent: text,

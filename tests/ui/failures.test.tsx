@@ -2,22 +2,9 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, test } from 'vitest';
 import { unseenOf } from '@/components/agents/seen-while-shown';
 import { SessionRow } from '@/components/sessions/session-row';
-import type { Insight } from '@/lib/protocol/read-models';
-import { aSession } from './rows';
+import { anInsight, aSession } from './rows';
 
-const insight = (position: string, seenAt: number | null = null): Insight => ({
-  position,
-  agentId: 'agent-1',
-  sessionId: null,
-  signal: 'hook_fatal',
-  value: null,
-  outcome: null,
-  source: 'Stop',
-  detail: 'exit 3: read the input',
-  isFailure: true,
-  occurredAt: 1_000,
-  seenAt,
-});
+const insight = (position: string, seenAt: number | null = null) => anInsight({ position, seenAt });
 
 describe('a session in the list', () => {
   test.each([

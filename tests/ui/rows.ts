@@ -1,4 +1,5 @@
 import type {
+  Insight,
   Item,
   MessageItem,
   RequestItem,
@@ -10,6 +11,23 @@ import type {
 } from '@/lib/protocol/read-models';
 
 /** Rows of the read models, whole, of which a test says only what matters to it. */
+
+export function anInsight(fields: Partial<Insight> = {}): Insight {
+  return {
+    position: '1',
+    agentId: 'agent-1',
+    sessionId: null,
+    signal: 'hook_fatal',
+    value: null,
+    outcome: null,
+    source: 'Stop',
+    detail: 'exit 3: read the input',
+    isFailure: true,
+    occurredAt: 1_000,
+    seenAt: null,
+    ...fields,
+  };
+}
 
 export function aSession(fields: Partial<SessionSummary> = {}): SessionSummary {
   return {

@@ -5,6 +5,7 @@ import { InsightItem } from '@/components/agents/insight-item';
 import { SeenWhileShown } from '@/components/agents/seen-while-shown';
 import { OVER } from '@/components/ui/in-view';
 import type { AgentSummary, Insight } from '@/lib/protocol/read-models';
+import { anInsight } from './rows';
 
 const ROW_PX = 40;
 
@@ -42,20 +43,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const insight = (position: string, more: Partial<Insight> = {}): Insight => ({
-  position,
-  agentId: 'agent-1',
-  sessionId: null,
-  signal: 'hook_fatal',
-  value: null,
-  outcome: null,
-  source: 'Stop',
-  detail: `failure ${position}`,
-  isFailure: true,
-  occurredAt: 1_000,
-  seenAt: null,
-  ...more,
-});
+const insight = (position: string, more: Partial<Insight> = {}) =>
+  anInsight({ position, detail: `failure ${position}`, ...more });
 
 function Page({ insights, isCovered = false }: { insights: Insight[]; isCovered?: boolean }) {
   return (

@@ -1,0 +1,24 @@
+import type { AgentSummary, SessionSummary } from './read-models';
+
+/**
+ * What a search in a list looks for, and in what. The server searches all rows by it, and a page those that it has: so
+ * what the server finds is shown.
+ */
+
+/** The words of a search, each once: a row is found that has all of them. */
+export function searchWords(text: string): string[] {
+  return [...new Set(text.toLowerCase().split(/\s+/).filter(Boolean))];
+}
+
+/** A session's names, what was written last, and why it stands as it does, a request's title too. In lower case. */
+export function sessionText({ id, agentId, title, stateReason, lastText }: SessionSummary): string {
+  return [title, stateReason, lastText, id, agentId]
+    .filter((text) => text !== null)
+    .join('\n')
+    .toLowerCase();
+}
+
+/** An agent's name and kind. In lower case. */
+export function agentText({ id, kind }: Pick<AgentSummary, 'id' | 'kind'>): string {
+  return `${id}\n${kind ?? ''}`.toLowerCase();
+}
