@@ -1,20 +1,8 @@
 import type { Pace } from '@/db/next-turn';
+import { COMMA, endOfString, isClosing, isOpening, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '@/lib/protocol/json-measure';
 import { MAX_JSON_DEPTH, MAX_RECORD_VALUES, MAX_RECORDS_PER_REQUEST } from '@/lib/protocol/limits';
 import { mayHaveHalves } from '@/lib/protocol/well-formed';
-import {
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  COMMA,
-  decodeStart,
-  decodeUtf8,
-  endOfString,
-  malformed,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  parseJsonText,
-  QUOTE,
-  tooDeep,
-} from './parse-json';
+import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './parse-json';
 
 export interface ParsedBatch {
   /** The body; its `records` are in their order. */
@@ -144,8 +132,8 @@ class BatchScan {
         if (this.#depth === 1) this.#name = [index + 1, end];
         index = end;
       } else if (byte === COMMA) this.#comma(index);
-      else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#open(index, byte);
-      else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close(index);
+      else if (isOpening(byte)) this.#open(index, byte);
+      else if (isClosing(byte)) this.#close(index);
     }
     this.#index = index;
   }
@@ -157,7 +145,7 @@ class BatchScan {
     this.#entryStart = index + 1;
   }
 
-  #open(index: number, byte: number): void {
+  #open(index: number, byte: number | undefined): void {
     this.#values += 1;
     this.#depth += 1;
     if (this.#depth > MAX_JSON_DEPTH) throw tooDeep(index);
@@ -215,10 +203,10 @@ async function withTexts(bytes: Uint8Array, pace: Pace): Promise<string> {
     const byte = bytes[index];
     if (byte === QUOTE) index = endOfString(bytes, index);
     else if (byte === COMMA && depth === 1) values += 1;
-    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+    else if (isOpening(byte)) {
       depth += 1;
       if (depth === 2) begun = index;
-    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+    } else if (isClosing(byte)) {
       depth -= 1;
       if (depth !== 1) continue;
       parts.push(decodeUtf8(bytes.subarray(copied, begun)));

@@ -3,11 +3,11 @@ import type { Chunked } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 
 /**
- * What is told in chunks: each opens or goes on with a message, a thought or a call, and nobody tells the end. The first
- * names it, those that follow need not, until the agent begins something else.
+ * Chunks: each opens or continues a message, a thought or a call, and no event says where it ends. Only the first chunk
+ * has to name it, until the agent begins something else.
  */
 
-/** Most that are remembered to speak in chunks at a time: the agent, and subagents of it. */
+/** Most speakers whose chunks are followed at a time: the agent and its subagents. */
 const MAX_CHUNKED = 32;
 
 const CHUNKED: Record<string, { kind: string; field: string } | undefined> = {
@@ -22,7 +22,7 @@ function chunkOf(chunks: Chunks, task: string | null): Chunked | undefined {
   return chunks?.find((chunk) => chunk.task === task);
 }
 
-/** The entry with the name of what its chunk goes on with, where it leaves that out. */
+/** The entry, with the id of what its chunk continues if the chunk leaves it out. */
 export function namedChunk(chunks: Chunks, entry: EventEntry, task: string | null): EventEntry {
   const { event } = entry;
   const chunked = Object.hasOwn(CHUNKED, event.type) ? CHUNKED[event.type] : undefined;
@@ -31,19 +31,19 @@ export function namedChunk(chunks: Chunks, entry: EventEntry, task: string | nul
   return before?.kind === chunked.kind ? { ...entry, event: { ...event, [chunked.field]: before.id } } : entry;
 }
 
-/** Whether something else is begun. What a person says comes in between, whoever tells it. */
+/** Whether the event begins something else. A person's message may come between two chunks. */
 export function endsChunks(event: AgUiEvent): boolean {
   return /^RUN_|_START$/.test(event.type) && event.role !== 'user';
 }
 
-/** @returns the same where that is what was told last */
+/** @returns the same list if this chunk continues the last one */
 export function withChunk(chunks: Chunks, chunk: Chunked): Chunks {
   const before = chunkOf(chunks, chunk.task);
   if (before?.kind === chunk.kind && before.id === chunk.id) return chunks;
   return [...(withoutChunk(chunks, chunk.task) ?? []), chunk].slice(-MAX_CHUNKED);
 }
 
-/** @returns the same where nothing was told in chunks */
+/** @returns the same list if the task has told nothing in chunks */
 export function withoutChunk(chunks: Chunks, task: string | null): Chunks {
   if (chunkOf(chunks, task) === undefined) return chunks;
   const others = chunks?.filter((chunk) => chunk.task !== task) ?? [];

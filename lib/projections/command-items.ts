@@ -1,11 +1,11 @@
-import type { NoticeItem, RequestAnswer, RequestItem } from '@/lib/protocol/read-models';
+import type { RequestAnswer, RequestItem } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
 import { customValue, pickText } from './event-fields';
 import type { ItemDraft } from './item-draft';
 
 /**
- * What people ask of an agent, as its transcript shows it: a message's way to the agent on the message, the answer to
- * a request on the request, everything else as one line that says how it went on.
+ * How a transcript shows what people ask of an agent: the delivery of a message on the message, the answer to a request
+ * on the request, everything else as one line that says what became of it.
  */
 
 type State = RequestAnswer['state'];
@@ -28,51 +28,37 @@ export function foldCommand(state: State) {
     const reason = pickText(value, 'reason');
     const asked = draft.find('request', requestId);
     if (asked !== undefined && isItsAnswer(asked, commandId, pickText(value, 'digest'))) {
-      const behavior = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
-      draft.put({
-        ...asked,
-        answer: { commandId, behavior: behavior ?? asked.answer?.behavior ?? null, state, reason },
-      });
+      const said = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
+      const behavior = said ?? asked.answer?.behavior ?? null;
+      draft.put({ ...asked, answer: { commandId, behavior, state, reason } });
       return;
     }
-    putNotice(draft, entry, commandId, state, value);
+    const id = `command:${commandId}`;
+    const known = draft.find('notice', id);
+    const type = pickText(value, 'type') ?? known?.command?.type ?? '';
+    const taskId = pickText(value, 'task_id', 'taskId') ?? known?.command?.taskId ?? null;
+    const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
+    const name = pickText(value, 'description') ?? taskId;
+    const what = (words ?? OTHER)[state] + (type === 'task.stop' && name !== null ? `: ${name}` : '');
+    draft.put({
+      id,
+      position: known?.position ?? entry.position,
+      at: known?.at ?? entry.occurredAt,
+      kind: 'notice',
+      text: reason === null ? `${what}.` : `${what} (${reason}).`,
+      tone: state === 'failed' ? 'error' : 'info',
+      code: 'command',
+      command: { id: commandId, type, state, taskId },
+    });
   };
 }
 
-/** The first answer stands until it fails: whoever decides a second time did not see the first one. */
+/** The first answer stands until it fails: anyone who answers again had not seen the first one. */
 function isItsAnswer(item: RequestItem, commandId: string, digest: string | null): boolean {
   const { answer } = item;
-  // It was meant for what the agent asked under this id before.
+  // It was meant for an earlier request under this id.
   if (digest !== null && digest !== item.digest) return false;
   return answer === null || answer.commandId === commandId || answer.state === 'failed';
-}
-
-function putNotice(
-  draft: ItemDraft,
-  entry: EventEntry,
-  commandId: string,
-  state: State,
-  value: Record<string, unknown>,
-): void {
-  const id = `command:${commandId}`;
-  const known = draft.find('notice', id);
-  const type = pickText(value, 'type') ?? known?.command?.type ?? '';
-  const taskId = pickText(value, 'task_id', 'taskId') ?? known?.command?.taskId ?? null;
-  const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
-  const name = pickText(value, 'description') ?? taskId;
-  const what = (words ?? OTHER)[state] + (type === 'task.stop' && name !== null ? `: ${name}` : '');
-  const reason = pickText(value, 'reason');
-  const next: NoticeItem = {
-    id,
-    position: known?.position ?? entry.position,
-    at: known?.at ?? entry.occurredAt,
-    kind: 'notice',
-    text: reason === null ? `${what}.` : `${what} (${reason}).`,
-    tone: state === 'failed' ? 'error' : 'info',
-    code: 'command',
-    command: { id: commandId, type, state, taskId },
-  };
-  draft.put(next);
 }
 
 const OTHER: Record<State, string> = {

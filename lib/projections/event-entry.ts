@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Position } from '@/lib/protocol/position';
 
-/** An event with its place in the log: what every projection folds. */
+/** An event with its position in the log: what every projection folds. */
 export interface EventEntry {
   position: Position;
   /** The runner's clock, epoch milliseconds. */

@@ -1,11 +1,10 @@
-/** Letters whose small form is a Latin one, or two characters: they stay, so that folding keeps every place. */
+/** Letters whose lower case is an ASCII letter or two characters: they stay, so that folding keeps every index. */
 const UNFOLDABLE = /([\u0130\u212A])/;
 const ASCII = /^[\0-\x7F]*$/;
 
 /**
- * Text as it is compared where case does not matter. Of the same length as the text, so that places in the one are
- * places in the other, and a letter outside of ASCII never becomes one of ASCII: SQLite, which folds only those, finds
- * the same.
+ * Text for comparing without case. It has the length of the original, so that an index into one is an index into the
+ * other, and a letter outside ASCII never becomes an ASCII one: SQLite folds only ASCII, and must find the same.
  */
 export function foldText(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
@@ -15,6 +14,6 @@ export function foldText(text: string): string {
         .map((part) => (UNFOLDABLE.test(part) ? part : part.toLowerCase()))
         .join('')
     : text.toLowerCase();
-  // which of the two small sigmas it is depends on what follows
+  // which of the two lower-case sigmas comes out depends on what follows
   return folded.replaceAll('ς', 'σ');
 }

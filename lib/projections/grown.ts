@@ -4,7 +4,7 @@ import type { EventEntry } from './event-entry';
 import { contentText } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 
-/** An item with this event's text: appended, or in the place of what it had where the event says it is the whole. */
+/** The item with this event's text: appended, or in place of what it had if the event has the whole text. */
 export function grown<Name extends string, T extends { [name in Name]: string } & { cut?: number }>(
   item: T,
   name: Name,
@@ -12,7 +12,7 @@ export function grown<Name extends string, T extends { [name in Name]: string } 
 ): T {
   const delta = contentText(event.delta);
   const isWhole = interludeOf(event).whole === true;
-  // Behind a cut nothing more is shown, however little it is.
+  // Once the text has been cut, nothing more is shown of it.
   const before = isWhole ? 0 : (item.cut ?? 0);
   const text = isWhole ? delta : before > 0 ? item[name] : item[name] + delta;
   const shown = cutText(text, MAX_ITEM_TEXT);
@@ -20,7 +20,7 @@ export function grown<Name extends string, T extends { [name in Name]: string } 
   return withCut({ ...item, [name]: shown }, cut);
 }
 
-/** The item with so much of its text not shown. */
+/** @param cut how much of the item's text is not shown */
 export function withCut<T extends { cut?: number }>({ cut: _before, ...item }: T, cut: number): T {
   return (cut === 0 ? item : { ...item, cut }) as T;
 }

@@ -1,10 +1,10 @@
 import { MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import type { Item, ItemKind } from '@/lib/protocol/read-models';
 
-/** Of what a turn may say, as much as this is for the requests that stand before its newest items. */
+/** How much of a turn's text the requests before its newest items may take up. */
 const MOST_HELD_TEXT = MAX_TURN_TEXT / 2;
 
-/** Items of a turn in order: the newest, before them the requests that are older, and how many others are not shown. */
+/** Items of a turn in order: older requests, then the newest items; and how many others are not shown. */
 export interface ShownItems {
   items: Item[];
   /** Left out where it is 0. */
@@ -12,19 +12,19 @@ export interface ShownItems {
 }
 
 /**
- * Items while events are folded into them: known by kind and id, so that a turn of ten thousand costs as much an event
- * as one of ten, and bounded as they grow. What goes first is the oldest: who follows a turn wants its end. But what the
- * agent may wait for stays, or nobody could answer it.
+ * Items while events are folded into them: indexed by kind and id, so that an event costs as much in a turn of ten
+ * thousand items as in one of ten, and bounded as they grow. The oldest go first, because people follow the end of a
+ * turn. But what the agent may wait for stays, or nobody could answer it.
  *
  * The bound holds after every event, not after every batch. So what is shown depends on the events alone, and a turn
- * followed live ends as the one that is loaded.
+ * followed live ends up like the same turn loaded later.
  */
 export class ItemDraft {
   readonly #items: Item[];
   readonly #index = new Map<string, number>();
-  /** Where the newest begin; those before are not shown but for the held ones. */
+  /** Where the newest items begin; of those before, only the held ones are shown. */
   #first = 0;
-  /** Places of what stays before `#first`. */
+  /** Indexes of the items before `#first` that stay. */
   #held: number[] = [];
   #text = 0;
   #omitted: number;
@@ -39,7 +39,7 @@ export class ItemDraft {
     this.#trim();
   }
 
-  /** Whether an item that is unknown here may be one that is not shown any more. */
+  /** Whether an unknown item may be one that is no longer shown. */
   get isCut(): boolean {
     return this.#omitted > 0;
   }
@@ -49,7 +49,7 @@ export class ItemDraft {
     return at === undefined ? undefined : (this.#items[at] as Extract<Item, { kind: K }>);
   }
 
-  /** In the place of the one it is known by, else behind all others. */
+  /** Replaces the item of the same kind and id, or appends. */
   put(item: Item): void {
     const key = keyOf(item);
     const at = this.#index.get(key);
@@ -62,7 +62,7 @@ export class ItemDraft {
     this.#trim();
   }
 
-  /** In the place of `known`, also under another id. */
+  /** Puts `item` in the place of `known`, even under another id. */
   replace(known: Item, item: Item): void {
     const key = keyOf(known);
     const at = this.#index.get(key);
@@ -75,12 +75,9 @@ export class ItemDraft {
   }
 
   shown(): ShownItems {
-    const items = this.#first === 0 ? this.#items : [...this.#heldItems(), ...this.#items.slice(this.#first)];
+    const held = this.#held.map((at) => this.#items[at] as Item);
+    const items = this.#first === 0 ? this.#items : [...held, ...this.#items.slice(this.#first)];
     return this.#omitted === 0 ? { items } : { items, omitted: this.#omitted };
-  }
-
-  #heldItems(): Item[] {
-    return this.#held.map((at) => this.#items[at] as Item);
   }
 
   #trim(): void {
@@ -97,10 +94,10 @@ export class ItemDraft {
   }
 
   /**
-   * Lets the oldest item go that need not stay: requests do, answered or not, until there are too many of them. Whether
-   * one is answered is known later here than there, and what is shown must not depend on that.
+   * Drops the oldest item that need not stay. Requests stay, answered or not, until there are too many of them: some
+   * readers learn later than others that one is answered, and what is shown must not depend on that.
    *
-   * @returns where it stood
+   * @returns its index
    */
   #takeOldest(): number {
     let text = 0;
@@ -124,14 +121,14 @@ function keyOf(item: Item): string {
   return `${item.kind} ${item.kind === 'task' ? item.position : item.id}`;
 }
 
-/** How much a turn says, give or take what stands around it: the size of the page it is on. */
+/** How much text some items have: what they add to the size of a page, roughly. */
 export function textOfItems(items: readonly Item[]): number {
   return items.reduce((sum, item) => sum + textOf(item), 0);
 }
 
 const INPUT_LENGTHS = new WeakMap<object, number>();
 
-/** How much it says, in UTF-16 units. */
+/** How much text it has, in UTF-16 units. */
 function textOf(item: Item): number {
   switch (item.kind) {
     case 'message':

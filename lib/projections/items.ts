@@ -1,6 +1,7 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { answerBy } from '@/lib/protocol/answer-by';
 import { spanOf } from '@/lib/protocol/duration';
+import { type Fields, textOf } from '@/lib/protocol/fields';
 import type {
   Item,
   MessageItem,
@@ -24,7 +25,6 @@ import {
   pickTime,
   stringList,
   taskEventId,
-  textField,
 } from './event-fields';
 import { grown, withCut } from './grown';
 import { interludeOf } from './interlude-metadata';
@@ -33,20 +33,20 @@ import { parsedArgs } from './parsed-args';
 import { normaliseTaskEnd, taskEndTold } from './task-status';
 
 /**
- * The items of one turn (or of one subagent), from the events that stand in it.
+ * The items of one turn (or of one subagent), from its events.
  *
- * Every fold here is idempotent where a row may come again, and "whole" content replaces: a client that resumes in the
- * middle of a message ends with the right text.
+ * Every fold here is idempotent if a row may come again, and "whole" content replaces: a client that resumes in the
+ * middle of a message ends up with the right text.
  *
- * @param outside the items are those of a `none` turn
+ * @param outside whether the items are those of a `none` turn
  */
 export function foldItems(items: readonly Item[], entries: readonly EventEntry[], outside = false): Item[] {
   return foldShown({ items: [...items] }, entries, outside).items;
 }
 
 /**
- * The same, with how many items are not shown: at most MAX_TURN_ITEMS are, of at most MAX_TURN_TEXT, the newest and
- * requests before them. Of each streamed text the beginning is, up to MAX_ITEM_TEXT.
+ * The same, with the number of items that are not shown: at most MAX_TURN_ITEMS are, with at most MAX_TURN_TEXT, the
+ * newest and older requests. A streamed text is shown up to MAX_ITEM_TEXT.
  */
 export function foldShown(shown: ShownItems, entries: readonly EventEntry[], outside: boolean): ShownItems {
   const fold = new ShownFold(shown, outside);
@@ -54,7 +54,7 @@ export function foldShown(shown: ShownItems, entries: readonly EventEntry[], out
   return fold.shown();
 }
 
-/** The same event by event, for who gives others a turn between them. */
+/** The same event by event, so that the caller can let others run in between. */
 export class ShownFold {
   readonly #draft: ItemDraft;
   readonly #outside: boolean;
@@ -67,9 +67,8 @@ export class ShownFold {
 
   take(entry: EventEntry): void {
     const { event } = entry;
-    // In a turn the error is the turn's own; outside any it needs a line.
-    if (this.#outside && event.type === 'RUN_ERROR')
-      notice(this.#draft, entry, { text: textField(event, 'message') ?? 'The run failed.', tone: 'error', code: null });
+    // A turn shows its own error; outside any turn it needs a line.
+    if (this.#outside && event.type === 'RUN_ERROR') RUN_FAILED(this.#draft, entry);
     const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
     const fold = Object.hasOwn(folds, name) ? folds[name] : undefined;
     fold?.(this.#draft, entry);
@@ -77,10 +76,10 @@ export class ShownFold {
     if (ADDS_ARGS.has(event.type)) this.#callIds.add(String(event.toolCallId));
   }
 
-  /** Nobody tells the end of a chunk: a person's is there with it, outside of any turn every one is. */
+  /** No event ends what comes in chunks: a person's message is complete at once, and so is anything outside a turn. */
   #endChunk(event: AgUiEvent): void {
     const kind = event.type === 'TEXT_MESSAGE_CHUNK' ? 'message' : 'reasoning';
-    const item: TextItem | undefined = this.#draft.find(kind, textField(event, 'messageId'));
+    const item: TextItem | undefined = this.#draft.find(kind, textOf(event.messageId));
     const isWhole =
       this.#outside ||
       interludeOf(event).ofSnapshot !== undefined ||
@@ -88,7 +87,7 @@ export class ShownFold {
     if (item !== undefined && isWhole) this.#draft.put({ ...item, streaming: false });
   }
 
-  /** Reads the arguments of calls, once all of their pieces are there and not at each: those of one call a step. */
+  /** Parses the arguments of calls once all their pieces have come, not at each piece: one call per step. */
   *readArgs(): Generator<void> {
     for (const id of this.#callIds) {
       this.#callIds.delete(id);
@@ -116,43 +115,43 @@ function messageRole(role: string | null): MessageItem['role'] {
 
 type TextItem = MessageItem | ReasoningItem;
 
-/** `start` begins the text anew, also where the item is known; otherwise the event's delta is added. */
+/** `start` begins the text anew, even if the item is known; otherwise the event's delta is appended. */
 const text =
   (kind: TextItem['kind'], start: boolean): Fold =>
   (draft, entry) => {
     const { event } = entry;
-    const id = textField(event, 'messageId');
+    const id = textOf(event.messageId);
     if (id === null) return;
     const known: TextItem | undefined = draft.find(kind, id);
     if (known === undefined && draft.isCut && !mayBegin(event)) return;
     const begun: TextItem = known ?? {
       ...base(entry, id),
       ...(kind === 'message'
-        ? { kind, role: messageRole(textField(event, 'role')), name: textField(event, 'name'), ...NOT_SENT }
+        ? { kind, role: messageRole(textOf(event.role)), name: textOf(event.name), ...NOT_SENT }
         : { kind }),
       text: '',
       streaming: true,
     };
     const told = start ? withCut({ ...begun, text: '' }, 0) : grown(begun, 'text', entry);
     const next: TextItem = { ...told, streaming: true };
-    if (next.kind === 'message') sayDelivery(next, event);
+    if (next.kind === 'message') takeDelivery(next, event);
     draft.put(next);
   };
 
 const endOf =
   (kind: 'message' | 'reasoning'): Fold =>
   (draft, entry) => {
-    const item: TextItem | undefined = draft.find(kind, textField(entry.event, 'messageId'));
+    const item: TextItem | undefined = draft.find(kind, textOf(entry.event.messageId));
     if (item === undefined) return;
     const next: TextItem = { ...item, streaming: false };
-    if (next.kind === 'message') sayDelivery(next, entry.event);
+    if (next.kind === 'message') takeDelivery(next, entry.event);
     draft.put(next);
   };
 
 const NOT_SENT = { delivery: null, deliveryReason: null, replyTo: [], clientId: null } satisfies Partial<MessageItem>;
 
-/** What an event of a message says of its way: that it is queued, or what it answers. */
-function sayDelivery(message: MessageItem, event: AgUiEvent): void {
+/** Takes over what an event of a message says about it besides its text: that it is queued, and what it answers. */
+function takeDelivery(message: MessageItem, event: AgUiEvent): void {
   const { delivery, replyTo, clientId } = interludeOf(event);
   if (delivery === 'queued') message.delivery ??= 'queued';
   if (typeof clientId === 'string') message.clientId = clientId;
@@ -160,14 +159,14 @@ function sayDelivery(message: MessageItem, event: AgUiEvent): void {
 }
 
 function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) => ToolCallItem): void {
-  const id = textField(entry.event, 'toolCallId');
+  const id = textOf(entry.event.toolCallId);
   if (id === null) return;
   const known = draft.find('tool-call', id);
   if (known === undefined && draft.isCut && !mayBegin(entry.event)) return;
   const call: ToolCallItem = known ?? {
     ...base(entry, id),
     kind: 'tool-call',
-    name: textField(entry.event, 'toolCallName') ?? 'tool',
+    name: textOf(entry.event.toolCallName) ?? 'tool',
     args: null,
     argsText: '',
     result: null,
@@ -179,7 +178,7 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
 
 const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry));
 
-/** Whether what an event is about may begin with it: else it is one of those that are not shown any more. */
+/** Whether the event may begin an item; otherwise it is about one that is no longer shown. */
 function mayBegin(event: AgUiEvent): boolean {
   return /_(START|CHUNK)$/.test(event.type) && typeof interludeOf(event).ofSnapshot?.turnId !== 'string';
 }
@@ -198,7 +197,7 @@ const FOLD: Record<string, Fold | undefined> = {
   TOOL_CALL_START: (draft, entry) =>
     tool(draft, entry, (call) => ({
       ...withCut(call, 0),
-      name: textField(entry.event, 'toolCallName') ?? call.name,
+      name: textOf(entry.event.toolCallName) ?? call.name,
       args: null,
       argsText: '',
       result: null,
@@ -217,15 +216,8 @@ const FOLD: Record<string, Fold | undefined> = {
   RUN_STARTED: (draft, entry) => {
     for (const { id, text } of inputUserMessages(entry.event)) {
       if (draft.find('message', id) !== undefined) continue;
-      draft.put({
-        ...base(entry, id),
-        kind: 'message',
-        role: 'user',
-        name: null,
-        text,
-        streaming: false,
-        ...NOT_SENT,
-      });
+      const said = { kind: 'message', role: 'user', name: null, text, streaming: false } as const;
+      draft.put({ ...base(entry, id), ...said, ...NOT_SENT });
     }
   },
 };
@@ -235,13 +227,22 @@ function ended(call: ToolCallItem, entry: EventEntry, result: string): ToolCallI
   return { ...call, result, status: failed ? 'failed' : 'completed', endedAt: entry.occurredAt };
 }
 
-type NoticeFields = Pick<NoticeItem, 'text' | 'tone' | 'code' | 'ofSessionId'>;
+type Notice = Pick<NoticeItem, 'text' | 'tone' | 'code' | 'ofSessionId'>;
 
-function notice(draft: ItemDraft, entry: EventEntry, fields: NoticeFields): void {
-  const id = `notice:${entry.position}`;
-  if (draft.find('notice', id) === undefined)
-    draft.put({ ...base(entry, id), kind: 'notice', ...fields, command: null });
-}
+/** A line of its own for an event; none where `say` returns null. */
+const notice =
+  (say: (value: Fields, entry: EventEntry) => Notice | null): Fold =>
+  (draft, entry) => {
+    const id = `notice:${entry.position}`;
+    const said = draft.find('notice', id) === undefined ? say(customValue(entry.event), entry) : null;
+    if (said !== null) draft.put({ ...base(entry, id), kind: 'notice', ...said, command: null });
+  };
+
+const RUN_FAILED = notice((_, { event }) => ({
+  text: textOf(event.message) ?? 'The run failed.',
+  tone: 'error',
+  code: null,
+}));
 
 function taskItem(draft: ItemDraft, entry: EventEntry, phase: 'started' | TaskEnd): void {
   const id = taskEventId(entry.event);
@@ -264,7 +265,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const known = draft.find('request', id);
     if (known !== undefined) {
       if (known.digest === digest) {
-        // Told again as it was, it may wait longer.
+        // Told again unchanged, it may only wait longer.
         draft.put({ ...known, expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry) });
         return;
       }
@@ -295,95 +296,81 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const outcome = OUTCOMES.find((known) => known === value.outcome) ?? 'unknown';
     draft.put({ ...item, outcome, message: pickText(value, 'message'), resolvedAt: entry.occurredAt });
   },
-  [CUSTOM.sessionEnded]: (draft, entry) => {
-    const value = customValue(entry.event);
+  [CUSTOM.sessionEnded]: notice((value) => {
     const code = pickNumber(value, 'exitCode', 'exit_code');
     const reason = pickText(value, 'reason');
     const text = `The agent's process ended${code === null ? '' : ` with exit code ${code}`}${reason === null ? '' : `: ${reason}`}.`;
-    notice(draft, entry, { text, tone: code === null || code === 0 ? 'info' : 'error', code: 'session-ended' });
-  },
-  [CUSTOM.lost]: (draft, entry) => {
-    const value = customValue(entry.event);
+    return { text, tone: code === null || code === 0 ? 'info' : 'error', code: 'session-ended' };
+  }),
+  [CUSTOM.lost]: notice((value) => {
     const count = pickNumber(value, 'count') ?? 1;
     const reason = pickText(value, 'reason') ?? 'unknown reason';
     const text = `${count} ${count === 1 ? 'record was' : 'records were'} lost here before reaching Interlude (${reason}).`;
-    notice(draft, entry, { text, tone: 'warning', code: 'lost' });
-  },
-  [CUSTOM.quarantined]: (draft, entry) => {
-    const value = customValue(entry.event);
-    const how = isParked(pickText(value, 'code'))
+    return { text, tone: 'warning', code: 'lost' };
+  }),
+  [CUSTOM.quarantined]: notice((value) => {
+    const how = PARKING_CODES.has(pickText(value, 'code') as RejectionCode)
       ? 'A record is parked until somebody says whose it is'
       : 'A record could not be shown and is kept in quarantine';
     const text = `${how}: ${pickText(value, 'message') ?? 'no reason given'}`;
-    notice(draft, entry, { text, tone: 'warning', code: 'quarantined' });
-  },
-  [CUSTOM.taskElsewhere]: (draft, entry) => {
-    const value = customValue(entry.event);
+    return { text, tone: 'warning', code: 'quarantined' };
+  }),
+  [CUSTOM.taskElsewhere]: notice((value) => {
     const ofSessionId = pickText(value, 'session_id');
     const id = pickText(value, 'task_id');
-    if (ofSessionId === null || id === null || value.again === true) return;
+    if (ofSessionId === null || id === null || value.again === true) return null;
     const end = normaliseTaskEnd(pickText(value, 'status')) ?? 'completed';
     const text = `Tells of the task “${pickText(value, 'description') ?? id}” (${end}), which stands in the`;
-    notice(draft, entry, { text, tone: 'info', code: 'task-elsewhere', ofSessionId });
-  },
-  [CUSTOM.parkedAssigned]: (draft, entry) => settled(draft, entry, 'parked-assigned'),
-  [CUSTOM.parkedDiscarded]: (draft, entry) => settled(draft, entry, 'parked-discarded'),
+    return { text, tone: 'info', code: 'task-elsewhere', ofSessionId };
+  }),
+  [CUSTOM.parkedAssigned]: notice((value) => {
+    const [by, from, home] = [pickText(value, 'by'), pickText(value, 'reported_by'), pickText(value, 'session_id')];
+    const isElsewhere = home !== null && home !== from;
+    const what = home === null ? `What the session ${from} told` : 'What was told here';
+    const where = isElsewhere ? `by ${by} to the` : `to this session by ${by}.`;
+    const text = `${what} of the task “${pickText(value, 'task_id') ?? 'a task'}” was assigned ${where}`;
+    const ofSessionId = home === null ? from : isElsewhere ? home : null;
+    return { text, tone: 'info', code: 'parked-assigned', ...(ofSessionId === null ? {} : { ofSessionId }) };
+  }),
+  [CUSTOM.parkedDiscarded]: notice((value) => {
+    const [by, reason, task] = [pickText(value, 'by'), pickText(value, 'reason'), pickText(value, 'task_id')];
+    const text = `What was told here of the task “${task ?? 'a task'}” was discarded by ${by}${reason ? `: ${reason}` : ''}.`;
+    return { text, tone: 'info', code: 'parked-discarded' };
+  }),
   [CUSTOM.messageDelivery]: foldDelivery,
   [CUSTOM.commandQueued]: foldCommand('queued'),
   [CUSTOM.commandDone]: foldCommand('done'),
   [CUSTOM.commandFailed]: foldCommand('failed'),
-  [CUSTOM.obligationWaived]: (draft, entry) => {
-    const value = customValue(entry.event);
+  [CUSTOM.obligationWaived]: notice((value) => {
     const [reason, about, by] = [pickText(value, 'reason'), pickText(value, 'about'), pickText(value, 'by')];
     const what = about === null ? 'a message' : `“${about}”`;
     const text = `The reply to ${what} was waived${by === null ? '' : ` by ${by}`}${reason === null ? '' : `: ${reason}`}.`;
-    notice(draft, entry, { text, tone: 'info', code: 'waived' });
-  },
-  [CUSTOM.runnerAway]: (draft, entry) => {
-    const value = customValue(entry.event);
-    const silentMs = entry.occurredAt - (pickTime(value, 'last_heard_at') ?? entry.occurredAt);
+    return { text, tone: 'info', code: 'waived' };
+  }),
+  [CUSTOM.runnerAway]: notice((value, { occurredAt }) => {
+    const silent = spanOf(occurredAt - (pickTime(value, 'last_heard_at') ?? occurredAt));
     const text =
       value.agent_goes_on === true
-        ? `Nobody watches the terminal any more, last heard of ${spanOf(silentMs)} before this. The agent goes on there, unseen.`
-        : `The runner has gone, last heard of ${spanOf(silentMs)} before this. How this went on is not known.`;
-    notice(draft, entry, { text, tone: 'warning', code: 'runner-away' });
-  },
-  [CUSTOM.runnerBack]: (draft, entry) => {
-    const awayMs = entry.occurredAt - (pickTime(customValue(entry.event), 'away_since') ?? entry.occurredAt);
-    notice(draft, entry, { text: `The runner is back after ${spanOf(awayMs)}.`, tone: 'info', code: 'runner-back' });
-  },
-  [CUSTOM.notice]: (draft, entry) => {
-    const value = customValue(entry.event);
+        ? `Nobody watches the terminal any more, last heard of ${silent} before this. The agent goes on there, unseen.`
+        : `The runner has gone, last heard of ${silent} before this. How this went on is not known.`;
+    return { text, tone: 'warning', code: 'runner-away' };
+  }),
+  [CUSTOM.runnerBack]: notice((value, { occurredAt }) => {
+    const away = spanOf(occurredAt - (pickTime(value, 'away_since') ?? occurredAt));
+    return { text: `The runner is back after ${away}.`, tone: 'info', code: 'runner-back' };
+  }),
+  [CUSTOM.notice]: notice((value) => {
     const tone = value.tone === 'error' || value.tone === 'warning' ? value.tone : 'info';
-    notice(draft, entry, { text: pickText(value, 'text') ?? '', tone, code: null });
-  },
+    return { text: pickText(value, 'text') ?? '', tone, code: null };
+  }),
 };
 
-/** A request whose id asks something else now. It stays as it was asked, under a name that nobody answers to. */
+/** A request whose id now asks something else. It stays as it was asked, under an id that no answer can name. */
 function superseded(item: RequestItem, entry: EventEntry): RequestItem {
   const id = `${item.id}@${item.position}`;
-  // live, the end of its turn has cancelled it before this; reloaded, that comes behind: it must make no difference
+  // live, the end of its turn has cancelled it before this; reloaded, that happens after: the result must be the same
   const isAsLeftOpen = item.outcome === 'cancelled' && item.message === null;
   if (item.outcome !== null && !isAsLeftOpen) return { ...item, id };
   const message = 'The agent asked anew under the same id.';
   return { ...item, id, outcome: 'cancelled', message, resolvedAt: entry.occurredAt };
-}
-
-function isParked(code: string | null): boolean {
-  return PARKING_CODES.has(code as RejectionCode);
-}
-
-function settled(draft: ItemDraft, entry: EventEntry, code: 'parked-assigned' | 'parked-discarded'): void {
-  const value = customValue(entry.event);
-  const [by, from, reason] = ['by', 'reported_by', 'reason'].map((field) => pickText(value, field));
-  const home = code === 'parked-assigned' ? pickText(value, 'session_id') : null;
-  const task = pickText(value, 'task_id') ?? 'a task';
-  const say = (text: string, ofSessionId: string | null = null) =>
-    notice(draft, entry, { text, tone: 'info', code, ...(ofSessionId === null ? {} : { ofSessionId }) });
-  const here = `What was told here of the task “${task}” was`;
-  if (code === 'parked-discarded') say(`${here} discarded by ${by}${reason ? `: ${reason}` : ''}.`);
-  else if (home === null)
-    say(`What the session ${from} told of the task “${task}” was assigned to this session by ${by}.`, from);
-  else if (home === from) say(`${here} assigned to this session by ${by}.`);
-  else say(`${here} assigned by ${by} to the`, home);
 }

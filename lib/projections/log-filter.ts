@@ -4,7 +4,7 @@ import { foldText } from './fold-text';
 import type { LogRegex } from './log-regex';
 import { type RequiredText, requireAll } from './required-text';
 
-/** What of a log is wanted. The server filters what is stored by it and the browser what comes live: the same lines. */
+/** Which lines of a log are wanted. The server filters stored lines by it, and the browser live ones: both alike. */
 export interface LogFilter {
   /** This level and those above; null for all. */
   level: LogLevel | null;
@@ -20,7 +20,7 @@ export interface LogFilter {
 
 export const EVERY_LINE: LogFilter = { level: null, components: [], terms: [], regex: null, from: null, to: null };
 
-/** Words separated by blanks; what stands in double quotes is one term, blanks and all. Folded; each once. */
+/** Words separated by blanks; a phrase in double quotes is one term. Folded, without repeats. */
 export function parseTerms(text: string): string[] {
   const found = [...text.matchAll(/"([^"]*)"?|[^\s"]+/g)].map(([word, phrase]) => phrase ?? word);
   return [...new Set(found.filter((term) => term.trim() !== '').map(foldText))];
@@ -31,19 +31,19 @@ export function searchesText({ terms, regex }: LogFilter): boolean {
   return terms.length > 0 || regex !== null;
 }
 
-/** What a message must have in it, as far as that can be said without looking at it. */
+/** Text that a message must contain to match, as far as the filter alone tells. */
 export function requiredText({ terms, regex }: LogFilter): RequiredText | null {
   return requireAll([...terms.map((text) => ({ kind: 'text', text }) as const), regex?.required ?? null]);
 }
 
-/** Levels that pass the filter. */
+/** The levels that pass the filter. */
 export function levelsOf({ level }: Pick<LogFilter, 'level'>): readonly LogLevel[] {
   return level === null ? LOG_LEVELS : LOG_LEVELS.slice(LOG_LEVELS.indexOf(level));
 }
 
 /**
- * A marker stands for a place in the log: it passes whatever its level and component. What retention left behind is
- * nobody's text, and no search finds it.
+ * A marker stands for a place in the log, so it passes whatever its level and component. The text of a retention marker
+ * is not a message, so no search finds it.
  */
 export function matchesLine(filter: LogFilter, line: LogLine): boolean {
   if (filter.from !== null && line.occurredAt < filter.from) return false;
@@ -68,7 +68,7 @@ const MAX_HITS = 1000;
 /** A stretch of a message, in UTF-16 units: `[start, end)`. */
 export type Hit = [start: number, end: number];
 
-/** What of the message is looked for, one after the other; null for nothing that could be marked. @see LogRegex.hits */
+/** The stretches of the message that match, one after the other; null for one that can't be marked. @see LogRegex.hits */
 export function* findHits({ terms, regex }: LogFilter, message: string): Generator<Hit | null> {
   const folded = terms.length > 0 ? foldText(message) : '';
   for (const term of terms) yield* placesOf(term, folded);

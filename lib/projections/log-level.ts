@@ -4,11 +4,11 @@ import type { AgentLogLevel } from '@/lib/protocol/read-models';
 import { pickTime } from './event-fields';
 
 /**
- * What a status record says of the level its runner writes at: `logLevel`, and in `logSwitch` who turned it there, until
- * when, and what its default is.
+ * What a status record says about the level its runner logs at: `logLevel`, and in `logSwitch` who set it, until when,
+ * and what the default is.
  *
- * @param at when the server got it
- * @returns what it was given where the record says nothing new
+ * @param at when the server received it
+ * @returns `before` itself if the record says nothing new
  */
 export function heardLevel(before: AgentLogLevel, status: AgentStatus, at: number): AgentLogLevel {
   const { logLevel: level, logSwitch: said } = status;

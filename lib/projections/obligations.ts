@@ -1,30 +1,23 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Sender } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';
+import { textOf } from '@/lib/protocol/fields';
 import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Obligation } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
-import {
-  contentText,
-  customName,
-  customValue,
-  inputUserMessages,
-  pickText,
-  stringList,
-  textField,
-} from './event-fields';
+import { contentText, customName, customValue, inputUserMessages, pickText, stringList } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
 
 /**
- * Who waits for a reply. A message from a person or another agent is owed from its end until a turn that names it
- * finishes, or a text that says it answers it ends in a turn that finishes, or somebody waives it. A turn that fails
- * or is interrupted answers nobody. A turn that the end of a task woke answers nobody but whom it names, whatever its
- * texts say; nor does any other answer by a text alone what the agent did not hold when that turn began, or, outside of
- * any, when that text did. Else a message that comes while the agent wakes is answered by what was said before it was told
- * of it.
+ * Who waits for a reply. A message from a person or another agent is owed a reply from its end until a turn that names
+ * it finishes, or a text that says it answers it ends in a turn that finishes, or somebody waives it. A turn that fails
+ * or is interrupted answers nothing. A turn that was woken by the end of a task answers only what it names, whatever its
+ * texts say. In any other turn, a text answers only messages that the agent held when the turn began (outside a turn:
+ * when the text began). Otherwise a message that comes while the agent wakes would count as answered by words the agent
+ * wrote before it had seen the message.
  */
 
 /** Most messages being written, and most replies of one turn, that are remembered. */
@@ -33,13 +26,13 @@ const MAX_REMEMBERED = 256;
 export interface ObligationFold {
   /** Messages to the agent whose end has not come. */
   drafts: { messageId: string; from: Sender; text: string; at: number }[];
-  /** What an assistant's text that has not ended says it answers. */
+  /** By assistant's text that has not ended: the messages that it says it answers. */
   answering: Record<string, string[]>;
-  /** What texts of the open turn have answered: settled when it finishes, forgotten when it does not. */
+  /** What texts of the open turn have answered: settled when it finishes, forgotten if it breaks off. */
   answered: string[];
-  /** Messages the server queued for the agent: where it was told that the agent has them, null before. */
+  /** Messages that the server queued for the agent, with the position at which the agent had them; null before. */
   sent?: Sent[];
-  /** Of messages from before this that are owed and not among those, it is not known any more whether the agent has them. */
+  /** Of owed messages before this position that are not in `sent`, we no longer know whether the agent has them. */
   sentUnknownBefore?: Position;
 }
 
@@ -55,10 +48,10 @@ export interface ObligationChange {
   after: Obligation;
 }
 
-/** Which stored obligations an event may touch: by id, and whether the session's owed ones may be settled. */
+/** Which stored obligations an event may touch: some by id, and whether it may settle any that the session owes. */
 export function obligationsTouchedBy(event: AgUiEvent): { messageIds: string[]; settles: boolean } {
   const messageIds: string[] = [];
-  const id = textField(event, 'messageId');
+  const id = textOf(event.messageId);
   if (event.type === 'TEXT_MESSAGE_START' && event.role === 'user' && id !== null) messageIds.push(id);
   if (event.type === 'TEXT_MESSAGE_CHUNK' && id !== null) messageIds.push(id);
   for (const part of snapshotParts(event)) if (part.fields.role === 'user') messageIds.push(part.id);
@@ -67,14 +60,14 @@ export function obligationsTouchedBy(event: AgUiEvent): { messageIds: string[]; 
   for (const named of [...replyTo, ...userMessageIds]) messageIds.push(named);
   const about = pickText(customValue(event), 'message_id', 'messageId');
   if (event.type === 'CUSTOM' && about !== null) messageIds.push(about);
-  // Of chunks only the first need say whose it is, and which.
+  // Only the first chunk has to name its message and its role.
   const isNamelessChunk = event.type === 'TEXT_MESSAGE_CHUNK' && id === null;
   return { messageIds, settles: isNamelessChunk || event.type === 'RUN_FINISHED' || event.type === 'TEXT_MESSAGE_END' };
 }
 
 /**
- * A session's obligations, placement by placement: a server gives others their turns between. `fold` is the same object
- * while nothing in it changes.
+ * A session's obligations, fed placement by placement, so that a server can let others run in between. `fold` stays the
+ * same object while nothing in it changes.
  */
 export class ObligationLedger {
   fold: ObligationFold;
@@ -83,8 +76,8 @@ export class ObligationLedger {
   readonly #owner: { sessionId: string; agentId: string };
 
   /**
-   * @param known the stored obligations that the placements may touch, settled ones too: a message told again is not owed
-   *   again
+   * @param known the stored obligations that the placements may touch, including settled ones: a message that is told
+   *   again is not owed again
    */
   constructor(fold: ObligationFold, known: readonly Obligation[], owner: { sessionId: string; agentId: string }) {
     this.fold = fold;
@@ -98,9 +91,9 @@ export class ObligationLedger {
 
   apply(placement: Placement): void {
     const { event } = placement.entry;
-    // What a snapshot tells is what was said before.
+    // A snapshot repeats what was said before.
     if (interludeOf(event).ofSnapshot !== undefined) return;
-    // What is said to a subagent is between it and the agent.
+    // What is said to a subagent stays between it and the agent.
     if (placement.turnId?.startsWith('task:') !== true) {
       if (event.type === 'CUSTOM') this.#applyCustom(placement.entry);
       else if (placement.role === 'user') this.#applyMessage(placement);
@@ -118,7 +111,7 @@ export class ObligationLedger {
         for (const id of [...turn.userMessageIds, ...replied]) this.#answer(id, placement.entry, turn.id);
       }
       if (this.fold.answered.length > 0) this.fold = { ...this.fold, answered: [] };
-      // Its texts have ended with it: what comes of them later is no word of the turn after it.
+      // Its texts have ended with it: what still comes of them was not said by the next turn.
       if (Object.keys(this.fold.answering).length > 0) this.fold = { ...this.fold, answering: {} };
     }
   }
@@ -148,7 +141,7 @@ export class ObligationLedger {
     }
   }
 
-  /** A chunk may be all of a message: it is owed from the first, and what follows is more of its text. */
+  /** A chunk may be a whole message: it is owed from the first chunk, and the others add to its text. */
   #applyChunk(id: string, entry: EventEntry, isFirst: boolean): void {
     const delta = contentText(entry.event.delta);
     const known = this.#find(id);
@@ -184,7 +177,7 @@ export class ObligationLedger {
   #reply(replyTo: string[], { entry, turnId, begunAt }: Pick<Placement, 'entry' | 'turnId' | 'begunAt'>): void {
     if (begunAt === null || turnId === null) return;
     if (turnId.startsWith('none:')) {
-      // There is no turn whose end could tell more.
+      // Outside a turn there is no end to wait for.
       for (const named of replyTo) if (this.#wasHeldAt(begunAt, named)) this.#answer(named, entry, turnId);
       return;
     }
@@ -199,12 +192,12 @@ export class ObligationLedger {
     if (id === null) return;
     if (name === CUSTOM.messageDelivery && value.delivery === 'delivered') this.#arrive(id, entry.position);
     const reason = pickText(value, 'reason');
-    // Whoever was never asked owes nothing.
+    // An agent that never got the message owes no reply.
     const waived = name === CUSTOM.obligationWaived || (name === CUSTOM.messageDelivery && value.delivery === 'failed');
     if (waived) this.#settle(id, { state: 'waived', settledAt: entry.occurredAt, reason });
   }
 
-  /** Whether the agent had the message by then: its runner told of it, as its own or as delivered. */
+  /** Whether the agent had the message by then: its runner had told it, either itself or as delivered. */
   #wasHeldAt(position: Position, messageId: string): boolean {
     const obligation = this.#find(messageId);
     const sent = this.fold.sent?.find((one) => one.messageId === messageId);
@@ -212,14 +205,14 @@ export class ObligationLedger {
     return typeof since === 'string' && comparePositions(since, position) < 0;
   }
 
-  /** Whether the message may have been sent and is remembered no more. Then it counts as held when it is told to be. */
+  /** Whether the message may have been sent but is no longer in `sent`. It counts as held from when it is said to be. */
   #isForgotten(obligation: Obligation | undefined): boolean {
     const { sentUnknownBefore } = this.fold;
     if (obligation === undefined || sentUnknownBefore === undefined) return false;
     return comparePositions(obligation.position, sentUnknownBefore) < 0;
   }
 
-  /** What the server queued is in the agent's hands. */
+  /** The agent has a message that the server queued. */
   #arrive(messageId: string, position: Position): void {
     const sent = this.fold.sent?.find((one) => one.messageId === messageId);
     const obligation = sent === undefined ? this.#find(messageId) : undefined;
@@ -232,7 +225,7 @@ export class ObligationLedger {
     sent.push(message);
     this.fold = { ...this.fold, sent };
     if (sent.length <= MAX_REMEMBERED) return;
-    // An older one that is still on its way is remembered again when it arrives.
+    // One that is still on its way is added again when it arrives.
     const leftOut = sent.slice(0, -1).findIndex((one) => one.arrivedAt === null);
     sent.splice(Math.max(0, leftOut), 1);
     this.fold = { ...this.fold, sentUnknownBefore: at };
@@ -271,7 +264,7 @@ export class ObligationLedger {
   }
 }
 
-/** Of answers under way the newest, as many as name no more messages than a turn is remembered to answer. */
+/** The newest answers under way that together name at most MAX_REMEMBERED messages. */
 function newestNamed(answering: [string, string[]][]): ObligationFold['answering'] {
   const kept: [string, string[]][] = [];
   let room = MAX_REMEMBERED;
@@ -286,5 +279,5 @@ function newestNamed(answering: [string, string[]][]): ObligationFold['answering
 function senderOf({ event }: EventEntry): Sender {
   const { from } = interludeOf(event);
   if (from?.kind === 'agent' || from?.kind === 'person') return { kind: from.kind, id: String(from.id) };
-  return { kind: 'person', id: textField(event, 'name') ?? 'user' };
+  return { kind: 'person', id: textOf(event.name) ?? 'user' };
 }

@@ -1,17 +1,18 @@
-import { MAX_ARGS_VALUES, MAX_JSON_DEPTH } from '@/lib/protocol/limits';
+import { measureJson } from '@/lib/protocol/json-measure';
+import { MAX_ARGS_VALUES } from '@/lib/protocol/limits';
 import { parseWellFormed } from '@/lib/protocol/well-formed';
 
 /**
- * What the arguments of a call say; null while they are no JSON yet, and where they go deeper than a record may or hold
- * very many values. They came as text and so past the limits of a record: whoever walks through them later, here or in a
- * browser, would be held up by the one and overflow its stack with the other. They are shown as they were written, then.
+ * The arguments of a call; null while they are not JSON yet, and if they are nested deeper than a record may be or hold
+ * very many values. They came as text, so the limits of a record did not apply: code that walks through them later, here
+ * or in a browser, would overflow its stack or take too long. Such arguments are shown as they were written.
  *
- * Arguments stream as pieces of JSON: worth parsing only where the last one may be the end.
+ * Arguments stream as pieces of JSON, so parsing is worth it only if the last piece may be the end.
  */
 export function parsedArgs(argsText: string): unknown {
   if (!/[}\]"\del]/.test(lastLetter(argsText)) || !isBounded(argsText)) return null;
   try {
-    // the text is well-formed, and yet an escape in it may say half a pair
+    // the text is well-formed, but an escape in it may still stand for half a pair
     return parseWellFormed(argsText);
   } catch {
     return null;
@@ -25,31 +26,8 @@ function lastLetter(text: string): string {
 }
 
 const JSON_BLANKS = ' \t\r\n';
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
-const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** One pass without recursion. What is no JSON at all is left for the parser. */
 function isBounded(json: string): boolean {
-  let [depth, values] = [0, 0];
-  for (let at = 0; at < json.length; at += 1) {
-    const letter = json.charCodeAt(at);
-    if (letter === QUOTE) at = endOfString(json, at);
-    else if (letter === COMMA) values += 1;
-    else if (letter === OPEN_BRACE || letter === OPEN_BRACKET) {
-      depth += 1;
-      values += 1;
-    } else if (letter === CLOSE_BRACE || letter === CLOSE_BRACKET) depth -= 1;
-    if (depth > MAX_JSON_DEPTH || values > MAX_ARGS_VALUES) return false;
-  }
-  return true;
-}
-
-/** The index of the quote that closes the string opened at `start`. */
-function endOfString(json: string, start: number): number {
-  for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
-    let escapes = 0;
-    while (json.charCodeAt(end - 1 - escapes) === BACKSLASH) escapes += 1;
-    if (escapes % 2 === 0) return end;
-  }
-  return json.length;
+  const { values, tooDeepAt } = measureJson(new TextEncoder().encode(json));
+  return tooDeepAt === null && values <= MAX_ARGS_VALUES;
 }

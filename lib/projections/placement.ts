@@ -2,9 +2,9 @@ import type { Position } from '@/lib/protocol/position';
 import type { FoldedType, TurnHeader } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 
-/** Where an event stands, and what it changes of where others do. */
+/** Where an event belongs, and what it changes about where others do. */
 export interface Placement {
-  /** As it was told; a chunk has the name of what it goes on with. */
+  /** As it came; a chunk without an id has been given the id of what it continues. */
   entry: EventEntry;
   /** The turn that shows the event; `task:<id>` under a task; null where nothing shows it. */
   turnId: string | null;
@@ -13,16 +13,16 @@ export interface Placement {
   /** The role of the text message the event is about. */
   role: string | null;
   /**
-   * At the end, and at each chunk, of what began in the open turn or outside any: where it began. Null elsewhere: what
-   * ends too late is no word of the turn it ends in.
+   * Set on the end, and on each chunk, of something that began in the open turn or outside any turn: where it began.
+   * Null otherwise: something that ends too late was not said by the turn in which it ends.
    */
   begunAt: Position | null;
   /** Turns that this event opened or changed, in order. */
   turns: TurnHeader[];
-  /** Entities that stand in another turn from now on. `position` names the one event that moves; null: all of them. */
+  /** Entities that move to another turn. `position` is the one event that moves; null: all of them. */
   moves: { entityId: string; fromTurnId: string; toTurnId: string; position: Position | null }[];
   /** `none` turns that a move left empty. */
   removedTurnIds: string[];
-  /** Entities whose deltas are complete: they become one event with the whole text, where the last delta stood. */
+  /** Entities whose deltas are complete: they become one event with the whole text, in the place of the last delta. */
   folds: { entityId: string; fromPosition: Position; type: FoldedType }[];
 }

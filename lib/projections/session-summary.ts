@@ -21,30 +21,30 @@ import type { Placement } from './placement';
 const TITLE_LENGTH = 120;
 const PREVIEW_LENGTH = 240;
 
-/** A session's summary with what its fold remembers between batches. */
+/** A session's summary, and what its fold remembers between batches. */
 export interface SessionFold {
   summary: SessionSummary;
-  /** The message the title is made of, while it may still grow. */
+  /** The message that the title comes from, while the title may still grow. */
   titleMessageId: string | null;
-  /** The message `lastText` is made of. */
+  /** The message that `lastText` comes from. */
   textMessageId: string | null;
   pendingRequests: OpenRequest[];
-  /** How many more are open than are remembered. */
+  /** How many more are open than `pendingRequests` holds. */
   morePending: number;
   lastTurn: { state: 'finished' | 'failed' | 'interrupted'; message: string | null } | null;
   /** `at`: when the server heard of it. */
   ended: { failed: boolean; reason: string | null; at: number } | null;
-  /** That its runner has gone, until the session is heard of again. */
+  /** Set when its runner has gone, until the session is heard of again. */
   away: SessionAway | null;
-  /** Where in the server's order `away` was true first: that of the runner, which may be long before it is told. */
+  /** The server's position when the runner was missed, which may be long before the session was told. */
   awayPosition: number | null;
-  /** When the agent's runner last said anything of it, also that it is still there. */
+  /** When the agent's runner last said anything about it, if only that it is still there. */
   seenAt: number | null;
-  /** How far the server's order had come before that. */
+  /** The server's position just before that. */
   seenPosition: number | null;
 }
 
-/** A session of which nothing is known but that it is there. */
+/** A session about which nothing is known yet. */
 export function newSession(id: string, agentId: string, at: number): SessionFold {
   return {
     summary: {
@@ -85,8 +85,8 @@ export function newSession(id: string, agentId: string, at: number): SessionFold
 }
 
 /**
- * A session's summary, placement by placement: a server gives others their turns between. The given fold stays as it is;
- * `summary.updatedPosition` is left to the caller, who allots positions.
+ * A session's summary, fed placement by placement, so that a server can let others run in between. The given fold is not
+ * changed; `summary.updatedPosition` is left to the caller, who allots positions.
  */
 export class SessionLedger {
   readonly #next: SessionFold;
@@ -95,8 +95,7 @@ export class SessionLedger {
   #last: Placement | null = null;
 
   /**
-   * @param heardAt when the agent's own word of the session came, on the server's clock; null where it is not the agent
-   *   that speaks
+   * @param heardAt when the agent itself spoke about the session, on the server's clock; null if somebody else did
    */
   constructor(fold: SessionFold, heardAt: number | null) {
     this.#next = { ...fold, summary: { ...fold.summary } };
@@ -104,7 +103,7 @@ export class SessionLedger {
     this.#heardAt = heardAt;
     if (heardAt === null) return;
     this.#next.seenAt = heardAt;
-    // Whoever speaks of it is there.
+    // A runner that speaks about it is there.
     this.#next.away = null;
   }
 
@@ -115,12 +114,12 @@ export class SessionLedger {
     this.#last = placement;
   }
 
-  /** A task that the placements changed. */
+  /** Counts a task that the placements changed. */
   tell(before: Task | null, after: Task): void {
     this.#next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
 
-  /** @param obligations those the same placements changed */
+  /** @param obligations those that the same placements changed */
   result(obligations: readonly ObligationChange[]): SessionFold {
     const next = this.#next;
     next.pendingRequests = this.#open.list();
@@ -134,13 +133,13 @@ export class SessionLedger {
   }
 }
 
-/** Whether something goes on in it that its runner would have to tell the end of. */
+/** Whether something is going on in it whose end its runner would have to tell. */
 export function isUnderWay({ summary, ended }: SessionFold): boolean {
   if (ended !== null) return false;
   return summary.openTurnId !== null || summary.runningTaskCount > 0 || summary.pendingRequestCount > 0;
 }
 
-/** By how much the number of replies owed has grown. */
+/** How many more replies are owed than before. */
 export function owedDifference(changes: readonly ObligationChange[]): number {
   return changes.reduce(
     (sum, { before, after }) => sum + Number(after.state === 'owed') - Number(before?.state === 'owed'),
@@ -148,7 +147,7 @@ export function owedDifference(changes: readonly ObligationChange[]): number {
   );
 }
 
-/** Whether a reader of the session list would see a difference, other than a growing text and a newer time. */
+/** Whether a reader of the session list would see a difference besides a growing text or a newer time. */
 export function differsForReaders(a: SessionFold, b: SessionFold): boolean {
   return differs(a.summary, b.summary, QUIET);
 }
@@ -158,7 +157,7 @@ const QUIET: ReadonlySet<keyof SessionSummary> = new Set(['lastEventAt', 'lastHe
 function apply(fold: SessionFold, placement: Placement, open: OpenRequests): void {
   const { entry } = placement;
   const { summary } = fold;
-  // By the server's clock, also where that was set back: lists are sorted by it, and agents' clocks say anything.
+  // On the server's clock, even if it was set back: lists are sorted by this, and agents' clocks can't be relied on.
   summary.lastEventAt = entry.receivedAt;
   for (const turn of placement.turns) {
     if (turn.kind === 'none') continue;
@@ -203,16 +202,18 @@ function setTitle(fold: SessionFold, messageId: string | null, text: string): vo
   const told = text.trimStart();
   const line = told.slice(0, TITLE_LENGTH + 1).split('\n', 1)[0] ?? '';
   fold.summary.title = cutText(line, TITLE_LENGTH) || null;
-  // The first line is whole once there is a second, or more of it than is shown.
+  // The first line is complete once a second one begins, or once it is longer than what is shown.
   fold.titleMessageId = told.length > TITLE_LENGTH || told.includes('\n') ? null : messageId;
 }
 
 function applyCustom(fold: SessionFold, { entry }: Placement): void {
   const value = customValue(entry.event);
   switch (customName(entry.event)) {
-    case CUSTOM.lost:
-      fold.summary.lostCount = Math.min(fold.summary.lostCount + countIn(value), Number.MAX_SAFE_INTEGER);
+    case CUSTOM.lost: {
+      const count = Math.max(1, pickNumber(value, 'count') ?? 1);
+      fold.summary.lostCount = Math.min(fold.summary.lostCount + count, Number.MAX_SAFE_INTEGER);
       return;
+    }
     case CUSTOM.quarantined:
       fold.summary.quarantinedCount += 1;
       return;
@@ -239,11 +240,6 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
   }
 }
 
-/** Of what was lost: at least one, whatever it says. */
-function countIn(value: Record<string, unknown>): number {
-  return Math.max(1, pickNumber(value, 'count') ?? 1);
-}
-
 function enterState(fold: SessionFold, open: OpenRequests, at: number): void {
   const { summary } = fold;
   summary.pendingRequestCount = open.count;
@@ -255,7 +251,7 @@ function enterState(fold: SessionFold, open: OpenRequests, at: number): void {
   summary.stateReason = reason;
 }
 
-/** Whether its runner went while something was under way. A turn that failed has said its last word. */
+/** Whether its runner went while something was under way. After a failed turn, running tasks alone don't count. */
 function isMissed(fold: SessionFold): boolean {
   if (fold.away === null || !isUnderWay(fold)) return false;
   const { openTurnId, pendingRequestCount } = fold.summary;

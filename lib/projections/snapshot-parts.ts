@@ -3,19 +3,19 @@ import { isObject } from '@/lib/protocol/fields';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { contentText, subagentTaskId } from './event-fields';
 
-/** One thing that a MESSAGES_SNAPSHOT says: the text of a message or thought, the arguments of a call, or its result. */
+/** One part of a MESSAGES_SNAPSHOT: the text of a message or thought, the arguments of a call, or its result. */
 export interface SnapshotPart {
   kind: 'text' | 'reasoning' | 'call' | 'result';
   /** Of the message, thought or call. */
   id: string;
   text: string;
-  /** What else its event says. */
+  /** The other fields of its event. */
   fields: Record<string, unknown>;
 }
 
 /**
- * What a snapshot says, in its order. What it says twice is said once, where it stood first and as it stood last. Texts that
- * are empty say nothing, nor do activities; nor does the snapshot of a subagent, whose own words are told as they come.
+ * The parts of a snapshot, in its order. A part that occurs twice comes once: in its first place, with its last content.
+ * Empty texts and activities are left out, and so are all parts of a subagent's snapshot: its words come as events.
  */
 export function snapshotParts(event: AgUiEvent): SnapshotPart[] {
   if (event.type !== 'MESSAGES_SNAPSHOT' || !Array.isArray(event.messages) || subagentTaskId(event) !== null) return [];
@@ -24,7 +24,7 @@ export function snapshotParts(event: AgUiEvent): SnapshotPart[] {
   return [...parts.values()];
 }
 
-/** @param turnId where it stands already; null where it is new */
+/** @param turnId the turn that has it already; null if it is new */
 export function snapshotEvent({ kind, id, text, fields }: SnapshotPart, turnId: string | null): AgUiEvent {
   const metadata = { interlude: { whole: true as const, ofSnapshot: { turnId } } };
   switch (kind) {

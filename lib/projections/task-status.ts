@@ -17,34 +17,34 @@ const ENDS: Record<string, TaskEnd | undefined> = {
   lost: 'lost',
 };
 
-/** @returns null while the task runs, or for a word that says nothing about its end */
+/** @returns null while the task runs, or for a word we don't know */
 export function normaliseTaskEnd(status: string | null): TaskEnd | null {
   return status !== null && Object.hasOwn(ENDS, status) ? (ENDS[status] ?? null) : null;
 }
 
-/** How a `task:*` event says that its task ended, else null. */
+/** How its task ended, according to a `task:*` event; null if it does not say. */
 export function taskEndTold(event: AgUiEvent): TaskEnd | null {
   const said = normaliseTaskEnd(pickText(customValue(event), 'status'));
   return said ?? (customName(event) === CUSTOM.taskCompleted ? 'completed' : null);
 }
 
-/** How a run stands, and by whose word, where that is another session's. */
-export type Standing = Pick<Task, 'status' | 'reportedBy'>;
+/** The status of a run, and which other session reported it, if one did. */
+type Standing = Pick<Task, 'status' | 'reportedBy'>;
 
 /**
- * Whether what is told of a run takes the place of what was told before. The first of equal words stands; what another
- * session reported gives way to the task's own, and `lost`, which is a guess, to any end.
+ * Whether a report about a run replaces an earlier one. Of equally firm reports the first stands; a report by another
+ * session gives way to one by the task's own, and `lost`, which is a guess, to any end.
  */
 export function overrules(told: Standing, before: Standing): boolean {
   return firmness(told) > firmness(before);
 }
 
-/** Whether the task's own session has said how it ended: nobody's word goes before that. */
+/** Whether the task's own session has said how it ended: no other report overrules that. */
 export function isFinal({ status, reportedBy }: Standing): boolean {
   return hasEnded(status) && reportedBy === null;
 }
 
-/** Whether somebody has said that it ended: `lost` is a guess. */
+/** Whether it was reported to have ended: `lost` is only a guess. */
 export function hasEnded(status: Task['status']): boolean {
   return status !== 'running' && status !== 'lost';
 }
@@ -56,7 +56,6 @@ function firmness({ status, reportedBy }: Standing): number {
 
 const KINDS: Record<string, string | undefined> = { local_bash: 'shell', bash: 'shell', local_agent: 'subagent' };
 
-export function normaliseTaskKind(type: string | null): string {
-  if (type === null) return 'task';
+export function normaliseTaskKind(type: string): string {
   return Object.hasOwn(KINDS, type) ? (KINDS[type] ?? type) : type;
 }

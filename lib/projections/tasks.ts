@@ -1,4 +1,5 @@
 import { type AgUiEvent, CUSTOM, type TurnTrigger } from '@/lib/protocol/ag-ui';
+import { textOf } from '@/lib/protocol/fields';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
@@ -14,15 +15,14 @@ import {
   pickTime,
   stringList,
   taskEventId,
-  textField,
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { Placement } from './placement';
 import { isFinal, normaliseTaskKind, overrules, taskEndTold } from './task-status';
 
-/** Whether a run begins by itself and does not say why: then it may answer any task that has ended. */
+/** Whether a run begins by itself without saying why: then it may answer any task that has ended. */
 export function startsWithoutCause(event: AgUiEvent): boolean {
-  return event.type === 'RUN_STARTED' && textField(event, 'parentRunId') !== null && !interludeOf(event).trigger;
+  return event.type === 'RUN_STARTED' && textOf(event.parentRunId) !== null && !interludeOf(event).trigger;
 }
 
 /** Whether the agent's process ends: then every task that still runs ends with it. */
@@ -30,7 +30,7 @@ export function endsEveryTask(event: AgUiEvent): boolean {
   return customName(event) === CUSTOM.sessionEnded;
 }
 
-/** The tasks a run says it was told of, by its trigger or while it ran. */
+/** The tasks that a run says it was told of, by its trigger or while it ran. */
 export function tasksTold(event: AgUiEvent): TaskRef[] {
   const { trigger, foldedTaskIds = [] } = interludeOf(event);
   return [...tasksOf(trigger), ...foldedTaskIds.map((id) => ({ id, runId: null }))];
@@ -40,16 +40,16 @@ function tasksOf(trigger: TurnTrigger | undefined): TaskRef[] {
   return stringList(trigger?.taskIds).map((id, index) => ({ id, runId: trigger?.taskRunIds?.[index] ?? null }));
 }
 
-/** A task, and which run of it where that is named. */
+/** A task, and the run of it if that is named. */
 export type TaskRef = Pick<Task, 'id' | 'runId'>;
 
-/** The runs of one task, each by its position, ascending. */
+/** The runs of one task by position, ascending. */
 interface Runs {
   all: Position[];
   byRunId: Map<string | null, Position[]>;
 }
 
-/** A session's tasks, task by task and placement by placement: a server gives others their turns between. */
+/** A session's tasks, fed task by task and placement by placement, so that a server can let others run in between. */
 export class TaskLedger {
   readonly #byPosition = new Map<Position, Task>();
   readonly #byId = new Map<string, Runs>();
@@ -60,7 +60,7 @@ export class TaskLedger {
     this.#owner = owner;
   }
 
-  /** The session has this task. Those of one id come in the order in which they began. */
+  /** The session has this task. Runs of one id come in the order in which they began. */
   know(task: Task): void {
     const { id, runId, position } = task;
     const before = this.#byPosition.get(position);
@@ -69,37 +69,36 @@ export class TaskLedger {
     this.#byId.set(id, runs);
     if (before === undefined) runs.all.push(position);
     if (before !== undefined && before.runId === runId) return;
-    // told only later which run it is
+    // its run was named only later: what is looked for is nearly always the last
     const unnamed = before === undefined ? undefined : runs.byRunId.get(before.runId);
-    if (unnamed !== undefined) without(unnamed, position);
-    const named = runs.byRunId.get(runId);
-    if (named === undefined) runs.byRunId.set(runId, [position]);
-    else insertPosition(named, position);
+    unnamed?.splice(unnamed.lastIndexOf(position), 1);
+    const named = runs.byRunId.get(runId) ?? [];
+    const earlier = named.findLastIndex((other) => comparePositions(other, position) < 0);
+    named.splice(earlier + 1, 0, position);
+    runs.byRunId.set(runId, named);
   }
 
   *changed(): Generator<Task> {
     for (const position of this.#changed) yield this.#byPosition.get(position) as Task;
   }
 
-  /** Yields after each task that it gives up: they may be many. */
+  /** Yields after each task that it gives up, because there may be many. */
   *apply({ entry, turnId, turns }: Pick<Placement, 'entry' | 'turnId' | 'turns'>): Generator<void> {
     const name = customName(entry.event);
     if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId);
-    if (name === CUSTOM.sessionEnded) yield* this.#giveUpRunning(entry.occurredAt);
+    if (name === CUSTOM.sessionEnded) {
+      // Nobody is left to say how they end.
+      for (const task of this.#byPosition.values()) {
+        if (task.status === 'running') this.#put({ ...task, status: 'lost', endedAt: entry.occurredAt });
+        yield;
+      }
+    }
     if (name === CUSTOM.taskTold) this.#applyTold(entry);
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
     for (const { id, runId } of [...tasksTold(entry.event), ...tasksOf(opened ?? undefined)]) {
       const task = this.find(id, runId);
       if (task !== undefined && task.answeredInTurnId !== turnId) this.#put({ ...task, answeredInTurnId: turnId });
-    }
-  }
-
-  /** Nobody is left to say how they end. */
-  *#giveUpRunning(at: number): Generator<void> {
-    for (const task of this.#byPosition.values()) {
-      if (task.status === 'running') this.#put({ ...task, status: 'lost', endedAt: at });
-      yield;
     }
   }
 
@@ -127,7 +126,7 @@ export class TaskLedger {
     this.#put({ ...withFields(ended, said, starts ? turnId : null), assignedBy: assignedBy ?? task.assignedBy });
   }
 
-  /** The run asked for, else the newest run that does not say which it is, else (asked for none) the newest. */
+  /** The run asked for, else the newest run without a name; the newest of all if no run is asked for. */
   find(id: string, runId: string | null): Task | undefined {
     const runs = this.#byId.get(id);
     const position =
@@ -168,16 +167,6 @@ export class TaskLedger {
   }
 }
 
-/** What is looked for is nearly always the last. */
-function without(positions: Position[], position: Position): void {
-  positions.splice(positions.lastIndexOf(position), 1);
-}
-
-function insertPosition(positions: Position[], position: Position): void {
-  const before = positions.findLastIndex((other) => comparePositions(other, position) < 0);
-  positions.splice(before + 1, 0, position);
-}
-
 function withFields(task: Task, value: Record<string, unknown>, startedInTurnId: string | null): Task {
   const type = pickText(value, 'task_type', 'kind');
   const usage = pick(value, 'usage');
@@ -186,7 +175,7 @@ function withFields(task: Task, value: Record<string, unknown>, startedInTurnId:
     ...task,
     runId: task.runId ?? pickId(value, 'run_id', 'runId'),
     kind: type === null ? task.kind : normaliseTaskKind(type.slice(0, MAX_ID_LENGTH)),
-    // Progress reports carry what the task does just now; its name is what it was started with.
+    // A progress report describes what the task does at the moment; its name is what it was started with.
     description:
       task.description === task.id ? (caption(pickText(value, 'description')) ?? task.description) : task.description,
     summary: caption(summary) ?? task.summary,
@@ -201,7 +190,7 @@ function withFields(task: Task, value: Record<string, unknown>, startedInTurnId:
   };
 }
 
-/** A shell's summary ends with it, where the agent has no field for it. */
+/** A shell's summary ends with its exit code if the agent has no field for it. */
 function exitCodeIn(summary: string | null): number | null {
   const code = /\bexit code (\d{1,3})\)?\.?$/.exec(summary?.slice(-32) ?? '')?.[1];
   return code === undefined ? null : Number(code);
@@ -215,17 +204,17 @@ function usageOf(usage: Record<string, unknown>): Task['usage'] {
   };
 }
 
-/** What other sessions say of how it ended is nothing against what its own has said. */
+/** What another session says about the outcome does not count against what the task's own has said. */
 function withoutOutcome({ summary, exit_code, exitCode, error, ...rest }: Record<string, unknown>) {
   return rest;
 }
 
-/** Of ends the firmest word stands, and of equal ones the first. */
+/** The firmest report of an end stands, and of equally firm ones the first. */
 function withEnd(task: Task, { event, occurredAt }: EventEntry, reportedBy: string | null): Task {
   const status = taskEndTold(event);
   if (status === null || !overrules({ status, reportedBy }, task)) return task;
   const endedAt = pickTime(customValue(event), 'ended_at', 'endedAt') ?? occurredAt;
-  // What was reported of another end is not true of this one.
+  // The outcome that was reported with another end does not apply to this one.
   const isOther = task.reportedBy !== null && task.status !== status;
   const outcome = isOther ? { summary: null, exitCode: null, error: null } : {};
   return { ...task, ...outcome, status, reportedBy, endedAt };

@@ -1,3 +1,4 @@
+import { addTo } from '@/lib/protocol/grouped';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Item, Turn } from '@/lib/protocol/read-models';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
@@ -7,29 +8,30 @@ import { foldShown } from './items';
 import type { Placement } from './placement';
 import { insertItem, settleTurn } from './turn-page';
 
-/** Most placements that wait for an older page. Beyond that it is asked for again. */
+/** Most placements that wait for an older page. Beyond that, the page is asked for again. */
 const MAX_WAITING = 10_000;
 
-/** What of a transcript is loaded. */
+/** The loaded part of a transcript. */
 export interface LoadedTurns {
   /** In order. Turns and items that did not change keep their identity. */
   turns: readonly Turn[];
-  /** Something moved out of a turn that is not loaded, or not whole: load the page again. */
+  /** Something moved out of a turn that is not loaded, or only in part: load the page again. */
   incomplete: boolean;
-  /** While an older page is on its way: what was told meanwhile of turns that are not loaded. Else null. */
+  /** While an older page is on its way: what has happened since in turns that are not loaded. Otherwise null. */
   waiting: readonly Placement[] | null;
-  /** Turns that were read later than the rest, with when: they hold everything up to there. */
+  /** Turns that were read later than the rest, and where: they contain everything up to that position. */
   ahead: ReadonlyMap<string, Position>;
 }
 
-/** The turns of a transcript while placements are applied to them. What concerns turns that are not loaded is put aside. */
+/** The turns of a transcript while placements are applied to them. What is about turns that are not loaded is put aside. */
 export class TranscriptDraft {
   readonly #turns: Turn[];
   readonly #index = new Map<string, number>();
+  /** By turn: events to be folded in one go. */
   readonly #pending = new Map<string, EventEntry[]>();
   readonly #ahead: LoadedTurns['ahead'];
   #waiting: Placement[] | null;
-  /** What moved out of a turn that is not loaded, and where to: what is told of it there waits with it. */
+  /** Entities that moved out of a turn that is not loaded, with their new turn: what follows about them waits too. */
   readonly #moved = new Set<string>();
   #incomplete: boolean;
   #removed = false;
@@ -48,7 +50,7 @@ export class TranscriptDraft {
     const missed: Placement = { ...placement, turnId: null, turns: [], moves: [], removedTurnIds: [] };
     for (const header of placement.turns) if (!this.#putHeader(header, entry.position)) missed.turns.push(header);
     for (const move of placement.moves) {
-      // what waits for its page moves on when that has come
+      // what waits for its page moves on when the page has come
       if (!this.#waits(move.entityId, move.fromTurnId) && this.#move(move, entry.position)) continue;
       missed.moves.push(move);
       this.#moved.add(keyOf(move));
@@ -56,7 +58,7 @@ export class TranscriptDraft {
     for (const id of placement.removedTurnIds) if (!this.#remove(id)) missed.removedTurnIds.push(id);
     if (turnId !== null) {
       if (this.#waits(entityId, turnId) || !this.#index.has(turnId)) missed.turnId = turnId;
-      else if (!this.#isKnown(turnId, entry.position)) this.#fold(turnId, entry);
+      else if (!this.#isKnown(turnId, entry.position)) addTo(this.#pending, turnId, entry);
     }
     this.#putAside(missed);
   }
@@ -71,7 +73,7 @@ export class TranscriptDraft {
     return this.#waiting !== null && entityId !== null && this.#moved.has(keyOf({ entityId, toTurnId: turnId }));
   }
 
-  /** The page that is on its way may have what this is about; where none is, a page to come has it as it is then. */
+  /** The page on its way may contain what this is about. If none is on its way, a later page will be up to date. */
   #putAside(missed: Placement): void {
     const isMissing = missed.moves.some(({ toTurnId }) => this.#index.has(toTurnId));
     if (this.#waiting === null) {
@@ -86,13 +88,13 @@ export class TranscriptDraft {
     this.#waiting = null;
   }
 
-  /** Whether a turn was read so late that it holds what stands at this position. */
+  /** Whether a turn was read so late that it contains what is at this position. */
   #isKnown(turnId: string, position: Position): boolean {
     const readAt = this.#ahead.get(turnId);
     return readAt !== undefined && comparePositions(position, readAt) <= 0;
   }
 
-  /** @returns false where it is the header of a turn that began before and is not loaded */
+  /** @returns false if it is the header of a turn that began before and is not loaded */
   #putHeader(header: TurnHeader, position: Position): boolean {
     const at = this.#index.get(header.id);
     if (at === undefined) {
@@ -107,21 +109,21 @@ export class TranscriptDraft {
     return true;
   }
 
-  /** @returns false where only a page that is not loaded can tell what moved, or where it went */
+  /** @returns false if only a page that is not loaded can tell what moved, or where it went */
   #move({ entityId, fromTurnId, toTurnId, position }: Placement['moves'][number], movedAt: Position): boolean {
     this.#flush(fromTurnId);
     this.#flush(toTurnId);
     const [from, to] = [this.#index.get(fromTurnId), this.#index.get(toTurnId)];
     const isThere = this.#isKnown(toTurnId, movedAt);
     if (to === undefined || from === undefined) return isThere;
-    // Read after it had gone.
+    // The turn was read after it had gone.
     if (this.#isKnown(fromTurnId, movedAt)) return isThere;
     const [source, target] = [this.#turns[from] as Turn, this.#turns[to] as Turn];
-    // An older item comes in the place of the one that goes, or that one was not shown itself: only a server has them.
+    // An older item takes the place of the one that goes, or that one was not shown itself: only the server has them.
     this.#incomplete ||= source.omitted !== undefined || target.omitted !== undefined;
     const moving = source.items.filter((item) => {
       if (position === null) return item.id === entityId && item.kind === 'message';
-      // what is told of a task of another session is a notice, which has an id of its own
+      // a report about another session's task is a notice, which has an id of its own
       return item.position === position && (item.id === entityId || item.kind === 'notice');
     });
     if (moving.length === 0) return true;
@@ -135,19 +137,12 @@ export class TranscriptDraft {
     return true;
   }
 
-  /** @returns false where it is not loaded */
+  /** @returns false if it is not loaded */
   #remove(turnId: string): boolean {
     this.#pending.delete(turnId);
     const isLoaded = this.#index.delete(turnId);
     this.#removed ||= isLoaded;
     return isLoaded;
-  }
-
-  /** Runs of deltas for one turn are folded in one go. */
-  #fold(turnId: string, entry: EventEntry): void {
-    const waiting = this.#pending.get(turnId);
-    if (waiting === undefined) this.#pending.set(turnId, [entry]);
-    else waiting.push(entry);
   }
 
   #flush(turnId: string): void {
@@ -161,7 +156,7 @@ export class TranscriptDraft {
   }
 }
 
-/** The very same, unless what waited for an older page came behind what was told after it. */
+/** The same list, unless something that waited for an older page has come after later items. */
 function inOrder(items: Item[]): Item[] {
   const isSorted = items.every(
     (item, at) => at === 0 || comparePositions((items[at - 1] as Item).position, item.position) <= 0,

@@ -38,21 +38,21 @@ export function transcriptFromPage(page: TranscriptPage): TranscriptState {
   return { ...EMPTY_TRANSCRIPT, turns, position, hasMore, places };
 }
 
-/** Before an older page is asked for: from here on, what it may come too late for is kept for it. */
+/** To be called before an older page is asked for: from here on, what that page may lack is kept for it. */
 export function awaitOlder(state: TranscriptState): TranscriptState {
   return { ...state, waiting: [] };
 }
 
-/** No older page is on its way any more. What moved out of it meanwhile is gone from both. */
+/** The older page will not come. What has moved out of it meanwhile is missing from both. */
 export function giveUpOlder(state: TranscriptState): TranscriptState {
   const isMissing = state.waiting?.some(({ moves }) => moves.length > 0) ?? false;
   return { ...state, waiting: null, incomplete: state.incomplete || isMissing };
 }
 
 /**
- * Puts an older page before what is loaded, as it is by now: it was read at its own position, and live events have come
- * since, or are still to come. Turns that are loaded already stay as they are. A page that nobody awaits is ignored: the
- * transcript was loaded again since it was asked for.
+ * Puts an older page before what is loaded, and brings it up to date: it was read at its own position, and live events
+ * have come since, or are still to come. Turns that are already loaded stay as they are. A page that is no longer
+ * awaited is ignored: the transcript has been loaded again since it was asked for.
  */
 export function prependTurns(state: TranscriptState, older: TranscriptPage): TranscriptState {
   if (state.waiting === null) return state;

@@ -2,8 +2,8 @@ import { comparePositions } from '@/lib/protocol/position';
 import type { Item, Turn } from '@/lib/protocol/read-models';
 
 /**
- * What a closed turn left open is open no more: its messages don't stream, and the tool calls and requests of a turn
- * that broke off will never be answered. Derived from the header, so live and reloaded turns agree. Idempotent.
+ * Closes what a closed turn left open: its messages no longer stream, and the tool calls and requests of a turn that
+ * broke off will never be answered. Derived from the header, so live and reloaded turns agree. Idempotent.
  */
 export function settleTurn(turn: Turn): Turn {
   if (turn.kind === 'none') return turn;
@@ -18,7 +18,7 @@ export function settleTurn(turn: Turn): Turn {
   return changed ? { ...turn, items } : turn;
 }
 
-/** Messages stand in a turn only because it names them: its agent has seen them. */
+/** A message is in a turn only if the turn names it, so its agent has seen it. */
 function seen(item: Item): Item {
   if (item.kind !== 'message' || item.delivery === null || item.delivery === 'seen') return item;
   return { ...item, delivery: 'seen', deliveryReason: null };
@@ -38,7 +38,7 @@ function settleItem(item: Item, broken: boolean, endedAt: number | null): Item {
   }
 }
 
-/** Puts an item where its position says. */
+/** Inserts an item by its position. */
 export function insertItem(items: readonly Item[], item: Item): Item[] {
   const at = items.findIndex((other) => comparePositions(other.position, item.position) > 0);
   return at < 0 ? [...items, item] : [...items.slice(0, at), item, ...items.slice(at)];

@@ -1,35 +1,30 @@
 import type { InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
+import { addTo } from '@/lib/protocol/grouped';
 import { MAX_NAMED } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import { stringList } from './event-fields';
-import { atRest, isFoldable } from './home';
 import { interludeOf } from './interlude-metadata';
-import { likelyTrigger } from './likely-trigger';
-import { noTurn } from './no-turn';
 import type { Placement } from './placement';
 
 /** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */
 const MAX_REMEMBERED = 256;
 
-interface OpenedTurn {
-  id: string;
+interface OpenedTurn extends Pick<TurnHeader, 'id' | 'parentTurnId' | 'trigger'> {
   kind: 'user' | 'between-run';
-  parentTurnId: string | null;
-  trigger: TurnHeader['trigger'];
-  /** `whoever waits`: the run does not say, so it answers every message that came before it. */
-  userMessageIds: string[] | 'whoever waits';
+  /** Null: the run does not say, so it answers every message that came before it. */
+  userMessageIds: string[] | null;
 }
 
 /**
  * The verbs of the turn projection over one mutable copy of its state.
- * The copy is made at the first change, so that a batch of plain deltas leaves the state the very same object.
+ * The copy is made at the first change: a batch of plain deltas returns the very same state object.
  */
 export class TurnPlacer {
   #places: TurnPlaces;
   #copied = false;
-  /** Those of `places`, once anything has changed: a map tells its oldest key at once. */
+  /** The homes of `places`, once one has changed: a map finds its oldest key at once. */
   #homes: Map<string, Home> | null = null;
 
   constructor(places: TurnPlaces) {
@@ -65,7 +60,7 @@ export class TurnPlacer {
     return { entry, ...nowhere, turns: [], moves: [], removedTurnIds: [], folds: [] };
   }
 
-  /** Gives the event a visible place: the open turn, or what stands outside any turn. */
+  /** Gives the event a visible place: in the open turn, or outside any turn. */
   show(placement: Placement): void {
     placement.turnId = this.#current(placement);
   }
@@ -77,35 +72,35 @@ export class TurnPlacer {
     places.outside = null;
     placement.turnId = turn.id;
     const waiting = places.userMessages.filter((message) => !message.queued).map((message) => message.id);
-    // Told twice that it started: it keeps its beginning.
+    // A turn that is told to start twice keeps its beginning.
     const known = places.openTurn;
-    const saysNobody = turn.userMessageIds === 'whoever waits';
+    const userMessageIds = turn.userMessageIds ?? [...(known?.userMessageIds ?? []), ...waiting];
     const header: TurnHeader = {
-      id: turn.id,
-      kind: turn.kind,
+      ...turn,
       state: 'open',
       position: known?.position ?? entry.position,
-      trigger: turn.trigger,
-      userMessageIds:
-        turn.userMessageIds === 'whoever waits' ? [...(known?.userMessageIds ?? []), ...waiting] : turn.userMessageIds,
-      parentTurnId: turn.parentTurnId,
+      userMessageIds,
       startedAt: known?.startedAt ?? entry.occurredAt,
       endedAt: null,
       error: null,
     };
     places.openTurn = header;
-    if (saysNobody && header.userMessageIds.length === 0) places.awaitsMessage = true;
+    if (turn.userMessageIds === null && userMessageIds.length === 0) places.awaitsMessage = true;
     else delete places.awaitsMessage;
     placement.turns.push(header);
-    this.#claimMessages(placement, header.userMessageIds);
+    this.#claimMessages(placement, userMessageIds);
   }
 
-  /** What woke an agent that does not say. */
+  /** What probably woke an agent that does not say: the unanswered task ends, if its run began by itself. */
   likelyTrigger(byItself: boolean): TurnTrigger {
-    return likelyTrigger(byItself ? this.#places.endedTasks : []);
+    const ended = byItself ? this.#places.endedTasks.filter((task) => task.isToldElsewhere !== true) : [];
+    if (ended.length === 0) return { kind: 'unknown', taskIds: [] };
+    const trigger = { taskIds: ended.map((task) => task.id), taskRunIds: ended.map((task) => task.runId) };
+    if (ended.every((task) => task.ofSessionId === undefined)) return { kind: 'task', ...trigger };
+    return { kind: 'task', ...trigger, ofSessionIds: ended.map((task) => task.ofSessionId ?? null) };
   }
 
-  /** Moves what the event says this turn answers into it: task ends, and user messages named later. */
+  /** Moves into this turn what the event says it answers: task ends, and user messages named later. */
   claim(placement: Placement, metadata: InterludeMetadata): void {
     const turnId = placement.turnId;
     if (turnId === null) return;
@@ -113,7 +108,7 @@ export class TurnPlacer {
     const isAnyEnded = this.#places.endedTasks.length > 0;
     const taskIds = isAnyEnded ? [...stringList(trigger?.taskIds), ...stringList(metadata.foldedTaskIds)] : [];
     const ended = new Map<string, Unanswered[]>();
-    for (const task of this.#places.endedTasks) ended.set(task.id, [...(ended.get(task.id) ?? []), task]);
+    for (const task of this.#places.endedTasks) addTo(ended, task.id, task);
     const claimed = new Set<Unanswered>();
     const runIds = trigger?.taskRunIds ?? [];
     for (const [index, taskId] of taskIds.entries()) {
@@ -121,8 +116,8 @@ export class TurnPlacer {
       const found = (ended.get(taskId) ?? []).filter(
         (task) => !claimed.has(task) && (runId === null || task.runId === null || task.runId === runId),
       );
-      // Given up as lost and told of later, it ended twice: the turn was told of the later one. Its own end goes before
-      // what another session reported.
+      // A task that was given up as lost and reported later has ended twice: the turn was told of the later end. Its
+      // own report comes before one by another session.
       const last = found.findLast((task) => task.isToldElsewhere !== true) ?? found.at(-1);
       if (last !== undefined) this.#move(placement, last, turnId, last.position);
       for (const task of found) claimed.add(task);
@@ -152,7 +147,7 @@ export class TurnPlacer {
   /** A person's message stands by itself until a turn answers it. */
   openUserMessage(placement: Placement, id: string): void {
     if (this.#hasPlace(id)) this.startEntity(placement, 'text', id, null);
-    else this.#standOrTakeIn(placement, id);
+    else this.#placeUserMessage(placement, id);
   }
 
   /** Whether a person's message was announced, or is known. */
@@ -160,38 +155,36 @@ export class TurnPlacer {
     return this.#places.openTurn?.userMessageIds.includes(id) === true || this.#home('text', id) !== undefined;
   }
 
-  #standOrTakeIn(placement: Placement, id: string): void {
+  #placeUserMessage(placement: Placement, id: string): void {
     const { entry } = placement;
-    const waiting = this.#places.userMessages.find((message) => message.id === id);
-    const isQueued = interludeOf(entry.event).delivery === 'queued';
-    // What is still on its way to the agent is not what its turn began with.
-    const isFull = (this.#places.openTurn?.userMessageIds.length ?? 0) >= MAX_NAMED;
-    if (this.#places.awaitsMessage && waiting === undefined && !isQueued && !isFull) {
-      this.#takeIn(placement, id);
-      return;
-    }
-    const turnId = waiting?.turnId ?? this.#standAlone(placement);
-    placement.turnId = turnId;
     const places = this.#change();
-    const queued = isQueued ? { queued: true as const } : {};
-    const told = { id, runId: null, turnId, position: entry.position, ...queued };
-    if (waiting === undefined) places.userMessages = remember(places.userMessages, told);
-    else if (waiting.queued && !isQueued) this.#arrived(waiting);
+    const open = places.openTurn;
+    const waiting = places.userMessages.find((message) => message.id === id);
+    const isQueued = interludeOf(entry.event).delivery === 'queued';
+    let turnId: string;
+    // A message that is still on its way to the agent is not the one its turn began with.
+    if (places.awaitsMessage && open !== null && !waiting && !isQueued && open.userMessageIds.length < MAX_NAMED) {
+      // The open turn answers this message: the agent tells of it only now.
+      turnId = open.id;
+      places.openTurn = { ...open, userMessageIds: [...open.userMessageIds, id] };
+      placement.turns.push(places.openTurn);
+    } else {
+      turnId = waiting?.turnId ?? this.#standAlone(placement);
+      const told = {
+        id,
+        runId: null,
+        turnId,
+        position: entry.position,
+        ...(isQueued ? { queued: true as const } : {}),
+      };
+      if (waiting === undefined) places.userMessages = remember(places.userMessages, told);
+      else if (waiting.queued && !isQueued) this.#arrived(waiting);
+    }
+    placement.turnId = turnId;
     this.#setHome('text', id, { turnId, position: entry.position, role: 'user', streaming: null });
   }
 
-  /** The open turn answers this message, which its agent tells only now. */
-  #takeIn(placement: Placement, id: string): void {
-    const places = this.#change();
-    const open = places.openTurn;
-    if (open === null) return;
-    places.openTurn = { ...open, userMessageIds: [...open.userMessageIds, id] };
-    placement.turns.push(places.openTurn);
-    placement.turnId = open.id;
-    this.#setHome('text', id, { turnId: open.id, position: placement.entry.position, role: 'user', streaming: null });
-  }
-
-  /** How a message went on stands beside it. A message that a turn has claimed is seen, and nothing is left to say. */
+  /** Places an event about the delivery of a message. Once a turn has claimed the message, there is nothing left to show. */
   deliver(placement: Placement, id: string, arrived: boolean): void {
     const waiting = this.#places.userMessages.find((message) => message.id === id);
     if (waiting === undefined) return;
@@ -199,7 +192,7 @@ export class TurnPlacer {
     if (arrived && waiting.queued) this.#arrived(waiting);
   }
 
-  /** What is said of an entity only where that entity stands; false when it stands nowhere that is remembered. */
+  /** Places an event with the entity it is about. @returns false if no place is remembered for that */
   join(placement: Placement, kind: string, id: string): boolean {
     const home = this.#home(kind, id);
     if (home === undefined) return false;
@@ -213,7 +206,7 @@ export class TurnPlacer {
     places.userMessages = places.userMessages.map((message) => (message === waiting ? arrived : message));
   }
 
-  /** A task's end stands where it happened until a turn answers it; so does the word of another session's. */
+  /** A task's end stands where it happened until a turn answers it; so does a report about another session's task. */
   endTask(
     placement: Placement,
     id: string,
@@ -239,18 +232,16 @@ export class TurnPlacer {
     this.#setHome(kind, id, { turnId, position: placement.entry.position, role: placement.role, streaming: null });
   }
 
-  /** A START: told again, what it names begins anew where it stands, and only what follows folds into it. */
+  /** A START. If it comes again, what it names begins anew in its place, and only what follows folds into it. */
   startEntity(placement: Placement, kind: string, id: string, task: string | null): void {
     const known = this.#home(kind, id);
     this.openEntity(placement, kind, id, task);
-    if (known !== undefined) {
-      this.#setHome(kind, id, { ...known, position: placement.entry.position, streaming: null });
-    }
+    if (known !== undefined) this.#setHome(kind, id, { ...known, position: placement.entry.position, streaming: null });
   }
 
-  /** It opens what it is about, or goes on with it; it may be the last of it, too. */
+  /** A chunk opens what it is about or continues it, and may also be its last. */
   openChunk(placement: Placement, kind: string, id: string, task: string | null): void {
-    if (placement.role === 'user' && task === null && !this.#hasPlace(id)) this.#standOrTakeIn(placement, id);
+    if (placement.role === 'user' && task === null && !this.#hasPlace(id)) this.#placeUserMessage(placement, id);
     else this.openEntity(placement, kind, id, task);
     const home = this.#home(kind, id);
     if (home === undefined) return;
@@ -264,7 +255,7 @@ export class TurnPlacer {
     this.openEntity(placement, kind, id, task);
     const home = known ?? this.#home(kind, id);
     if (home === undefined || home.streaming !== null) return;
-    // Without a START row its first delta is where it stands; folding would move that.
+    // Without a START row it stands at its first delta, and folding would move that.
     this.#setHome(kind, id, { ...home, streaming: known === undefined ? 'never' : streaming });
   }
 
@@ -279,10 +270,10 @@ export class TurnPlacer {
     placement.begunAt = this.#begunNow(home);
     this.#fold(placement, id, home);
     if (keep) this.#setHome(kind, id, atRest(home));
-    else this.#dropHome(`${kind}:${id}`);
+    else this.#changeHomes().delete(`${kind}:${id}`);
   }
 
-  /** Where it began, if it is of the open turn or of none. Without a START it may be the rest of what began before. */
+  /** Where it began, if in the open turn or outside any. Without a START, it may be the rest of something older. */
   #begunNow(home: Home): Position | null {
     if (home.streaming === 'never') return null;
     return home.turnId === this.openTurnId || home.turnId.startsWith('none:') ? home.position : null;
@@ -295,13 +286,13 @@ export class TurnPlacer {
     for (const [key, home] of [...this.#changeHomes()]) {
       if (home.turnId !== open.id) continue;
       this.#fold(placement, key.slice(key.indexOf(':') + 1), home);
-      // A tool call or a question may be answered by the next user message; those of a failed turn never will.
-      // What was asked of the agent is answered whatever became of the turn.
-      // Where the next run broke in, what the broken one still has to say is its own.
+      // The next user message may answer a tool call or a question, but not one of a failed turn.
+      // A command is answered whatever becomes of the turn.
+      // If the next run broke in on this one, what this one still has to say belongs to it.
       const mayGoOn = state === 'interrupted' && error === null && placement.turnId !== open.id;
       if (key.startsWith('command:') || mayGoOn || (state === 'finished' && /^(tool|request):/.test(key)))
         this.#setHomeKey(key, atRest(home));
-      else this.#dropHome(key);
+      else this.#changeHomes().delete(key);
     }
     placement.turns.push({ ...open, state, error, endedAt: placement.entry.occurredAt });
     places.openTurn = null;
@@ -318,7 +309,7 @@ export class TurnPlacer {
     for (const message of found) {
       this.#move(placement, message, turnId, null);
       const home = this.#home('text', message.id);
-      // another message of its name may have begun elsewhere since
+      // another message with its id may have begun elsewhere since
       if (home?.turnId === message.turnId) this.#setHome('text', message.id, { ...home, turnId });
     }
     const places = this.#change();
@@ -349,12 +340,24 @@ export class TurnPlacer {
 
   /** Opens a `none` turn for this event alone, so that moving the event away leaves nothing behind. */
   #standAlone(placement: Placement): string {
-    const header = noTurn(placement.entry);
-    placement.turns.push(header);
-    placement.turnId = header.id;
-    // What comes after stands after: it may not join an older `none` turn.
+    const { position, occurredAt } = placement.entry;
+    const id = `none:${position}`;
+    placement.turns.push({
+      id,
+      kind: 'none',
+      state: 'finished',
+      position,
+      trigger: null,
+      userMessageIds: [],
+      parentTurnId: null,
+      startedAt: occurredAt,
+      endedAt: occurredAt,
+      error: null,
+    });
+    placement.turnId = id;
+    // Later events must stand after it: they may not join an older `none` turn.
     this.#change().outside = null;
-    return header.id;
+    return id;
   }
 
   #home(kind: string, id: string): Home | undefined {
@@ -373,10 +376,6 @@ export class TurnPlacer {
     if (homes.size > MAX_REMEMBERED) for (const oldest of homes.keys()) return void homes.delete(oldest);
   }
 
-  #dropHome(key: string): void {
-    this.#changeHomes().delete(key);
-  }
-
   #changeHomes(): Map<string, Home> {
     this.#homes ??= new Map(Object.entries(this.#places.homes));
     return this.#homes;
@@ -389,6 +388,15 @@ export class TurnPlacer {
     }
     return this.#places;
   }
+}
+
+/** Its deltas so far are folded; a home that may not fold stays so. */
+function atRest(home: Home): Home {
+  return isFoldable(home) ? { ...home, streaming: null } : home;
+}
+
+function isFoldable({ streaming }: Home): boolean {
+  return streaming !== 'never' && streaming !== 'chunks';
 }
 
 function remember(list: readonly Unanswered[], entry: Unanswered): Unanswered[] {

@@ -1,4 +1,5 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { textOf } from '@/lib/protocol/fields';
 import type { FoldedType, TurnPlaces } from '@/lib/protocol/turn-places';
 import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
 import type { EventEntry } from './event-entry';
@@ -12,7 +13,6 @@ import {
   stringList,
   subagentTaskId,
   taskEventId,
-  textField,
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { Placement } from './placement';
@@ -25,9 +25,9 @@ import { TurnPlacer } from './turn-placer';
  * browser runs it over live frames. Both carry the same bounded state (`TurnPlaces`), which is why a live transcript
  * equals a reloaded one.
  *
- * Claims: a user message, and the end of a task, first stand where they happened. The turn that answers them names
- * them (`metadata.interlude`) and they move into it, whatever else was going on when they arrived. So a reply is never
- * "one late", and a between-run turn begins with its cause.
+ * Claims: a user message and the end of a task first stand where they happened. The turn that answers them names them
+ * (`metadata.interlude`), and they move into it, whatever else was going on when they arrived. So a reply is never one
+ * turn late, and a between-run turn begins with its cause.
  */
 
 /**
@@ -56,18 +56,18 @@ function placeEvent(placer: TurnPlacer, told: EventEntry): Placement {
   }
   const place = Object.hasOwn(PLACE, entry.event.type) ? PLACE[entry.event.type] : undefined;
   if (place !== undefined) place(placer, placement, task);
-  // Everything else is stored and shown nowhere; within a turn it still counts as the turn's own.
+  // Everything else is stored but not shown; within a turn it still counts as part of it.
   else placement.turnId = task === null ? placer.openTurnId : `task:${task}`;
   return placement;
 }
 
-/** What a snapshot says stands where it is known; what is new in it stands where it came, and is nobody's to answer. */
+/** What a snapshot repeats stands where it is known; what is new in it stands where it came, and no turn claims it. */
 function placeOfSnapshot(placer: TurnPlacer, placement: Placement, turnId: string | null): void {
   const { event } = placement.entry;
   placement.entityId = idField(event, event.type.startsWith('TOOL_CALL_') ? 'toolCallId' : 'messageId');
   placement.turnId = turnId;
   if (turnId !== null) return;
-  placement.role = textField(event, 'role');
+  placement.role = textOf(event.role);
   placer.show(placement);
 }
 
@@ -97,7 +97,7 @@ type Entity = 'text' | 'reasoning' | 'tool';
 
 const idOf = (kind: Entity) => (kind === 'tool' ? CALL : MESSAGE);
 
-const roleOf = (kind: Entity, event: AgUiEvent) => (kind === 'text' ? (textField(event, 'role') ?? 'assistant') : null);
+const roleOf = (kind: Entity, event: AgUiEvent) => (kind === 'text' ? (textOf(event.role) ?? 'assistant') : null);
 
 const starts = (kind: Entity) =>
   about(idOf(kind), (placer, placement, id, task) => {
@@ -112,7 +112,7 @@ const continues = (kind: Entity, streaming: FoldedType) =>
 const ends = (kind: Entity, keep: boolean) =>
   about(idOf(kind), (placer, placement, id) => placer.endEntity(placement, kind, id, keep));
 
-/** A chunk both opens and continues, and is never told to end: its rows stay as they are. */
+/** A chunk both opens and continues, and no event ends it: its rows stay as they are. */
 const chunks = (kind: Entity) =>
   about(idOf(kind), (placer, placement, id, task) => {
     placement.role = roleOf(kind, placement.entry.event);
@@ -157,7 +157,7 @@ const PLACE: Record<string, Place | undefined> = {
           : input.length > 0
             ? input.map((message) => message.id)
             : kind === 'user'
-              ? 'whoever waits'
+              ? null
               : [],
     });
     const trigger = placement.turns.at(-1)?.trigger ?? undefined;
@@ -175,7 +175,7 @@ const PLACE: Record<string, Place | undefined> = {
     const { event } = placement.entry;
     placer.closeTurn(placement, idField(event, 'runId'), {
       state: 'failed',
-      error: { message: caption(textField(event, 'message')) ?? 'The run failed.', code: idField(event, 'code') },
+      error: { message: caption(textOf(event.message)) ?? 'The run failed.', code: idField(event, 'code') },
     });
     if (placement.turnId === null) placer.show(placement);
   },
@@ -191,14 +191,14 @@ const underTask = (_placer: TurnPlacer, placement: Placement, id: string) => {
   placement.turnId = `task:${id}`;
 };
 
-/** A command's end stands where it was asked for, and the answer to a request on the request. */
+/** The end of a command stands where it was asked for, and the answer to a request stands with the request. */
 const ofCommand = (state: 'queued' | 'done' | 'failed') =>
   about(COMMAND, (placer, placement, id) => {
     const requestId = REQUEST(placement.entry.event);
     if (requestId !== null && placer.join(placement, 'request', requestId)) placement.entityId = requestId;
     else if (state === 'queued') placer.openEntity(placement, 'command', id, null);
     else if (placer.join(placement, 'command', id)) placer.endEntity(placement, 'command', id, false);
-    // It had ended before, or the agent has gone on from the request: then only what went wrong is worth a line.
+    // The command had ended already, or the agent has gone on from the request: then only a failure is worth a line.
     else if (state === 'failed' || requestId === null) placer.show(placement);
   });
 
@@ -217,7 +217,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.taskElsewhere]: about(FOREIGN_TASK, (placer, placement, id) => {
     const value = customValue(placement.entry.event);
     const ofSessionId = pickId(value, 'session_id');
-    // What this session had said before has its line, and woke what it woke.
+    // This session has said so before: that has its line, and has woken its agent.
     if (value.again === true) underTask(placer, placement, id);
     else if (ofSessionId !== null) placer.endTask(placement, id, pickId(value, 'run_id'), { ofSessionId });
   }),
