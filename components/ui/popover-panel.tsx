@@ -27,6 +27,6 @@ export function PopoverPanel({ className, ...props }: ComponentProps<typeof Popo
 
 /** There for as long as it is open. */
 function Panel(props: ComponentProps<typeof Popover.Content>) {
-  useOpenDialog(true);
+  useOpenDialog();
   return <Popover.Content {...props} />;
 }

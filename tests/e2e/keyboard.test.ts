@@ -123,12 +123,8 @@ test('“?” lists the keys also where there is no room for the list of session
   await keys.waitFor();
   await page.keyboard.press('?');
   await keys.waitFor({ state: 'hidden' });
-  await expect
-    .poll(async () => {
-      await page.keyboard.press('Home');
-      return isFocused(transcriptOf(page).getByRole('article').first());
-    })
-    .toBe(true);
+  await page.keyboard.press('Home');
+  await expect.poll(() => isFocused(transcriptOf(page).getByRole('article').first())).toBe(true);
   await page.close();
 });
 

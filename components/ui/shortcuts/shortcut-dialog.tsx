@@ -1,7 +1,7 @@
 'use client';
 
 import { X } from 'lucide-react';
-import { useEffect, useRef } from 'react';
+import { useLayoutEffect, useRef } from 'react';
 import { SHORTCUTS, type ShortcutId } from './shortcut-list';
 import { SHORTCUT_WORDS, signOf } from './shortcut-words';
 import { useOpenDialog, useShortcuts } from './use-shortcuts';
@@ -12,16 +12,27 @@ const PLACES = [...new Set(IDS.map((id) => SHORTCUT_WORDS[id][0]))];
 /** The list of shortcuts, for as long as it is open. */
 export function ShortcutDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useOpenDialog(true);
-  useShortcuts({ help: () => dialog.current?.close() });
-  useEffect(() => dialog.current?.showModal(), []);
+  useOpenDialog();
+  useShortcuts({ help: onClose });
+  // It closes as it is taken away. One that closed first would be out of sight, and keep the keys, until the browser
+  // tells of it: that is another task, and the next key may come before it.
+  useLayoutEffect(() => {
+    const element = dialog.current;
+    element?.showModal();
+    return () => element?.close();
+  }, []);
   return (
     <dialog
       ref={dialog}
-      onClose={onClose}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      // A browser that is asked twice closes it by itself. In development it is taken away and shown again at once.
+      onClose={(event) => event.currentTarget.open || onClose()}
       aria-labelledby="shortcuts-title"
       // A press on the backdrop lands on the dialog itself, one on its content does not.
-      onPointerDown={(event) => event.target === event.currentTarget && event.currentTarget.close()}
+      onPointerDown={(event) => event.target === event.currentTarget && onClose()}
       className="m-auto max-h-[calc(100dvh-32px)] w-[min(420px,calc(100vw-32px))] rounded-lg bg-ground p-0 text-ink shadow-2xl backdrop:bg-black/40"
     >
       <div className="px-6 py-5">
@@ -29,12 +40,7 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
           <h2 id="shortcuts-title" className="font-medium text-md">
             Keyboard shortcuts
           </h2>
-          <button
-            type="button"
-            aria-label="Close"
-            onClick={() => dialog.current?.close()}
-            className="hit text-ink-3 hover:text-ink"
-          >
+          <button type="button" aria-label="Close" onClick={onClose} className="hit text-ink-3 hover:text-ink">
             <X size={15} aria-hidden="true" />
           </button>
         </div>

@@ -91,14 +91,13 @@ export function useOwnKeys(area: RefObject<HTMLElement | null>, isOn = true): vo
   useEffect(() => (isOn ? hearIn({ area, leads: false, act: () => false }) : undefined), [area, isOn]);
 }
 
-/** While a dialog is open, only what says so acts over it. */
-export function useOpenDialog(isOpen: boolean): void {
+/** For a component that is there while a dialog is open: only what says so acts over it. */
+export function useOpenDialog(): void {
   // taken back in the commit that takes the dialog away, so that the very next key is heard
   useLayoutEffect(() => {
-    if (!isOpen) return;
     openDialogs += 1;
     return () => {
       openDialogs -= 1;
     };
-  }, [isOpen]);
+  }, []);
 }
