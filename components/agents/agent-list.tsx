@@ -2,7 +2,7 @@
 
 import Link from 'next/link';
 import { useMemo, useRef, useState } from 'react';
-import { MoreRows } from '@/components/live/more-rows';
+import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { ShownList } from '@/components/live/row-table';
 import { type MorePages, useStart } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list-search';
@@ -70,11 +70,10 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
       <div className="flex max-w-sm pb-2">
         <ListSearch what="agents" field={field} value={text} onChange={setText} />
       </div>
-      <p className="flex items-baseline gap-3 pb-1 text-2xs text-ink-3">
+      <p className="flex min-h-[1lh] items-baseline gap-3 pb-1 text-2xs text-ink-3">
         <span role="status" className="tabular">
-          {search.isSearching ? 'Searching…' : `${plural(Math.max(count, agents.length), 'agent')}, by name`}
+          {!search.isSearching && `${plural(Math.max(count, agents.length), 'agent')}, by name`}
         </span>
-        {search.error !== null && <span className="text-failed">{search.error.message}</span>}
         <HeldChanges moved={moved} added={added} onShow={letGo} />
       </p>
       <ul>
@@ -122,16 +121,10 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
           </li>
         ))}
       </ul>
-      {asked === '' && next !== null && <MoreRows {...more} listed={agents.length} count={count} what="agents" />}
-      {search.hasMore && (
-        <MoreRows
-          load={search.load}
-          isLoading={search.isSearching}
-          error={search.error}
-          listed={agents.length}
-          count={count}
-          what="agents found"
-        />
+      {asked !== '' ? (
+        <FoundRows search={search} listed={agents.length} count={count} one="agent" onAll={() => setText('')} />
+      ) : (
+        next !== null && <MoreRows {...more} listed={agents.length} count={count} what="agents" />
       )}
       {chosen.length > 0 && (
         <SelectionBar

@@ -4,7 +4,7 @@ import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide-react';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
-import { MoreRows } from '@/components/live/more-rows';
+import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { CountsByState } from '@/components/live/session-counts';
 import { useListSearch } from '@/components/live/use-list-search';
 import { Boundary } from '@/components/ui/boundary';
@@ -120,70 +120,23 @@ export function SessionNav(props: {
             />
           );
         })}
-        {isFiltered ? (
-          <FoundSessions
-            search={search}
-            states={query.states}
-            listed={groups.reduce((sum, group) => sum + group.sessions.length, 0)}
-            onAll={() => setQuery(EVERY_SESSION)}
-          />
-        ) : (
-          list?.next != null && (
-            <div className="px-4 pt-1">
+        <div className="px-4 pt-1">
+          {isFiltered ? (
+            <FoundRows
+              search={search}
+              listed={groups.reduce((sum, group) => sum + group.sessions.length, 0)}
+              count={search.found === undefined ? 0 : sumOf(search.found.counts, query.states)}
+              one="session"
+              onAll={() => setQuery(EVERY_SESSION)}
+            />
+          ) : (
+            list?.next != null && (
               <MoreRows {...more} listed={list.sessions.length} count={sumOf(list.counts)} what="sessions" />
-            </div>
-          )
-        )}
+            )
+          )}
+        </div>
       </div>
     </nav>
-  );
-}
-
-const NONE: SessionSummary[] = [];
-
-/** How the search for others than are shown stands. */
-function FoundSessions(props: {
-  search: ReturnType<typeof useListSearch<SessionList>>;
-  states: readonly SessionState[];
-  listed: number;
-  onAll: () => void;
-}) {
-  const { search, states, listed, onAll } = props;
-  const { found, isSearching, hasMore, error, load } = search;
-  const isNone = listed === 0 && !isSearching && error === null;
-  return (
-    <div className="px-4 pt-1 text-ink-3">
-      {hasMore && found !== undefined ? (
-        <MoreRows
-          load={load}
-          isLoading={isSearching}
-          error={error}
-          listed={listed}
-          count={sumOf(found.counts, states)}
-          what="sessions found"
-        />
-      ) : (
-        <p role="status" className="flex flex-wrap items-baseline gap-x-3 py-3 text-2xs">
-          {isSearching && 'Searching…'}
-          {isNone && (
-            <>
-              No session is like this.
-              <button type="button" onClick={onAll} className="underline hover:text-ink">
-                Show every session
-              </button>
-            </>
-          )}
-          {error !== null && (
-            <>
-              <span className="text-failed">{error.message}</span>
-              <button type="button" onClick={load} className="underline hover:text-ink">
-                Try again
-              </button>
-            </>
-          )}
-        </p>
-      )}
-    </div>
   );
 }
 
@@ -241,7 +194,7 @@ function Group(props: {
         )}
       </h2>
       <ul>
-        {(open ? rows : NONE).map((session) => (
+        {(open ? rows : []).map((session) => (
           <li key={session.id}>
             <Boundary
               of={session}

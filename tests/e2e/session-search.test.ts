@@ -108,14 +108,18 @@ test('the sessions of one agent are listed by its name alone, until that is take
   await page.close();
 });
 
-test('a search that can’t be made says so, and is made again', async () => {
-  const page = await it.open('/');
+test.each([
+  ['sessions', '/'],
+  ['agents', '/agents'],
+])('a search of %s that can’t be made says so, and is made again', async (what, path) => {
+  const page = await it.open(path);
   await live(page);
-  await page.route(/\/sessions\?q=/, (route) => route.fulfill({ status: 503, json: { error: { message: 'Busy.' } } }));
-  await field(page).fill('stone');
+  const asked = new RegExp(`/api/v1/${what}\\?q=`);
+  await page.route(asked, (route) => route.fulfill({ status: 503, json: { error: { message: 'Busy.' } } }));
+  await page.getByRole('searchbox', { name: `Search ${what}` }).fill('stone');
   await page.getByText('Busy.').waitFor();
   it.complaints.splice(0, Number.POSITIVE_INFINITY, ...it.complaints.filter((text) => !/status of 503/.test(text)));
-  await page.unroute(/\/sessions\?q=/);
+  await page.unroute(asked);
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByText('Busy.').waitFor({ state: 'hidden' });
   await page.close();
@@ -132,6 +136,10 @@ test('agents say how their sessions stand by what the server has counted, and ar
   await page.getByRole('searchbox', { name: 'Search agents' }).fill('LON');
   await expect.poll(() => agents.filter({ hasText: 'crowd' }).count()).toBe(0);
   await agents.filter({ hasText: 'loner' }).waitFor();
+  await page.getByRole('searchbox', { name: 'Search agents' }).fill('nobody');
+  await page.getByText('No agent is like this.').waitFor();
+  await page.getByRole('button', { name: 'Show every agent' }).click();
+  await agents.filter({ hasText: 'crowd' }).waitFor();
   await page.close();
 });
 
