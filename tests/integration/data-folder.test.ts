@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { Outbox } from '@/lib/runner/outbox/outbox';
-import { runCli } from '../support/cli';
+import { callCli } from '../support/cli-in-process';
 import { canMount, smallDisk } from '../support/small-disk';
 import { tempDir } from '../support/temp-dir';
 
@@ -89,7 +89,7 @@ test.runIf(canMount())(
   async () => {
     const { folder } = smallDisk('ro,size=1m');
     for (const place of [folder, join(folder, 'config')]) {
-      const end = await runCli(['hooks', 'install', '--settings', join(place, 'settings.json')], {
+      const end = await callCli(['hooks', 'install', '--settings', join(place, 'settings.json')], {
         INTERLUDE_DATA_DIR: join(await tempDir(), 'data'),
       });
       expect(end).toEqual({
@@ -104,7 +104,7 @@ test.runIf(canMount())(
 /** What a command says of a data folder in its one line. */
 async function refusal(args: readonly string[], folder: string): Promise<string> {
   const env = { INTERLUDE_DATA_DIR: folder, INTERLUDE_URL: 'http://127.0.0.1:9' };
-  const { exitCode, stderr } = args.length === 0 ? await startServer(env) : await runCli([...args], env);
+  const { exitCode, stderr } = args.length === 0 ? await startServer(env) : await callCli([...args], env);
   expect(exitCode).toBe(1);
   return /^interlude: (.+)\n$/.exec(stderr)?.[1] ?? stderr;
 }
@@ -122,7 +122,7 @@ test.each([
   await mkdir(folder);
   await chmod(folder, 0o777);
   const env = { INTERLUDE_DATA_DIR: folder, INTERLUDE_URL: 'http://127.0.0.1:9' };
-  const { exitCode, stderr } = args.length === 0 ? await startServer(env) : await runCli(args, env);
+  const { exitCode, stderr } = args.length === 0 ? await startServer(env) : await callCli(args, env);
   expect({ exitCode, stderr }).toEqual({
     exitCode: 1,
     stderr: `interlude: other users can write in ${folder}; look that what is in it is yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder\n`,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { hookCommand, SettingsError } from '@/lib/runner/hooks/hook-entries';
 import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
-import { runCli } from '../support/cli';
+import { callCli } from '../support/cli-in-process';
 import { tempDir } from '../support/temp-dir';
 
 const command = (event: string) => hookCommand('/opt/interlude/hook.sh', event, '/data');
@@ -95,19 +95,18 @@ describe('a settings file', () => {
   });
 });
 
-// Each call is a process of its own.
-describe('the command', { timeout: 60_000 }, () => {
+describe('the command', () => {
   test('finds the settings of Claude Code, and takes its word for another file', async () => {
     const env = { CLAUDE_CONFIG_DIR: folder, INTERLUDE_DATA_DIR: join(folder, 'data') };
-    expect(await runCli(['hooks', 'install'], env)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await callCli(['hooks', 'install'], env)).toMatchObject({ exitCode: 0, stderr: '' });
     expect(await readFile(file, 'utf8')).toContain(join(folder, 'data'));
-    expect(await runCli(['hooks', 'uninstall'], env)).toMatchObject({ exitCode: 0 });
+    expect(await callCli(['hooks', 'uninstall'], env)).toMatchObject({ exitCode: 0 });
     expect(await readdir(folder)).toEqual([]);
     const other = join(folder, 'other.json');
     await writeFile(other, 'no JSON');
-    const { exitCode, stderr } = await runCli(['hooks', 'install', '--settings', other], env);
+    const { exitCode, stderr } = await callCli(['hooks', 'install', '--settings', other], env);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/^interlude: .*other\.json is not JSON \(.*\); it was left as it is\n$/);
-    expect((await runCli(['hooks'], env)).exitCode).toBe(2);
+    expect((await callCli(['hooks'], env)).exitCode).toBe(2);
   });
 });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { decide, poisonedIn, readOutbox } from '@/lib/runner/outbox/operations';
 import { Outbox, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import { runCli } from '../support/cli';
+import { callCli } from '../support/cli-in-process';
 import { FaultServer } from '../support/fault-server';
 import { HurriedClock } from '../support/hurried-clock';
 import { refusal } from '../support/ledger';
@@ -56,7 +57,9 @@ async function withRefused(): Promise<Outbox> {
   return outbox;
 }
 
+// Beside a runner the command is a process of its own: whose an open file is, SQLite tells by the process.
 const cli = (...args: string[]) => runCli(['outbox', ...args], { INTERLUDE_DATA_DIR: dataDir });
+const cliAlone = (...args: string[]) => callCli(['outbox', ...args], { INTERLUDE_DATA_DIR: dataDir });
 
 describe('what the server refused', () => {
   test('is listed, sent again on demand, and arrives once', async () => {
@@ -207,15 +210,15 @@ describe('the command', { timeout: 60_000 }, () => {
   });
 
   test('says what it needs, and goes on past a file that is none', async () => {
-    expect((await cli('status')).stdout).toBe('there is no outbox yet\n');
+    expect((await cliAlone('status')).stdout).toBe('there is no outbox yet\n');
     writeFileSync(file, 'no database at all, but long enough to be looked at as one');
-    expect(await cli('status')).toMatchObject({
+    expect(await cliAlone('status')).toMatchObject({
       exitCode: 0,
       stderr: expect.stringContaining("agent-1.db can't be read"),
     });
-    expect(await cli()).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('say status, list') });
-    expect((await cli('redrive')).exitCode).toBe(2);
-    expect((await cli('discard', '--id', '1')).exitCode).toBe(2);
-    expect((await cli('list', '--outbox', 'nobody')).exitCode).toBe(1);
+    expect(await cliAlone()).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('say status, list') });
+    expect((await cliAlone('redrive')).exitCode).toBe(2);
+    expect((await cliAlone('discard', '--id', '1')).exitCode).toBe(2);
+    expect((await cliAlone('list', '--outbox', 'nobody')).exitCode).toBe(1);
   });
 });

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { EventRecord } from '@/lib/protocol/envelope';
 import { runCli, startCli } from '../support/cli';
+import { callCli } from '../support/cli-in-process';
 import { FaultServer } from '../support/fault-server';
 import { refusal } from '../support/ledger';
 import { tempDir } from '../support/temp-dir';
@@ -22,8 +23,8 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-const replay = (...args: string[]) =>
-  runCli(['replay', recording, '--url', server.url, '--speed', 'max', ...args], env);
+const atOnce = (...args: string[]) => ['replay', recording, '--url', server.url, '--speed', 'max', ...args];
+const replay = (...args: string[]) => callCli(atOnce(...args), env);
 
 function eventsOf(sessionId: string): EventRecord[] {
   return server.ledger.records.filter(
@@ -52,7 +53,7 @@ function contentOf(sessionId: string): string[] {
 
 describe('replay', () => {
   test('ends with 0 and the address of the session once everything is acknowledged', async () => {
-    const end = await replay('--session', 's1', '--agent', 'a1');
+    const end = await runCli(atOnce('--session', 's1', '--agent', 'a1'), env);
     expect(end).toEqual({ exitCode: 0, stdout: `${server.url}/sessions/s1\n`, stderr: '' });
     const types = eventsOf('s1').map((record) => record.event.type);
     expect(types.filter((type) => type === 'RUN_STARTED')).toHaveLength(3);
@@ -103,7 +104,7 @@ describe('replay', () => {
   });
 
   test('two at once are two sessions', async () => {
-    const ends = await Promise.all([replay(), replay()]);
+    const ends = await Promise.all([runCli(atOnce(), env), runCli(atOnce(), env)]);
     expect(ends.map((end) => end.exitCode)).toEqual([0, 0]);
     const [one, other] = [...sessionsOf()];
     expect(eventsOf(one ?? '')).toHaveLength(eventsOf(other ?? '').length);
@@ -153,7 +154,7 @@ describe('replay', () => {
     await mkdir(dataDir, { recursive: true });
     await writeFile(join(dataDir, 'server.json'), JSON.stringify({ url: server.url, pid: 1 }));
     await writeFile(join(dataDir, 'token'), 'the-token-of-this-machine\n');
-    const end = await runCli(['replay', recording, '--speed', 'max'], env);
+    const end = await callCli(['replay', recording, '--speed', 'max'], env);
     expect(end.exitCode).toBe(0);
     expect(server.requests[0]?.authorization).toBe('Bearer the-token-of-this-machine');
   });
@@ -219,7 +220,7 @@ describe('replay', () => {
     ['help', ['--help'], 0, 'interlude -- <command>'],
     ['help for a command', ['replay', '--help'], 0, 'interlude -- replay <recording.jsonl>'],
   ])('%s is answered in words and with its exit code', async (_name, args, exitCode, words) => {
-    const end = await runCli(args, env);
+    const end = await callCli(args, env);
     expect(end.exitCode).toBe(exitCode);
     expect(end.stdout + end.stderr).toContain(words);
     if (exitCode !== 0) expect(end.stderr.trim().split('\n').length).toBeLessThanOrEqual(1);

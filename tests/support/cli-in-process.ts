@@ -1,0 +1,29 @@
+import { vi } from 'vitest';
+import { main } from '@/lib/runner/cli/main';
+import { takeOwnEnvironment } from '@/lib/runner/cli/own-environment';
+import type { CliEnd } from './cli';
+
+/**
+ * The command line in this process, one call at a time: starting one of its own takes most of a second of processor.
+ * For what a command does and says. How a process ends, by its code or by a signal, is tried with `cli.ts`.
+ */
+export async function callCli(args: string[], env: Record<string, string> = {}): Promise<CliEnd> {
+  const out = { stdout: '', stderr: '' };
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((chunk) => {
+      out[name] += chunk;
+      return true;
+    }),
+  );
+  takeOwnEnvironment(process.env);
+  const before = { ...process.env };
+  Object.assign(process.env, env);
+  try {
+    const exitCode = await main(args);
+    return { exitCode, ...out };
+  } finally {
+    for (const name of Object.keys(env)) delete process.env[name];
+    Object.assign(process.env, before);
+    for (const spy of spies) spy.mockRestore();
+  }
+}
