@@ -1,7 +1,10 @@
 import type { TurnTrigger } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf, textsOf } from '@/lib/protocol/fields';
 
-/** The user messages a message of the agent is stamped with. */
+/** Origins of user messages that are shown as such. @see SDKMessageOrigin */
+export const PERSONS: ReadonlySet<unknown> = new Set(['human', 'peer', 'channel', 'coordinator']);
+
+/** The user messages that a message of the agent names. */
 export function userMessageIds(message: Fields): string[] {
   const ids = textsOf(message.user_message_uuids);
   const last = textOf(message.user_message_uuid);
@@ -14,7 +17,7 @@ export function originRun(result: Fields): string | null {
 }
 
 /**
- * Who started a turn that neither a person nor a task did.
+ * What started a turn that neither a person nor a task started.
  * @see SDKMessageOrigin, Agent SDK 0.3.329
  */
 export function otherTrigger(result: Fields): TurnTrigger {

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 
-/** One content block of an assistant message, and how far it has been told. */
+/** One content block of an assistant message, and how much of it has been told. */
 export interface Block {
   kind: BlockKind;
   /** messageId of text and reasoning, toolCallId of a tool call. */
@@ -8,11 +8,11 @@ export interface Block {
   /** What has been emitted of it. */
   shown: string;
   phase: 'unsaid' | 'told' | 'ended';
-  /** Its place in the stream that tells it, once one does. */
+  /** Its index in the stream, once a stream tells it. */
   streamIndex: number | null;
   /** The stream said that it is complete. */
   stopped: boolean;
-  /** The whole message came: what streams still say of it is known. */
+  /** The whole message has come, so the stream has nothing new to say. */
   whole: boolean;
   toolName: string;
   parentMessageId: string;
@@ -26,7 +26,7 @@ interface Voice {
   end(block: Block): AgUiEvent[];
 }
 
-/** How each kind of block is said in AG-UI 1.0. */
+/** The AG-UI 1.0 events for each kind of block. */
 export const VOICES: Record<BlockKind, Voice> = {
   text: {
     start: ({ id }) => [{ type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' }],
@@ -53,7 +53,7 @@ export const VOICES: Record<BlockKind, Voice> = {
   },
 };
 
-/** Which block a content block is; null for what has a stand-in instead. */
+/** The kind of a content block; a type that is missing here gets a stand-in. */
 export const BLOCK_KINDS: ReadonlyMap<unknown, BlockKind> = new Map([
   ['text', 'text'],
   ['thinking', 'thinking'],
@@ -65,9 +65,9 @@ export const BLOCK_KINDS: ReadonlyMap<unknown, BlockKind> = new Map([
 /**
  * The streamed block that a whole text belongs to.
  *
- * Whole messages carry one block each and no index, and come in the order of the blocks; in SDK 0.3.329 each comes just
- * before its `content_block_stop`, but nothing promises that. So: the block that says exactly this; else the one that
- * is being streamed and has said the beginning of it; else one that ended short; else the first that still waits.
+ * Whole messages carry one block each and no index, in the order of the blocks; in SDK 0.3.329 each comes just before
+ * its `content_block_stop`, but nothing guarantees that. So this takes the block that says exactly this text; else the
+ * one being streamed that has said its beginning; else one that stopped short; else the first that still waits.
  */
 export function matchWhole(blocks: readonly Block[], kind: BlockKind, text: string): Block | undefined {
   const waiting = blocks.filter((block) => block.kind === kind && !block.whole);

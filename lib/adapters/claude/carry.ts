@@ -1,6 +1,7 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { custom, type Emit } from './emit';
+import { readersOf } from './readers';
 
 interface Notice {
   text: string;
@@ -8,33 +9,21 @@ interface Notice {
 }
 
 /** Messages that are worth a line in the transcript. Agent SDK 0.3.329. */
-const NOTICES: ReadonlyMap<unknown, (message: Fields) => Notice | null> = new Map<
-  unknown,
-  (message: Fields) => Notice | null
->([
-  ['api_retry', (message) => ({ text: retryText(message), tone: 'warning' })],
-  ['compact_boundary', (message) => ({ text: compactText(fieldsOf(message.compact_metadata)), tone: 'info' })],
-  ['conversation_reset', () => ({ text: 'The conversation was cleared.', tone: 'info' })],
-  ['local_command_output', (message) => said(message.content, 'info')],
-  ['model_refusal_fallback', (message) => said(message.content, 'warning')],
-  ['model_refusal_no_fallback', (message) => said(message.content, 'error')],
-  ['mirror_error', (message) => said(message.error, 'warning', 'Part of the transcript was not mirrored: ')],
-  [
-    'session_writes_lost',
-    () => ({ text: 'The disk is full: the agent could not save its transcript.', tone: 'error' }),
-  ],
-  [
-    'informational',
-    (message) =>
-      message.level === 'info' ? null : said(message.content, message.level === 'warning' ? 'warning' : 'info'),
-  ],
-  [
-    'notification',
-    (message) => (message.priority === 'high' || message.priority === 'immediate' ? said(message.text, 'info') : null),
-  ],
-]);
+const NOTICES = readersOf<Notice | null>({
+  api_retry: (message) => ({ text: retryText(message), tone: 'warning' }),
+  compact_boundary: (message) => ({ text: compactText(fieldsOf(message.compact_metadata)), tone: 'info' }),
+  conversation_reset: () => ({ text: 'The conversation was cleared.', tone: 'info' }),
+  local_command_output: (message) => said(message.content, 'info'),
+  model_refusal_fallback: (message) => said(message.content, 'warning'),
+  model_refusal_no_fallback: (message) => said(message.content, 'error'),
+  mirror_error: (message) => said(message.error, 'warning', 'Part of the transcript was not mirrored: '),
+  session_writes_lost: () => ({ text: 'The disk is full: the agent could not save its transcript.', tone: 'error' }),
+  informational: ({ level, content }) =>
+    level === 'info' ? null : said(content, level === 'warning' ? level : 'info'),
+  notification: ({ priority, text }) => (priority === 'high' || priority === 'immediate' ? said(text, 'info') : null),
+});
 
-/** Messages known to be about the agent's workings. They travel as CUSTOM `claude:<name>` and are shown nowhere. */
+/** Messages known to be about the agent's workings. They are told as CUSTOM `claude:<name>` and not shown. */
 const WORKINGS: ReadonlySet<unknown> = new Set([
   'active_goal',
   'auth_status',
@@ -68,8 +57,8 @@ const WORKINGS: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Carries a message that is neither conversation nor task: as a notice, as CUSTOM without the parts that say nothing, or
- * whole as RAW where the SDK is newer than this adapter. Nothing is dropped here.
+ * Passes on a message that is neither conversation nor task: as a notice, as CUSTOM without its empty parts, or whole as
+ * RAW if the SDK is newer than this adapter. Nothing is dropped here.
  */
 export function carry(emit: Emit, message: unknown): void {
   const fields = fieldsOf(message);
@@ -80,7 +69,7 @@ export function carry(emit: Emit, message: unknown): void {
   else emit({ type: 'RAW', event: message, source: 'claude' });
 }
 
-/** What the message says beside its envelope. */
+/** The message without its envelope. */
 export function workings(message: Fields): Fields {
   const { type, subtype, uuid, session_id, ...rest } = message;
   return compact(rest);

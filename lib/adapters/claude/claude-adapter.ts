@@ -1,8 +1,10 @@
 import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
+import { PERSONS } from './attribution';
 import { carry, taskSet, workings } from './carry';
 import { custom } from './emit';
 import { Lanes, type ToolResult } from './lanes';
+import { readersOf } from './readers';
 import { Requests } from './requests';
 import { SeenMessages } from './seen-messages';
 import { TaskEnds, type TaskRef } from './task-ends';
@@ -13,7 +15,7 @@ export interface ClaudeAdapterOptions {
   /** The session the events belong to: AG-UI's threadId. */
   sessionId: string;
   newRunId: () => string;
-  /** The source says with `told` which turn is told of which task's end. Else that is concluded. */
+  /** The source calls `told` to say which turn learns of which task's end. Otherwise the adapter infers it. */
   saysWhatIsTold?: boolean;
 }
 
@@ -22,21 +24,21 @@ export interface ProcessExit {
   /** For people: `exited`, `terminated by signal SIGKILL`. */
   reason?: string;
   exitCode?: number | null;
-  /** Somebody ended it: what it was at has not failed. */
+  /** Somebody ended it on purpose: what it was doing has not failed. */
   isAsked?: boolean;
-  /** The session goes on with another process: what follows, in a sentence. Else the session is told to have ended. */
+  /** The session goes on with another process: what follows, in a sentence. Without it, the session has ended. */
   goesOn?: string;
 }
 
 /**
- * Claude Code's messages as AG-UI events. One reader for the life of a session's processes: feed it everything, in
- * order, also between turns, and call `ended` when a process is gone; a resumed one goes on with the same reader.
+ * Claude Code's messages as AG-UI events. One reader serves a session through all its processes: feed it everything, in
+ * order, between turns too, and call `ended` when a process is gone. A resumed session goes on with the same reader.
  *
- * Pure: time and run ids are passed in. Nothing makes it throw, and no message is lost without a trace: what it does
- * not understand comes out as RAW. Left out on purpose: keep-alives, thinking signatures, and of thinking_tokens all
- * but the last estimate of each block.
+ * Pure: time and run ids are passed in. It never throws, and no message is lost without a trace: what it does not
+ * understand comes out as RAW. Left out on purpose: keep-alives, thinking signatures, and all thinking_tokens estimates
+ * but the last of each block.
  *
- * @see `@anthropic-ai/claude-agent-sdk` 0.3.329 (CLI 2.1.329), with which everything here was measured
+ * @see `@anthropic-ai/claude-agent-sdk` 0.3.329 (CLI 2.1.329), against which all of this was measured
  */
 export class ClaudeAdapter {
   readonly #turns: Turns;
@@ -48,7 +50,7 @@ export class ClaudeAdapter {
   #out: TimedEvent[] = [];
   #now = 0;
   #ended = false;
-  /** Of the running process: results are numbered from 0, and its socket is named after its pid. */
+  /** About the running process: its results are numbered from 0, and its socket is named after its pid. */
   #nextResult = 0;
   #socket: string | null = null;
   #lastInit = '';
@@ -85,7 +87,7 @@ export class ClaudeAdapter {
     });
   }
 
-  /** A user message we sent to the agent, `uuid` included. It stands at once; the turn that answers it names it. */
+  /** A user message that we sent to the agent, with its `uuid`. It shows at once; the turn that answers it names it. */
   sent(message: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => {
       const fields = fieldsOf(message);
@@ -96,14 +98,14 @@ export class ClaudeAdapter {
     });
   }
 
-  /** A user message that stands in the log already is in the agent's hands: its turn can be told, it is not said again. */
+  /** The agent has a user message that is already in the log: its turn can name it, and it is not told again. */
   delivered(messageId: string): void {
     if (!this.#seen.has({ uuid: messageId })) this.#turns.sent(messageId);
   }
 
   /**
-   * A prompt tells the agent that these tasks have ended; null is every one it has not been told of.
-   * @param how it opens a turn, or is taken up by the one that is open
+   * A prompt tells the agent that these tasks have ended; null means all it has not been told of yet.
+   * @param how whether the prompt opens a turn, or goes to the one that is open
    */
   told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
     this.#ends.told(ends, how);
@@ -111,7 +113,7 @@ export class ClaudeAdapter {
 
   /**
    * `canUseTool` was called.
-   * @param request its arguments: `tool` or `toolName`, `input`, and the options; `expiresAt` where nobody waits for ever
+   * @param request its arguments: `tool` or `toolName`, `input`, and the options; `expiresAt` if the wait is limited
    */
   permissionAsked(request: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => this.#requests.asked(fieldsOf(request)));
@@ -119,14 +121,14 @@ export class ClaudeAdapter {
 
   /**
    * `canUseTool` answered.
-   * @param toolUseId which request; null where only one can be meant
-   * @param answer `{ behavior: 'allow' | 'deny', message? }`, and `outcome` where nobody answered: `expired`, `cancelled`
+   * @param toolUseId which request; null if only one is open
+   * @param answer `{ behavior: 'allow' | 'deny', message? }`, and `outcome` if nobody answered: `expired`, `cancelled`
    */
   permissionAnswered(toolUseId: string | null, answer: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => this.#requests.answered(toolUseId, fieldsOf(answer)));
   }
 
-  /** The process is gone. Closes what is open; said once per process. */
+  /** The process is gone. Closes what is open; told once per process. */
   ended(now: number, exit: ProcessExit = {}): TimedEvent[] {
     if (this.#ended) return [];
     const out = this.#collect(now, () => {
@@ -135,62 +137,45 @@ export class ClaudeAdapter {
       this.#turns.exit(exit.isAsked === true);
       this.#processEnded();
       const { reason = 'exited', exitCode, goesOn } = exit;
+      const notice = { text: `The agent’s process ended (${reason}). ${goesOn}`, tone: 'warning' };
       if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode })));
-      else
-        this.#emit(
-          custom(CUSTOM.notice, { text: `The agent’s process ended (${reason}). ${goesOn}`, tone: 'warning' }),
-        );
+      else this.#emit(custom(CUSTOM.notice, notice));
     });
     this.#ended = true;
     return out;
   }
 
-  readonly #readers: ReadonlyMap<unknown, (message: Fields) => void> = new Map<unknown, (message: Fields) => void>([
-    ['init', (message) => this.#init(message)],
-    ['result', (message) => this.#result(message)],
-    ['assistant', (message) => this.#assistant(message)],
-    ['user', (message) => this.#user(message)],
-    ['stream_event', (message) => this.#stream(message)],
-    ['task_started', (message) => this.#tasks.started(message) || this.#carry(message)],
-    ['task_progress', (message) => this.#tasks.progress(message) || this.#carry(message)],
-    ['task_updated', (message) => this.#tasks.updated(message) || this.#carry(message)],
-    ['task_notification', (message) => this.#notified(message)],
-    [
-      'background_tasks_changed',
-      (message) => {
-        this.#tasks.listed(message);
-        this.#emit(custom('claude:background_tasks_changed', taskSet(message)));
-      },
-    ],
-    [
-      'status',
-      (message) => {
-        if (message.status === 'requesting') this.#turns.activity('request', message);
-        this.#carry(message);
-      },
-    ],
-    [
-      'session_state_changed',
-      (message) => {
-        if (message.state === 'running') this.#requests.running();
-        this.#carry(message);
-      },
-    ],
-    [
-      'thinking_tokens',
-      (message) => {
-        this.#thinkingTokens = message;
-      },
-    ],
-    [
-      'permission_denied',
-      (message) => {
-        this.#requests.denied(textOf(message.tool_use_id), textOf(message.message));
-        this.#carry(message);
-      },
-    ],
-    ['keep_alive', () => undefined],
-  ]);
+  readonly #readers = readersOf<void>({
+    init: (message) => this.#init(message),
+    result: (message) => this.#result(message),
+    assistant: (message) => this.#assistant(message),
+    user: (message) => this.#user(message),
+    stream_event: (message) => this.#stream(message),
+    task_started: (message) => this.#tasks.started(message) || this.#carry(message),
+    task_progress: (message) => this.#tasks.progress(message) || this.#carry(message),
+    task_updated: (message) => this.#tasks.updated(message) || this.#carry(message),
+    task_notification: (message) => this.#notified(message),
+    background_tasks_changed: (message) => {
+      this.#tasks.listed(message);
+      this.#emit(custom('claude:background_tasks_changed', taskSet(message)));
+    },
+    status: (message) => {
+      if (message.status === 'requesting') this.#turns.activity('request', message);
+      this.#carry(message);
+    },
+    session_state_changed: (message) => {
+      if (message.state === 'running') this.#requests.running();
+      this.#carry(message);
+    },
+    thinking_tokens: (message) => {
+      this.#thinkingTokens = message;
+    },
+    permission_denied: (message) => {
+      this.#requests.denied(textOf(message.tool_use_id), textOf(message.message));
+      this.#carry(message);
+    },
+    keep_alive: () => undefined,
+  });
 
   #init(message: Fields): void {
     const socket = textOf(message.messaging_socket_path);
@@ -198,7 +183,7 @@ export class ClaudeAdapter {
     this.#socket = socket ?? this.#socket;
     this.#tasks.settle();
     this.#turns.init(message);
-    // The lists of tools and commands come with every init: they travel when they change.
+    // Every init lists the tools and commands: they are passed on only when they change.
     const { user_message_uuids, user_message_uuid, ...about } = workings(message);
     const text = JSON.stringify(about);
     if (text === this.#lastInit) return;
@@ -222,7 +207,7 @@ export class ClaudeAdapter {
 
   #assistant(message: Fields): void {
     this.#flushThinking();
-    // What comes behind the end of its turn opens none.
+    // A message that comes after the end of its turn opens no turn.
     if (isMain(message) && message.late !== true) this.#turns.activity('content', message);
     const replaced = textsOf(message.supersedes);
     if (replaced.length > 0) this.#emit(custom('claude:superseded', { message_uuids: replaced }));
@@ -245,7 +230,7 @@ export class ClaudeAdapter {
   #user(message: Fields): void {
     const results = this.#lanes.toolResults(message);
     if (results.length > 0) {
-      // The result of a call that was left running may come between turns: it opens none.
+      // The result of a call that was left running may come between turns: it opens no turn.
       if (isMain(message) && this.#turns.runId !== null) {
         this.#turns.activity('content', message);
         this.#ends.boundary();
@@ -256,7 +241,7 @@ export class ClaudeAdapter {
     const { kind, name } = fieldsOf(message.origin);
     const byPerson = message.isReplay === true || PERSONS.has(kind);
     const id = textOf(message.uuid);
-    // A subagent's prompt shows under its task. What the CLI writes for the model in a user's name does not show.
+    // A subagent's prompt is shown under its task. What the CLI writes to the model as the user is not shown.
     if (id !== null && (byPerson || !isMain(message))) this.#lanes.userMessage(message, id, textOf(name));
     else this.#emit({ type: 'RAW', event: message, source: 'claude' });
   }
@@ -282,7 +267,7 @@ export class ClaudeAdapter {
     this.#socket = null;
   }
 
-  /** One estimate per delta would double the stream: the last one of a block says it all. */
+  /** One estimate per delta would double the stream, so only the last one of a block is passed on. */
   #flushThinking(): void {
     const message = this.#thinkingTokens;
     this.#thinkingTokens = null;
@@ -305,9 +290,6 @@ export class ClaudeAdapter {
     return this.#out;
   }
 }
-
-/** Origins of user messages that are shown as such. @see SDKMessageOrigin */
-const PERSONS: ReadonlySet<unknown> = new Set(['human', 'peer', 'channel', 'coordinator']);
 
 function isMain(message: Fields): boolean {
   return textOf(message.parent_tool_use_id) === null && textOf(message.agent_id) === null;

@@ -1,10 +1,10 @@
 import { isSaidBy } from './said-text';
 
-/** What a hook says of itself. */
+/** What a hook says about itself. */
 export interface HookClaim {
-  /** When it ran, by its own clock. Epoch milliseconds; null where it does not say. */
+  /** When it ran, by its own clock. Epoch milliseconds; null if it does not say. */
   at: number | null;
-  /** The CLI's name for the prompt whose turn it is; null where it does not say. */
+  /** The CLI's id of the prompt that began its turn; null if it does not say. */
   promptId: string | null;
 }
 
@@ -12,17 +12,17 @@ export interface HookClaim {
 export interface HookMoment {
   /** Epoch milliseconds: by the hook's own clock, or when it was heard. */
   at: number;
-  /** The hook said itself when it ran. */
+  /** The hook itself said when it ran. */
   isClocked: boolean;
   promptId: string | null;
 }
 
-/** A stop hook as it is heard. It ran and let the turn end. */
+/** A stop hook as it was heard. It ran and let the turn end. */
 export interface Stop extends HookMoment {
   heardAt: number;
-  /** What the agent said last, by the hook's word; null where the hook did not say. */
+  /** The agent's last words according to the hook; null if it did not say. */
   text: string | null;
-  /** Why the turn died, where it did. */
+  /** Why the turn died, if it did. */
   failure: string | null;
 }
 
@@ -31,47 +31,47 @@ export interface HeardStop extends Stop {
   promptedAt: number | null;
 }
 
-/** What of it another reader of the same transcript does not read there. JSON. */
+/** What another reader of the same transcript could not read from it. JSON. */
 export interface HeardStopsState {
   /** Oldest first. */
   stops: readonly HeardStop[];
-  /** What was said last by turns that are over and whose hooks were not heard. Oldest first. */
+  /** The last words of turns that are over and whose hooks were not heard. Oldest first. */
   unheard: readonly (readonly string[])[];
-  /** When prompts were heard of that no line has come up to: turns are to come. Oldest first. */
+  /** When prompts were heard of whose lines have not come yet: their turns are still to come. Oldest first. */
   prompts: readonly number[];
 }
 
 type Place = 'before' | 'open' | 'ahead';
 
-/** The line of a prompt is made before its hook runs, and written behind it. So long may that hook take to begin. */
+/** The line of a prompt is made before its hook runs, and written after. The hook may take this long to start. */
 const PROMPT_HOOK_MS = 2_000;
 /** Most stop hooks that are ahead of their transcript, and most turns that are ahead of their stop hooks. */
 const MAX_STOPS = 16;
-/** Most prompts of turns that are over whose names are kept. */
+/** Most prompts whose ids are kept after their turn. */
 const MAX_PAST = 64;
-/** A line that is read this long after it was made, by its clock: the clocks disagree. */
+/** If a line is read later than this after it was made, by its own clock, the clocks disagree. */
 const CLOCKS_AGREE_MS = 3_600_000;
 
 /**
- * Which turn a stop hook ended, whenever it is heard and however far the transcript is behind. Told by what is surest:
- * the prompt that both the hook and the lines name; else when the hook ran, by its own clock, which is that of the
- * lines; else, for hooks of other makes, when it was heard, and what it said.
+ * Which turn a stop hook ended, whenever it is heard and however far behind the transcript is. It goes by the best
+ * evidence there is: the prompt that both the hook and the lines name; else the time the hook ran, on its own clock,
+ * which the lines share; else, for foreign hooks, when it was heard and what it said.
  *
- * Ordering: a hook runs after its turn's first line was made and before the next one's.
+ * Ordering: a hook runs after the first line of its turn was made, and before the first line of the next.
  */
 export class HeardStops {
   #stops: readonly HeardStop[] = [];
   #unheard: readonly (readonly string[])[] = [];
-  /** Those heard of that are to come. */
+  /** When prompts were heard of whose turns are still to come. */
   #toCome: readonly number[] = [];
   /** Prompts of the turn that is open, or was last. */
   #prompts: readonly string[] = [];
   #past: readonly string[] = [];
   #namesPrompts = false;
   #openedAt: number | null = null;
-  /** Else nothing but the agent's own words opened it: a turn of the same prompt may have ended before. */
+  /** If not, only the agent's own words opened the turn: an earlier turn of the same prompt may have ended. */
   #isByPrompt = false;
-  /** The hook of the prompt that opened it was. */
+  /** The hook of the prompt that opened the turn was heard. */
   #isPromptHeard = false;
   #overAt = 0;
   #reachedAt = 0;
@@ -80,17 +80,17 @@ export class HeardStops {
     return { stops: this.#stops, unheard: this.#unheard, prompts: this.#toCome };
   }
 
-  /** Of the open turn. */
+  /** The stop of the open turn. */
   get own(): HeardStop | null {
     return this.#stops.find((stop) => this.#place(stop) === 'open') ?? null;
   }
 
-  /** Of a turn that has not begun in the transcript: the open one is over, whatever is still to come of it. */
+  /** A stop of a turn that has not begun in the transcript: so the open one is over, though lines of it may still come. */
   get ahead(): HeardStop | null {
     return this.#stops.find((stop) => this.#place(stop) === 'ahead') ?? null;
   }
 
-  /** A hook that ran in a turn of which the transcript says nothing yet: a prompt has been heard of that is not there. */
+  /** Whether a hook ran in a turn that is not in the transcript yet: a prompt was heard of whose line has not come. */
   isAhead(moment: HookMoment): boolean {
     const { at, promptId, isClocked } = moment;
     if (promptId !== null && this.#namesPrompts) return !this.#knows(promptId);
@@ -104,7 +104,7 @@ export class HeardStops {
     this.#unheard = unheard;
   }
 
-  /** @param saidLastWord the open turn has, in the transcript */
+  /** @param saidLastWord whether the transcript has the open turn's last words */
   heard(stop: Stop, saidLastWord: boolean): void {
     if (this.#place(stop) === 'before') return;
     if (!this.#isSure(stop) && this.#isOfUnheard(stop, saidLastWord)) return;
@@ -117,7 +117,7 @@ export class HeardStops {
     this.#stops = this.#stops.map((one) => (one === last ? both : one));
   }
 
-  /** A prompt was heard of. What is told to the agent in mid-turn is a prompt too, and begins none. */
+  /** A prompt was heard of. What the agent is told in mid-turn is a prompt too, but begins no turn. */
   prompted({ at, promptId }: HookMoment, heardAt: number): void {
     if (promptId !== null && this.#knows(promptId)) return;
     const isOfOpen = this.#isByPrompt && !this.#isPromptHeard && this.#isPromptOf(this.#openedAt, at);
@@ -128,7 +128,7 @@ export class HeardStops {
     );
   }
 
-  /** The main thread's talk has come to this line. When it was made says more than when it was read. */
+  /** The main thread has come to this line. The time it was made counts, unless the clocks disagree. */
   reached(madeAt: number, readAt: number): void {
     const at = Math.abs(readAt - madeAt) < CLOCKS_AGREE_MS ? madeAt : readAt;
     this.#reachedAt = Math.max(this.#reachedAt, at);
@@ -142,7 +142,7 @@ export class HeardStops {
     else this.#prompts = [...this.#prompts, promptId];
   }
 
-  /** A turn opens. @param prompt what asks for it; undefined where nothing was read that does */
+  /** A turn opens. @param prompt what asked for it; undefined if no such line was read */
   opened(at: number, prompt?: { promptId: string | null }): void {
     this.#isByPrompt = prompt !== undefined;
     if (prompt !== undefined) {
@@ -157,19 +157,19 @@ export class HeardStops {
     );
   }
 
-  /** Another hook holds the agent: its turn was not ended by what ran before. */
+  /** Another hook holds the agent: the hooks that ran before did not end its turn. */
   held(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at > at || this.#place(stop) === 'ahead');
   }
 
-  /** The hook of a turn that ended then, if it was heard. One that ran later is that of a later turn. */
+  /** The hook of a turn that ended then, if it was heard. A hook that ran later belongs to a later turn. */
   ownAt(at: number): HeardStop | null {
     return (
       this.#stops.findLast((stop) => this.#place(stop) === 'open' && (this.#isNamed(stop) || stop.at <= at)) ?? null
     );
   }
 
-  /** The turn is over by its hook's word alone, or because nothing more came of it. */
+  /** The turn is over because its hook says so, or because nothing more came of it. */
   overByHook(): void {
     const own = this.own;
     this.#overAt = own?.at ?? this.#reachedAt;
@@ -179,15 +179,15 @@ export class HeardStops {
 
   /**
    * A line says that the turn is over.
-   * @param said by the turn last
+   * @param said the turn's last words
    * @param hasHook whether a hook runs at such an end
    */
   overByLine(at: number, said: readonly string[], hasHook: boolean): void {
     const own = this.ownAt(at);
-    // its own may be later than its end, whatever the clocks say, and those before it are of turns before
+    // its own hook may seem later than its end, depending on the clocks; those before it belong to earlier turns
     const bySaid = own === null ? this.#stops.findIndex((one) => !this.#isSure(one) && isSaidBy(said, one.text)) : -1;
-    const [left, isNamed] = [this.#stops.slice(bySaid + 1), (stop: HeardStop) => this.#isNamed(stop)];
-    this.#stops = left.filter((stop) => (isNamed(stop) ? this.#place(stop) !== 'open' : stop.at > at));
+    const left = this.#stops.slice(bySaid + 1);
+    this.#stops = left.filter((stop) => (this.#isNamed(stop) ? this.#place(stop) !== 'open' : stop.at > at));
     if (own !== null || bySaid >= 0) this.#unheard = [];
     else if (hasHook) this.#unheard = [...this.#unheard.slice(-(MAX_STOPS - 1)), said];
     this.#overAt = at;
@@ -198,7 +198,7 @@ export class HeardStops {
     this.#stops = this.#stops.filter((one) => one !== stop);
   }
 
-  /** The session begins anew: what ran before ends nothing. */
+  /** The session begins anew: hooks that ran before end nothing. */
   clearBefore(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
   }
@@ -213,12 +213,12 @@ export class HeardStops {
     return this.#prompts.includes(promptId) || this.#past.includes(promptId);
   }
 
-  /** Whether a prompt that was heard of is the one whose line was made then. */
+  /** Whether a prompt that was heard of at `at` is the one whose line was made at `madeAt`. */
   #isPromptOf(madeAt: number | null, at: number | undefined): boolean {
     return madeAt !== null && at !== undefined && at >= madeAt && at <= madeAt + PROMPT_HOOK_MS;
   }
 
-  /** A prompt was heard of that ran before it, and is to come. */
+  /** Whether a prompt that is still to come ran before this. */
   #isBehindPrompt(at: number): boolean {
     return this.#toCome.some((prompt) => prompt < at);
   }
@@ -245,20 +245,20 @@ export class HeardStops {
   }
 
   /**
-   * A turn that is over waits for its hook. What such a one said last is told again; one that says nothing is held to
-   * be its, where the open turn has not come to its end: that ends by its own words too.
+   * Whether a hook belongs to a turn that is over and still waits for its hook: because it has that turn's last words,
+   * or because it has none while the open turn has not come to its own.
    */
   #isOfUnheard({ text }: Stop, saidLastWord: boolean): boolean {
     const isMute = text === null && this.#openedAt !== null && !saidLastWord;
     const late = isMute ? this.#unheard.length - 1 : this.#unheard.findIndex((said) => isSaidBy(said, text));
     if (late < 0) return false;
-    // the hooks of turns before it will not come any more
+    // the hooks of earlier turns will not come any more
     this.#unheard = this.#unheard.slice(late + 1);
     return true;
   }
 }
 
-/** A hook that calls once more for the same turn may know less. */
+/** Whether a hook calls once more for the same turn, which it may know less about. */
 function isAgain(one: HeardStop, stop: Stop): boolean {
   if (one.promptId !== stop.promptId || one.isClocked !== stop.isClocked) return false;
   if (stop.isClocked) return one.at === stop.at;

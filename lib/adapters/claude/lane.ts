@@ -4,21 +4,21 @@ import { BLOCK_KINDS, type Block, type BlockKind, isJson, matchWhole, VOICES } f
 import type { Emit } from './emit';
 import { rawIfSmall, standIn } from './stand-in';
 
-/** Most API messages of a lane whose blocks are remembered, so that a late whole message finds what was streamed. */
+/** Most API messages of a lane whose blocks are remembered, so that a late whole message matches what was streamed. */
 const MAX_MESSAGES = 16;
 
 interface ApiMessage {
-  /** Begins the ids of its blocks. */
+  /** The prefix of its blocks' ids. */
   base: string;
   blocks: Block[];
 }
 
 /**
- * One speaker: the main thread, or one subagent. Its stream tells one API message at a time, and each content block
- * also comes as a whole message; a lane says each block once, whatever the two do to each other.
+ * One speaker: the main thread or one subagent. Its stream brings one API message at a time, and each content block also
+ * comes as a whole message; a lane says each block once, however the two are interleaved.
  *
- * A block's end is said when its whole message came, or when nothing more can come, not at `content_block_stop`: a
- * whole text that differs from the deltas can then still put it right.
+ * A block ends when its whole message has come, or when nothing more can come, not at `content_block_stop`: a whole text
+ * that differs from the deltas can then still correct them.
  *
  * @see SDKPartialAssistantMessage, SDKAssistantMessage, Agent SDK 0.3.329
  */
@@ -27,10 +27,10 @@ export class Lane {
   readonly #base: () => string;
   readonly #messages = new Map<string, ApiMessage>();
   #current: ApiMessage | null = null;
-  /** Counts on over the lane's whole life, so that no id comes twice. */
+  /** Counts on over the lane's whole life, so that no id is used twice. */
   #named = 0;
 
-  /** @param base begins the ids of messages that open now: the run, or the task, they belong to */
+  /** @param base the prefix for the ids of messages that open now: the run or the task they belong to */
   constructor(emit: Emit, base: () => string) {
     this.#emit = emit;
     this.#base = base;
@@ -41,7 +41,7 @@ export class Lane {
     const index = numberOf(event.index);
     switch (event.type) {
       case 'message_start': {
-        // What the message before left open will not go on.
+        // What the last message left open will not go on.
         this.close();
         const id = textOf(fieldsOf(event.message).id) ?? `stream-${this.#named++}`;
         this.#current = this.#message(id);
@@ -58,7 +58,7 @@ export class Lane {
         if (block !== undefined) block.stopped = true;
         return;
       }
-      // message_delta, message_stop, ping: what they say stands in the result.
+      // message_delta, message_stop and ping are ignored: the result says it all.
     }
   }
 
@@ -68,8 +68,7 @@ export class Lane {
     const fields = fieldsOf(content);
     const kind = BLOCK_KINDS.get(fields.type);
     if (kind === 'tool') this.#wholeTool(message, fields);
-    else if (kind === 'text') this.#wholeText(message, kind, textOf(fields.text) ?? '');
-    else if (kind === 'thinking') this.#wholeText(message, kind, textOf(fields.thinking) ?? '');
+    else if (kind !== undefined) this.#wholeText(message, kind, textOf(fields[kind]) ?? '');
     else if (fields.type === 'redacted_thinking') this.#wholeText(message, 'thinking', '[redacted]');
     else this.#wholeText(message, 'text', standIn(content), rawIfSmall(content));
   }
@@ -80,13 +79,13 @@ export class Lane {
       for (const block of message.blocks) if (block.kind === 'tool' && block.id === toolCallId) this.#end(block);
   }
 
-  /** Ends whatever is open. */
+  /** Ends everything that is open. */
   close(): void {
     for (const message of this.#messages.values()) for (const block of message.blocks) this.#end(block);
     this.#current = null;
   }
 
-  /** Ends whatever is open; what comes next belongs to another run. */
+  /** Ends everything that is open; what comes next belongs to another run. */
   reset(): void {
     this.close();
     this.#messages.clear();
@@ -128,7 +127,7 @@ export class Lane {
     if (block?.phase === 'ended') {
       block.whole = true;
       if (rest === '') return;
-      // What was ended too early gets its rest as a block of its own: late, but not lost.
+      // The rest of a block that was ended too early becomes a block of its own: late, but not lost.
       block = undefined;
     }
     block ??= this.#add(message, kind);
@@ -169,7 +168,7 @@ export class Lane {
     return block;
   }
 
-  /** Says what comes next of the block; what has ended, as all that came whole has, says no more. */
+  /** Says the next part of the block, unless it has ended. */
   #say(block: Block, delta: string, extra: Partial<AgUiEvent> = {}): void {
     if (delta === '' || block.phase === 'ended') return;
     const voice = VOICES[block.kind];
@@ -209,7 +208,7 @@ export class Lane {
     return block;
   }
 
-  /** The message that is being streamed; a nameless one where its start was lost. */
+  /** The message that is being streamed; a nameless one if its start was lost. */
   #open(): ApiMessage {
     this.#current ??= this.#message(`stream-${this.#named++}`);
     return this.#current;

@@ -6,7 +6,7 @@ import { type CallResult, verdictIn } from './requests';
 import { contentText, hasStandIns, rawIfSmall, resultText } from './stand-in';
 import type { Tasks } from './tasks';
 
-/** Most subagents whose speech is followed at once; the one silent for longest goes first. */
+/** Most subagents that are followed at once; the one that has been silent for longest goes first. */
 const MAX_LANES = 64;
 
 interface Speaker {
@@ -14,14 +14,14 @@ interface Speaker {
   runId: string | null;
 }
 
-/** A tool result, as whoever waits for it wants to know it. */
+/** What a tool call came to. */
 export interface ToolResult extends CallResult {
   toolUseId: string;
 }
 
 /**
- * Who says what: the main thread in the open turn, each subagent under its task. Streams of several subagents may be
- * interleaved; each has a lane of its own.
+ * Who says what: the main thread speaks in the open turn, each subagent under its task. The streams of subagents may be
+ * interleaved, so each has a lane of its own.
  */
 export class Lanes {
   readonly #emit: Emit;
@@ -58,7 +58,7 @@ export class Lanes {
       .filter((result) => result !== null);
   }
 
-  /** A message by somebody else than the agent: a person, another agent, or who gave a subagent its prompt. */
+  /** A message to the agent, from a person or another agent, or the prompt of a subagent. */
   userMessage(message: Fields, messageId: string, name: string | null): void {
     const { content } = fieldsOf(message.message);
     const said = this.#as(this.#speaker(message));
@@ -127,7 +127,7 @@ export class Lanes {
     return new Lane(this.#as(speaker), () => base);
   }
 
-  /** The subagent that speaks; null for the main thread. Only whole messages name it, streams name its tool call. */
+  /** The subagent that speaks; null for the main thread. Whole messages name it, streams only name its tool call. */
   #speaker(message: Fields): Speaker | null {
     const agentId = textOf(message.agent_id);
     const toolUseId = textOf(message.parent_tool_use_id);

@@ -1,12 +1,12 @@
 import { type Fields, textOf } from '@/lib/protocol/fields';
 import { remember } from './remember';
 
-/** Most lines that are remembered: what stands in the wrong place stands near the right one. */
+/** Most lines that are remembered: a line in the wrong place is near the right one. */
 const MAX_LINES = 1_024;
 
 /**
- * Which turn each line of the main thread belongs to: that of the line it follows in the conversation, wherever in the
- * file it stands. A line that names none, or one that is not known, is of the newest turn.
+ * Which turn each line of the main thread belongs to: that of its parent in the conversation, wherever in the file it
+ * is. A line without a known parent belongs to the newest turn.
  */
 export class LineTurns {
   readonly #turnOf = new Map<string, number>();

@@ -2,7 +2,7 @@ import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import { fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
 import type { ClaudeAdapter, ProcessExit } from './claude-adapter';
 
-/** One line of a recording: what went in and out of the Agent SDK, `t` milliseconds after its start. */
+/** One line of a recording: what went into or came out of the Agent SDK, `t` milliseconds after the start. */
 export interface RecordingLine {
   t: number;
   src: string;
@@ -11,7 +11,7 @@ export interface RecordingLine {
 
 /**
  * @param text one line of a recording (JSON Lines)
- * @returns null for anything else, so that the caller can say which line it was
+ * @returns null for anything else, so that the caller can report which line it was
  */
 export function parseRecordingLine(text: string): RecordingLine | null {
   const { t, src, msg } = fieldsOf(parseJson(text));
@@ -25,21 +25,17 @@ export function feedRecordingLine(adapter: ClaudeAdapter, line: RecordingLine, n
 
 type Feed = (adapter: ClaudeAdapter, msg: unknown, now: number) => TimedEvent[];
 
-const FEEDS: ReadonlyMap<string, Feed> = new Map<string, Feed>([
-  ['sdk', (adapter, msg, now) => adapter.read(msg, now)],
-  // The end of the input is noted as a text, which has no uuid and is not sent.
-  ['in', (adapter, msg, now) => adapter.sent(msg, now)],
-  ['canUseTool', (adapter, msg, now) => adapter.permissionAsked(msg, now)],
-  [
-    'canUseTool.result',
-    (adapter, msg, now) => {
-      const answer = fieldsOf(msg);
-      return adapter.permissionAnswered(textOf(answer.toolUseID), answer, now);
-    },
-  ],
-  ['sdk.end', (adapter, _msg, now) => adapter.ended(now, { reason: 'exited' })],
-  ['sdk.error', (adapter, msg, now) => adapter.ended(now, exitOf(msg))],
-]);
+const FEEDS: ReadonlyMap<string, Feed> = new Map(
+  Object.entries<Feed>({
+    sdk: (adapter, msg, now) => adapter.read(msg, now),
+    // The end of the input is recorded as a text, which has no uuid and is not sent.
+    in: (adapter, msg, now) => adapter.sent(msg, now),
+    canUseTool: (adapter, msg, now) => adapter.permissionAsked(msg, now),
+    'canUseTool.result': (adapter, msg, now) => adapter.permissionAnswered(textOf(fieldsOf(msg).toolUseID), msg, now),
+    'sdk.end': (adapter, _msg, now) => adapter.ended(now, { reason: 'exited' }),
+    'sdk.error': (adapter, msg, now) => adapter.ended(now, exitOf(msg)),
+  }),
+);
 
 /** `Error: Claude Code process terminated by signal SIGKILL`, `… exited with code 1`. */
 function exitOf(msg: unknown): ProcessExit {

@@ -1,4 +1,4 @@
-/** Keeps `value`, and of all that is kept the `most` that came last. */
+/** Keeps `value`, and drops the oldest entry once there are more than `most`. */
 export function remember<Value>(kept: Map<string, Value>, key: string, value: Value, most: number): void {
   kept.set(key, value);
   if (kept.size > most) kept.delete(kept.keys().next().value as string);

@@ -5,18 +5,18 @@ import { remember } from './remember';
 
 type Outcome = RequestResolvedValue['outcome'];
 
-/** What the agent says of a tool call that waited, where it says anything. */
+/** What the agent says about a tool call that waited, if anything. */
 export type Verdict = Extract<Outcome, 'allowed' | 'denied' | 'cancelled'>;
 
-/** What came of a tool call. */
+/** What a tool call came to. */
 export interface CallResult {
   isError: boolean;
   text: string;
-  /** Whether the tool was let run, where the agent says so. */
+  /** Whether the tool was allowed to run, if the agent says so. */
   verdict: Verdict | null;
 }
 
-/** Most results that are kept for a request that is heard of behind them. */
+/** Most results that are kept for a request that is heard of later. */
 const MAX_RESULTS = 64;
 
 interface OpenRequest {
@@ -24,22 +24,22 @@ interface OpenRequest {
   question: boolean;
   /** A subagent asks: its request outlives the turn. */
   subagent: boolean;
-  /** The agent went on without an answer being seen; the tool's result will tell which it was. */
+  /** The agent went on before we saw an answer; the tool's result will tell what the answer was. */
   wentOn: boolean;
-  /** What its tool failed with, where nobody said whether it ran: the turn's result may list it among the denied. */
+  /** The error of its tool, if we don't know whether that ran: the turn's result may list it as denied. */
   failedWith: string | null;
 }
 
 /**
- * Requests that wait for a person, known by the id of the tool call that waits. A request is answered by what
- * `canUseTool` returned; where nobody wrote that down, by what the agent says of the tool call.
+ * Requests that wait for a person, by the id of the tool call that waits. The answer is what `canUseTool` returned or,
+ * if that was not recorded, what the agent says about the tool call.
  *
  * @see CanUseTool, Agent SDK 0.3.329; `tool_result_meta` (CLI 2.1.329) and `permission_denials` for the verdicts
  */
 export class Requests {
   readonly #emit: Emit;
   readonly #open = new Map<string, OpenRequest>();
-  /** Of calls nobody was known to be asked about. */
+  /** Results of calls for which no request is known. */
   readonly #results = new Map<string, CallResult>();
 
   constructor(emit: Emit) {
@@ -66,7 +66,7 @@ export class Requests {
     if (result !== undefined) this.toolResult(id, result);
   }
 
-  /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; the outcome where nobody answered */
+  /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; with an outcome if nobody answered */
   answered(id: string | null, answer: Fields): void {
     const request = id === null ? this.#only() : this.#open.get(id);
     if (request === undefined) return;
@@ -76,15 +76,15 @@ export class Requests {
     this.#resolve(request, outcome, textOf(answer.message));
   }
 
-  /** The state went from `requires_action` back to `running`. With several open, their tool results tell them apart. */
+  /** The state went from `requires_action` back to `running`. If several are open, only their tool results tell which. */
   running(): void {
     const request = this.#only();
     if (request !== undefined) this.#goOn(request);
   }
 
   /**
-   * The tool that waited has a result. One that ran without a fault was allowed; of one that failed its words say
-   * nothing: only the verdict tells whether it ran.
+   * The tool that waited has a result. A tool that succeeded was allowed; an error does not say whether the tool ran:
+   * only the verdict does.
    */
   toolResult(toolUseId: string, result: CallResult): void {
     const { verdict, isError, text } = result;
@@ -131,7 +131,7 @@ export class Requests {
     this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: request.id, outcome, message })));
   }
 
-  /** The request, where only one waits. */
+  /** The request, if only one waits. */
   #only(): OpenRequest | undefined {
     const waiting = [...this.#open.values()].filter(({ failedWith }) => failedWith === null);
     return waiting.length === 1 ? waiting[0] : undefined;
@@ -144,10 +144,10 @@ function titleOf(request: Fields, tool: string | null, question: boolean): strin
   return said ?? `Use ${textOf(request.displayName) ?? tool ?? 'a tool'}`;
 }
 
-/** Why a tool was not run, where that was no decision about it. */
+/** Reasons for which a tool was not run without a decision about it. */
 const BROKEN_OFF: ReadonlySet<string> = new Set(['interrupted', 'cancelled']);
 
-/** What a message with tool results says of one of its calls beside the result. */
+/** What a message with tool results says about one of its calls besides the result. */
 export function verdictIn(message: Fields, toolUseId: string): Verdict | null {
   const meta = listOf(message.tool_result_meta)
     .map(fieldsOf)

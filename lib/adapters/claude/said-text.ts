@@ -1,9 +1,9 @@
-/** Texts are compared without white space: the hook's text and the transcript's lines differ in it. */
+/** Texts are compared without white space, in which the hook's text and the transcript's lines differ. */
 export function keyOf(text: string): string {
   return text.replace(/\s+/g, '');
 }
 
-/** What no block has said of a text: the hook may have been given the last of several blocks, or all. Null for nothing. */
+/** The part of a text that no block has said; null for nothing. The hook may have the last of several blocks, or all. */
 export function unsaidOf(text: string, blocks: readonly string[]): string | null {
   const key = keyOf(text);
   let [said, rest] = ['', text];
@@ -16,15 +16,15 @@ export function unsaidOf(text: string, blocks: readonly string[]): string | null
   return rest === '' ? null : rest;
 }
 
-/** A turn that said these blocks last has said what a hook told. */
+/** Whether a turn whose last blocks are these has said a hook's text. */
 export function isSaidBy(blocks: readonly string[], text: string | null): boolean {
   return text !== null && keyOf(text) !== '' && unsaidOf(text, blocks) === null;
 }
 
 /**
- * What a text says behind its beginning, but for blank space.
- * @param key of the beginning: whole lines of the text, or all of it
- * @returns empty for all of it; null where the text begins with something else
+ * What follows the beginning of a text, except for white space.
+ * @param key the key of the beginning: whole lines of the text, or all of it
+ * @returns empty if the beginning is all of it; null if the text begins with something else
  */
 export function restBehind(text: string, key: string): string | null {
   if (key === '' || !keyOf(text).startsWith(key)) return null;

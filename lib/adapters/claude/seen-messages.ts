@@ -1,14 +1,14 @@
 import { type Fields, textOf } from '@/lib/protocol/fields';
 import { remember } from './remember';
 
-/** Most uuids remembered: a message that comes again comes soon. */
+/** Most uuids remembered: a message that is repeated is repeated soon. */
 const MAX_UUIDS = 10_000;
 
-/** Every message of the SDK carries a uuid; one that was read before says nothing new. */
+/** Recognises repeated messages: every message of the SDK carries a uuid. */
 export class SeenMessages {
   readonly #uuids = new Map<string, true>();
 
-  /** Whether the message was here before; from now on it was. A message without uuid never was. */
+  /** Whether the message was seen before; remembers it. A message without a uuid always counts as new. */
   has(message: Fields): boolean {
     const uuid = textOf(message.uuid);
     if (uuid === null) return false;

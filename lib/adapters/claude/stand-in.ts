@@ -1,12 +1,12 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 
-/** Most characters of one tool result that travel. Whole records are limited to 1 MiB of JSON, escapes included. */
+/** Most characters of a tool result that are sent. A whole record is limited to 1 MiB of JSON, escapes included. */
 const MAX_RESULT_CHARS = 200_000;
-/** A block up to this size rides along as `rawEvent` of its stand-in. */
+/** A block up to this size is sent along as the `rawEvent` of its stand-in. */
 const MAX_RAW_CHARS = 16_384;
 
-/** What stands in the transcript for a block that is not text: `[image: image/png, about 12 kB]`. */
+/** The text that stands for a block that is not text: `[image: image/png, about 12 kB]`. */
 export function standIn(block: unknown): string {
   const fields = fieldsOf(block);
   const type = textOf(fields.type) ?? 'content';
@@ -21,7 +21,7 @@ export function standIn(block: unknown): string {
   return details.length === 0 ? `[${type}]` : `[${type}: ${details.join(', ')}]`;
 }
 
-/** The block itself where it is small enough to ride along with its stand-in. */
+/** The block itself, if it is small enough to be sent along with its stand-in. */
 export function rawIfSmall(block: unknown): { rawEvent?: unknown } {
   const size = JSON.stringify(block)?.length ?? 0;
   return size > 0 && size <= MAX_RAW_CHARS ? { rawEvent: block } : {};
@@ -39,7 +39,7 @@ export function hasStandIns(content: unknown): boolean {
   return listOf(content).some((block) => typeof fieldsOf(block).text !== 'string');
 }
 
-/** A tool result as it travels. What is cut is said at the place of the cut. */
+/** A tool result as it is sent. If it is cut, the end says by how much. */
 export function resultText(content: unknown): string {
   const text = contentText(content);
   if (text.length <= MAX_RESULT_CHARS) return text;

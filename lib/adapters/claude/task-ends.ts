@@ -1,6 +1,6 @@
 import type { TurnTrigger } from '@/lib/protocol/ag-ui';
 
-/** A run of a task. One whose source knows of one run only has none. */
+/** A run of a task. `runId` is null if the source knows of only one run. */
 export interface TaskRef {
   taskId: string;
   runId: string | null;
@@ -10,40 +10,40 @@ export interface TaskRef {
 export interface TaskEnd extends TaskRef {
   /** The run that started the task. */
   startedInRun: string | null;
-  /** Wakes nobody: the next turn, whatever opens it, is told of it. */
+  /** It wakes no turn: the next one is told of it, whatever opens that. */
   quiet: boolean;
 }
 
 interface Waiting extends TaskEnd {
-  /** Its own result came and was empty: the next turn answers it. */
+  /** Its own result was empty: the next turn answers it. */
   swallowed: boolean;
   /** The open turn has been told of it. */
   heard: boolean;
-  /** The turn that is open, or about to, was woken with it: said, not guessed. */
+  /** It woke the turn that is open or about to open: the source says so, it is not a guess. */
   wakes: boolean;
 }
 
-/** What the result of a turn says of its cause. */
-export interface ResultCause {
+/** What the result of a turn says about its cause. */
+interface ResultCause {
   kind: 'user' | 'between-run';
-  /** `origin.runId`, where the result names one. */
+  /** `origin.runId`, if the result names one. */
   runId: string | null;
-  /** What the turn was thought to answer when it opened. */
+  /** What the turn seemed to answer when it opened. */
   guess: readonly TaskEnd[];
   /** The model was never reached: the notification goes out again with the next turn. */
   unanswered: boolean;
 }
 
 /**
- * Task ends no turn has answered yet. The CLI queues a notification for each and delivers it in one of these ways, none
- * of which it announces:
+ * Task ends that no turn has answered yet. The CLI queues a notification for each and delivers it in one of these ways,
+ * without announcing which:
  * - a turn of its own, whose result names the run of the task (`origin.runId`);
  * - together with later ones: each but the last gets an init and an EMPTY result of its own, just before that turn;
  * - in the middle of a running turn, after a round of tools: no result names it then;
  * - with the next user turn, when it wakes nobody (a shell that was stopped) or its own turn failed at the API.
  *
- * A source that shows what each prompt tells of (a transcript does) says so with `told`, and nothing is guessed: what
- * ended while a turn was being opened waits for the next one.
+ * A source that shows what each prompt tells (a transcript does) calls `told`, and nothing is guessed: a task that ends
+ * while a turn is being opened waits for the next one.
  *
  * Measured with Agent SDK 0.3.329.
  */
@@ -51,7 +51,7 @@ export class TaskEnds {
   readonly #isSaid: boolean;
   #waiting: Waiting[] = [];
 
-  /** @param isSaid the source says with `told` which turn is told of what */
+  /** @param isSaid the source calls `told` to say which turn is told of what */
   constructor(isSaid = false) {
     this.#isSaid = isSaid;
   }
@@ -62,25 +62,25 @@ export class TaskEnds {
   }
 
   /**
-   * A prompt tells of these ends; null is all that wait.
-   * @param how it opens a turn, or is taken up by the one that is open
+   * A prompt tells of these ends; null means all that wait.
+   * @param how whether the prompt opens a turn, or goes to the one that is open
    */
   told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
     for (const end of this.#waiting) if (ends === null || ends.some((told) => isSame(told, end))) end[how] = true;
   }
 
-  /** Those that may wake the agent. */
+  /** The ends that may wake the agent. */
   waking(): TaskEnd[] {
     if (this.#isSaid) return this.#waiting.filter((end) => end.wakes);
     return this.#waiting.filter((end) => !end.quiet || end.swallowed);
   }
 
-  /** An empty result came: which of them it stood for. A task of an earlier process has no run. */
+  /** An empty result came for the task with this run. A task of an earlier process has no run. */
   swallow(runId: string | null): void {
     for (const end of this.#waiting) if (end.runId === runId) end.swallowed = true;
   }
 
-  /** A turn opens: its prompt tells what wakes nobody, and in a user turn what was swallowed. */
+  /** A turn opens: its prompt tells of the quiet ends, and in a user turn of the swallowed ones. */
   opened(kind: 'user' | 'between-run'): void {
     for (const end of this.#waiting) if (end.quiet || (kind === 'user' && end.swallowed)) end.heard = true;
   }
@@ -91,7 +91,7 @@ export class TaskEnds {
     for (const end of this.#waiting) end.heard = true;
   }
 
-  /** The open turn closes. @returns what woke it, and what else it was told of */
+  /** The open turn closes. @returns the ends that woke it, and the others it was told of */
   settle(cause: ResultCause): { causes: TaskEnd[]; folded: TaskEnd[] } {
     const causes = cause.kind === 'user' ? [] : this.#waiting.filter((end) => isCause(end, cause));
     const folded = this.#waiting.filter((end) => (end.heard || end.wakes) && !causes.includes(end));

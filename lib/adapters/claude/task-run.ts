@@ -1,9 +1,7 @@
 import type { TaskEventValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
+import type { TaskEnd as Status } from '@/lib/protocol/read-models';
 import type { TaskEnd } from './task-ends';
-
-/** How a task ends, whatever the message that says so calls it. */
-export type Status = 'completed' | 'failed' | 'stopped' | 'lost';
 
 /** One run of a task, as far as it is known. */
 export interface TaskRun {
@@ -14,9 +12,9 @@ export interface TaskRun {
   /** A foreground task is its tool call, and an ambient one is housekeeping: neither is shown. */
   shown: boolean;
   phase: 'running' | 'ended';
-  /** Its end was concluded, not told: what is told later puts it right. */
+  /** Its end was inferred, not told: a later report corrects it. */
   inferred: boolean;
-  /** `task_updated` ended it; the notification that belongs to it may still come. */
+  /** `task_updated` ended it; the notification of that may still come. */
   patched: Status | null;
   /** Whether `background_tasks_changed` has listed it, and whether the last one did. */
   listed: 'never' | 'yes' | 'no longer';

@@ -1,14 +1,15 @@
 import { CUSTOM, type TaskEventValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import type { TaskEnd as Status } from '@/lib/protocol/read-models';
 import { custom, type Emit } from './emit';
 import type { TaskEnd } from './task-ends';
-import { endOf, exitCode, isOf, keyOf, STATUSES, type Status, type TaskRun, usageOf } from './task-run';
+import { endOf, exitCode, isOf, keyOf, STATUSES, type TaskRun, usageOf } from './task-run';
 
 /**
- * Background tasks, known by (task_id, run_id): a resumed subagent keeps its id and gets another run. Messages without
- * a run are about the latest one.
+ * Background tasks by (task_id, run_id): a resumed subagent keeps its id and gets another run. Messages without a run
+ * are about the latest one.
  *
- * Only `task:completed` says that a task ended; `task_updated` says it a moment earlier and without summary.
+ * Only `task:completed` ends a task; `task_updated` comes a moment earlier and without the summary.
  *
  * @see SDKTaskStartedMessage and its siblings, Agent SDK 0.3.329
  */
@@ -16,7 +17,7 @@ export class Tasks {
   readonly #emit: Emit;
   readonly #currentRun: () => string | null;
   readonly #byId = new Map<string, TaskRun[]>();
-  /** Set entries seen once whose task has not started. */
+  /** Entries of `background_tasks_changed` that were seen once, without a start of their task. */
   readonly #unstarted = new Set<string>();
 
   /** @param currentRun the run of the open turn: the one that starts a task */
@@ -25,7 +26,7 @@ export class Tasks {
     this.#currentRun = currentRun;
   }
 
-  /** @returns whether the message is told as a task event; one about a task that is not shown is not */
+  /** @returns whether the message became a task event: one about a task that is not shown does not */
   started(message: Fields): boolean {
     const known = this.#find(message);
     const again = known !== null && known.runId === textOf(message.run_id);
@@ -39,7 +40,7 @@ export class Tasks {
     const task = this.#find(message);
     if (task === null || !task.shown || task.phase === 'ended') return false;
     const value = this.#value(task, {
-      // `description` is what the task does at this moment, not what it is.
+      // `description` is what the task is doing right now, not what it is.
       summary: textOf(message.summary) ?? textOf(message.description) ?? undefined,
       usage: usageOf(message.usage),
       last_tool_name: textOf(message.last_tool_name) ?? undefined,
@@ -70,7 +71,7 @@ export class Tasks {
 
   /**
    * A notification: the task ended.
-   * @returns the end, which some turn will be told of; null when it is known, or the task is not shown
+   * @returns the end, of which some turn will be told; null if it is already known, or the task is not shown
    */
   notified(message: Fields): TaskEnd | null {
     const status = STATUSES.get(message.status);
@@ -85,7 +86,7 @@ export class Tasks {
 
   /**
    * `background_tasks_changed` replaces the whole set.
-   * A task that left it has been notified of before; one that is listed twice without a start has lost its start.
+   * The notification of a task that leaves it came before; a task listed twice without a start has lost its start.
    */
   listed(message: Fields): void {
     const entries = listOf(message.tasks).map(fieldsOf);
@@ -103,12 +104,12 @@ export class Tasks {
     if (this.#unstarted.size > 256) this.#unstarted.clear();
   }
 
-  /** A turn begins: what vanished from the set and was never notified of will not be any more. */
+  /** A turn begins: a task that has left the set without a notification will not get one any more. */
   settle(): void {
     for (const task of this.#all()) if (task.listed === 'no longer') this.#infer(task, task.patched ?? 'lost');
   }
 
-  /** The process is gone: nobody will say how its tasks end. */
+  /** The process is gone: nothing will tell how its tasks ended. */
   processEnded(): void {
     for (const task of this.#all()) this.#infer(task, task.patched ?? 'lost');
     this.#unstarted.clear();
@@ -119,12 +120,12 @@ export class Tasks {
     return null;
   }
 
-  /** The subagent behind a tool call: its task and run, where the task is known. */
+  /** The subagent behind a tool call: its task and run, if the task is known. */
   ofToolUse(toolUseId: string): { id: string; runId: string | null } | null {
     return this.#all().findLast((task) => task.toolUseId === toolUseId) ?? null;
   }
 
-  /** The run of a task that goes on, or went on last. */
+  /** The newest run of a task. */
   latestRun(taskId: string): string | null {
     return this.#byId.get(taskId)?.at(-1)?.runId ?? null;
   }

@@ -1,11 +1,11 @@
 import { type Fields, textOf } from '@/lib/protocol/fields';
 import { remember } from './remember';
 
-/** A hook that tells of a question may be heard this long after its answer. Ours takes 2 s at most. */
+/** The hook that tells of a question may be heard this long after the answer. Ours takes 2 s at most. */
 const LATE_MS = 3_000;
 /** Most calls that are kept for that long. */
 const MAX_RETURNED = 64;
-/** A question whose call is not in the transcript by then is about none of it. */
+/** A question whose call is not in the transcript by then is not about this transcript. */
 const STALE_MS = 60_000;
 /** Most questions that wait for their calls. */
 const MAX_ASKS = 64;
@@ -24,14 +24,14 @@ interface Ask {
 
 /**
  * Which tool call of a transcript a question in the terminal is about: the hook that tells of the question names the
- * tool and its input, not the call, and may be heard before the call is there or behind its result.
+ * tool and its input, not the call, and may be heard before the call is in the transcript or after its result.
  */
 export class TranscriptAsks {
-  /** Without a result. */
+  /** Calls without a result. */
   readonly #calls = new Map<string, Call>();
-  /** Those of them that a request was told for. */
+  /** The ones of them for which a request was told. */
   readonly #askedFor = new Set<string>();
-  /** Of the open turn: those that have a result, and no request was told for. */
+  /** Calls of the open turn that have a result, and for which no request was told. */
   readonly #returned = new Map<string, Call & { at: number }>();
   #asks: Ask[] = [];
 
@@ -53,7 +53,7 @@ export class TranscriptAsks {
   /** @returns the questions whose calls are known by now, each once, as `canUseTool` would have been called */
   matched(at: number): Fields[] {
     const out: Fields[] = [];
-    // One that names no call of this transcript must not be taken for the same call made much later.
+    // A question that matches no call must not match the same call made much later.
     this.#asks = this.#asks.filter((ask) => {
       if (at - ask.at > STALE_MS) return false;
       const toolUseID = this.#callOf(ask.tool, JSON.stringify(ask.input), at);
@@ -73,7 +73,7 @@ export class TranscriptAsks {
     this.#returned.clear();
   }
 
-  /** The call that is asked about. It may have its result before the hook that told of the question was heard. */
+  /** The call that a question is about. It may have its result before the hook is heard. */
   #callOf(tool: string, input: string, at: number): string | null {
     const isIt = (call: Call) => call.name === tool && call.input === input;
     const open = [...this.#calls].find(([id, call]) => isIt(call) && !this.#askedFor.has(id))?.[0] ?? null;

@@ -1,22 +1,29 @@
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { PERSONS } from './attribution';
 
 /** A line as the SDK would have sent it. */
 export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
   const results = listOf(fieldsOf(message).content)
     .map(fieldsOf)
     .filter((block) => block.type === 'tool_result');
-  // The line speaks of the one result it has. The SDK says the same, by the tool call's id.
+  // The line is about its only result. The SDK says the same by the id of the tool call.
   const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
   const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
   return compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta });
 }
 
-/** What a person or another agent said, rather than what the CLI writes for the model in a user's name. */
+/** Whether a person or another agent said it, and not the CLI, which also writes to the model as the user. */
 export function isTyped(line: Fields, text: string): boolean {
   if (text === '' || line.isMeta === true || line.isCompactSummary === true || line.isSidechain === true) return false;
   const { kind } = fieldsOf(line.origin);
-  if (kind !== undefined && !['human', 'peer', 'channel', 'coordinator'].includes(`${kind}`)) return false;
+  if (kind !== undefined && !PERSONS.has(kind)) return false;
   return !/^<(?:command-name|command-message|local-command|bash-|task-notification|system-reminder)/.test(text);
+}
+
+/** Whether a line tells that a stop hook held the agent: the turn goes on. */
+export function isStopFeedback(line: Fields): boolean {
+  const { content } = fieldsOf(line.message);
+  return line.type === 'user' && line.isMeta === true && `${content}`.startsWith('Stop hook feedback:');
 }
 
 /** The text blocks of a transcript line. */

@@ -2,23 +2,23 @@ import { compact, type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol
 import { remember } from './remember';
 import type { TaskRef } from './task-ends';
 
-/** Most tool calls whose input is remembered until their result says that they run on as a task. */
+/** Most tool calls whose input is remembered until their result says that they go on as a task. */
 const MAX_CALLS = 512;
-/** Most notifications that are remembered, to be known when they are read again. */
+/** Most notifications that are remembered, to recognise them when they are read again. */
 const MAX_TOLD = 1_024;
 
 /**
- * Background tasks as a transcript tells them: the result of a tool call says that it runs on, and a notification that
- * it has ended. Each becomes the SDK's own message about it.
+ * Background tasks as a transcript has them: the result of a tool call says that it goes on in the background, and a
+ * notification says that it has ended. Each becomes the SDK's own message about it.
  *
- * A transcript names no runs. A subagent that was resumed ends a second time: that is given a run of its own.
+ * A transcript names no runs. A resumed subagent ends a second time, so that end gets a run of its own.
  */
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
-  /** By task: the run that goes on. */
+  /** By task: the run that is going on. */
   readonly #running = new Map<string, string | undefined>();
   readonly #runs = new Map<string, number>();
-  /** Notifications that were read, and which end each tells of. */
+  /** By notification that was read: the end it tells of. */
   readonly #told = new Map<string, TaskRef>();
   readonly #subagents = new Set<string>();
 
@@ -31,7 +31,7 @@ export class TranscriptTasks {
     remember(this.#calls, toolUseId, compact({ description, subagent_type, prompt }), MAX_CALLS);
   }
 
-  /** @returns `task_started` where the result is that of a call that runs on */
+  /** @returns `task_started` if the result is that of a call that goes on in the background */
   launched(line: Fields, results: readonly Fields[]): Fields | null {
     const result = fieldsOf(line.toolUseResult);
     const shell = textOf(result.backgroundTaskId);
@@ -58,7 +58,7 @@ export class TranscriptTasks {
     });
   }
 
-  /** @returns the SDK's messages for a notification; none where it has been told before (queued, then taken up) */
+  /** @returns the SDK's messages for a notification; none if it was told before (first queued, then taken up) */
   ended({ text, fields }: Notification): Fields[] {
     const id = textOf(fields.task_id);
     if (id === null || this.#told.has(text)) return [];
@@ -75,12 +75,12 @@ export class TranscriptTasks {
     ];
   }
 
-  /** Of which end a notification that was read tells. */
+  /** The end that a notification tells of, if it was read. */
   endOf({ text }: Notification): TaskRef | null {
     return this.#told.get(text) ?? null;
   }
 
-  /** Undefined for the first run: until there is a second, nothing need tell them apart. */
+  /** Undefined for the first run: until there is a second, they need no names. */
   #nextRun(id: string): string | undefined {
     const run = (this.#runs.get(id) ?? 0) + 1;
     this.#runs.set(id, run);
@@ -89,7 +89,7 @@ export class TranscriptTasks {
 }
 
 export interface Notification {
-  /** As it stands in the transcript; the same text is the same notification. */
+  /** As in the transcript; the same text is the same notification. */
   text: string;
   fields: Fields;
 }

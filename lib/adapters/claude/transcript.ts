@@ -1,28 +1,28 @@
-import type { AgUiEvent, TimedEvent } from '@/lib/protocol/ag-ui';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { HeardStops, type HeardStopsState, type Stop } from './heard-stops';
 import { type ClosedTurn, LastWords } from './last-words';
 import { LineTurns } from './line-turns';
+import { readersOf } from './readers';
 import { contentText } from './stand-in';
-import { isStopFeedback } from './stop-feedback';
 import { TranscriptAsks } from './transcript-asks';
-import { isTyped, sdkMessage, textIn } from './transcript-line';
+import { isStopFeedback, isTyped, sdkMessage, textIn } from './transcript-line';
 import { notificationsIn, TranscriptTasks } from './transcript-tasks';
 
 /**
  * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
- * one ClaudeAdapter reads both. So an interactive session looks like one that is driven.
+ * the same ClaudeAdapter reads both. So an interactive session looks like one that is driven.
  *
- * What a transcript does not hold: deltas (text comes block by block), task progress, requests (a hook tells of them)
- * and results. A turn opens with the line of who asked for it and closes with `turn_duration`, with the line that says
- * it was interrupted, or when its Stop hook ran and nothing more comes (`stopped`). That hook brings the turn's last text
- * (`announced`): a turn that closes without it gets it from there, and the line that comes too late is left out. Without a
- * terminal (`claude -p`, the Agent SDK) no `turn_duration` is written: there the next turn's first line closes a turn that
- * had said its last word.
+ * A transcript does not hold deltas (text comes block by block), task progress, requests (a hook tells of them) or
+ * results. A turn opens with the line that asks for it. It closes with `turn_duration`, with the line that says it was
+ * interrupted, or once its Stop hook has run and nothing more comes (`stopped`). That hook brings the turn's last text
+ * (`announced`): a turn that closes without having said it gets it from there, and the line that comes too late is left
+ * out. Without a terminal (`claude -p`, the Agent SDK) no `turn_duration` is written: there the first line of the next
+ * turn closes a turn that had said its last words.
  *
- * Pure, and the same lines give the same events: a run is named after the line that opens it. A reader that comes after
- * a restart reads again what was read before, and goes on.
+ * Pure, and the same lines give the same events: a run is named after the line that opens it. After a restart, a new
+ * reader reads everything again and goes on.
  *
  * @see measured with CLI 2.1.329, tests/fixtures/recordings/hooks
  */
@@ -30,22 +30,22 @@ export class TranscriptAdapter {
   readonly #adapter: ClaudeAdapter;
   readonly #tasks = new TranscriptTasks();
   readonly #asks = new TranscriptAsks();
-  /** User messages the next result names. */
+  /** The user messages that the next result names. */
   #answers: string[] = [];
-  /** Those the assistant's next words are a reply to. */
+  /** The ones that the assistant's next words answer. */
   #replyTo: string[] = [];
   #byTask = false;
-  /** The main thread's newest line ends its turn, unless a hook holds it. */
+  /** The newest line of the main thread ends its turn, unless a hook holds it. */
   #saidLastWord = false;
   /** The agent has said or done something since the turn opened. */
   #hasActed = false;
-  /** Stop hooks that ran and let their turns end, which are not over in what was told. */
+  /** Stop hooks that let their turns end, while the events do not show those turns as over. */
   readonly stops = new HeardStops();
   readonly #lastWords = new LastWords();
   readonly #turns = new LineTurns();
-  /** The line is of a turn before the open one, though it stands behind its first. */
+  /** The line belongs to a turn before the open one, though it comes after the open one's first line. */
   #isBehind = false;
-  /** What asks for the turn that the line opens. */
+  /** The prompt for the turn that the line opens. */
   #prompt: { promptId: string | null } | undefined;
   #openRunId: string | null = null;
   #apiError: string | null = null;
@@ -59,17 +59,17 @@ export class TranscriptAdapter {
     return this.#openRunId;
   }
 
-  /** The agent has ended its turn in its own words, or the model API has: what is to come is its stop hook. */
+  /** The agent or the model API has ended the turn: only its stop hook is still to come. */
   get hasSaidLastWord(): boolean {
     return this.#openRunId !== null && this.#saidLastWord;
   }
 
-  /** The stop hook told what the agent said last, and no line has said it. */
+  /** The stop hook has the agent's last words, and no line has said them yet. */
   get lacksLastWords(): boolean {
     return this.#lastWords.missingOf(this.stops.own?.text) !== null;
   }
 
-  /** The turn that a hook closed last: its lines may still come. */
+  /** The last turn that a hook closed: some of its lines may still come. */
   get closed(): ClosedTurn | null {
     return this.#lastWords.closed;
   }
@@ -80,17 +80,20 @@ export class TranscriptAdapter {
     this.#lastWords.recall(before.closed);
   }
 
-  /** A stop hook ran and let the turn end: `stopped` says so once the transcript has said what the agent said last. */
+  /** A stop hook let the turn end. `stopped` closes the turn once the transcript has the agent's last words. */
   announced(stop: Stop): void {
     this.stops.heard(stop, this.hasSaidLastWord);
   }
 
-  /** Subagents in the background, whose own transcripts are worth reading: those that run, and those that have run. */
+  /** Background subagents, running or ended: their own transcripts are worth reading. */
   get subagents(): string[] {
     return this.#tasks.subagents;
   }
 
-  /** @param line one line of the session's file or of a subagent's, parsed @param key names the line within the session */
+  /**
+   * @param line one parsed line of the session's file or of a subagent's
+   * @param key names the line within the session
+   */
   read(line: unknown, key: string, now: number): TimedEvent[] {
     const fields = fieldsOf(line);
     const at = Date.parse(textOf(fields.timestamp) ?? '');
@@ -103,34 +106,34 @@ export class TranscriptAdapter {
     return this.#tell(reader(fields, madeAt));
   }
 
-  /** A line of the main thread. The CLI's own are made at any time. */
+  /** A line of the main thread. Lines of the CLI itself come at any time and count for nothing. */
   #reaches(line: Fields, madeAt: number, now: number): void {
     this.#isBehind = this.#turns.isBehind(line);
     if (this.#isBehind || (line.type !== 'user' && line.type !== 'assistant')) return;
     this.stops.reached(madeAt, now);
   }
 
-  /** A request stands in the terminal. It is told as soon as the transcript names the tool call it is about. */
+  /** The terminal shows a request. It is told as soon as the transcript has the tool call it is about. */
   permissionAsked(tool: string, input: unknown, about: Fields, now: number): TimedEvent[] {
     this.#asks.asked({ tool, input, about, at: now });
     return this.#tell(this.#matchAsks(now));
   }
 
-  /** Somebody's message was put before the agent by the stop hook: the turn goes on and answers it. */
+  /** The stop hook gave the agent somebody's messages: the turn goes on and answers them. */
   handedOver(messageIds: readonly string[]): void {
     for (const id of messageIds) this.#adapter.delivered(id);
     this.#answers.push(...messageIds);
     this.#replyTo.push(...messageIds);
   }
 
-  /** The turn's last hook ran, and the transcript has nothing more to say of it. */
+  /** The turn's last hook has run, and the transcript has nothing more to say about the turn. */
   stopped(now: number): TimedEvent[] {
     if (this.#openRunId === null) return [];
     return this.#tell(this.#close(`${this.#key}/stopped`, {}, now, true));
   }
 
   ended(now: number, exit: ProcessExit): TimedEvent[] {
-    // A turn that had said its last word was over, though no hook came to say so.
+    // A turn that had said its last words was over, though no hook came to say so.
     const isOver = this.#saidLastWord || this.stops.own !== null || this.stops.ahead !== null;
     const last = isOver ? this.stopped(now) : [];
     this.#asks.sessionEnded();
@@ -139,14 +142,15 @@ export class TranscriptAdapter {
     return [...last, ...this.#tell(this.#adapter.ended(now, exit))];
   }
 
-  /** The rest of a transcript is the CLI's own bookkeeping: what it wrote for the model, and what it needs to resume. */
-  readonly #readers: ReadonlyMap<unknown, (line: Fields, at: number) => TimedEvent[]> = new Map([
-    ['user', (line: Fields, at: number) => this.#user(line, at)],
-    ['assistant', (line: Fields, at: number) => this.#assistant(line, at)],
-    ['system', (line: Fields, at: number) => this.#system(line, at)],
-    ['queue-operation', (line: Fields, at: number) => this.#queue(line, at)],
-    ['attachment', (line: Fields, at: number) => this.#attachment(line, at)],
-  ]);
+  /** Other lines are the CLI's own bookkeeping: what it wrote for the model, and what it needs to resume. */
+  readonly #readers = readersOf<TimedEvent[], [at: number]>({
+    user: (line, at) => this.#user(line, at),
+    assistant: (line, at) => this.#assistant(line, at),
+    system: (line, at) => this.#system(line, at),
+    // A queue holds what waits for its turn: the end of a task is here the moment it happens.
+    'queue-operation': (line, at) => (line.operation === 'enqueue' ? this.#notified(`${line.content}`, at) : []),
+    attachment: (line, at) => this.#attachment(line, at),
+  });
 
   #user(line: Fields, at: number): TimedEvent[] {
     const { content } = fieldsOf(line.message);
@@ -190,7 +194,7 @@ export class TranscriptAdapter {
     if (contentText(content) === '' && listOf(content).length === 0) return [];
     const isMain = textOf(line.agentId) === null;
     const { stop_reason } = fieldsOf(line.message);
-    // what comes before a tool call is not said last, though the same may be said again behind it
+    // text before a tool call is not the last, though the same text may be said again after it
     const isLast = stop_reason !== 'tool_use' && !callsTool;
     if (isMain && (this.#isBehind || this.#lastWords.isLate(line, this.#openRunId !== null))) {
       return this.#tellLate(this.#lastWords.late(line, isLast), at);
@@ -209,22 +213,17 @@ export class TranscriptAdapter {
     const { uuid } = line;
     switch (line.subtype) {
       case 'turn_duration':
-        return this.#isBehind
-          ? []
-          : this.#close(`${uuid}/result`, compact({ duration_ms: numberOf(line.durationMs) }), at);
+        if (this.#isBehind) return [];
+        return this.#close(`${uuid}/result`, compact({ duration_ms: numberOf(line.durationMs) }), at);
       case 'compact_boundary': {
         const { trigger, preTokens, postTokens } = fieldsOf(line.compactMetadata);
         const metadata = { trigger, pre_tokens: preTokens, post_tokens: postTokens };
-        return this.#adapter.read(
-          { type: 'system', subtype: 'compact_boundary', uuid, compact_metadata: metadata },
-          at,
-        );
+        const message = { type: 'system', subtype: 'compact_boundary', uuid, compact_metadata: metadata };
+        return this.#adapter.read(message, at);
       }
       case 'local_command': {
-        const said = /^<local-command-std(?:out|err)>([\s\S]*)<\/local-command-std(?:out|err)>$/.exec(
-          `${line.content}`,
-        );
-        const message = { type: 'system', subtype: 'local_command_output', uuid, content: said?.[1]?.trim() };
+        const said = LOCAL_OUTPUT.exec(`${line.content}`)?.[1]?.trim();
+        const message = { type: 'system', subtype: 'local_command_output', uuid, content: said };
         return message.content ? this.#adapter.read(message, at) : [];
       }
       default:
@@ -232,19 +231,14 @@ export class TranscriptAdapter {
     }
   }
 
-  /** What waits for its turn: a task's end stands here the moment it happens. */
-  #queue(line: Fields, at: number): TimedEvent[] {
-    return line.operation === 'enqueue' ? this.#notified(`${line.content}`, at) : [];
-  }
-
-  /** What was said while a turn ran and was taken up by it. */
+  /** What was said to a running turn, which answers it. */
   #attachment(line: Fields, at: number): TimedEvent[] {
     const { type, prompt, commandMode, source_uuid } = fieldsOf(line.attachment);
     if (type !== 'queued_command') return [];
     const text = contentText(prompt);
     if (commandMode === 'task-notification') {
       const out = this.#notified(text, at);
-      // what a subagent is told is not told to the main thread
+      // what a subagent is told, the main thread does not hear
       if (textOf(line.agentId) === null) this.#told(text, 'heard');
       return out;
     }
@@ -270,7 +264,7 @@ export class TranscriptAdapter {
 
   #opens(line: Fields): void {
     this.#turns.opened(line);
-    // one that was broken off has not been closed
+    // a turn that was broken off has not been closed
     this.#lastWords.given();
     this.#prompt = { promptId: textOf(line.promptId) };
   }
@@ -288,15 +282,15 @@ export class TranscriptAdapter {
     this.#byTask = true;
     this.#hasActed = false;
     const told = this.#notified(text, at);
-    // Both, as the SDK says them: the second one opens the turn before the model has answered.
+    // Two messages, as from the SDK: the second one opens the turn before the model has answered.
     const init = this.#adapter.read({ type: 'system', subtype: 'init', uuid: `${line.uuid}/init` }, at);
-    // a turn that was broken off has been closed by now, and is not the one that is told
+    // by now a turn that was broken off is closed, so that it is not the one that is told
     this.#told(text, 'wakes');
     const asks = { type: 'system', subtype: 'status', status: 'requesting', uuid: `${line.uuid}/status` };
     return [...before, ...told, ...init, ...this.#adapter.read(asks, at)];
   }
 
-  /** The agent reads of it here, which may be long after it happened, and behind others that happened later. */
+  /** The agent is told of it here, which may be long after it happened, and after later ends. */
   #told(text: string, how: 'wakes' | 'heard'): void {
     const ends = notificationsIn(text).flatMap((notification) => this.#tasks.endOf(notification) ?? []);
     this.#adapter.told(ends.length > 0 ? ends : null, how);
@@ -322,16 +316,16 @@ export class TranscriptAdapter {
     return this.#adapter.read(sdkMessage(line), at);
   }
 
-  /** Outside of any turn: theirs is over. */
+  /** Tells lines outside any turn, because theirs is over. */
   #tellLate(lines: readonly Fields[], at: number): TimedEvent[] {
     return lines.flatMap((line) => this.#adapter.read({ ...sdkMessage(line), late: true }, at));
   }
 
-  /** What is said in mid-turn comes as an attachment: a line that opens a turn comes when the one before is over. */
+  /** What is said in mid-turn comes as an attachment, so a line that opens a turn comes after the end of the last one. */
   #closeBefore(at: number): TimedEvent[] {
     if (this.#saidLastWord || this.#apiError !== null || this.stops.ownAt(at) !== null)
       return this.#close(`${this.#key}/before`, {}, at);
-    // It was broken off: whom it did not answer the next one does not answer either.
+    // It was broken off: messages that it did not answer, the next turn does not answer either.
     this.#answers = [];
     return [];
   }
@@ -358,7 +352,7 @@ export class TranscriptAdapter {
     return [...last, ...this.#adapter.read(compact({ ...result, uuid, origin, user_message_uuids: answers }), at)];
   }
 
-  /** What the stop hook told, where no line has. Which line it would have been is known by its text when it comes. */
+  /** Says what the stop hook told and no line has said. The line that says it later is known by its text. */
   #sayLast(text: string, at: number): TimedEvent[] {
     const id = `${this.#openRunId}/last-words`;
     const message = { id, role: 'assistant', content: [{ type: 'text', text }] };
@@ -370,7 +364,7 @@ export class TranscriptAdapter {
   }
 
   #tell(outputs: TimedEvent[]): TimedEvent[] {
-    // An init that was made up here has nothing to say of the agent's workings.
+    // The inits are made up here and say nothing about the agent's workings.
     const told = outputs.filter(({ event }) => event.name !== 'claude:init');
     return told.map((output) => {
       const { event } = output;
@@ -384,14 +378,11 @@ export class TranscriptAdapter {
         this.#replyTo = [];
       }
       const replies = event.type === 'TEXT_MESSAGE_START' && event.role === 'assistant' && this.#replyTo.length > 0;
-      return replies && event.subagentRunId === undefined
-        ? { ...output, event: asReply(event, this.#replyTo) }
-        : output;
+      if (!replies || event.subagentRunId !== undefined) return output;
+      const interlude = { ...event.metadata?.interlude, replyTo: [...this.#replyTo] };
+      return { ...output, event: { ...event, metadata: { ...event.metadata, interlude } } };
     });
   }
 }
 
-function asReply(event: AgUiEvent, replyTo: string[]): AgUiEvent {
-  const interlude = { ...event.metadata?.interlude, replyTo: [...replyTo] };
-  return { ...event, metadata: { ...event.metadata, interlude } };
-}
+const LOCAL_OUTPUT = /^<local-command-std(?:out|err)>([\s\S]*)<\/local-command-std(?:out|err)>$/;

@@ -5,7 +5,7 @@ export type TurnOutcome =
   | { kind: 'cancelled' }
   | { kind: 'failed'; message: string; code: string; unanswered: boolean };
 
-/** Result subtypes and terminal reasons that say more than their text does. */
+/** Sentences for result subtypes and terminal reasons whose own text says less. */
 const SAYINGS: ReadonlyMap<string, string> = new Map([
   ['error_max_turns', 'The turn stopped at its limit of steps.'],
   ['max_turns', 'The turn stopped at its limit of steps.'],
@@ -18,8 +18,8 @@ const SAYINGS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * How a turn ended, told from its result. An interrupted turn has `is_error` and subtype `error_during_execution`, and
- * only its `terminal_reason` says that it was stopped; a turn the model API refused has subtype `success`.
+ * How a turn ended, according to its result. An interrupted turn has `is_error` and subtype `error_during_execution`, and
+ * only its `terminal_reason` says that it was stopped; a turn that the model API refused has subtype `success`.
  *
  * @see SDKResultMessage, TerminalReason, Agent SDK 0.3.329
  */
@@ -33,7 +33,7 @@ export function outcomeOf(result: Fields): TurnOutcome {
   return { kind: 'failed', message: errorText(result, apiRefused), code, unanswered: apiRefused };
 }
 
-/** What of a result is worth keeping with the turn. Times in milliseconds, cost in US dollars, summed over the process. */
+/** What is kept of a result with its turn. Times in milliseconds; cost in US dollars, summed over the process. */
 export function resultSummary(result: Fields): Fields {
   const usage = fieldsOf(result.usage);
   const denials = listOf(result.permission_denials).length;
@@ -71,12 +71,12 @@ function errorText(result: Fields, apiRefused: boolean): string {
   return said === '' ? 'The agent failed while it was working on this turn.' : said;
 }
 
-/** `[ede_diagnostic] …` is for the CLI's makers. */
+/** `[ede_diagnostic] …` is meant for the developers of the CLI. */
 function isDiagnostic(text: string): boolean {
   return /^\[\w*diagnostic\]/.test(text);
 }
 
-/** The message inside `API Error: 400 {"error":{"message":…}}`; the first line of anything with a stack. */
+/** The message inside `API Error: 400 {"error":{"message":…}}`, or a text without its stack trace. */
 function readable(text: string): string {
   const json = text.indexOf('{');
   if (json >= 0) {

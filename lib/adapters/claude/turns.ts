@@ -5,14 +5,14 @@ import type { Emit } from './emit';
 import { type TaskEnd, type TaskEnds, taskTrigger } from './task-ends';
 import { outcomeOf, resultSummary, type TurnOutcome } from './turn-outcome';
 
-/** `held`: an init came that names no user message. Nothing is shown until something happens: it may be an empty one. */
+/** `held`: an init came that names no user message. Nothing is shown until something happens: the turn may be empty. */
 type TurnPhase = 'idle' | 'held' | 'open';
 type TurnInput = 'user-init' | 'bare-init' | 'request' | 'content' | 'result' | 'foreign-result' | 'exit';
 type Step = 'open' | 'close' | 'abandon' | 'swallow' | 'exit';
 
 /**
- * Turns go from `init` to `result` (Agent SDK 0.3.329). `foreign-result` is an empty result, or one that names another
- * cause than the open turn's: it ends nothing.
+ * A turn goes from `init` to `result` (Agent SDK 0.3.329). A `foreign-result` is empty, or names a cause other than the
+ * open turn's: it ends nothing.
  */
 const MACHINE: Record<TurnPhase, Record<TurnInput, readonly [TurnPhase, readonly Step[]]>> = {
   idle: {
@@ -44,13 +44,26 @@ const MACHINE: Record<TurnPhase, Record<TurnInput, readonly [TurnPhase, readonly
   },
 };
 
+const ABANDONED: TurnOutcome = {
+  kind: 'failed',
+  message: 'The agent began its next turn without saying how this one ended.',
+  code: 'result_missing',
+  unanswered: false,
+};
+const EXITED: TurnOutcome = {
+  kind: 'failed',
+  message: 'The agent’s process ended in the middle of this turn.',
+  code: 'agent_exited',
+  unanswered: false,
+};
+
 interface OpenTurn {
   runId: string;
   kind: 'user' | 'between-run';
   userMessageIds: string[];
   guess: TaskEnd[];
   spoke: boolean;
-  /** It has said a text: its result repeats it. */
+  /** It has said a text, which its result only repeats. */
   saidText: boolean;
 }
 
@@ -59,20 +72,20 @@ export interface TurnSurroundings {
   newRunId: () => string;
   emit: Emit;
   ends: TaskEnds;
-  /** A task's end by the run of the task, also when a turn has already been told of it. */
+  /** A task's end by the run of the task, even if a turn has already been told of it. */
   endOfRun: (taskRunId: string) => TaskEnd | null;
   /** Ends what the turn left open, before its last event. */
   beforeClose: (outcome: TurnOutcome) => void;
 }
 
-/** Which turn is open, and whom it answers. */
+/** Which turn is open, and which messages it answers. */
 export class Turns {
   readonly #around: TurnSurroundings;
   #phase: TurnPhase = 'idle';
   #open: OpenTurn | null = null;
   /** User messages that no turn has answered, oldest first. */
   readonly #unanswered = new Set<string>();
-  /** Older CLIs name no user messages; once an init does, one that doesn't is no user turn. */
+  /** Older CLIs name no user messages; once one init has, an init that names none does not open a user turn. */
   #initsNameMessages = false;
 
   constructor(around: TurnSurroundings) {
@@ -141,28 +154,12 @@ export class Turns {
       this.#name(turn, userMessageIds(result));
       const text = textOf(result.result);
       const outcome = outcomeOf(result);
-      // A local command answers in its result alone.
+      // A local command answers only in its result.
       if (!turn.saidText && text !== null && outcome.kind === 'success') this.#sayResult(turn, text);
       this.#finish(outcome, result);
     },
-    abandon: () =>
-      this.#finish({
-        kind: 'failed',
-        message: 'The agent began its next turn without saying how this one ended.',
-        code: 'result_missing',
-        unanswered: false,
-      }),
-    exit: ({ isAsked }) =>
-      this.#finish(
-        isAsked === true
-          ? { kind: 'cancelled' }
-          : {
-              kind: 'failed',
-              message: 'The agent’s process ended in the middle of this turn.',
-              code: 'agent_exited',
-              unanswered: false,
-            },
-      ),
+    abandon: () => this.#finish(ABANDONED),
+    exit: ({ isAsked }) => this.#finish(isAsked === true ? { kind: 'cancelled' } : EXITED),
   };
 
   #begin(message: Fields): void {
@@ -205,14 +202,14 @@ export class Turns {
     this.#open = null;
   }
 
-  /** Whom the turn answered, as finally known. */
+  /** What the turn answered, as finally known. */
   #attribution(turn: OpenTurn, result: Fields, outcome: TurnOutcome): InterludeMetadata {
     const { ends, endOfRun } = this.#around;
     const runId = originRun(result);
     const unanswered = outcome.kind === 'failed' && outcome.unanswered;
     const { causes, folded } = ends.settle({ kind: turn.kind, runId, guess: turn.guess, unanswered });
     if (turn.kind === 'between-run' && runId !== null && !causes.some((end) => end.runId === runId)) {
-      // A notification that seemed to have been told in an earlier turn got its own after all.
+      // A notification that an earlier turn seemed to have been told of got a turn of its own after all.
       const late = endOfRun(runId);
       if (late !== null) causes.push(late);
     }
