@@ -8,10 +8,11 @@ import { SignedOutNotice } from '@/components/live/signed-out-notice';
 import { useStart } from '@/components/live/use-fleet';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { SessionNav } from '@/components/sessions/session-nav';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { CommandPlace } from '@/lib/access/command-place';
 import type { SessionList } from '@/lib/protocol/read-models';
+import { transcriptCode } from './sessions/[sessionId]/transcript-on-demand';
 import { TopBar } from './top-bar';
 
 /** Seen once in the life of a server. */
@@ -26,6 +27,7 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; child
   const path = usePathname();
   const { sessionId } = useParams<{ sessionId?: string }>();
   const home = path === '/';
+  usePreload(transcriptCode);
   useStart((fleet) => fleet.takeSessions(sessions));
   const router = useRouter();
   // Esc leads one step out: from a field, an open list of shortcuts, else back to the sessions.

@@ -4,7 +4,7 @@ import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from '
 import { useActions } from '@/components/live/actions';
 import { afterPress } from '@/components/ui/after-press';
 import { JumpLink } from '@/components/ui/jump';
-import { useHydrated, useServerNow } from '@/components/ui/now';
+import { useServerNow } from '@/components/ui/now';
 import { SETTLE_MS } from '@/components/ui/stillness';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { asOfNow } from './as-of-now';
@@ -26,7 +26,6 @@ export function PinnedRequests(props: {
 }) {
   const { requests, find, renderRequest } = props;
   const visible = useVisibleRequests();
-  const hydrated = useHydrated();
   const actions = useActions();
   const { hasFocus, leave, handlers } = useFocusWithin();
   const group = useRef<HTMLDivElement>(null);
@@ -68,7 +67,7 @@ export function PinnedRequests(props: {
     };
   }, [isGone]);
 
-  if (!hydrated || shown === null) return null;
+  if (shown === null) return null;
   const others = hidden.filter((item) => requestKey(item) !== key).length;
   return (
     // biome-ignore lint/a11y/useSemanticElements: it holds a section for each request

@@ -18,10 +18,9 @@ export interface FirstPaintPart {
   parsed: ReadonlySet<string>;
 }
 
-/** Not null while what is rendered is the server's part. */
+/** Not null on the server. */
 export const FirstPaint = createContext<FirstPaintPart | null>(null);
 
-/** The same for the server and for the browser that takes its markup over. */
 export function firstPaintOf(turns: readonly Turn[]): FirstPaintPart {
   let weight = 0;
   let from = turns.length;

@@ -85,7 +85,6 @@ export function ItemList(props: ItemListProps) {
     keyOf: (row) => rowKey(row, items),
     weightOf: (row) => rowWeight(row, items),
     firstWeight: FIRST_WEIGHT,
-    isPaused: isFirstPaint,
   });
   return stretches.map(({ from, to, isShown }) =>
     isShown ? (

@@ -13,6 +13,7 @@ import { FirstPaint, firstPaintOf } from './first-paint';
 import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';
 import { LookupNotice } from './lookup-notice';
+import type { Painted } from './painted';
 import type { Sought } from './transcript-store';
 import { TranscriptTop } from './transcript-top';
 import { LaidOutTurns, PaintedTurns } from './turn-list';
@@ -54,6 +55,8 @@ interface TranscriptProps {
   olderError: Error | null;
   seek: (isThere: (state: TranscriptState) => boolean) => Promise<Sought>;
   handle?: React.Ref<TranscriptHandle>;
+  /** The server's markup of it, which it replaces. */
+  painted?: Painted | null;
 }
 
 /**
@@ -69,12 +72,13 @@ export function Transcript({
   olderError,
   seek,
   handle,
+  painted = null,
 }: TranscriptProps) {
   const { turns } = state;
   const scroller = useRef<HTMLDivElement>(null);
-  const hydrated = useHydrated();
-  const { leftAt, held, hold } = useTail(scroller, state.position);
-  const { virtualizer, rows } = useTurnRows({ turns, scroller, hydrated, held });
+  const onServer = !useHydrated();
+  const { leftAt, held, hold } = useTail(scroller, state.position, painted?.isLeft ?? false);
+  const { virtualizer, rows } = useTurnRows({ turns, scroller, painted, held });
 
   const { show, jump, step, flashed, wanted, lookup, closeLookup, follow } = useJumpTarget({
     turns,
@@ -85,12 +89,12 @@ export function Transcript({
     show,
     jump,
   ]);
-  const latest = useEnd({ virtualizer, turns, sentCount, isFollowed: leftAt === null && !held });
+  const latest = useEnd({ virtualizer, turns, sentCount, isFollowed: leftAt === null && !held, painted });
 
-  const firstPaint = useMemo(() => (hydrated ? null : firstPaintOf(turns)), [hydrated, turns]);
+  const firstPaint = useMemo(() => (onServer ? firstPaintOf(turns) : null), [onServer, turns]);
   const first = rows[0]?.index ?? LOAD_AHEAD;
   // After a failure it waits for the reader to ask again.
-  const mayLoad = hydrated && state.hasMore && !loadingOlder && olderError === null;
+  const mayLoad = state.hasMore && !loadingOlder && olderError === null;
   useEffect(() => {
     if (first < LOAD_AHEAD && mayLoad) loadOlder();
   }, [first, mayLoad, loadOlder]);
@@ -127,7 +131,6 @@ export function Transcript({
               tabIndex={0}
               className="h-full overflow-y-auto overscroll-contain -outline-offset-2 [overflow-anchor:none]"
             >
-              {/* Around both: were the first element another one then, the box would be empty for a moment and lose its place. */}
               <FirstPaint value={firstPaint}>
                 <ParsedAtOnce value={firstPaint?.parsed ?? null}>
                   {firstPaint === null ? (
@@ -146,7 +149,7 @@ export function Transcript({
                 </ParsedAtOnce>
               </FirstPaint>
             </div>
-            {!hydrated && (
+            {onServer && (
               <script nonce={nonce} suppressHydrationWarning>
                 {START_AT_END}
               </script>
@@ -169,22 +172,23 @@ function useEnd(options: {
   turns: readonly Turn[];
   sentCount: number;
   isFollowed: boolean;
+  painted: Painted | null;
 }): () => void {
-  const { virtualizer, turns, sentCount, isFollowed } = options;
-  const hydrated = useHydrated();
+  const { virtualizer, turns, sentCount, isFollowed, painted } = options;
   const placed = useRef(false);
   const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
   useEffect(() => {
     if (sentCount > 0) latest();
   }, [sentCount, latest]);
   useLayoutEffect(() => {
-    if (!hydrated || placed.current) return;
+    if (placed.current) return;
     placed.current = true;
-    if (!isAnchor(addressAnchor())) latest();
-  }, [hydrated, latest]);
+    if (painted?.hasFocus) virtualizer.scrollElement?.focus({ preventScroll: true });
+    if (!painted?.isLeft && !isAnchor(addressAnchor())) latest();
+  }, [virtualizer, latest, painted]);
   // A turn that takes another's place at the same index is no append, and its greater height would leave the end behind.
   useLayoutEffect(() => {
-    if (turns.length > 0 && hydrated && isFollowed) latest();
-  }, [turns, hydrated, isFollowed, latest]);
+    if (turns.length > 0 && isFollowed) latest();
+  }, [turns, isFollowed, latest]);
   return latest;
 }

@@ -4,16 +4,16 @@ import { type RefObject, useCallback, useEffect, useEffectEvent, useState } from
 import { useNewest } from '@/components/ui/use-newest';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Turn } from '@/lib/protocol/read-models';
-
-/** Nearer to the end than this counts as at the end. Less than a turn of a mouse wheel, so that one leaves it. */
-export const TAIL_PX = 32;
+import { distanceFromEnd, TAIL_PX } from './painted';
 
 /**
  * Whether the reader follows the end of the transcript. Once they scroll up or unfold something they don't, nothing
  * moves under their eyes, and what comes meanwhile is counted.
+ *
+ * @param hasLeft whether they had scrolled up before it came to life
  */
-export function useTail(scroller: RefObject<HTMLElement | null>, position: Position) {
-  const [leftAt, setLeftAt] = useState<Position | null>(null);
+export function useTail(scroller: RefObject<HTMLElement | null>, position: Position, hasLeft: boolean) {
+  const [leftAt, setLeftAt] = useState<Position | null>(hasLeft ? position : null);
   const [held, setHeld] = useState(false);
   const newest = useNewest(position);
 
@@ -61,10 +61,6 @@ export function useTail(scroller: RefObject<HTMLElement | null>, position: Posit
   }, [scroller, newest]);
 
   return { leftAt, held, hold };
-}
-
-function distanceFromEnd(box: HTMLElement): number {
-  return box.scrollHeight - box.scrollTop - box.clientHeight;
 }
 
 /**

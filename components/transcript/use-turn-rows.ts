@@ -3,45 +3,49 @@ import { type RefObject, useCallback, useState } from 'react';
 import type { Turn } from '@/lib/protocol/read-models';
 import { pauseHeight } from './day-line';
 import { turnWeight } from './first-paint';
-import { usePaintedHeights } from './use-painted-heights';
-import { TAIL_PX } from './use-tail';
+import { type Painted, TAIL_PX } from './painted';
+import { estimateTurnHeight } from './turn-height';
 import { useWaitingRows } from './use-waiting-rows';
 
-/** Room for what stands above the oldest turn. */
+/** Room for what stands above the oldest turn, and below the newest. */
 const TOP_PX = 48;
-const NO_ROWS: readonly VirtualItem[] = [];
+const END_PX = 24;
 
 /** The turns that are laid out: what is in sight, and what is near it as it comes. */
 export function useTurnRows(options: {
   turns: readonly Turn[];
   scroller: RefObject<HTMLDivElement | null>;
-  hydrated: boolean;
+  /** What the server rendered of it. */
+  painted: Painted | null;
   /** Whether the reader stays where they are, however near to the end. */
   held: boolean;
 }): { virtualizer: ReactVirtualizer<HTMLDivElement, HTMLDivElement>; rows: readonly VirtualItem[] } {
-  const { turns, scroller, hydrated, held } = options;
+  const { turns, scroller, painted, held } = options;
   // The same while one only grows, so that it does not have ten thousand rows measured again.
   const [laidOut, setLaidOut] = useState(turns);
   const measured = areSameTurns(laidOut, turns) ? laidOut : turns;
   if (measured !== laidOut) setLaidOut(measured);
-  const heightOf = usePaintedHeights(scroller);
+  // A turn that has not been laid out here is as high as it was in the server's markup; others as they are guessed.
+  const heightOf = useCallback((turn: Turn) => painted?.heights.get(turn.id) ?? estimateTurnHeight(turn), [painted]);
   const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
     count: turns.length,
-    enabled: hydrated,
     getScrollElement: () => scroller.current,
     getItemKey: useCallback((index: number) => measured[index]?.id ?? index, [measured]),
     estimateSize: useCallback((index: number) => rowHeight(measured, index, heightOf), [measured, heightOf]),
     overscan: 4,
     paddingStart: TOP_PX,
-    paddingEnd: 24,
+    paddingEnd: END_PX,
     anchorTo: 'end',
     followOnAppend: true,
     scrollEndThreshold: held ? -1 : TAIL_PX,
     directDomUpdates: true,
     useFlushSync: false,
-    initialOffset: () => turns.reduce((sum, _, index) => sum + rowHeight(turns, index, heightOf), 0),
+    initialOffset: () => {
+      const height = turns.reduce((sum, _, index) => sum + rowHeight(turns, index, heightOf), TOP_PX + END_PX);
+      return Math.max(0, height - (painted?.fromEnd ?? 0));
+    },
   });
-  const near = hydrated ? virtualizer.getVirtualItems() : NO_ROWS;
+  const near = virtualizer.getVirtualItems();
   const { range } = virtualizer;
   const waiting = useWaitingRows(near, {
     keyOf: ({ key }) => key,

@@ -17,8 +17,6 @@ interface Coming<Row> {
   firstWeight: number;
   /** What comes whatever it weighs. */
   isInSight?: (row: Row) => boolean;
-  /** While the browser takes over what the server has laid out, nothing comes further. */
-  isPaused?: boolean;
 }
 
 /**
@@ -34,12 +32,11 @@ export function useWaitingRows<Row>(rows: readonly Row[], coming: Coming<Row>): 
   if (now !== pass) setPass(now);
 
   const comeFurther = useEffectEvent(() => setPass(nextPass(pass.there, rows, coming)));
-  const { isPaused = false } = coming;
   useEffect(() => {
-    if (pass.waiting.size === 0 || isPaused) return;
+    if (pass.waiting.size === 0) return;
     const turn = inTurn(() => comeFurther());
     return () => turn.cancel();
-  }, [pass, isPaused]);
+  }, [pass]);
   return now.waiting;
 }
 

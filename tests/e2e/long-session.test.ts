@@ -66,6 +66,53 @@ test('the first that is painted of a session is its end, and it stays there whil
   await page.close();
 });
 
+test('a reader who is ahead of the transcript’s code finds what they read where it was once that has come', async () => {
+  const page = await it.context.newPage();
+  const first = new Set<string>();
+  const held: (() => void)[] = [];
+  await page.route('**/*.js', (route) => {
+    const { pathname } = new URL(route.request().url());
+    if (first.has(pathname)) return route.continue();
+    held.push(() => void route.continue());
+  });
+  await page.route('**/sessions/long', async (route) => {
+    const response = await route.fetch();
+    const markup = await response.text();
+    for (const [path] of markup.matchAll(/\/_next\/static\/[^"\\]+\.js/g)) first.add(path);
+    await route.fulfill({ response, body: markup });
+  });
+  await page.goto(`${it.server.url}/sessions/long`);
+  // What is above it works already.
+  await live(page);
+  const box = transcriptOf(page);
+  await box.getByText(`Answer ${TURNS - 1}.`).waitFor();
+  await box.evaluate((element) => element.scrollBy(0, -600));
+  await box.focus();
+  const turn = await firstVisibleTurn(page);
+  const top = await turnTop(page, turn ?? '');
+  // The tops of what is in sight, in each frame.
+  await page.evaluate((id) => {
+    const tops: (number | null)[] = [];
+    Object.assign(window, { tops });
+    const look = () => {
+      const found = document.querySelector(`[role=log] [data-turn="${id}"]`)?.getBoundingClientRect();
+      tops.push(found === undefined || found.height === 0 ? null : Math.round(found.top));
+      requestAnimationFrame(look);
+    };
+    look();
+  }, turn);
+  expect(held.length).toBeGreaterThan(0);
+  for (const go of held) go();
+  await page.locator('[role=log] [data-index]').first().waitFor();
+  await expect.poll(() => isFocused(box)).toBe(true);
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  const tops = await page.evaluate(() => (window as unknown as { tops: (number | null)[] }).tops);
+  expect(tops).not.toContain(null);
+  expect(Math.max(...(tops as number[])) - Math.min(...(tops as number[]))).toBeLessThanOrEqual(2);
+  expect(Math.abs(((await turnTop(page, turn ?? '')) ?? Number.NaN) - (top ?? 0))).toBeLessThanOrEqual(2);
+  await page.close();
+});
+
 test('a link to a turn that is not there opens the session at its end', async () => {
   const page = await it.open('/sessions/long#turn-nowhere');
   await transcriptOf(page)

@@ -1,7 +1,9 @@
 // @vitest-environment happy-dom
-import { cleanup, fireEvent, render, screen } from '@testing-library/react';
-import { afterEach, expect, it } from 'vitest';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { hydrateRoot, type Root } from 'react-dom/client';
+import { renderToString } from 'react-dom/server';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { CodeOnDemand, OnDemand, ServedOnDemand } from '@/components/ui/on-demand';
 
 afterEach(cleanup);
 
@@ -38,4 +40,112 @@ it('a part whose code can’t be loaded says so and is asked for again', async (
   isReachable = true;
   fireEvent.click(again);
   await screen.findByText('Hello world');
+});
+
+interface Props {
+  whom: string;
+  was: string | null;
+}
+const Part = ({ whom, was }: Props) => <p>{was === null ? `Hello ${whom}` : `${was}, now ${whom}`}</p>;
+
+describe('a part that the server renders', () => {
+  const onEnd = vi.fn();
+  const page = (code: CodeOnDemand<Props>, whom: string) => (
+    <main>
+      <ServedOnDemand
+        code={code}
+        name="The part"
+        props={{ whom, was: null }}
+        read={(markup) => ({ was: markup.textContent })}
+        wait="Loading…"
+        onEnd={onEnd}
+      />
+    </main>
+  );
+
+  /** Code that comes when `come` is called, or does not. */
+  function scripted() {
+    let come = (_: typeof Part | Error): void => {};
+    const code = new CodeOnDemand<Props>(
+      () =>
+        new Promise((resolve, reject) => {
+          come = (what) => (what instanceof Error ? reject(what) : resolve(what));
+        }),
+    );
+    return { code, come: (what: typeof Part | Error) => act(async () => come(what)) };
+  }
+
+  async function served(whom: string): Promise<HTMLElement> {
+    const code = new CodeOnDemand<Props>(async () => Part);
+    await code.load();
+    const box = document.body.appendChild(document.createElement('div'));
+    vi.stubGlobal('window', undefined);
+    box.innerHTML = renderToString(page(code, whom));
+    vi.unstubAllGlobals();
+    return box;
+  }
+
+  let root: Root;
+  const complaints: unknown[] = [];
+  async function hydrate(box: HTMLElement, code: CodeOnDemand<Props>) {
+    const onRecoverableError = (error: unknown) => complaints.push(error);
+    root = await act(async () => hydrateRoot(box, page(code, 'world'), { onRecoverableError }));
+  }
+  afterEach(() => {
+    act(() => root?.unmount());
+    document.body.replaceChildren();
+    onEnd.mockClear();
+  });
+
+  it('stays as it came until its code is there, whatever changes meanwhile, and is then replaced in one go', async () => {
+    const box = await served('world');
+    const markup = box.querySelector('p');
+    const { code, come } = scripted();
+    await hydrate(box, code);
+    await act(async () => root.render(page(code, 'moon')));
+    await act(async () => root.render(page(code, 'mars')));
+    expect(box.querySelector('p')).toBe(markup);
+    expect(box.textContent).toBe('Hello world');
+    expect(onEnd).not.toHaveBeenCalled();
+
+    const seen: (string | null)[] = [];
+    const observer = new MutationObserver(() => seen.push(box.textContent));
+    observer.observe(box, { childList: true, subtree: true });
+    await come(Part);
+    expect(box.textContent).toBe('Hello world, now mars');
+    expect(new Set(seen)).toEqual(new Set(['Hello world, now mars']));
+    observer.disconnect();
+    expect(onEnd).toHaveBeenCalledOnce();
+    expect(complaints).toEqual([]);
+  });
+
+  it('stays also where its code was there before the page came to life', async () => {
+    const box = await served('everyone');
+    const { code, come } = scripted();
+    void code.load();
+    await come(Part);
+    await hydrate(box, code);
+    expect(box.textContent).toBe('Hello everyone, now world');
+    expect(complaints).toEqual([]);
+  });
+
+  it('stays where its code can’t be loaded, says so, and is asked for again', async () => {
+    const box = await served('world');
+    const { code, come } = scripted();
+    await hydrate(box, code);
+    await come(new TypeError('Failed to fetch'));
+    expect(box.textContent).toBe('Hello worldThe part could not be loaded. Try again');
+    expect(onEnd).toHaveBeenCalledOnce();
+    await act(async () => screen.getByRole('button', { name: 'Try again' }).click());
+    await come(Part);
+    expect(box.textContent).toBe('Hello world, now world');
+  });
+
+  it('says that it comes where the page was opened without the server', async () => {
+    const { code, come } = scripted();
+    const { container } = render(page(code, 'world'));
+    expect(container.textContent).toBe('Loading…');
+    await come(Part);
+    expect(container.textContent).toBe('Hello world');
+  });
 });

@@ -2,6 +2,7 @@
 import { cleanup, render } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type SessionStart, SessionView } from '@/app/(console)/sessions/[sessionId]/session-view';
+import { transcriptCode } from '@/app/(console)/sessions/[sessionId]/transcript-on-demand';
 import { OutgoingProvider } from '@/components/composer/outgoing-provider';
 import { LiveConnection } from '@/components/live/live-connection';
 import { LiveProvider } from '@/components/live/live-provider';
@@ -72,6 +73,7 @@ afterEach(() => {
 
 /** The session's page beside the list of sessions, once it is live. */
 async function openPage() {
+  await transcriptCode.load();
   const page = render(
     <NowProvider renderedAt={Date.now()}>
       <LiveProvider>

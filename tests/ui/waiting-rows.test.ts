@@ -14,20 +14,14 @@ interface Row {
 const weightOf = () => MORE_WEIGHT / 4;
 const rowsTo = (count: number): Row[] => Array.from({ length: count }, (_, id) => ({ id }));
 
-interface Shown {
-  rows: readonly Row[];
-  isPaused?: boolean;
-}
-
-function shown(first: Shown, isInSight?: (row: Row) => boolean) {
+function shown(first: { rows: readonly Row[] }, isInSight?: (row: Row) => boolean) {
   const passes: number[][] = [];
   const hook = renderHook(
-    ({ rows, isPaused = false }: Shown) => {
+    ({ rows }: { rows: readonly Row[] }) => {
       const waiting = useWaitingRows(rows, {
         keyOf: ({ id }) => id,
         weightOf,
         firstWeight: 2 * weightOf(),
-        isPaused,
         ...(isInSight && { isInSight }),
       });
       passes.push(rows.filter((row) => !waiting.has(row)).map(({ id }) => id));
@@ -57,15 +51,4 @@ it('what is in the page stays in it when others come', async () => {
 it('what is in sight is there whatever it weighs', () => {
   const { last } = shown({ rows: rowsTo(9) }, ({ id }) => id < 3);
   expect(last()).toEqual([0, 1, 2, 7, 8]);
-});
-
-it('nothing comes further while the browser takes over what the server has laid out', async () => {
-  const { rerender, last } = shown({ rows: rowsTo(9), isPaused: true });
-  const rows = rowsTo(9);
-  rerender({ rows, isPaused: true });
-  const before = last();
-  await new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));
-  expect(last()).toEqual(before);
-  rerender({ rows });
-  await waitFor(() => expect(last()).toHaveLength(9));
 });

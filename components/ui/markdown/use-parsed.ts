@@ -8,10 +8,7 @@ import { fillsStep, isParsed, NOTHING_SETTLED, parseFurther, type Settled, STEP_
 
 const CACHE_SIZE = 50;
 
-/**
- * The texts that may be parsed while the page is rendered; null for all. On the server, and while the browser takes its
- * markup over, only those that cost little: both must come to the same.
- */
+/** The texts that may be parsed while the page is rendered; null for all. On the server, only those that cost little. */
 export const ParsedAtOnce = createContext<ReadonlySet<string> | null>(null);
 
 /** What took more than one step, after each of them: a row that comes into view again is not parsed again. */
@@ -76,15 +73,14 @@ function takeStep(taken: Taken | null, wanted: Wanted): Taken {
   if (known !== undefined) return stays(known[Math.min(steps, known.length - 1)] as Settled);
   const isSameText = taken?.text === text;
   if (isSameText && states.length > 0 && isParsed(before, text)) return stays(before);
-  // What a server parsed is parsed, however long the browser has been at it: else the markup would be another.
-  if (steps === 0 && !streaming && !isFirstPaint && !hasTime()) return stays(before);
+  if (steps === 0 && !streaming && !hasTime()) return stays(before);
   const next = parseStep(before, text, streaming, isFirstPaint);
   const all = isSameText ? [...states, next] : [next];
   if (!streaming && all.length > 1 && isParsed(next, text)) remember(text, all);
   return { ...wanted, states: all, state: next };
 }
 
-/** @param isFirstPaint what is parsed with the page costs little, and is the same whatever the time */
+/** @param isFirstPaint what is parsed with the page costs little, and no step follows it on the server */
 function parseStep(before: Settled, text: string, streaming: boolean, isFirstPaint: boolean): Settled {
   return inSlice((hasTimeLeft) =>
     parseFurther(before, text, {

@@ -24,13 +24,15 @@ const NO_TURNS: readonly Turn[] = [];
 /** What stands below the transcript: what the agent waits for while that is out of sight, and where to write to it. */
 export function SessionFoot(props: {
   actions: ActionStore;
+  /** Whether it is known which requests are in sight. */
+  pins: boolean;
   /** What went wrong out of sight. */
   toast: string | null;
   say: (text: string | null) => void;
   onSend: (text: string, replyTo: string | null) => void;
   onLeave: () => void;
 }) {
-  const { actions, toast, say, onSend, onLeave } = props;
+  const { actions, pins, toast, say, onSend, onLeave } = props;
   const { composer } = useSessionScope();
   const { session, agent } = useSessionRows();
   const turns = useTranscriptState((state) => state?.turns);
@@ -46,11 +48,13 @@ export function SessionFoot(props: {
     <>
       <Toast text={toast} onClose={closeToast} />
       <AwayNote session={session} agent={agent} />
-      <PinnedRequests
-        requests={requests}
-        find={(item) => findRequest(known, item)}
-        renderRequest={(item, onDismiss) => renderRequest(item, { onDismiss })}
-      />
+      {pins && (
+        <PinnedRequests
+          requests={requests}
+          find={(item) => findRequest(known, item)}
+          renderRequest={(item, onDismiss) => renderRequest(item, { onDismiss })}
+        />
+      )}
       {refusal !== null ? (
         <ComposerRefusal refusal={refusal} sessionId={session.id} other={other} />
       ) : (

@@ -5,7 +5,6 @@ import { flushSync } from 'react-dom';
 import { taskAnchor } from '@/components/tasks/task-words';
 import { useRanThen } from '@/components/time-lock/use-ran-then';
 import { useTimeLock } from '@/components/time-lock/use-time-lock';
-import { useTranscriptSlots } from '@/components/transcript/transcript-slots';
 import { turnTitle } from '@/components/transcript/turn-title';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { usePreload } from '@/components/ui/on-demand';
@@ -16,6 +15,7 @@ import { LogContext, type Named } from './log-context';
 import { LogPanel, levelCode, logCode } from './log-panel';
 import { useSessionScope, useTranscriptState } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
+import { useTaskNames } from './use-named-tasks';
 
 const NO_TURNS: readonly Turn[] = [];
 
@@ -31,7 +31,7 @@ export function SessionLog(props: {
   const { covers, close, show } = panel;
   const { sessionId, shown: transcript } = useSessionScope();
   const turns = useTranscriptState((state) => state?.turns) ?? NO_TURNS;
-  const slots = useTranscriptSlots();
+  const names = useTaskNames(tasks);
 
   // While the log is read, the focus stays in it; where it covers the transcript, a link in it leads there.
   const showTurn = useCallback(
@@ -67,9 +67,9 @@ export function SessionLog(props: {
   const turnNamed = useCallback(
     (id: string): Named => {
       const turn = turns.find((one) => one.id === id);
-      return { anchor: `turn-${id}`, title: turn === undefined ? 'a turn' : turnTitle(turn, slots) };
+      return { anchor: `turn-${id}`, title: turn === undefined ? 'a turn' : turnTitle(turn, names) };
     },
-    [turns, slots],
+    [turns, names],
   );
   const heldNamed = useMemo(() => {
     if (held === null || span === null) return null;

@@ -12,9 +12,9 @@ import { SessionFoot } from './session-foot';
 import { SessionHeader } from './session-header';
 import { SessionLog } from './session-log';
 import { useSessionScope } from './session-scope';
-import { useNamedTasks } from './session-slots';
-import { SessionTranscript } from './session-transcript';
+import { TranscriptOnDemand } from './transcript-on-demand';
 import { useLogPanel } from './use-log-panel';
+import { useNamedTasks } from './use-named-tasks';
 
 /** How the parts of a session's page share its room: the transcript, on wide screens its tasks beside it, and the log. */
 export function SessionPanes(props: {
@@ -29,6 +29,8 @@ export function SessionPanes(props: {
   const panel = useLogPanel();
   const [showsTasks, setShowsTasks] = useState(false);
   const [sentCount, setSentCount] = useState(0);
+  const [knowsSight, setKnowsSight] = useState(false);
+  const onTranscript = useCallback(() => setKnowsSight(true), []);
 
   // The panel stands outside the transcript, which alone knows how to reach a place that is not loaded.
   const jump = useCallback<Jump>(
@@ -48,10 +50,11 @@ export function SessionPanes(props: {
         <div inert={panel.open && panel.covers} className="flex min-h-0 flex-1">
           <div className={clsx('flex min-h-0 min-w-0 flex-1 flex-col', showsTasks && 'max-lg:hidden')}>
             <SessionHeader taskCount={tasks.length} onTasks={() => setShowsTasks(!showsTasks)} log={panel} />
-            <SessionTranscript nonce={props.nonce} sentCount={sentCount} />
+            <TranscriptOnDemand nonce={props.nonce} sentCount={sentCount} onEnd={onTranscript} />
             <JumpProvider jump={jump}>
               <SessionFoot
                 actions={props.actions}
+                pins={knowsSight}
                 toast={props.toast}
                 say={props.say}
                 onSend={(text, replyTo) => {

@@ -7,20 +7,13 @@ import { withOutgoing } from '@/components/composer/with-outgoing';
 import { useRefusal } from '@/components/live/refusals';
 import { useOwedMessages } from '@/components/obligations/use-obligations';
 import { Waive } from '@/components/obligations/waive';
-import { namedTask } from '@/components/tasks/task-words';
-import { useTasks } from '@/components/tasks/use-tasks';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import type { MessageItem } from '@/lib/protocol/read-models';
 import { endOf } from './end-of';
 import { quoteOf } from './quote-of';
 import { useSessionRows, useSessionScope, useTranscriptState } from './session-scope';
+import { useNamedTasks } from './use-named-tasks';
 import { useTaskSlots } from './use-task-slots';
-
-/** The session's tasks as they are shown. */
-export function useNamedTasks() {
-  const { tasks, omitted } = useTasks(useSessionScope().sessionId);
-  return { tasks: useMemo(() => tasks.map(namedTask), [tasks]), omitted };
-}
 
 /** What a session's page adds to its transcript: tasks, requests, how its messages go, and the way to answer them. */
 export function SessionSlots({ children }: { children: ReactNode }) {

@@ -4,13 +4,21 @@ import { useEffect, useMemo } from 'react';
 import { useOutgoing } from '@/components/composer/outgoing-provider';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
 import { useSelected } from '@/components/live/use-folded';
+import type { Painted } from '@/components/transcript/painted';
 import { RequestsElsewhere } from '@/components/transcript/requests-elsewhere';
 import { Transcript } from '@/components/transcript/transcript';
 import { TranscriptWait } from '@/components/transcript/transcript-wait';
 import { useSessionScope, useTranscriptState } from './session-scope';
+import { SessionSlots } from './session-slots';
+
+export interface SessionTranscriptProps {
+  nonce: string | undefined;
+  sentCount: number;
+  painted: Painted | null;
+}
 
 /** The transcript with what this browser is sending at its end; or why it is not there. */
-export function SessionTranscript({ nonce, sentCount }: { nonce: string | undefined; sentCount: number }) {
+export function SessionTranscript({ nonce, sentCount, painted }: SessionTranscriptProps) {
   const { sessionId, transcript, query, shown: handle } = useSessionScope();
   const state = useTranscriptState((state) => state);
   const older = useSelected(transcript, (store) => store.older);
@@ -40,18 +48,21 @@ export function SessionTranscript({ nonce, sentCount }: { nonce: string | undefi
           </button>
         </p>
       )}
-      <RequestsElsewhere turns={shown.turns}>
-        <Transcript
-          state={shown}
-          nonce={nonce}
-          sentCount={sentCount}
-          loadOlder={transcript.loadOlder}
-          loadingOlder={older.isLoading}
-          olderError={older.error}
-          seek={transcript.seek}
-          handle={handle}
-        />
-      </RequestsElsewhere>
+      <SessionSlots>
+        <RequestsElsewhere turns={shown.turns}>
+          <Transcript
+            state={shown}
+            nonce={nonce}
+            sentCount={sentCount}
+            loadOlder={transcript.loadOlder}
+            loadingOlder={older.isLoading}
+            olderError={older.error}
+            seek={transcript.seek}
+            handle={handle}
+            painted={painted}
+          />
+        </RequestsElsewhere>
+      </SessionSlots>
     </>
   );
 }

@@ -9,7 +9,6 @@ import { isInSight } from './is-in-sight';
 import { SessionLiveness } from './session-liveness';
 import { SessionPanes } from './session-panes';
 import { SessionScopeProvider } from './session-scope';
-import { SessionSlots } from './session-slots';
 
 export interface SessionStart {
   session: SessionDetail;
@@ -47,9 +46,7 @@ export function SessionView({ sessionId, initial: json, nonce }: SessionViewProp
       <SessionScopeProvider sessionId={sessionId} initial={initial.transcript}>
         <SessionLiveness>
           <RequestBoardProvider>
-            <SessionSlots>
-              <SessionPanes nonce={nonce} actions={actions} toast={toast} say={say} />
-            </SessionSlots>
+            <SessionPanes nonce={nonce} actions={actions} toast={toast} say={say} />
           </RequestBoardProvider>
         </SessionLiveness>
       </SessionScopeProvider>

@@ -3,29 +3,28 @@
 import { type ReactNode, useMemo } from 'react';
 import { TaskCard } from '@/components/tasks/task-card';
 import { TaskEndLine } from '@/components/tasks/task-end-line';
-import { TaskIndex } from '@/components/tasks/task-index';
-import { isBoilerplate, taskAnchor, taskOutcome } from '@/components/tasks/task-words';
+import { isBoilerplate, taskAnchor } from '@/components/tasks/task-words';
 import { ItemList } from '@/components/transcript/item-list';
 import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Item, Task, Turn } from '@/lib/protocol/read-models';
 import { renderRequest } from './render-request';
+import { useTaskNames } from './use-named-tasks';
 
 /** How the transcript shows tasks, from the tasks' own read model, and requests. Without a composer, nothing more. */
 export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | undefined): TranscriptSlots {
   const oldest = turns?.[0]?.position;
-  const index = useMemo(() => new TaskIndex(tasks), [tasks]);
+  const names = useTaskNames(tasks);
   return useMemo((): TranscriptSlots => {
     const hasCard = (task: Task) =>
       oldest !== undefined && task.startedInTurnId !== null && comparePositions(task.position, oldest) >= 0;
     return {
-      findTask: (ref) => index.find(ref),
-      outcomeOf: taskOutcome,
+      ...names,
       tellingSummary: (task) => (task.summary === null || isBoilerplate(task) ? null : task.summary),
       anchorOf: taskAnchor,
       hasCard,
       renderTask: (item, call) => {
-        const task = index.find(item);
+        const task = names.findTask(item);
         if (task === null) return call;
         if (item.phase === 'started') return <TaskCard task={task} call={call} renderItems={renderSteps} />;
         return <TaskEndLine task={task} item={item} standsAlone={!hasCard(task)} />;
@@ -36,7 +35,7 @@ export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | un
       quoteOf: () => null,
       replyTo: null,
     };
-  }, [index, oldest]);
+  }, [names, oldest]);
 }
 
 /** A subagent's own background tasks have cards of their own in the transcript; here they are not repeated. */

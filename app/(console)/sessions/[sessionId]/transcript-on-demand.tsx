@@ -1,0 +1,26 @@
+'use client';
+
+import { paintedIn } from '@/components/transcript/painted';
+import { CodeOnDemand, ServedOnDemand } from '@/components/ui/on-demand';
+
+/** The greatest part of a session's page, and the last that a reader presses anything in. */
+export const transcriptCode = new CodeOnDemand(async () => (await import('./session-transcript')).SessionTranscript);
+
+/** A session's transcript: it is read as the server rendered it, and comes to life with its code. */
+export function TranscriptOnDemand(props: { nonce: string | undefined; sentCount: number; onEnd: () => void }) {
+  const { nonce, sentCount, onEnd } = props;
+  return (
+    <ServedOnDemand
+      code={transcriptCode}
+      name="What keeps the transcript current"
+      props={{ nonce, sentCount, painted: null }}
+      read={(markup) => ({ painted: paintedIn(markup) })}
+      wait={
+        <p role="status" className="min-h-0 flex-1 px-6 py-4 text-ink-3 text-xs sm:pl-[84px]">
+          Loading the transcript…
+        </p>
+      }
+      onEnd={onEnd}
+    />
+  );
+}
