@@ -9,25 +9,6 @@ import { shapeOf } from './table-rows';
  * The rows of the fleet's tables, in and out: what queries look for and sort by has a column, the rest is JSON in `body`.
  */
 
-type AgentColumn = 'id' | 'lastSeenAt' | 'updatedPosition';
-type SessionColumn =
-  | 'id'
-  | 'agentId'
-  | 'state'
-  | 'lastEventAt'
-  | 'answerBy'
-  | 'insightCount'
-  | 'otherFailureCount'
-  | 'updatedPosition';
-type TaskColumn = 'sessionId' | 'agentId' | 'status' | 'startedAt' | 'endedAt' | 'position';
-type ObligationColumn = 'sessionId' | 'agentId' | 'state' | 'position';
-
-export type AgentBody = Omit<AgentSummary, AgentColumn>;
-export type SessionBody = Omit<SessionSummary, SessionColumn>;
-/** The id is here too, as it was sent: its column holds it as SQLite can. */
-export type TaskBody = Omit<Task, TaskColumn>;
-export type ObligationBody = Omit<Obligation, ObligationColumn>;
-
 /** What of these tables makes a row of the read models. */
 export const AGENT_ROW = shapeOf(agents, 'id', 'lastSeenAt', 'body', 'updatedPosition');
 export const SESSION_ROW = shapeOf(

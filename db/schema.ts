@@ -4,17 +4,9 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { CommandState, CommandType } from '@/lib/protocol/commands';
 import type { LogMarker } from '@/lib/protocol/envelope';
 import type { LogLevel } from '@/lib/protocol/log-levels';
-import type {
-  Insight,
-  Obligation,
-  ParkedState,
-  SessionState,
-  TaskStatus,
-  TurnKind,
-  TurnState,
-} from '@/lib/protocol/read-models';
-import type { TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
-import type { AgentBody, ObligationBody, SessionBody, TaskBody } from './fleet-rows';
+import type { Insight, Obligation, ParkedState, SessionState, TaskStatus } from '@/lib/protocol/read-models';
+import type { TurnHeader, TurnKind, TurnPlaces, TurnState } from '@/lib/protocol/turn-places';
+import type { AgentBody, ObligationBody, SessionBody, TaskBody } from './bodies';
 
 /**
  * What is stored, and of which type it is: SQL is written by hand, and its rows go in and out by these columns (see

@@ -6,7 +6,7 @@ import { Name } from '@/components/ui/name';
 import { useKnownUntil } from '@/components/ui/now';
 import { SettledButton } from '@/components/ui/settled-button';
 import type { MessageItem } from '@/lib/protocol/read-models';
-import type { OutgoingMessage } from './outgoing-queue';
+import type { OutgoingMessage } from './draft-store';
 
 interface DeliveryLineProps {
   item: Pick<MessageItem, 'id' | 'delivery' | 'deliveryReason'>;

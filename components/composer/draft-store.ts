@@ -1,5 +1,3 @@
-import type { OutgoingMessage } from './outgoing-queue';
-
 /**
  * What a person has begun to write, and what they wrote that has not reached the server, kept by the browser.
  *
@@ -8,6 +6,21 @@ import type { OutgoingMessage } from './outgoing-queue';
 export interface Draft {
   text: string;
   replyTo: string | null;
+}
+
+/**
+ * `sending`: no answer yet. `retrying`: no answer came, it is sent again by itself. `sent`: the server has it, the
+ * transcript will show it. `refused`: it will never be taken like this, and `reason` says why.
+ */
+export interface OutgoingMessage {
+  clientId: string;
+  text: string;
+  replyTo: string | null;
+  /** When it was written, epoch milliseconds. */
+  at: number;
+  state: 'sending' | 'retrying' | 'sent' | 'refused';
+  messageId: string | null;
+  reason: string | null;
 }
 
 const OUTGOING = 'interlude:outgoing:';

@@ -2,8 +2,9 @@
 
 import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from 'react';
 import { useConnectionState } from '@/components/live/live-provider';
+import type { OutgoingMessage } from './draft-store';
 import { browserStorage, outgoingName, sessionsWithOutgoing } from './draft-store';
-import { type OutgoingMessage, OutgoingQueue } from './outgoing-queue';
+import { OutgoingQueue } from './outgoing-queue';
 import { sendMessage } from './send-message';
 
 /** The queues of every session: what was written goes on being sent while another page is looked at. */

@@ -1,20 +1,5 @@
 import { backoffMs } from './backoff';
-import { forgetOutgoing, readOutgoing, storeOutgoing } from './draft-store';
-
-/**
- * `sending`: no answer yet. `retrying`: no answer came, it is sent again by itself. `sent`: the server has it, the
- * transcript will show it. `refused`: it will never be taken like this, and `reason` says why.
- */
-export interface OutgoingMessage {
-  clientId: string;
-  text: string;
-  replyTo: string | null;
-  /** When it was written, epoch milliseconds. */
-  at: number;
-  state: 'sending' | 'retrying' | 'sent' | 'refused';
-  messageId: string | null;
-  reason: string | null;
-}
+import { forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgoing } from './draft-store';
 
 export type SendOutcome =
   | { kind: 'sent'; messageId: string }

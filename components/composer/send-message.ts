@@ -1,6 +1,7 @@
 import { postJson, RequestError } from '@/components/live/fetch-json';
 import type { MessageAnswer } from '@/lib/protocol/commands';
-import type { OutgoingMessage, SendOutcome } from './outgoing-queue';
+import type { OutgoingMessage } from './draft-store';
+import type { SendOutcome } from './outgoing-queue';
 
 /** Said by the server of the moment, not of the message. */
 const PASSING = [401, 408, 421, 429];

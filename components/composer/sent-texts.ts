@@ -1,5 +1,5 @@
 import type { Turn } from '@/lib/protocol/read-models';
-import type { OutgoingMessage } from './outgoing-queue';
+import type { OutgoingMessage } from './draft-store';
 
 const MOST = 100;
 

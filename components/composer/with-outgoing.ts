@@ -1,6 +1,6 @@
 import type { TranscriptState } from '@/lib/projections/transcript';
 import type { MessageItem, Turn } from '@/lib/protocol/read-models';
-import type { OutgoingMessage } from './outgoing-queue';
+import type { OutgoingMessage } from './draft-store';
 
 /** As the server names whoever is signed in. */
 const OPERATOR_NAME = 'operator';

@@ -2,7 +2,7 @@
 
 import { formatDuration } from '@/lib/protocol/duration';
 import { DEBUG_TTL_SECONDS } from '@/lib/protocol/limits';
-import type { DesiredLogLevel } from '@/lib/protocol/read-models';
+import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
 
 const CHOICES: readonly { seconds: number | null; words: string }[] = [
   { seconds: DEBUG_TTL_SECONDS, words: '15 min' },

@@ -1,6 +1,7 @@
 import { agoInWords, formatClock } from '@/components/ui/duration';
 import { nameText } from '@/components/ui/verbatim';
-import type { AgentSummary, DesiredLogLevel } from '@/lib/protocol/read-models';
+import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
+import type { AgentSummary } from '@/lib/protocol/read-models';
 
 /** What the page knows of one agent's level: what is written, and what was asked. */
 export type LevelSource = Pick<AgentSummary, 'logLevel' | 'connection' | 'connectedSince'>;

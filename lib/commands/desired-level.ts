@@ -2,7 +2,7 @@ import { AGENT_ROW } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { Command, CommandState } from '@/lib/protocol/commands';
-import type { DesiredLogLevel } from '@/lib/protocol/read-models';
+import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
 import { commandFromRow, type StoredCommand } from './command-row';
 
 /** The log level that is asked of an agent's runner. It stands in the agent's row; its newest command carries it. */

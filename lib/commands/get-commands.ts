@@ -1,8 +1,8 @@
 import { columnText } from '@/db/column-text';
 import type { Asked } from '@/lib/access/asked';
 import { StreamAnswer } from '@/lib/access/stream-answer';
-import { idSchema } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
+import { idSchema } from '@/lib/protocol/field-schemas';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
 import { SSE_HEADERS } from '@/lib/protocol/sse';
 import type { CommandServer } from './command-hub';

@@ -1,5 +1,5 @@
-import { idSchema, timeSchema } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
+import { idSchema, timeSchema } from '@/lib/protocol/field-schemas';
 import type { RunnerRef } from './runner-connection';
 
 /**

@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { DesiredLogLevel } from '@/lib/protocol/read-models';
+import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
 import type { UnseenFailures } from './failure-tally';
 
 /** What the server itself has to say in a session. */

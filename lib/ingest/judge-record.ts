@@ -2,11 +2,11 @@ import type * as z from 'zod';
 import {
   eventRecordSchema,
   type IngestRecord,
-  idSchema,
   logRecordSchema,
   lostRecordSchema,
   statusRecordSchema,
 } from '@/lib/protocol/envelope';
+import { idSchema } from '@/lib/protocol/field-schemas';
 import { MAX_RECORD_BYTES, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
 import type { RejectionCode } from '@/lib/protocol/rejections';
 import type { AgentFact } from './facts';

@@ -12,8 +12,8 @@ import {
   type ProducerRef,
   SERVER_PRODUCER_ID,
   type StatusRecord,
-  timeSchema,
 } from '@/lib/protocol/envelope';
+import { timeSchema } from '@/lib/protocol/field-schemas';
 import { readInsight } from '@/lib/protocol/insight';
 import { CLOCK_SKEW_MS, MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';

@@ -1,10 +1,9 @@
 import * as z from 'zod';
-import { idSchema, textUpTo, timeSchema } from './envelope';
+import { idSchema, textUpTo, timeSchema } from './field-schemas';
 import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH } from './limits';
-import { LOG_LEVELS, type LogLevel } from './log-levels';
+import { type DesiredLogLevel, LOG_LEVELS, type LogLevel } from './log-levels';
 import { namedValues } from './named-values';
 import { isPosition, type Position } from './position';
-import type { DesiredLogLevel } from './read-models';
 
 /**
  * What the server wants of a runner. @see PROTOCOL.md, Commands

@@ -1,23 +1,11 @@
 import * as z from 'zod';
 import type { AgUiEvent } from './ag-ui';
-import { MAX_ID_LENGTH, MAX_RECORDS_PER_REQUEST, MAX_TIME } from './limits';
+import { idSchema, textUpTo, timeSchema } from './field-schemas';
+import { MAX_ID_LENGTH, MAX_RECORDS_PER_REQUEST } from './limits';
 import { LOG_LEVELS } from './log-levels';
 import type { RejectionCode } from './rejections';
 
 /** What a runner sends: `POST /events`. @see PROTOCOL.md, Ingest */
-
-/** A text of at most so many UTF-16 code units. zod's own `max` counts code points, and nobody else here does. */
-export function textUpTo(most: number): z.ZodString {
-  return z.string().refine((text) => text.length <= most, `a text of at most ${most} UTF-16 code units`);
-}
-
-/** Ids become keys: what a database or a URL can't carry is no id. A path loses `.` and `..`, however they are written. */
-export const idSchema = textUpTo(MAX_ID_LENGTH)
-  .min(1)
-  .regex(/^[^\0\p{Surrogate}]*$/u, 'an id holds no NUL and no half of a surrogate pair')
-  .regex(/^(?!\.{1,2}$)/, 'an id is not "." or "..", which no address can name');
-/** Epoch milliseconds. Kept as given, whatever the runner's clock says. */
-export const timeSchema = z.number().int().min(0).max(MAX_TIME);
 
 const base = { seq: z.number().int().min(1), agentId: idSchema, occurredAt: timeSchema };
 

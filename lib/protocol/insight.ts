@@ -1,5 +1,5 @@
 import { cutText } from './cut-text';
-import { idSchema } from './envelope';
+import { idSchema } from './field-schemas';
 import { MAX_ID_LENGTH, MAX_INSIGHT_DETAIL } from './limits';
 import type { LogLevel } from './log-levels';
 import { isFailure } from './signals';

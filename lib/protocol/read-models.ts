@@ -1,31 +1,16 @@
-import type { TurnTrigger } from './ag-ui';
 import type { CommandType, MessageDelivery, Sender } from './commands';
 import type { LogMarker } from './envelope';
-import type { LogLevel } from './log-levels';
+import type { DesiredLogLevel, LogLevel } from './log-levels';
 import type { Position } from './position';
-import type { TurnPlaces } from './turn-places';
+import type { TurnHeader, TurnKind, TurnPlaces } from './turn-places';
 
 /** The views every page and GET route shows. Times are epoch milliseconds. */
-
-export type TurnKind = 'user' | 'between-run' | 'none';
-export type TurnState = 'open' | 'finished' | 'failed' | 'interrupted';
 
 /**
  * One stretch of agent work. `none` is what happened outside any turn: it keeps its place and is never glued to a turn
  * it does not belong to.
  */
-export interface Turn {
-  id: string;
-  kind: TurnKind;
-  state: TurnState;
-  /** Where the turn began. Turns are ordered by it; it is also the cursor for `before`. */
-  position: Position;
-  trigger: TurnTrigger | null;
-  userMessageIds: string[];
-  parentTurnId: string | null;
-  startedAt: number;
-  endedAt: number | null;
-  error: { message: string; code: string | null } | null;
+export interface Turn extends TurnHeader {
   /** The newest, and before them older requests: at most MAX_TURN_ITEMS, of at most MAX_TURN_TEXT. */
   items: Item[];
   /** How many items of the turn are not among them. Left out where all are. */
@@ -208,7 +193,6 @@ export interface SessionSummary {
   state: SessionState;
   /** Why, in a few words, where the state alone does not tell. */
   stateReason: string | null;
-  /** When the state was entered. */
   /** When the server heard of it. */
   stateSince: number;
   openTurnId: string | null;
@@ -285,21 +269,6 @@ export interface AgentLogLevel {
   base: LogLevel | null;
   /** Null: nothing is asked of it. */
   desired: DesiredLogLevel | null;
-}
-
-export interface DesiredLogLevel {
-  /** Null: the runner's default. Once that is confirmed nothing is asked any more. */
-  level: LogLevel | null;
-  requestedAt: number;
-  requestedBy: string;
-  /** When it goes back by itself; null: it stays. */
-  expiresAt: number | null;
-  /**
-   * `requested`: the runner has not answered yet. `confirmed`: it has turned it, and its next status tells. `refused`:
-   * it can't, and `reason` says why.
-   */
-  state: 'requested' | 'confirmed' | 'refused';
-  reason: string | null;
 }
 
 /** What a log line told of an agent beside its words: a failure that wants a person's look, or another signal. */

@@ -1,7 +1,23 @@
+import type { TurnTrigger } from './ag-ui';
 import type { Position } from './position';
-import type { Turn } from './read-models';
 
-export type TurnHeader = Omit<Turn, 'items' | 'omitted'>;
+export type TurnKind = 'user' | 'between-run' | 'none';
+export type TurnState = 'open' | 'finished' | 'failed' | 'interrupted';
+
+/** A turn without what happened in it. */
+export interface TurnHeader {
+  id: string;
+  kind: TurnKind;
+  state: TurnState;
+  /** Where the turn began. Turns are ordered by it; it is also the cursor for `before`. */
+  position: Position;
+  trigger: TurnTrigger | null;
+  userMessageIds: string[];
+  parentTurnId: string | null;
+  startedAt: number;
+  endedAt: number | null;
+  error: { message: string; code: string | null } | null;
+}
 
 export type FoldedType = 'TEXT_MESSAGE_CONTENT' | 'TOOL_CALL_ARGS' | 'REASONING_MESSAGE_CONTENT';
 

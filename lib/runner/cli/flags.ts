@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { idSchema } from '@/lib/protocol/envelope';
+import { idSchema } from '@/lib/protocol/field-schemas';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { usageError } from './exit';
 

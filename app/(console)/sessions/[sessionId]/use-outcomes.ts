@@ -1,7 +1,7 @@
 'use client';
 
 import { useEffect, useSyncExternalStore } from 'react';
-import type { OutgoingMessage } from '@/components/composer/outgoing-queue';
+import type { OutgoingMessage } from '@/components/composer/draft-store';
 import type { ActionStore } from '@/components/live/actions';
 import type { NoticeItem, Turn } from '@/lib/protocol/read-models';
 import { isInSight } from './is-in-sight';
