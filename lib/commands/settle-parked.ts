@@ -6,11 +6,11 @@ import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { EventFact } from '@/lib/ingest/facts';
-import { withInterlude } from '@/lib/ingest/task-owners';
 import { type AgUiEvent, CUSTOM, type ParkedSettledValue } from '@/lib/protocol/ag-ui';
 import { type AssignParked, type DiscardParked, OPERATOR, type ParkedAnswer } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
 import { conflict, missing } from './refusals';
 

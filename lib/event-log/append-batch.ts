@@ -23,12 +23,12 @@ import type { BatchRows, QuarantineRow } from './batch-rows';
 import { foldStoredDeltas } from './fold-deltas';
 
 /**
- * Writes a batch: producer, counter, rows and read models, set-based, a few statements per table however many
- * records.
+ * Writes a batch: producer, counter, rows and read models, with a few statements per table however many records there
+ * are.
  *
  * Ordering: rows before what refers to them, moves after the rows they move, updates of folded rows before deletes.
- * Failure: it runs inside the caller's transaction and commits nothing itself. No statement can fail on content: every
- * insert that could meet an existing key is an upsert, and text is made storable first.
+ * Failure: it runs inside the caller's transaction and commits nothing itself. No statement can fail because of content:
+ * every insert that could meet an existing key is an upsert, and text is made storable first.
  */
 export async function appendBatch(transaction: WriteTransaction, batch: BatchRows): Promise<void> {
   const folded = await foldStoredDeltas(transaction, batch.folds);
@@ -37,7 +37,7 @@ export async function appendBatch(transaction: WriteTransaction, batch: BatchRow
   await runInTurns(transaction, fleetStatements(batch));
 }
 
-/** In the order they must stand in; each is made when its turn has come. */
+/** In the order in which they must run; each is made only when it is about to be sent. */
 function* rowStatements(batch: BatchRows): Generator<InStatement> {
   yield* PRODUCERS.rows([batch.producer], (producer) => producer);
   yield {
@@ -103,7 +103,7 @@ function* insightStatements(batch: BatchRows): Generator<InStatement> {
   yield* inPieces([...signalling], (json) => ({ sql: DELETE_OLD_SIGNALS, args: [json] }));
 }
 
-/** What nobody has to look at comes as often as an agent likes: the newest are kept, and the log has the others. */
+/** An agent may send any number of signals that are not failures: only the newest are kept, and the log has the rest. */
 const DELETE_OLD_SIGNALS = `DELETE FROM insights WHERE position IN (
     SELECT old.position FROM json_each(?1) AS agent JOIN insights AS old
       ON old.agent_id = agent.value AND old.is_failure = 0 AND old.position <= (
@@ -116,8 +116,8 @@ const QUARANTINE = new RowWriter(quarantine, { same: OF_BATCH, lacks: UNSETTLED 
 const QUARANTINED_ALONE = new RowWriter(quarantine, { same: [...OF_BATCH, 'record'], lacks: UNSETTLED });
 
 /**
- * The records that can't be taken as they are, whole. What is too large for a record may be as large as a request: each of
- * those is a statement by itself, because taking it out of JSON takes the database five times as long, in one go.
+ * The records that can't be taken, whole. One that is too large for a record may be as large as a request: it gets a
+ * statement of its own, because the database would take five times as long to extract it from JSON, in one go.
  */
 function* quarantineStatements({ quarantine, source, receivedAt }: BatchRows): Generator<InStatement> {
   const ofBatch = { producerId: source.id, epoch: source.epoch, receivedAt };
@@ -135,7 +135,7 @@ function* quarantineStatements({ quarantine, source, receivedAt }: BatchRows): G
   }
 }
 
-/** A turn keeps the place and time of its first header: later ones say how it went on. */
+/** A turn keeps the position and time of its first header; later headers say what became of it. */
 const TURNS = new RowWriter(turns, { keeps: ['position', 'startedAt'] });
 
 function* turnStatements(batch: BatchRows): Generator<InStatement> {
@@ -179,7 +179,7 @@ function* fleetStatements(batch: BatchRows): Generator<InStatement> {
   yield* runnerStatements(batch);
 }
 
-/** What an agent does without a listening runner is no sign that it will be told of to its end. */
+/** An agent may do something without a listening runner; then its runner counts as missed, or nobody would end it. */
 function runnerStatements({ startedAgentIds, receivedAt }: BatchRows): Iterable<InStatement> {
   return inPieces(startedAgentIds, (json) => ({
     sql: `UPDATE runners SET missed_at = ?, absence_due_at = ?
@@ -190,7 +190,7 @@ function runnerStatements({ startedAgentIds, receivedAt }: BatchRows): Iterable<
 
 function* obligationStatements(batch: BatchRows): Generator<InStatement> {
   for (const { sessionId, messageIds } of batch.seenMessages) {
-    // However it came there: what the agent has read needs no delivery any more.
+    // Whichever way it came: a message that the agent has read needs no delivery.
     yield* inPieces(
       messageIds,
       (json) => ({
@@ -206,7 +206,7 @@ function* obligationStatements(batch: BatchRows): Generator<InStatement> {
   );
 }
 
-/** Cells whose texts any column can hold. */
+/** The cells with texts that any column can hold. */
 function storable<T>(cells: T[]): T[] {
   return cells.map((cell) => (typeof cell === 'string' ? (columnText(cell) as T & string) : cell));
 }

@@ -4,15 +4,15 @@ import { inPieces } from '@/db/json-pieces';
 import { MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import type { SpokenTask } from './batch-scope';
 
-/** What a batch is planned from is looked up by keys. CROSS JOIN keeps SQLite from turning that into a scan. */
+/** What a batch is planned from is looked up by keys. CROSS JOIN keeps SQLite from scanning instead. */
 
 /** A session may remember a megabyte, and have a few dozen tasks that are read with it. */
 const SESSIONS_AT_ONCE = 8;
-/** A task of which more sessions than this know by its id is nobody's for certain, unless its run says more. */
+/** If more sessions than this know a task by its id, its owner is uncertain unless the run tells. */
 export const MAX_HOMES = 16;
-/** Of the runs of a task in one session, so many of the newest are read, and of those that nobody has named. */
+/** How many of a task's newest runs in one session are read, and of its newest runs without a name. */
 const RUNS_READ = 64;
-/** The turn projection remembers no more unanswered messages than this, so no turn can answer an older one unnamed. */
+/** The turn projection remembers at most this many unanswered messages, so no turn can answer an older one unnamed. */
 const MAX_OWED_READ = 256;
 
 /** A statement over keys, which it reads by `json_each(?1)`. */
@@ -28,7 +28,7 @@ export function selectAgents(ids: Iterable<string>): Iterable<InStatement> {
   return inGroups(ids, 'SELECT a.* FROM json_each(?) AS wanted CROSS JOIN agents AS a ON a.id = wanted.value');
 }
 
-/** The producer's own: a record that does not say whose it is counts as that agent's. */
+/** The producer's own agent: a record that names no agent counts as that one's. */
 export function selectAgentOf(producerId: string): InStatement {
   return {
     sql: 'SELECT a.* FROM producers AS p CROSS JOIN agents AS a ON a.id = p.agent_id WHERE p.id = ?',
@@ -47,8 +47,8 @@ export function selectLogs(agentIds: Iterable<string>): Iterable<InStatement> {
 }
 
 /**
- * What a session knows of a task it may be told of: the run that is named, and of all runs and of the nameless ones the
- * newest. An id may have been used any number of times.
+ * What a session knows about a task: the run that is named, its newest runs, and the newest ones without a name. An id
+ * may have been used any number of times.
  */
 export function* selectTasks(tasks: readonly SpokenTask[]): Iterable<InStatement> {
   const newest = (index: string, run: string, limit: number) =>
@@ -66,7 +66,7 @@ export function* selectTasks(tasks: readonly SpokenTask[]): Iterable<InStatement
   yield* inGroups(keys(true), newest('tasks_by_run', 'AND run_id = wanted.value->>3', 1));
 }
 
-/** Sessions that know a task by its id, and those that started the very run: one more than make its owner uncertain. */
+/** Sessions that know a task by its id, and those that started the named run: one more than MAX_HOMES of each. */
 export function* selectTaskHomes(tasks: readonly SpokenTask[]): Iterable<InStatement> {
   const homes = (index: string, runId: string, which: string) =>
     `SELECT t.agent_id, t.session_id, t.id, ${runId} AS run_id FROM json_each(?1) AS wanted CROSS JOIN tasks AS t
@@ -81,7 +81,7 @@ export function* selectTaskHomes(tasks: readonly SpokenTask[]): Iterable<InState
   yield* inGroups(keys(true), homes('tasks_by_run', 't.run_id', 'AND run_id = wanted.value->>2'));
 }
 
-/** Each key once, made when its turn has come: there may be a hundred thousand. */
+/** Each key once, made only when it is asked for: there may be a hundred thousand. */
 function* distinct(tasks: Iterable<SpokenTask>, toKey: (task: SpokenTask) => string[] | null): Generator<string[]> {
   const seen = new Set<string>();
   for (const task of tasks) {
@@ -100,7 +100,7 @@ export function selectLatestTasks(sessionIds: Iterable<string>): Iterable<InStat
   return inGroups(sessionIds, sql, { size: SESSIONS_AT_ONCE });
 }
 
-/** @param sessions each with the position behind which its running tasks are read */
+/** @param sessions each with the position after which its running tasks are read */
 export function selectRunningTasks(
   sessions: readonly (readonly [id: string, after: number])[],
   size: number,
@@ -112,14 +112,11 @@ export function selectRunningTasks(
   return inGroups(sessions, sql, { size, more: [limit] });
 }
 
-export function* selectObligations(messages: Iterable<[sessionId: string, messageId: string]>): Iterable<InStatement> {
+export function selectObligations(messages: Iterable<[sessionId: string, messageId: string]>): Iterable<InStatement> {
   const sql = `SELECT o.* FROM json_each(?) AS wanted CROSS JOIN obligations AS o
     ON o.session_id = wanted.value->>0 AND o.message_id = wanted.value->>1`;
-  yield* inGroups(stored(messages), sql);
-}
-
-function* stored(messages: Iterable<[sessionId: string, messageId: string]>): Generator<[string, string]> {
-  for (const [sessionId, id] of messages) yield [sessionId, columnText(id)];
+  const keyOf = ([sessionId, id]: [string, string]) => [sessionId, columnText(id)];
+  return inPieces(messages, (json) => ({ sql, args: [json] }), keyOf);
 }
 
 export function* selectOwed(sessionIds: Iterable<string>): Iterable<InStatement> {

@@ -14,7 +14,7 @@ export interface BatchRows {
   events: EventRow[];
   folds: StoredFold[];
   logLines: LogLineRow[];
-  /** Of the agents that wrote lines: how far their logs go now. */
+  /** How far the logs of the agents that wrote lines go now. */
   agentLogs: { agentId: string; log: AgentLog }[];
   insights: InsightRow[];
   /** How many lines each component wrote. */
@@ -26,12 +26,12 @@ export interface BatchRows {
   tasks: { task: Task; updatedPosition: number }[];
   sessions: SessionChange[];
   agents: AgentSummary[];
-  /** Agents that were seen, of which nobody needs to be told. */
+  /** Agents that were seen, without news for any reader. */
   stillThereAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
-  /** Messages that a turn has named: what was queued of them is done. */
+  /** Messages that a turn has named: their commands are done. */
   seenMessages: { sessionId: string; messageIds: string[] }[];
-  /** Agents in whose sessions something began: should nobody listen for them, they must be missed. */
+  /** Agents in whose sessions something began: if no runner listens for them, it must count as missed. */
   startedAgentIds: string[];
   /** Sessions this producer has written to in this batch. */
   writtenSessionIds: string[];
@@ -50,7 +50,7 @@ export interface EventRow {
 
 /**
  * Deltas of earlier batches that are complete now: they become one, at the last delta's position.
- * When that last delta is in this batch, `into` is its row, which holds the text of this batch's deltas already.
+ * If that last delta is in this batch, `into` is its row, which already has the text of this batch's deltas.
  */
 export interface StoredFold {
   sessionId: string;
@@ -85,19 +85,19 @@ export interface AgentLog {
   bytes: number;
 }
 
-/** What a log line tells of an agent beside its words. */
+/** What a log line says about an agent besides its message. */
 export interface InsightRow {
-  /** That of the log line that tells it. */
+  /** The position of the log line. */
   position: number;
   agentId: string;
-  /** The session it names, whoever's it is; '' where that can be no session's, null where it names none. */
+  /** The session that it names, even another agent's; '' if that can't be a session's id, null if it names none. */
   sessionId: string | null;
   signal: string;
   value: number | string | boolean | null;
   outcome: string | null;
   source: string;
   detail: string;
-  /** It wants a person's look. */
+  /** A person should look at it. */
   isFailure: boolean;
   occurredAt: number;
 }
@@ -111,7 +111,7 @@ export interface QuarantineRow {
   message: string;
   /** Whole, as it came. */
   record: unknown;
-  /** The task it is about, where nothing proves whose that is. */
+  /** The task it is about, if nothing proves whose task that is. */
   task: { id: string; runId: string | null } | null;
 }
 
@@ -128,7 +128,7 @@ export interface SessionChange {
   summary: SessionSummary;
   places: TurnPlaces;
   memory: SessionMemory;
-  /** What of its memory is looked for. */
+  /** What queries need to find of its memory. */
   isUnderWay: boolean;
   isAway: boolean;
   awayPosition: number | null;
@@ -136,7 +136,7 @@ export interface SessionChange {
   seenPosition: number;
 }
 
-/** What must be remembered of a session beside its summary and its places. JSON. */
+/** What must be remembered of a session besides its summary and its places. JSON. */
 export interface SessionMemory {
   /** The projection's own, opaque here. */
   fold?: unknown;
@@ -144,6 +144,6 @@ export interface SessionMemory {
   obligations?: unknown;
   /** When the row was last given a new position, on the server's clock. */
   announcedAt?: number;
-  /** Where the newest failure stands that ever marked it. */
+  /** The position of the newest failure that ever marked it. */
   markedUpTo?: number;
 }

@@ -1,6 +1,6 @@
 import type { SaidScope } from './said-rows';
 
-/** A task that a session speaks of, and which run of it where that is named. */
+/** A task that a session speaks of, and the run of it if that is named. */
 export interface SpokenTask {
   agentId: string;
   sessionId: string;
@@ -8,18 +8,18 @@ export interface SpokenTask {
   runId: string | null;
 }
 
-/** Everything a batch may touch, so that it is read in one go: each once, however often the batch speaks of it. */
+/** Everything that a batch may touch, so that it is read in one go: each thing once, however often the batch names it. */
 export class BatchScope {
   readonly producerId: string;
   readonly sessionIds = new Set<string>();
   readonly agentIds = new Set<string>();
-  /** Agents whose sessions that are not done must all be known: something failed or was lost around them. */
+  /** Agents of which all sessions that are not done must be read: something failed or was lost around them. */
   readonly openSessionsOf = new Set<string>();
   /** Agents whose log is written to. */
   readonly logAgentIds = new Set<string>();
-  /** Sessions in which replies that are owed may be given, besides those that are named. */
+  /** Sessions in which owed replies may be given, besides those that are named. */
   readonly owedIn = new Set<string>();
-  /** Sessions whose running tasks all end. */
+  /** Sessions of which all running tasks end. */
   readonly endedSessionIds = new Set<string>();
   /** Sessions in which a turn may answer any task that ended lately. */
   readonly wokenSessionIds = new Set<string>();
@@ -42,7 +42,7 @@ export class BatchScope {
     this.#messages.set(`${sessionId}\0${messageId}`, [sessionId, messageId]);
   }
 
-  /** What a snapshot speaks of: its rows are told one after the other, each as they are read. */
+  /** A message or call that a snapshot speaks of. */
   addSaid(key: string, said: SaidScope): void {
     this.#said.set(key, { ...said, length: Math.max(this.#said.get(key)?.length ?? 0, said.length) });
   }

@@ -4,34 +4,32 @@ import { inPieces, MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-pieces';
 import type { ResultRows } from '@/db/reader';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { isObject } from '@/lib/protocol/fields';
+import { fieldsOf } from '@/lib/protocol/fields';
 import { utf8Length } from '@/lib/protocol/log-text';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { StoredFold } from './batch-rows';
 
 /**
  * A message that streamed leaves one row, not one per delta.
  *
- * Ordering: the one row stands where the last delta stood, and says `whole`. Whoever resumes from the middle of the
- * message gets the row, because it lies ahead, and replaces what text it had; whoever has read past it has everything.
+ * Ordering: the one row stands where the last delta stood, and says `whole`. A reader that resumes from the middle of
+ * the message gets the row, because it lies ahead, and replaces the text it had; one that is past it has everything.
  * Failure: folding is part of the batch's transaction, so no reader ever sees a message with some deltas gone.
  */
 
 /** `event` with the text of all deltas before it: replace, don't append. */
 export function wholeEvent(event: AgUiEvent, text: string): AgUiEvent {
-  const metadata = isObject(event.metadata) ? event.metadata : {};
-  const interlude = isObject(metadata.interlude) ? metadata.interlude : {};
-  return { ...event, delta: text, metadata: { ...metadata, interlude: { ...interlude, whole: true } } };
+  return { ...withInterlude(event, { whole: true }), delta: text };
 }
 
-/** The text after `delta` arrived. */
+/** The text once this delta has arrived. */
 export function appendDelta(text: string, event: AgUiEvent): string {
   const delta = typeof event.delta === 'string' ? event.delta : '';
-  const interlude = event.metadata?.interlude;
-  return isObject(interlude) && interlude.whole === true ? delta : text + delta;
+  return fieldsOf(event.metadata?.interlude).whole === true ? delta : text + delta;
 }
 
-/** A text that is longer as JSON stays in its deltas: one row holds what a libSQL server takes as one argument. */
+/** A text that is too long as JSON stays in its deltas: a row may hold what a libSQL server takes as one argument. */
 export function isFoldable(text: string): boolean {
   // as JSON a UTF-16 unit is 6 bytes at most
   return text.length * 6 <= MAX_FOLDED_BYTES || utf8Length(JSON.stringify(text)) <= MAX_FOLDED_BYTES;
@@ -39,21 +37,21 @@ export function isFoldable(text: string): boolean {
 
 const MAX_FOLDED_BYTES = MAX_ARGUMENT_BYTES / 2;
 
-/** How many of a session's rows are looked through at once for the deltas of one message. */
+/** How many of a session's rows are searched at once for the deltas of one message. */
 const ROWS_AT_ONCE = 4_000;
 
 /** What is stored of a message. */
 interface StoredDeltas {
   positions: number[];
   text: string;
-  /** Of all of it as it stands in the rows. */
+  /** How much JSON its rows hold. */
   bytes: number;
   last: AgUiEvent | null;
 }
 
 /**
- * Reads the stored deltas and gives the statements that fold them. What this batch adds to them is in `into`, which
- * gets the whole text; it must not have been written yet.
+ * Reads the stored deltas and returns the statements that fold them. What this batch adds is in `into`, which gets the
+ * whole text and must not have been written yet.
  */
 export async function foldStoredDeltas(transaction: WriteTransaction, folds: StoredFold[]): Promise<InStatement[]> {
   if (folds.length === 0) return [];
@@ -70,7 +68,7 @@ export async function foldStoredDeltas(transaction: WriteTransaction, folds: Sto
   return statements;
 }
 
-/** @returns null where all of it together is too long: then no more of it is read, however many deltas there are */
+/** @returns null if all of it together is too long: then the rest is not read */
 async function readOn(
   transaction: WriteTransaction,
   fold: StoredFold,
@@ -97,7 +95,7 @@ function restOf(rest: ResultRows | undefined): number {
 
 const OF_SESSION = 'session_id = ?1 AND position >= ?2 AND position <= ?3';
 
-/** What is larger by itself is not read. */
+/** Deltas that are too large together come without their payload. */
 const SELECT_DELTAS = `SELECT position, iif(SUM(size) OVER () <= ?6, payload, NULL) AS payload FROM (
     SELECT e.position, e.payload, octet_length(e.payload) AS size FROM (
       SELECT position, type, entity_id FROM events WHERE ${OF_SESSION} ORDER BY position LIMIT ${ROWS_AT_ONCE}

@@ -1,18 +1,16 @@
 import type { Database } from '@/db/client';
 import {
   changedRows,
-  eventsOfSession,
-  eventsOfSessions,
-  linesOfAgent,
-  linesOfAgents,
   type Replay,
   type Row,
   type RowLimits,
   type RowStatement,
   replayedRows,
+  rowsOfTopics,
+  topicRows,
 } from './rows';
 
-/** What somebody listens to. */
+/** What a reader listens to. */
 export interface Wanted {
   fleet: boolean;
   sessionIds: readonly string[];
@@ -22,41 +20,41 @@ export interface Wanted {
 export interface RowPage {
   /** In position order. */
   rows: Row[];
-  /** Everything wanted in (after, upTo] is in `rows`; of tasks and obligations, what replayedRows tells of. */
+  /** Everything wanted in (after, upTo] is in `rows`; of tasks and obligations, what replayedRows selects. */
   upTo: number;
   /** Nothing wanted lies between `upTo` and `newest`. */
   complete: boolean;
-  /** The newest commit this read saw. */
+  /** The newest commit that this read saw. */
   newest: number;
 }
 
 /**
- * `near`: one range over everything since `after`, for the tailer. A replay: one seek per topic, for catching up, and of
- * the fleet's tasks and obligations only what somebody who resumes must hear of.
+ * `near`: one range over everything since `after`, for the tailer. A replay: one seek per topic, for catching up; of the
+ * fleet's tasks and obligations, only those that a resuming reader must hear of.
  */
 export type Reach = 'near' | Replay;
 
-/** Of what resumes after a position, before its first page. */
+/** The replay of a reader that resumes after a position, before its first page. */
 export function replayFrom(after: number): Replay {
   return { from: after, toldOf: Number.MAX_SAFE_INTEGER };
 }
 
-/** The same behind a page: what was open when that was read may have been told as open. */
+/** The same after a page: what was open when the page was read may have been told as open. */
 export function replayBehind({ from, toldOf }: Replay, { newest }: RowPage): Replay {
   return { from, toldOf: Math.min(toldOf, newest) };
 }
 
-/** Less than this per topic would make a page of many topics a page of nothing. */
+/** With less than this per topic, a page of many topics could be nearly empty. */
 const MIN_TOPIC_BYTES = 64 * 1024;
 
 /**
- * Reads what was wanted after a position, over all kinds of rows, in one read transaction.
+ * Reads what is wanted after a position, over all kinds of rows, in one read transaction.
  *
- * Ordering: by position. Where a statement's limit cut its rows off, the page ends there for all statements.
- * Failure: throws what the database throws; nothing is remembered, so the same call may be made again.
+ * Ordering: by position. If a limit cuts off one statement's rows, the page ends there for all statements.
+ * Failure: throws what the database throws; nothing is remembered, so the same call can be made again.
  *
- * A reader that goes on from `upTo` misses nothing even when rows behind it change meanwhile: deltas fold into the
- * row of the last one and fleet rows move to a greater position, so both are met again, and whole, further on.
+ * A reader that goes on from `upTo` misses nothing even if rows it has passed change meanwhile: deltas fold into the row
+ * of the last one and fleet rows move to a greater position, so it meets both again further on, complete.
  */
 export async function readAfter(
   database: Database,
@@ -83,9 +81,9 @@ export async function readAfter(
   return { rows: page, upTo, complete: upTo === newest, newest };
 }
 
-/** Between which positions a stream can be resumed. */
+/** The positions between which a stream can be resumed. */
 export interface Bounds {
-  /** Rows after this one are all there. Nothing is ever pruned so far, so it is the beginning. */
+  /** All rows after this one are there. Nothing is ever pruned so far, so it is the beginning. */
   oldest: number;
   /** The newest position, 0 when nothing was ever written. */
   latest: number;
@@ -101,12 +99,9 @@ function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowL
   const topics = sessionIds.length + agentIds.length;
   const each = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, Math.floor(limits.bytes / Math.max(1, topics))) };
   const statements: RowStatement[] = [];
-  if (reach === 'near') {
-    if (sessionIds.length > 0) statements.push(eventsOfSessions(sessionIds, after, limits));
-    if (agentIds.length > 0) statements.push(linesOfAgents(agentIds, after, limits));
-  } else {
-    for (const sessionId of sessionIds) statements.push(eventsOfSession(sessionId, after, each));
-    for (const agentId of agentIds) statements.push(linesOfAgent(agentId, after, each));
+  for (const [topic, ids] of [['session', sessionIds] as const, ['logs', agentIds] as const]) {
+    if (reach !== 'near') for (const id of ids) statements.push(topicRows(topic, id, after, each));
+    else if (ids.length > 0) statements.push(rowsOfTopics(topic, ids, after, limits));
   }
   if (wanted.fleet) {
     const fleet = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, limits.bytes) };

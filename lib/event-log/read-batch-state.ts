@@ -6,6 +6,7 @@ import { Pace } from '@/db/next-turn';
 import { agentLogs, events, sessions, tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
+import { addTo } from '@/lib/protocol/grouped';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@/lib/protocol/read-models';
 import {
   MAX_HOMES,
@@ -26,7 +27,7 @@ import type { AgentLog, SessionChange } from './batch-rows';
 import type { BatchScope, SpokenTask } from './batch-scope';
 import { selectSaid } from './said-rows';
 
-/** What a batch may touch, as it stands before it. */
+/** What a batch may touch, as it was before the batch. */
 export interface BatchState {
   /** The counter. */
   position: number;
@@ -35,23 +36,23 @@ export interface BatchState {
   agents: Map<string, AgentSummary>;
   /** By session. */
   tasks: Map<string, Task[]>;
-  /** Sessions of the same agents that know a task of the batch's by its id, with the runs they know. */
+  /** Sessions of the same agents that know a task of this batch by its id, with the runs they know. */
   taskHomes: SpokenTask[];
   /** By session. */
   obligations: Map<string, Obligation[]>;
-  /** By session: the newest rows of what its snapshots speak of, in order. */
+  /** By session: the newest rows of the messages and calls in its snapshots, in order. */
   said: Map<string, SaidRow[]>;
-  /** What was looked for among them, by `saidKey`. */
+  /** Which of those were looked up, by `saidKey`. */
   lookedUp: ReadonlySet<string>;
-  /** Where this producer has written; only read when asked for. */
+  /** The sessions this producer has written to; only read when asked for. */
   producerSessionIds: string[];
-  /** By agent, of those whose log the batch writes to. */
+  /** By agent, for the logs that the batch writes to. */
   logs: Map<string, AgentLog>;
 }
 
 export interface SaidRow extends ReturnType<typeof SAID.read> {
   entityId: string;
-  /** Null where it is too long to be what the snapshot says. */
+  /** Null if it is too long to equal the snapshot's text. */
   payload: string | null;
 }
 
@@ -59,7 +60,7 @@ const TASK_HOME = shapeOf(tasks, 'agentId', 'sessionId', 'id', 'runId');
 const AGENT_LOG = shapeOf(agentLogs, 'agentId', 'lastLine', 'bytes');
 const SAID = shapeOf(events, 'sessionId', 'position', 'entityId', 'type', 'turnId');
 
-/** Look-ups that are sent together: one round trip where they are small. */
+/** Look-ups that are sent together: one round trip if they are small. */
 class Lookups {
   readonly #asked: { statements: Iterable<InStatement>; rows: Row[] }[] = [];
 
@@ -70,7 +71,7 @@ class Lookups {
     return rows;
   }
 
-  /** Each statement is made when its turn has come. */
+  /** Each statement is made only when it is about to be sent. */
   async run(transaction: WriteTransaction): Promise<void> {
     const askers: Row[][] = [];
     const asked = this.#asked;
@@ -87,7 +88,7 @@ class Lookups {
   }
 }
 
-/** One round trip where it is little; others get their turns between the pieces of what is much. */
+/** One round trip if there is little to read; otherwise others get their turns between the pieces. */
 export async function readBatchState(transaction: WriteTransaction, scope: BatchScope): Promise<BatchState> {
   const lookups = new Lookups();
   const counter = lookups.ask(['SELECT position FROM counter']);
@@ -144,11 +145,11 @@ async function readRows(transaction: WriteTransaction, statements: Iterable<InSt
   return results.flatMap(({ rows }) => rows);
 }
 
-/** Running tasks: of each session when there are several, and of one that has more. */
+/** How many running tasks are read of each of several sessions, and of one that has more. */
 const RUNNING_AT_FIRST = 125;
 const RUNNING_AT_ONCE = 1_000;
 
-/** However many run: those of a session beyond the first few are read by themselves, in pieces. */
+/** All that run, however many: a session's tasks beyond the first few are read separately, in pieces. */
 async function readRunningTasks(transaction: WriteTransaction, sessionIds: Iterable<string>): Promise<Row[]> {
   const found: Row[] = [];
   let unread: (readonly [id: string, after: number])[] = [...sessionIds].map((id) => [id, 0]);
@@ -165,7 +166,7 @@ async function readRunningTasks(transaction: WriteTransaction, sessionIds: Itera
   return found;
 }
 
-/** Adds the sessions whose tasks another session of their agent speaks of, with those tasks. Seldom is there one. */
+/** Adds the sessions whose tasks another session of their agent speaks of, with those tasks. There is seldom one. */
 async function readElsewhere(
   transaction: WriteTransaction,
   wanted: readonly SpokenTask[],
@@ -183,7 +184,7 @@ async function readElsewhere(
   const found = new Map<string, SpokenTask>();
   await pace.each(wanted, (task) => {
     const may = homes.get(keyOf(task, task.runId)) ?? homes.get(keyOf(task, null));
-    // Its own task is nobody else's, unless another session started the very run.
+    // A session that knows the task means its own, unless another session started the named run.
     if (may === undefined || may.size > MAX_HOMES || may.has(task.sessionId)) return;
     for (const sessionId of may)
       found.set(JSON.stringify([sessionId, task.taskId, task.runId]), { ...task, sessionId });
@@ -205,15 +206,11 @@ function saidFromRow(row: Row): SaidRow {
 
 async function bySession<T extends { sessionId: string }>(values: readonly T[], pace: Pace): Promise<Map<string, T[]>> {
   const sessions = new Map<string, T[]>();
-  await pace.each(values, (value) => {
-    const known = sessions.get(value.sessionId);
-    if (known === undefined) sessions.set(value.sessionId, [value]);
-    else known.push(value);
-  });
+  await pace.each(values, (value) => addTo(sessions, value.sessionId, value));
   return sessions;
 }
 
-/** The same of tasks, each once, though it is named and runs, and in the order in which they began. */
+/** The same for tasks, in the order in which they began; each once, though it may have been read in two ways. */
 async function tasksBySession(tasks: readonly Task[], pace: Pace): Promise<Map<string, Task[]>> {
   const sessions = await bySession(tasks, pace);
   await pace.each(sessions, ([sessionId, all]) => {

@@ -6,7 +6,7 @@ import { events } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { LogLine } from '@/lib/protocol/read-models';
 
-/** Rows as they stand in the database, by the statements that read them after a position. */
+/** Rows as they are in the database, and the statements that read them after a position. */
 
 export interface EventRow extends ReturnType<typeof EVENT.read> {
   kind: 'event';
@@ -40,42 +40,45 @@ export interface RowLimits {
 export interface RowStatement {
   sql: string;
   args: InValue[];
-  /** Null where what is found is no row, but says how far others have looked. */
+  /** Null if the statement finds no rows, but how far another one has searched. */
   toRow: ((columns: Columns) => Row) | null;
-  /** The position up to which everything was found; null when that is all there is. */
+  /** The position up to which everything was found; null if that is all there is. */
   endOf: (found: readonly Columns[]) => number | null;
 }
 
 const EVENT = shapeOf(events, 'position', 'sessionId', 'agentId', 'seq', 'occurredAt', 'receivedAt');
-const EVENTS = {
-  table: 'events',
-  columns: `${EVENT.columns()}, payload`,
-  text: 'payload',
-  order: 'position',
+const TOPICS = {
+  session: {
+    source: { table: 'events', columns: `${EVENT.columns()}, payload`, text: 'payload', order: 'position' },
+    key: 'session_id',
+    toRow: toEvent,
+  },
+  logs: {
+    source: { table: 'log_lines', columns: LOG_COLUMNS, text: 'message', order: 'position' },
+    key: 'agent_id',
+    toRow: toLine,
+  },
 };
-const LINES = { table: 'log_lines', columns: LOG_COLUMNS, text: 'message', order: 'position' };
 
-export function eventsOfSession(sessionId: string, after: number, limits: RowLimits): RowStatement {
-  const which = 'session_id = ? AND position > ?';
-  return bounded(EVENTS, which, [columnText(sessionId), after], limits, toEvent);
+/** The events of one session, or the lines of one agent's log. */
+export function topicRows(topic: keyof typeof TOPICS, id: string, after: number, limits: RowLimits): RowStatement {
+  const { source, key, toRow } = TOPICS[topic];
+  return bounded(source, `${key} = ? AND position > ?`, [columnText(id), after], limits, toRow);
 }
 
-/** One range for all sessions. `+` keeps SQLite from seeking each session and sorting what it found. */
-export function eventsOfSessions(sessionIds: readonly string[], after: number, limits: RowLimits): RowStatement {
-  const which = 'position > ? AND +session_id IN (SELECT value FROM json_each(?))';
-  return bounded(EVENTS, which, [after, JSON.stringify(sessionIds)], limits, toEvent);
+/** One range for all of them. `+` keeps SQLite from seeking each one and sorting the results. */
+export function rowsOfTopics(
+  topic: keyof typeof TOPICS,
+  ids: readonly string[],
+  after: number,
+  limits: RowLimits,
+): RowStatement {
+  const { source, key, toRow } = TOPICS[topic];
+  const which = `position > ? AND +${key} IN (SELECT value FROM json_each(?))`;
+  return bounded(source, which, [after, JSON.stringify(ids)], limits, toRow);
 }
 
-export function linesOfAgent(agentId: string, after: number, limits: RowLimits): RowStatement {
-  return bounded(LINES, 'agent_id = ? AND position > ?', [columnText(agentId), after], limits, toLine);
-}
-
-export function linesOfAgents(agentIds: readonly string[], after: number, limits: RowLimits): RowStatement {
-  const which = 'position > ? AND +agent_id IN (SELECT value FROM json_each(?))';
-  return bounded(LINES, which, [after, JSON.stringify(agentIds)], limits, toLine);
-}
-
-/** What the projections remember of a session is no reader's business. */
+/** Without what the projections remember of a session, which readers don't need. */
 const FLEET = {
   session: { table: 'sessions', columns: SESSION_ROW.columns() },
   agent: { table: 'agents', columns: AGENT_ROW.columns() },
@@ -85,14 +88,14 @@ const FLEET = {
 
 const source = (kind: FleetRow['kind']) => ({ ...FLEET[kind], text: 'body', order: 'updated_position' });
 
-/** What has changed, whatever it is by now: for whoever knew everything up to there. */
+/** What has changed since, as it is now: for readers that know everything up to that position. */
 export function changedRows(kind: FleetRow['kind'], after: number, limits: RowLimits): RowStatement {
   return bounded(source(kind), 'updated_position > ?', [after], limits, fleetRow(kind));
 }
 
-/** How many changed rows one statement looks through for those to be told: they are told apart by the index alone. */
+/** How many changed rows one statement searches for those to send: the index alone tells which they are. */
 const SPAN = 4096;
-/** Of the tasks that have ended, the newest are told to everybody. */
+/** How many of the tasks that ended last are sent to everybody. */
 const RECENT_TASKS = 500;
 const REPLAYED = {
   task: {
@@ -104,20 +107,20 @@ const REPLAYED = {
   obligation: { index: 'obligations_by_change', isOpen: `state = 'owed'`, recentAfter: `${Number.MAX_SAFE_INTEGER}` },
 } as const;
 
-/** What somebody who catches up page by page may believe to be open. */
+/** What a reader that catches up page by page may believe to be open. */
 export interface Replay {
   /** Where it resumed: it knew what was open there. */
   from: number;
-  /** The oldest state that a page so far was read from: what was open there may have been told as open. */
+  /** The oldest position at which a page was read: it may have told as open what was open there. */
   toldOf: number;
 }
 
 /**
- * Of the tasks or obligations that have changed, those that somebody who resumes must hear of: what is open, the ends of
- * what may have been open where it resumes (it was there by then), what has changed since an earlier page may have told of
- * it, what is recent, and all of some sessions. What began and ended in between, nobody waits for.
+ * The changed tasks or obligations that a resuming reader must hear of: what is open, what has ended since and existed
+ * where it resumed, what has changed since an earlier page may have told of it, what is recent, and everything in some
+ * sessions. What both began and ended in between is left out: no reader waits for it.
  *
- * @param sessionIds the sessions whose rows come whole: somebody looks at them
+ * @param sessionIds the sessions of which all rows are sent, because somebody is looking at them
  */
 export function replayedRows(
   kind: keyof typeof REPLAYED,
@@ -148,7 +151,7 @@ function fleetRow(kind: FleetRow['kind']): (columns: Columns) => FleetRow {
   return (columns) => ({ kind, position: Number(columns.updated_position), columns });
 }
 
-/** Where rows stand, in which order they are read, and which of their columns holds their text. */
+/** A table, the order in which its rows are read, and the column that holds their text. */
 interface RowSource {
   table: string;
   columns: string;
@@ -158,8 +161,8 @@ interface RowSource {
 }
 
 /**
- * Ends a statement's rows where their text grows beyond the limit; the first row always comes. Nothing is read of those
- * behind it: what they are is looked up only of those that come.
+ * Cuts a statement's rows off where their text exceeds the limit; the first row always comes. The other columns are read
+ * only for rows that come.
  */
 function bounded(
   { table, columns, text, order, index }: RowSource,

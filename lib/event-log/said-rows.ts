@@ -2,15 +2,15 @@ import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { inPieces } from '@/db/json-pieces';
 
-/** So many of the newest rows of a message or call tell what it says, where it did not stream much since it began. */
+/** This many of its newest rows have all of a message or call, unless it has streamed many deltas since it began. */
 export const MOST_SAID_ROWS = 8;
-/** What stands around the text of an event, as JSON, about. */
+/** Roughly how much JSON an event has besides its text. */
 const ROW_FRAME = 1_024;
 
 export interface SaidScope {
   sessionId: string;
   id: string;
-  /** Of the text that is compared with it, in UTF-16 units. */
+  /** The length of the text to compare with it, in UTF-16 units. */
   length: number;
 }
 
@@ -18,7 +18,7 @@ export function saidKey(sessionId: string, id: string): string {
   return JSON.stringify([sessionId, id]);
 }
 
-/** The newest rows of each; of one that is longer than what it is compared with no payload. */
+/** The newest rows of each; without the payload if that is longer than the text to compare with. */
 export function selectSaid(said: readonly SaidScope[]): Iterable<InStatement> {
   return inPieces(
     said,

@@ -2,20 +2,20 @@ import { differs } from '@/lib/projections/differs';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
-/** An agent's row is told to the fleet at most this often while nothing of it changes but when it was last seen. */
+/** The fleet is told of an agent's row at most this often while only the time it was last seen changes. */
 const SEEN_ANNOUNCE_MS = 5_000;
-/** The same of an agent that only says, again and again, that all is as it was. */
+/** The same for an agent that only repeats its status. */
 const STILL_ANNOUNCE_MS = 60_000;
-/** How exactly it is noted, beneath the row that was told, when an agent was last seen. */
+/** How often the time an agent was last seen is stored without telling the fleet. */
 const SEEN_NOTE_MS = 5_000;
 
 const NOT_TOLD: ReadonlySet<keyof AgentSummary> = new Set(['statusAt']);
 
-/** The agents a batch speaks of, each as a copy that may be changed. */
+/** The agents that a batch speaks of, each as a copy that may be changed. */
 export class AgentLedger {
   readonly #stored: ReadonlyMap<string, AgentSummary>;
   readonly #seen = new Map<string, AgentSummary>();
-  /** Those that told something new. */
+  /** The agents that told something new. */
   readonly #told = new Set<string>();
   readonly #announced = new Set<string>();
   readonly #receivedAt: number;
@@ -36,25 +36,25 @@ export class AgentLedger {
     return agent;
   }
 
-  /** The agent told something, which may leave its row as it is. */
+  /** The agent told something, which need not change its row. */
   hear(id: string): void {
     this.see(id);
     this.#told.add(id);
   }
 
-  /** Its row is told and written, whatever becomes of it. */
+  /** Its row is written and told in any case. */
   announce(id: string): AgentSummary {
     this.#announced.add(id);
     return this.see(id);
   }
 
-  /** Whether an agent says of itself, word for word, what it said last. */
+  /** Whether an agent's status is, word for word, the last one it sent. */
   hasSaid(id: string, status: AgentSummary['status']): boolean {
     const before = this.see(id).status;
     return before !== null && JSON.stringify(before) === JSON.stringify(status);
   }
 
-  /** Those to write, each with a position of its own. */
+  /** The agents to write, each with a position of its own. */
   changed(nextPosition: () => number): AgentSummary[] {
     return [...this.#seen.values()]
       .filter((agent) => this.#isToTell(agent))
@@ -65,7 +65,7 @@ export class AgentLedger {
       }));
   }
 
-  /** Those of which only the time is to be noted at which they were seen: nobody is told of it. */
+  /** The agents for which only the time they were seen is stored, without telling anybody. */
   stillThere(): string[] {
     if (!this.#isSignOfLife) return [];
     return [...this.#seen.values()]
@@ -77,18 +77,18 @@ export class AgentLedger {
     const before = this.#stored.get(agent.id);
     if (before === undefined || this.#announced.has(agent.id)) return true;
     if (this.#isSignOfLife && this.#told.has(agent.id) && this.#seenAgoMs(agent) >= SEEN_ANNOUNCE_MS) return true;
-    // by the runner's own clock, both: however far from ours, it tells how long ago the row was told
+    // both are on the runner's clock: however wrong that is, it tells how long ago the row was told
     if (Math.abs((agent.statusAt ?? 0) - (before.statusAt ?? 0)) >= STILL_ANNOUNCE_MS) return true;
     return differs(before, agent, NOT_TOLD);
   }
 
-  /** Either way: a clock that was set back must not leave the agent seen in the future. */
+  /** In either direction: after a clock was set back, an agent must not stay seen in the future. */
   #seenAgoMs({ id }: AgentSummary): number {
     return Math.abs(this.#receivedAt - (this.#stored.get(id)?.lastSeenAt ?? 0));
   }
 }
 
-/** An agent of which nothing is known but that it is there. */
+/** An agent about which nothing is known yet. */
 function newAgent(id: string, at: number): AgentSummary {
   return {
     id,

@@ -6,14 +6,14 @@ import { judgeRecord } from './judge-record';
 import type { JudgedRecord } from './plan-batch';
 import { scopeOf } from './scope-of';
 
-/** There is one server log for ever: its facts need no fencing, because the write queue is their only sender. */
+/** The server has only one epoch: its facts need no fencing, because the write queue is their only sender. */
 const EPOCH = 1;
 
 /**
- * Appends facts on the path every outbox's records take: the same positions, projections and read models. No row of the
- * fleet is written in any other way. A fact is no sign of life of the agent, unless it says so.
+ * Appends facts in the same way as the records of an outbox: with the same positions, projections and read models. No row
+ * of the fleet is written in any other way. A fact is not a sign of life of the agent, unless it says so.
  *
- * Failure: runs in the caller's transaction, so what the facts tell of and the facts stand together or not at all.
+ * Failure: runs in the caller's transaction, so the facts are stored together with what they tell of, or not at all.
  *
  * @returns the counter after them
  */

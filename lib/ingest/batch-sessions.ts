@@ -4,11 +4,11 @@ import type { FailureTally, SessionBatch } from './session-batch';
 
 const NOTHING_NEW = { failures: NO_FAILURES, markedUpTo: 0, isHeard: false };
 
-/** The sessions a batch writes to or speaks of: those that are stored, and those that begin with it. */
+/** The sessions that a batch writes to or speaks of: stored ones, and those that begin with it. */
 export class BatchSessions {
   readonly #state: BatchState;
   readonly #known = new Map<string, SessionBatch>();
-  /** By agent: sessions that begin with this batch. */
+  /** Sessions that begin with this batch, by agent. */
   readonly #fresh = new Map<string, Set<string>>();
 
   constructor(state: BatchState) {
@@ -24,7 +24,7 @@ export class BatchSessions {
     return this.#known.values();
   }
 
-  /** The session, if anybody has written to it, before or in this batch. */
+  /** The session, if anything was written to it, before or in this batch. */
   find(id: string): SessionBatch | null {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
@@ -53,14 +53,14 @@ export class BatchSessions {
     return stored + (fresh?.size ?? 0) > own;
   }
 
-  /** Those of the agent that are not done. */
+  /** The agent's sessions that are not done. */
   openOf(agentId: string): SessionBatch[] {
     return this.#of(agentId, this.#state.sessions.keys()).filter(({ before }) => before?.summary.state !== 'done');
   }
 
   /**
-   * Where a loss without a session may have been: everywhere this outbox has written for the agent. One that has written
-   * nowhere speaks for another, which could not be read any more: then wherever the agent is not done.
+   * Where a loss that names no session may have been: in every session this outbox has written to for the agent. An
+   * outbox that has written to none replaces one that could no longer be read: then in every session that is not done.
    */
   writtenFor(agentId: string): SessionBatch[] {
     const own = this.#of(agentId, this.#state.producerSessionIds);

@@ -9,27 +9,27 @@ import { rejection } from './judge-record';
 import type { JudgedRecord } from './plan-batch';
 import { scopeOf } from './scope-of';
 
-/** Looking for what is refused costs a few tries each: beyond so many, what is left of a part is set aside with them. */
+/** Finding a refused record takes a few tries: beyond this many, the rest of a part is set aside with them. */
 const MOST_FOUND = 32;
-/** How much is kept of a record that is refused even in quarantine: it is larger than a row may be. */
+/** How much is kept of a record that is refused even in quarantine, because it is larger than a row may be. */
 const KEPT_LENGTH = 256 * 1024;
 const MESSAGE = 'The database refuses to hold this record. What caused it is in the server’s own log.';
 
 type Commit = (transaction: WriteTransaction, batch: Batch, gaps: number) => Promise<CommitOutcome>;
 
-/** Whether it is the records that are at fault: they would be refused, or fail our own code, again and again. */
+/** Whether the records are at fault: they would be refused, or fail our own code, every time. */
 export function isRefusal(error: unknown): boolean {
   const fault = databaseFault(error);
   return fault === 'refused' || (fault === null && !(error instanceof AppError));
 }
 
 /**
- * Commits a batch that was refused as a whole: part by part, and what is refused by itself goes into quarantine as
- * `not_storable`. What has nothing to do with it is taken as ever.
+ * Commits a batch that was refused as a whole, part by part: a record that is refused by itself goes into quarantine as
+ * `not_storable`, and the others are taken as usual.
  *
  * Ordering: parts are committed in `seq` order.
- * Failure: each try stands behind a savepoint of the one transaction it is given, so all of it happens or nothing. An
- * error that is no refusal ends it all.
+ * Failure: each try is behind a savepoint of the one transaction it is given, so all of it happens or nothing. An error
+ * that is not a refusal ends it all.
  *
  * @param commit takes a part, or throws
  */
@@ -57,9 +57,9 @@ export async function commitApart(
     return aside ?? commit(transaction, await partOf(some, records.map(beginningOf)), gapCount);
   }
 
-  /** @returns null where it was refused, and is undone */
+  /** @returns null if it was refused, and undone */
   async function attempt(some: Batch, gapCount: number): Promise<CommitOutcome | null> {
-    // others go first: nobody waits for a search like this
+    // others go first: a search like this can wait
     await nextTurn();
     await transaction.execute('SAVEPOINT apart');
     try {
@@ -84,7 +84,7 @@ function setAside({ raw, judgement }: JudgedRecord): JudgedRecord & { judgement:
   return { raw, judgement: judgement.taken ? rejection(raw, 'not_storable', MESSAGE) : judgement };
 }
 
-/** The record as the beginning of its JSON and nobody's, for a database that can't hold it whole or where it belongs. */
+/** The beginning of the record's JSON, without an owner, for a database that can't hold it whole or where it belongs. */
 function beginningOf(record: JudgedRecord): JudgedRecord {
   const { raw, judgement } = setAside(record);
   const json = JSON.stringify(raw);

@@ -6,7 +6,7 @@ import type { UnseenFailures } from './failure-tally';
 export interface EventFact {
   agentId: string;
   sessionId: string;
-  /** When it happened, where that is not now: of what was told before and could not be taken then. */
+  /** When it happened, if not now: for something that was told earlier and could not be taken then. */
   occurredAt?: number;
   event: AgUiEvent;
 }
@@ -16,8 +16,8 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'runner-connected'; runnerId: string }
   | { kind: 'runner-away' }
   | { kind: 'level-asked'; desired: DesiredLogLevel | null }
-  /** The clock was moved: the agent was last seen at this time of the new one. */
+  /** The clock was moved: on the new clock, the agent was last seen at this time. */
   | { kind: 'clock-moved'; lastSeenAt: number }
-  /** A person has looked at the failures up to a position. Of these sessions the marks are counted anew. */
+  /** A person has looked at the failures up to a position. The marks of these sessions are counted anew. */
   | { kind: 'failures-seen'; upTo: number; unseen: UnseenFailures; sessionIds: readonly string[] }
 );

@@ -4,7 +4,7 @@ import type { FailureTally, SessionBatch } from './session-batch';
 
 export const NO_FAILURES: FailureTally = { all: 0, other: 0 };
 
-/** By the session they name, failures nobody has seen; those that name none are under null. */
+/** Failures that nobody has seen, by the session they name; null for those that name none. */
 export type UnseenFailures = ReadonlyMap<string | null, FailureTally>;
 
 export function sumOf(...tallies: readonly FailureTally[]): FailureTally {
@@ -18,9 +18,9 @@ export function markWith(session: SessionBatch, row: InsightRow): void {
 }
 
 /**
- * What is left of a session's marks where everything up to a position has been seen: none, where nothing that marked it
- * came later. Else what is unseen of its own and around all sessions, which may have come before it began or while it was
- * done: its marks never grow by that.
+ * Reduces a session's marks once everything up to a position has been seen: to none, if nothing that marked it came
+ * later; else to its own unseen failures and those around all sessions. The latter may be from before it began or while
+ * it was done, so its marks never grow by this.
  */
 export function unmark(session: SessionBatch, upTo: number, unseen: UnseenFailures): void {
   if (session.before === null) return;
@@ -34,7 +34,7 @@ export function unmark(session: SessionBatch, upTo: number, unseen: UnseenFailur
   });
 }
 
-/** By agent: failures that name no session. Each is counted once, in each of the agent's sessions at the end. */
+/** Failures that name no session, by agent. At the end, each counts once in every session of its agent. */
 export class FailuresAround {
   readonly #tallies = new Map<string, FailureTally & { last: number }>();
 
@@ -43,7 +43,7 @@ export class FailuresAround {
     this.#tallies.set(row.agentId, { ...tally, last: row.position });
   }
 
-  /** What a session counts from that begins now: what failed before it began did not fail around it. */
+  /** The tally with which a new session begins: failures from before it began do not mark it. */
   before(agentId: string): FailureTally {
     const { all, other } = this.#of(agentId);
     return { all: -all, other: -other };

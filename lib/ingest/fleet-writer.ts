@@ -22,8 +22,8 @@ export type FleetChanges = SessionRows &
   Pick<BatchRows, 'obligations' | 'tasks' | 'sessions' | 'agents' | 'stillThereAgentIds' | 'writtenSessionIds'>;
 
 /**
- * The one writer of the fleet: what a batch makes of its sessions, with their turns, tasks and obligations, of its agents,
- * and of all their counts. Producers tell events and failures; what the server itself knows comes as a fact.
+ * The only writer of the fleet: it derives from a batch its sessions, with their turns, tasks and obligations, its agents
+ * and all their counts. Producers tell events and failures; what the server itself knows comes as a fact.
  *
  * Ordering: every changed obligation, task, session and agent takes a position of its own, in this order.
  */
@@ -47,7 +47,7 @@ export class FleetWriter {
     return this.sessions.claim(id, agentId, occurredAt, this.#failedAround.before(agentId));
   }
 
-  /** A failure is marked on the session it names, if that is the agent's own; else on each that is not done. */
+  /** A failure marks the session it names, if that is the agent's own; else each of its sessions that is not done. */
   fail(row: InsightRow): void {
     const agent = this.agents.see(row.agentId);
     agent.insightCount += 1;
@@ -60,7 +60,7 @@ export class FleetWriter {
     if (named?.agentId === row.agentId) markWith(named, row);
   }
 
-  /** A person has said what becomes of parked records: the agent has fewer. It is said where they were told. */
+  /** A person has settled parked records, so the agent has fewer. Counted in the session that had told them. */
   unpark({ agentId, sessionId, event }: EventRecord): void {
     const name = customName(event);
     if (name !== CUSTOM.parkedAssigned && name !== CUSTOM.parkedDiscarded) return;
@@ -70,7 +70,7 @@ export class FleetWriter {
     agent.parkedCount = Math.max(0, agent.parkedCount - (pickNumber(value, 'count') ?? 0));
   }
 
-  /** What the server itself knows of an agent. */
+  /** Takes over what the server itself knows about an agent. */
   learn(fact: AgentFact): void {
     const agent = this.agents.announce(fact.agentId);
     switch (fact.kind) {
@@ -171,7 +171,7 @@ export class FleetWriter {
     };
   }
 
-  /** That its runner is there is noted about once a second, and at once after it was missed. */
+  /** Whether to note that its runner is there: about once a second, and at once after it was missed. */
   #isNews({ isHeard, before }: SessionBatch): boolean {
     return isHeard && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_MS);
   }

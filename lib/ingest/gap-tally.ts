@@ -1,9 +1,9 @@
-/** Beyond this many producers with an open gap the oldest counts are forgotten: they are only statistics. */
+/** Beyond this many producers with an open gap, the oldest counts are forgotten: they are only statistics. */
 const MAX_PRODUCERS = 10_000;
 
 /**
- * Counts the gaps each producer was refused for. A refusal stores nothing, so the count waits in memory and goes to
- * disk with the next batch that is taken.
+ * Counts how often each producer was refused for a gap. A refusal stores nothing, so the count waits in memory and goes
+ * to disk with the next batch that is taken.
  */
 export class GapTally {
   readonly #counts = new Map<string, number>();
@@ -14,11 +14,7 @@ export class GapTally {
 
   add(producerId: string): void {
     this.#counts.set(producerId, this.count(producerId) + 1);
-    if (this.#counts.size <= MAX_PRODUCERS) return;
-    for (const oldest of this.#counts.keys()) {
-      this.#counts.delete(oldest);
-      return;
-    }
+    if (this.#counts.size > MAX_PRODUCERS) this.#counts.delete(this.#counts.keys().next().value as string);
   }
 
   /** Takes off what has been written. */

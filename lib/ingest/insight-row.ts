@@ -6,8 +6,8 @@ import { MAX_INSIGHT_DETAIL, MAX_SIGNALS_KEPT } from '@/lib/protocol/limits';
 import { isFailure } from '@/lib/protocol/signals';
 
 /**
- * What a log line tells beside its words, as it is kept.
- * The session it names is kept whoever's it is; '' stands for a name that can be no session's.
+ * The insight of a log line as it is stored.
+ * The session that it names is stored even if it is another agent's; '' if the name can't be a session's id.
  */
 export function insightRow(
   position: number,
@@ -29,7 +29,7 @@ export function insightRow(
   };
 }
 
-/** A batch brings no more signals of an agent than are kept, so that no more of them ever have to go at once. */
+/** Drops signals of an agent beyond the number that is kept, so that a batch never replaces more than that at once. */
 export function keptInsights(rows: readonly InsightRow[]): InsightRow[] {
   const signals = new Map<string, number>();
   const kept = rows.toReversed().filter(({ agentId, isFailure: wantsLook }) => {

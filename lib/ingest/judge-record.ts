@@ -8,6 +8,7 @@ import {
 } from '@/lib/protocol/envelope';
 import { idSchema } from '@/lib/protocol/field-schemas';
 import { MAX_RECORD_BYTES, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
+import { utf8Length } from '@/lib/protocol/log-text';
 import type { RejectionCode } from '@/lib/protocol/rejections';
 import type { AgentFact } from './facts';
 import { describeIssue, type RawRecord } from './parse-request';
@@ -31,11 +32,11 @@ const SCHEMAS: Record<IngestRecord['kind'], z.ZodType> = {
 };
 
 /**
- * Whether a record can be taken as it is, by itself: what it says of a session is not looked at here.
- * @param mayBeLarge false when the whole request is within the limit of one record, which spares measuring it
+ * Whether a record can be taken, judged by itself: the session that it names is not looked at here.
+ * @param mayBeLarge false if the whole request is within the limit of one record, so that it need not be measured
  */
 export function judgeRecord(raw: RawRecord, mayBeLarge: boolean): Judgement {
-  if (mayBeLarge && byteLength(raw) > MAX_RECORD_BYTES) {
+  if (mayBeLarge && isTooLarge(raw)) {
     return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_BYTES} bytes as JSON. Send it in parts.`);
   }
   const schema =
@@ -46,17 +47,17 @@ export function judgeRecord(raw: RawRecord, mayBeLarge: boolean): Judgement {
     return rejection(raw, 'unknown_kind', `A record's kind is one of ${Object.keys(SCHEMAS).join(', ')}.`);
   }
   const parsed = schema.safeParse(raw);
-  // Not what the schema makes of it: that leaves out `__proto__`, and says so to nobody.
+  // Not the parsed value: that silently leaves out `__proto__`.
   if (parsed.success) return { taken: true, record: withInsight(withComponent(raw as unknown as IngestRecord)) };
   return rejection(raw, 'invalid_record', describeIssue(parsed.error));
 }
 
-/** What becomes of one that holds more values than are read of a record. */
+/** The judgement of a record that holds more values than a record may. */
 export function tooManyValues(raw: RawRecord): Judgement {
   return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_VALUES} values. Send it in parts.`);
 }
 
-/** A line of a log may leave out what it is of. */
+/** A log line may leave out its component. */
 function withComponent(record: IngestRecord): IngestRecord {
   if (record.kind !== 'log' || record.log.component !== undefined) return record;
   return { ...record, log: { ...record.log, component: '' } };
@@ -64,7 +65,7 @@ function withComponent(record: IngestRecord): IngestRecord {
 
 const FAILED_HOOK = /^hook:(.*)$/s;
 
-/** A hook's FATAL line wants a person's look also where its runner knows nothing of insights. */
+/** A hook's FATAL line is a failure even if its runner does not send insights. */
 function withInsight(record: IngestRecord): IngestRecord {
   if (record.kind !== 'log' || record.log.level !== 'fatal' || record.log.insight !== undefined) return record;
   const hook = FAILED_HOOK.exec(record.log.component)?.[1];
@@ -77,13 +78,12 @@ export function rejection(raw: RawRecord, code: RejectionCode, message: string):
 }
 
 function idIn(value: unknown): string | null {
-  const parsed = idSchema.safeParse(value);
-  return parsed.success ? parsed.data : null;
+  return idSchema.safeParse(value).data ?? null;
 }
 
-function byteLength(raw: RawRecord): number {
+function isTooLarge(raw: RawRecord): boolean {
   const text = JSON.stringify(raw);
   // a UTF-16 unit takes at most three bytes, and at least one
-  if (text.length > MAX_RECORD_BYTES || text.length * 3 <= MAX_RECORD_BYTES) return text.length;
-  return new TextEncoder().encode(text).byteLength;
+  if (text.length > MAX_RECORD_BYTES || text.length * 3 <= MAX_RECORD_BYTES) return text.length > MAX_RECORD_BYTES;
+  return utf8Length(text) > MAX_RECORD_BYTES;
 }

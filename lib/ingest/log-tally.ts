@@ -3,7 +3,7 @@ import type { AgentLog, BatchRows, LogLineRow } from '@/lib/event-log/batch-rows
 import type { LogRecord } from '@/lib/protocol/envelope';
 import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
 
-/** The log lines of a batch, each with its number in its agent's log, and how far those logs go after it. */
+/** The log lines of a batch, each with its number in its agent's log, and the extent of those logs after it. */
 export class LogTally {
   readonly lines: LogLineRow[] = [];
   readonly #stored: ReadonlyMap<string, AgentLog>;
@@ -16,14 +16,14 @@ export class LogTally {
   add(position: number, { agentId, occurredAt, log }: LogRecord): void {
     const { lastLine, bytes } = this.#logs.get(agentId) ?? this.#stored.get(agentId) ?? { lastLine: 0, bytes: 0 };
     const { level, component, redacted = 0, marker = null } = log;
-    // as it will stand there: what is counted here is taken off again, by its size there, when the line is removed
+    // the text as it is stored: when the line is removed, its stored size is subtracted from this count
     const message = cutLogMessage(columnText(log.message));
     const line = lastLine + 1;
     this.#logs.set(agentId, { lastLine: line, bytes: bytes + utf8Length(message) });
     this.lines.push({ position, agentId, occurredAt, level, component, message, line, redacted, marker });
   }
 
-  /** Of the agents that wrote. */
+  /** The logs of the agents that wrote. */
   changed(): { agentId: string; log: AgentLog }[] {
     return [...this.#logs].map(([agentId, log]) => ({ agentId, log }));
   }

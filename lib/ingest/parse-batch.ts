@@ -7,20 +7,20 @@ import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './pa
 export interface ParsedBatch {
   /** The body; its `records` are in their order. */
   value: unknown;
-  /** Some string in it may have half a surrogate pair: fit to be looked at, but not to be stored before `wellFormed`. */
+  /** Some string in it may have half a surrogate pair: it can be read, but not stored before `wellFormed`. */
   hasHalves: boolean;
-  /** Those of `records` that hold more values than are read of one: what is an object or a list in such a one is text. */
+  /** The `records` that hold too many values: the objects and lists in them were left as text. */
   tooWide: ReadonlySet<unknown>;
 }
 
-/** How much of `records` is read in one go: in bytes, and in values, of which each takes time whatever its size. */
+/** How much of `records` is parsed in one go, in bytes and in values: each value takes time, however small it is. */
 const READ_BYTES = 128 * 1024;
 const READ_VALUES = 10_000;
 const SCANNED_AT_ONCE = 64 * 1024;
 
 /**
- * The body of `POST /events`, read as JSON in pieces of its `records`, with turns of the event loop for others between:
- * one piece of 8 MiB would hold them up for most of a second where it is all brackets.
+ * The body of `POST /events`, parsed as JSON in pieces of its `records`, so that others get turns of the event loop: 8 MiB
+ * in one piece would hold them up for most of a second if it is all brackets.
  *
  * @throws AppError `malformed` that says where
  */
@@ -61,7 +61,7 @@ function read(text: string): ParsedBatch {
   return { value: parseJsonText(text), hasHalves: mayHaveHalves(text), tooWide: new Set() };
 }
 
-/** One of `records`, by its bytes, and how many values it holds about. */
+/** One of `records`: where its bytes are, and roughly how many values it holds. */
 interface Entry {
   start: number;
   end: number;
@@ -75,7 +75,7 @@ interface RecordList {
   entries: Entry[];
 }
 
-/** Entries that are read together; one that is too wide is by itself. */
+/** Entries that are parsed together; one that is too wide comes alone. */
 function* pieces({ entries }: RecordList): Generator<{ start: number; end: number; isWide: boolean }> {
   let piece: Entry | null = null;
   for (const entry of entries) {
@@ -98,10 +98,10 @@ function* pieces({ entries }: RecordList): Generator<{ start: number; end: numbe
 
 /**
  * One pass without recursion over the raw bytes: how deep they go, and where the entries of `records` begin and end.
- * What is no JSON at all is left for the parser to name: every byte gets to it.
+ * Text that is not JSON is left for the parser to refuse: it gets every byte.
  */
 class BatchScan {
-  /** The last `records` of the body: of a name that is told twice the last is meant. */
+  /** The last `records` of the body: if a name occurs twice, the last one counts. */
   list: RecordList | null = null;
   valuesOutside = 0;
   readonly #bytes: Uint8Array;
@@ -120,7 +120,7 @@ class BatchScan {
     return this.#index >= this.#bytes.length;
   }
 
-  /** @throws AppError `malformed` where it is too deep, or there are too many records */
+  /** @throws AppError `malformed` if it is too deep, or has too many records */
   go(count: number): void {
     const bytes = this.#bytes;
     const until = Math.min(bytes.length, this.#index + count);
@@ -191,7 +191,7 @@ class BatchScan {
   }
 }
 
-/** The JSON of a record in which every object and list is a text: the JSON it has. It may be as large as a request. */
+/** The JSON of a record with every object and list replaced by its JSON as text. It may be as large as a request. */
 async function withTexts(bytes: Uint8Array, pace: Pace): Promise<string> {
   let [depth, copied, begun, values, rested] = [0, 0, 0, 0, 0];
   const parts: string[] = [];

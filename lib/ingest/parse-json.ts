@@ -28,7 +28,7 @@ export function parseJsonText(text: string): unknown {
   }
 }
 
-/** Text of the beginning of a body, which may have a byte order mark. */
+/** The text of the beginning of a body, which may have a byte order mark. */
 export function decodeStart(bytes: Uint8Array): string {
   return decodeUtf8(bytes, start);
 }

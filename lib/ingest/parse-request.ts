@@ -3,19 +3,17 @@ import type { Pace } from '@/db/next-turn';
 import { ingestRequestSchema, type ProducerRef, rawRecordSchema } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 
-/** A record before anybody has judged it: only its `seq` is certain. */
+/** A record before it is judged: only its `seq` is certain. */
 export type RawRecord = { seq: number; [field: string]: unknown };
-
-export interface IngestRequest {
-  producer: ProducerRef;
-  records: RawRecord[];
-}
 
 /**
  * The request as a whole. Its records are only counted: each is judged by itself later.
  * @throws AppError `malformed` that names the field, or the record after which one is missing
  */
-export async function parseRequest(body: unknown, pace: Pace): Promise<IngestRequest> {
+export async function parseRequest(
+  body: unknown,
+  pace: Pace,
+): Promise<{ producer: ProducerRef; records: RawRecord[] }> {
   const parsed = ingestRequestSchema.safeParse(body);
   if (!parsed.success) throw invalid(parsed.error);
   const { producer, records } = parsed.data;
@@ -33,8 +31,8 @@ function invalid(error: z.ZodError, at: PropertyKey[] = []): AppError {
 }
 
 /**
- * Within a request every record is the one after the last, or a repetition of an earlier one. A hole here is the
- * sender's mistake, and no retry would heal it: unlike a request that comes before the one it follows.
+ * Within a request, every record must be the next one or repeat an earlier one. A hole here is the sender's mistake and
+ * no retry would fix it, unlike a request that arrives before the one it follows.
  */
 function requireDense(records: RawRecord[]): void {
   let last = (records[0]?.seq ?? 1) - 1;

@@ -14,12 +14,12 @@ const PLACED_AT_ONCE = 500;
 interface Placed {
   places: TurnPlaces;
   placements: Placement[];
-  /** Those of the batch, with what its snapshots say that is news. Each has the placement of its index. */
+  /** The batch's entries, and those derived from its snapshots. Each has the placement of its index. */
   entries: SessionEntry[];
   derived: EventRow[];
 }
 
-/** As `placeEvents` would place all of them, which goes on from where it stood; what a snapshot says follows it. */
+/** Places a session's events in pieces, as `placeEvents` would place all of them; what is new in a snapshot follows it. */
 export async function placeSession(session: SessionBatch, stored: Stored, pace: Pace): Promise<Placed> {
   const hasSnapshots = session.entries.some(({ parts }) => parts.length > 0);
   const before = hasSnapshots ? await SaidBefore.of(stored.said, stored.obligations, pace) : null;

@@ -31,7 +31,7 @@ import type { Opening } from './stamp-requests';
 import { OWN, type TaskMention, taskMention } from './task-owners';
 import { TaskRouter, whyParked } from './task-router';
 
-/** Most places in which a batch says what was lost in no session by name; beyond it only the agent counts it. */
+/** In how many places a batch tells of losses that name no session; beyond that only the agent counts them. */
 const MAX_LOSSES_SAID = 10_000;
 
 export interface JudgedRecord {
@@ -46,14 +46,14 @@ export interface BatchPlan {
 }
 
 /**
- * Decides everything a batch changes, from what is stored and without touching it. However much that is, others get
- * their turns meanwhile.
+ * Decides everything that a batch changes, from what is stored and without touching it. Others get their turns
+ * meanwhile, however much it is.
  *
  * Ordering: rows take positions in `seq` order; then every changed task, session and agent takes one of its own.
- * Failure: whatever a record says, it becomes an event, a log line, a change of state or a quarantine row.
+ * Failure: whatever a record holds, it becomes an event, a log line, a change of state or a quarantine row.
  *
  * @param records the batch's new records in `seq` order
- * @param producer the producer's row with its new epoch and last seq, its other counters still to be raised
+ * @param producer the producer's row with its new epoch and last seq; its other counters are raised here
  */
 export async function planBatch(
   state: BatchState,
@@ -85,7 +85,7 @@ class BatchDraft {
   readonly #receivedAt: number;
   readonly #fleet: FleetWriter;
   readonly #isServer: boolean;
-  /** What was last declared lost in no session by name, where it is said, and of how many sessions anybody knew. */
+  /** The last loss that named no session: where it was told, and how many sessions were known then. */
   #loss: { agentId: string; knownSessions: number; said: { count: number; reason: string }[] } | null = null;
   #lossesSaid = 0;
   readonly #events: EventRow[] = [];
@@ -113,9 +113,10 @@ class BatchDraft {
       return;
     }
     const sessionId = record.kind === 'log' ? undefined : record.sessionId;
-    const refusal = this.#refusal(record, sessionId, raw);
-    if (refusal !== null) {
-      this.quarantine(raw, refusal);
+    const known = sessionId === undefined ? null : this.#fleet.sessions.find(sessionId);
+    if (known !== null && known.agentId !== record.agentId) {
+      const message = `The session belongs to the agent ${known.agentId}, which wrote to it first.`;
+      this.quarantine(raw, rejection(raw, 'session_of_another_agent', message));
       return;
     }
     const mention = record.kind === 'event' ? taskMention(record.event) : null;
@@ -151,17 +152,7 @@ class BatchDraft {
     }
   }
 
-  /** Whether the session is another agent's: it belongs to the agent that first wrote to it. */
-  #refusal(record: IngestRecord, sessionId: string | undefined, raw: RawRecord): (Judgement & { taken: false }) | null {
-    const session = sessionId === undefined ? null : this.#fleet.sessions.find(sessionId);
-    if (session !== null && session.agentId !== record.agentId) {
-      const message = `The session belongs to the agent ${session.agentId}, which wrote to it first.`;
-      return rejection(raw, 'session_of_another_agent', message);
-    }
-    return null;
-  }
-
-  /** @param task parks the record: it is about this task, and nothing proves whose that is */
+  /** @param task if given, parks the record: it is about this task, and nothing proves whose task that is */
   quarantine(
     raw: RawRecord,
     { code, message, agentId, sessionId }: Judgement & { taken: false },
@@ -172,16 +163,8 @@ class BatchDraft {
     this.#producer.rejected += 1;
     this.rejected.push({ seq, code, message });
     const parked = task === null ? null : { id: task.id, runId: task.runId };
-    this.#quarantine.push({
-      position: this.#next(),
-      seq,
-      agentId: known,
-      sessionId,
-      code,
-      message,
-      record: raw,
-      task: parked,
-    });
+    const kept = { seq, agentId: known, sessionId, code, message, record: raw, task: parked };
+    this.#quarantine.push({ position: this.#next(), ...kept });
     if (known !== null) {
       const agent = this.#fleet.agents.see(known);
       agent.quarantinedCount += 1;
@@ -217,16 +200,8 @@ class BatchDraft {
 
   #append(session: SessionBatch, seq: number, occurredAt: number, event: AgUiEvent): void {
     const position = this.#next();
-    const row = {
-      position,
-      sessionId: session.id,
-      agentId: session.agentId,
-      seq,
-      occurredAt,
-      entityId: null,
-      turnId: null,
-      event,
-    };
+    const { id: sessionId, agentId } = session;
+    const row = { position, sessionId, agentId, seq, occurredAt, entityId: null, turnId: null, event };
     this.#events.push(row);
     const entry = { position: positionFromNumber(position), occurredAt, receivedAt: this.#receivedAt, event };
     const parts = this.#snapshots.partsOf(session.id, event);
@@ -234,7 +209,7 @@ class BatchDraft {
     this.#position += parts.length;
   }
 
-  /** What a line tells beside its words. */
+  /** What a line says besides its message. */
   #keepInsight(record: LogRecord): void {
     const insight = readInsight(record.log.insight);
     if (insight === null) return;
@@ -256,8 +231,8 @@ class BatchDraft {
     this.#producer.lost = sum(this.#producer.lost, lost.count);
     const agent = this.#fleet.agents.see(agentId);
     agent.lostCount = sum(agent.lostCount, lost.count);
-    const value = () => ({ count: lost.count, reason: lost.reason });
-    const say = (where: SessionBatch, said = value()) => {
+    const say = (where: SessionBatch) => {
+      const said = { count: lost.count, reason: lost.reason };
       this.#append(where, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.lost, value: said });
       return said;
     };
@@ -265,7 +240,7 @@ class BatchDraft {
       say(session);
       return;
     }
-    // Where one has just been said everywhere, what follows is said with it.
+    // A loss that follows one just told everywhere is added to that.
     const knownSessions = this.#fleet.sessions.size;
     if (this.#loss?.agentId === agentId && this.#loss.knownSessions === knownSessions) {
       for (const said of this.#loss.said) {
@@ -277,7 +252,7 @@ class BatchDraft {
     const sessions = this.#fleet.sessions.writtenFor(agentId).slice(-MAX_FANNED_OUT);
     if (this.#lossesSaid + sessions.length > MAX_LOSSES_SAID) return;
     this.#lossesSaid += sessions.length;
-    this.#loss = { agentId, knownSessions: this.#fleet.sessions.size, said: sessions.map((one) => say(one)) };
+    this.#loss = { agentId, knownSessions: this.#fleet.sessions.size, said: sessions.map(say) };
   }
 
   #seeClock(occurredAt: number): void {

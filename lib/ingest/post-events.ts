@@ -23,7 +23,7 @@ export interface IngestServer extends ServerContext {
  * `POST /events`: takes what an outbox sends, exactly once and in order, and answers when it is on disk.
  *
  * @returns 200 with an IngestAnswer
- * @throws AppError whatever body and protocol refuse; then nothing of the request is stored
+ * @throws AppError if the body or the protocol refuses it; then nothing of the request is stored
  * @see PROTOCOL.md, Ingest
  */
 export async function postEvents(request: Request, server: IngestServer): Promise<Response> {
@@ -35,7 +35,7 @@ export async function postEvents(request: Request, server: IngestServer): Promis
     throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
-  // Judged as it was sent, because an id with half a character in it is none, and mended before anything is kept of it.
+  // Judged as it was sent, because an id with half a character is refused, and mended before any of it is kept.
   await pace.rest();
   const judged = await pace.map(raws, (raw) => ({
     raw,
@@ -68,7 +68,7 @@ async function take(transaction: WriteTransaction, batch: Batch, gaps: number): 
   return committed;
 }
 
-/** Too small to be worth a compressor of its own, which Next would otherwise start for each. */
+/** The answer is too small for a compressor, which Next would otherwise start for each one. */
 const ANSWER_HEADERS = { 'cache-control': 'no-store, no-transform' };
 
 function toAnswer(outcome: CommitOutcome, firstSeq: number): Response {

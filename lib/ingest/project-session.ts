@@ -16,14 +16,15 @@ import {
   SessionLedger,
 } from '@/lib/projections/session-summary';
 import { TaskLedger } from '@/lib/projections/tasks';
-import type { SessionSummary, Task } from '@/lib/protocol/read-models';
+import { addTo } from '@/lib/protocol/grouped';
+import type { Task } from '@/lib/protocol/read-models';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import { placeSession } from './place-session';
 import { rememberedFold } from './remembered-fold';
 import type { SessionBatch, Stored } from './session-batch';
 import { type Opening, stampRequests } from './stamp-requests';
 
-/** A session's row is told to the fleet at most this often while nothing but text grows. */
+/** The fleet is told of a session's row at most this often while only text grows. */
 const QUIET_ANNOUNCE_MS = 5_000;
 
 /** What the sessions of a batch make of its events, session by session. */
@@ -31,7 +32,7 @@ export interface SessionRows
   extends Pick<BatchRows, 'turns' | 'removedTurns' | 'moves' | 'folds' | 'seenMessages' | 'startedAgentIds'> {
   /** Requests that ask for the first time, or for something else than before. */
   openings: Opening[];
-  /** What snapshots say that is news, each behind its snapshot. */
+  /** What is new in snapshots, each row after its snapshot. */
   derived: EventRow[];
   /** Rows of this batch that folded into a later one. */
   foldedAway: Set<EventRow>;
@@ -45,7 +46,7 @@ export interface SessionProjection {
   obligations: ObligationChange[];
 }
 
-/** What a session's new events make of it, much of it added to `rows`. Sets each event's `turnId` and `entityId`. */
+/** Projects a session's new events, adding to `rows`. Sets each event's `turnId` and `entityId`. */
 export async function projectSession(
   session: SessionBatch,
   stored: Stored,
@@ -63,7 +64,7 @@ export async function projectSession(
   for (const [index, placement] of placements.entries()) {
     const row = entries[index]?.row;
     if (row === undefined) continue;
-    // a chunk that leaves out what it goes on with has its name from here on
+    // a chunk that leaves out its id has it from here on
     row.event = placement.entry.event;
     row.turnId = placement.turnId;
     row.entityId = placement.entityId;
@@ -136,21 +137,13 @@ export async function projectSession(
   };
 }
 
-/** The projection's state as it was stored: the summary in its columns, the rest beside it. */
+/** The projection's state as it was stored: the summary in its columns, the rest in `memory`. */
 export function foldOf({ id, agentId, before, startedAt }: SessionBatch): SessionFold {
   const fresh = newSession(id, agentId, startedAt);
-  if (before === null) return fresh;
-  return {
-    ...fresh,
-    ...rememberedFold(before.memory),
-    summary: before.summary satisfies SessionSummary,
-  };
+  return before === null ? fresh : { ...fresh, ...rememberedFold(before.memory), summary: before.summary };
 }
 
-/**
- * Whether nothing goes on in a session that its runner could be missed for: that the runner is still there makes no
- * difference to it.
- */
+/** Whether nothing is going on in a session, so that it makes no difference to it whether its runner is there. */
 export function isAtRest(session: SessionBatch): boolean {
   if (session.before === null) return false;
   const fold = foldOf(session);
@@ -159,7 +152,7 @@ export function isAtRest(session: SessionBatch): boolean {
 
 /** The last header of every turn the batch opened or changed, less those that a move left empty. */
 class TurnChanges {
-  /** Of all messages that a turn has named, also one that thought better of it. */
+  /** All messages that a turn has named, even if a later header of it does not. */
   readonly #messageIds = new Set<string>();
   readonly #headers = new Map<string, TurnHeader>();
   readonly #removed = new Set<string>();
@@ -188,8 +181,8 @@ class TurnChanges {
 }
 
 /**
- * Folds the deltas of what ends in this batch. Those that are all in the batch fold before anything is written; for
- * the others the stored part is left to the event log.
+ * Folds the deltas of what ends in this batch. If all of them are in the batch, they fold before anything is written;
+ * otherwise the event log folds the stored ones.
  */
 class RowFolder {
   readonly #rows: Pick<SessionRows, 'folds' | 'foldedAway'>;
@@ -204,11 +197,7 @@ class RowFolder {
   }
 
   add(row: EventRow): void {
-    if (row.entityId === null) return;
-    const key = `${row.event.type} ${row.entityId}`;
-    const rows = this.#byEntity.get(key);
-    if (rows === undefined) this.#byEntity.set(key, [row]);
-    else rows.push(row);
+    if (row.entityId !== null) addTo(this.#byEntity, `${row.event.type} ${row.entityId}`, row);
   }
 
   fold({ entityId, fromPosition, type }: Placement['folds'][number]): void {

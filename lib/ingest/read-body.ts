@@ -1,13 +1,14 @@
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import { readUpTo } from './read-up-to';
 import { unpack } from './unpack';
 
-/** A refused body is still read this far, so that the sender gets to see why instead of a broken connection. */
+/** A refused body is still read this far, so that the sender sees why, instead of a broken connection. */
 const DRAIN_BYTES = 4 * MAX_REQUEST_BYTES;
 
 /**
- * The body's bytes, unpacked. The limit holds while reading, both for what arrives and for what it unpacks to, so
- * neither an endless body nor a zip bomb takes more memory than the limit.
+ * The body's bytes, unpacked. The limit applies while reading, both to what arrives and to what it unpacks to, so neither
+ * an endless body nor a zip bomb takes more memory than the limit.
  *
  * @throws AppError `too_large`, `unsupported_encoding`, or `malformed` when gzip data is damaged or ends early
  */
@@ -19,7 +20,10 @@ export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer
     });
   }
   if (request.body === null) return new Uint8Array(0);
-  const raw = await readLimited(request.body);
+  const raw = await readUpTo(request.body, MAX_REQUEST_BYTES, DRAIN_BYTES).catch((cause) => {
+    throw new AppError('malformed', 'The body ended before it was complete. Send it again.', { cause });
+  });
+  if (raw === null) throw tooLarge();
   if (encoding === '' || encoding === 'identity') return raw;
   const unpacked = await unpack(raw, MAX_REQUEST_BYTES);
   if (unpacked.kind === 'unpacked') return unpacked.bytes;
@@ -27,38 +31,7 @@ export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer
   throw new AppError('malformed', 'The body is not valid gzip. Pack it again or send it as it is.');
 }
 
-async function readLimited(stream: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = stream.getReader();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  while (size <= DRAIN_BYTES) {
-    const { done, value } = await reader.read().catch((cause) => {
-      throw new AppError('malformed', 'The body ended before it was complete. Send it again.', { cause });
-    });
-    if (done) break;
-    size += value.byteLength;
-    if (size <= MAX_REQUEST_BYTES) chunks.push(value);
-    else chunks.length = 0;
-  }
-  if (size > MAX_REQUEST_BYTES) {
-    // its failure would say no more than that nobody reads on
-    reader.cancel().catch(() => {});
-    throw tooLarge();
-  }
-  return join(chunks, size);
-}
-
 function tooLarge(): AppError {
   const message = `A request may hold ${MAX_REQUEST_BYTES} bytes, unpacked. Send fewer records at once.`;
   return new AppError('too_large', message, { details: { maxBytes: MAX_REQUEST_BYTES } });
-}
-
-function join(chunks: Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(size);
-  let offset = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, offset);
-    offset += chunk.byteLength;
-  }
-  return whole;
 }

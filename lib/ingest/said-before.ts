@@ -10,14 +10,14 @@ import type { Obligation } from '@/lib/protocol/read-models';
 
 interface Said {
   turnId: string | null;
-  /** Null where the newest rows don't tell all of it. */
+  /** Null if the newest rows don't have all of it. */
   text: string | null;
   result: string | null;
 }
 
 type SaidKind = 'text' | 'reasoning' | 'tool';
 
-/** What a session has said of the messages and calls that its snapshots speak of, before them. */
+/** What a session had already said of the messages and calls in its snapshots. */
 export class SaidBefore {
   readonly #said = new Map<string, Said>();
   readonly #owed: ReadonlySet<string>;
@@ -52,10 +52,10 @@ export class SaidBefore {
     }
   }
 
-  /** @returns where the part is to be told, null being where its snapshot stands; undefined where it is no news */
+  /** @returns the turn in which the part is to be told, null for the place of its snapshot; undefined if it is not news */
   placeFor({ kind, id, text }: SnapshotPart): string | null | undefined {
     const said = this.#said.get(`${kind === 'call' || kind === 'result' ? 'tool' : kind} ${id}`);
-    // What came with the input of a run is not in the log by its name.
+    // A message that came with the input of a run is not in the log under its own id.
     if (said === undefined) return kind === 'text' && this.#owed.has(id) ? undefined : null;
     const isNews = (kind === 'result' ? said.result : said.text) !== text;
     return isNews ? said.turnId : undefined;

@@ -10,7 +10,7 @@ import type { JudgedRecord } from './plan-batch';
 import { SnapshotRoom } from './snapshot-room';
 import { tasksSpokenOf } from './task-owners';
 
-/** What a batch may touch. However much that is, others get their turns meanwhile. */
+/** What a batch may touch. Others get their turns meanwhile, however much it is. */
 export async function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): Promise<BatchScope> {
   const scope = new BatchScope(source.id);
   const snapshots = new SnapshotRoom(null);

@@ -13,7 +13,7 @@ export interface FailureTally {
 export interface SessionEntry {
   entry: EventEntry;
   row: EventRow;
-  /** What it says, if it is a snapshot. So many positions after its own are free for what of it is news. */
+  /** Its parts, if it is a snapshot. As many positions after its own are reserved for the parts that are news. */
   parts: readonly SnapshotPart[];
 }
 
@@ -25,15 +25,15 @@ export interface SessionBatch {
   startedAt: number;
   /** Its events of this batch in position order, each with the row it becomes. */
   entries: SessionEntry[];
-  /** Failures around it that this batch tells of. */
+  /** Failures around it that this batch tells. */
   failures: FailureTally;
-  /** Where the newest failure stands that ever marked it. */
+  /** The position of the newest failure that ever marked it. */
   markedUpTo: number;
-  /** The agent itself said something of it in this batch, also that it is still there. */
+  /** The agent itself said something about it in this batch, if only that it is still there. */
   isHeard: boolean;
 }
 
-/** What is stored of a session that its new events may touch. */
+/** What is stored about a session that its new events may touch. */
 export interface Stored {
   tasks: readonly Task[];
   obligations: readonly Obligation[];

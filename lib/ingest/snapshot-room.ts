@@ -4,14 +4,14 @@ import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { type SnapshotPart, snapshotParts } from '@/lib/projections/snapshot-parts';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { MAX_SNAPSHOT_PARTS } from '@/lib/protocol/limits';
-import { withInterlude } from './task-owners';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 
-/** What the snapshots of a request say, as far as there is room for all of it and it was looked up. */
+/** The parts of a request's snapshots, as far as there is room for them and they were looked up. */
 export class SnapshotRoom {
   #room = MAX_SNAPSHOT_PARTS;
   readonly #lookedUp: ReadonlySet<string> | null;
 
-  /** @param lookedUp what is known to be said before or not, by `saidKey`; null while that is still to be read */
+  /** @param lookedUp the parts that were looked up, by `saidKey`; null while they are still to be read */
   constructor(lookedUp: ReadonlySet<string> | null) {
     this.#lookedUp = lookedUp;
   }
@@ -25,12 +25,12 @@ export class SnapshotRoom {
   }
 }
 
-/** Only ingest says what is of a snapshot, and where it stands. */
+/** Only ingest marks events as parts of a snapshot. */
 export function unmarked(event: AgUiEvent): AgUiEvent {
   return interludeOf(event).ofSnapshot === undefined ? event : withInterlude(event, { ofSnapshot: undefined });
 }
 
-/** A request's rows with those that are of its snapshots, in the order of their positions. */
+/** A request's rows and those derived from its snapshots, in the order of their positions. */
 export function withDerived(events: readonly EventRow[], derived: readonly EventRow[]): readonly EventRow[] {
   return derived.length === 0 ? events : [...events, ...derived].sort((a, b) => a.position - b.position);
 }

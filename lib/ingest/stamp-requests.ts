@@ -7,7 +7,7 @@ import { MAX_CAPTION } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import { requestDigest } from '@/lib/protocol/request-digest';
 
-/** A request that asks anew: no answer given before is meant for it. */
+/** A request that asks something new: no earlier answer is meant for it. */
 export interface Opening {
   agentId: string;
   sessionId: string;
@@ -16,10 +16,10 @@ export interface Opening {
 }
 
 /**
- * Writes the digest and the position of its opening into every `request:opened`, in place of whatever its producer said
- * there. One that is told again as it was, while it is open, has those of its first telling: who read that may answer.
+ * Writes its digest and the position of its opening into every `request:opened`, overwriting anything its producer put
+ * there. A request that is told again unchanged while it is open keeps its first ones: people who read it may answer.
  *
- * @param before what the session's agent waited for before these events
+ * @param before the open requests before these events
  */
 export async function stampRequests(
   { sessionId, agentId }: { sessionId: string; agentId: string },
@@ -56,8 +56,8 @@ export async function stampRequests(
 }
 
 /**
- * Of a question, and of what has no input, people answer the title: another title is another request. One that is too long
- * to be remembered whole may be another each time.
+ * Whether a request asks the same as the open one, apart from its input. If it is a question or has no input, people
+ * answer its title, so another title is another request. A title too long to be kept whole counts as different.
  */
 function isAskedAlike(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
   if (known === undefined) return false;

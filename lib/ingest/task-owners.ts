@@ -3,15 +3,16 @@ import type { SpokenTask } from '@/lib/event-log/batch-scope';
 import { customName, customValue, pickText, subagentTaskId, taskEventId } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { type TaskRef, tasksTold } from '@/lib/projections/tasks';
-import { type AgUiEvent, CUSTOM, type InterludeMetadata } from '@/lib/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 
 /** What an event has to do with a task. */
 export interface TaskMention extends TaskRef {
-  /** `speaks`: a subagent says something, which need not be a task that was told of. */
+  /** `speaks`: a subagent says something; its task may never have been told of. */
   how: 'starts' | 'tells' | 'speaks';
 }
 
-/** `own`: the session's that speaks of it, or another one's. `nobody`, `several`: nothing proves whose it is. */
+/** `own`: it belongs to the session that speaks of it. `nobody`, `several`: nothing proves whose it is. */
 export type TaskOwner =
   | { kind: 'own' }
   | { kind: 'other'; sessionId: string }
@@ -27,15 +28,15 @@ export function taskMention(event: AgUiEvent): TaskMention | null {
     return { id, runId, how: customName(event) === CUSTOM.taskStarted ? 'starts' : 'tells' };
   }
   const speaker = subagentTaskId(event);
-  // What a subagent asks is answered where it asks: only there its runner waits for the answer.
+  // A subagent's request is answered where it was asked: only there a runner waits for the answer.
   if (speaker === null || event.type === 'CUSTOM') return null;
   return { id: speaker, runId: interludeOf(event).taskRunId ?? null, how: 'speaks' };
 }
 
 /**
- * Whose a task is: the session's that started it, by whomever its events are reported. Nothing is guessed: the session
- * that speaks of a task it has started means its own; else the run decides, where it is named; else the only session
- * that knows the task by its id.
+ * Which session a task belongs to: the one that started it, whichever session reports on it. Nothing is guessed: a
+ * session that has started a task means its own; else the run decides, if it is named; else the only session that knows
+ * the task by its id.
  */
 export class TaskOwners {
   /** By agent and task: each session that started it, with the runs it started. */
@@ -55,7 +56,7 @@ export class TaskOwners {
     if (sessions === undefined) return { kind: 'nobody' };
     const run = runId === null ? null : columnText(runId);
     const exact = run === null ? [] : [...sessions].flatMap(([session, runs]) => (runs.has(run) ? [session] : []));
-    // The run only tells apart those that know the task by its id.
+    // The run only tells apart sessions that know the task by its id.
     const may = exact.length > 0 ? exact : [...sessions.keys()];
     if (may.includes(sessionId)) return { kind: 'own' };
     return may.length === 1 ? { kind: 'other', sessionId: may[0] as string } : { kind: 'several', sessionIds: may };
@@ -66,18 +67,18 @@ export class TaskOwners {
   }
 }
 
-/** Ids meet here as they were sent and as the database holds them. */
+/** Some ids come as they were sent, others as the database holds them: this makes them equal. */
 function keyOf(agentId: string, taskId: string): string {
   return JSON.stringify([columnText(agentId), columnText(taskId)]);
 }
 
-/** Every task an event speaks of: who knows it must be read before the event is taken. */
+/** Every task that an event speaks of: the sessions that know it must be read before the event is taken. */
 export function tasksSpokenOf(event: AgUiEvent): TaskRef[] {
   const mention = taskMention(event);
   return [...(mention === null ? [] : [mention]), ...tasksTold(event)];
 }
 
-/** The event with `trigger.ofSessionIds` as they are known here, whatever its sender said of them. */
+/** The event with `trigger.ofSessionIds` as the server knows them, whatever its sender wrote there. */
 export function withOwners(event: AgUiEvent, ownerOf: (task: TaskRef) => TaskOwner) {
   const { trigger } = interludeOf(event);
   if (trigger === undefined) return event;
@@ -89,11 +90,4 @@ export function withOwners(event: AgUiEvent, ownerOf: (task: TaskRef) => TaskOwn
   const isForeign = ofSessionIds.some((id) => id !== null);
   if (!isForeign && said === undefined) return event;
   return withInterlude(event, { trigger: { ...known, ...(isForeign ? { ofSessionIds } : {}) } });
-}
-
-/** @param more put beside, or in the place of, what the event says under `metadata.interlude` */
-export function withInterlude(event: AgUiEvent, more: InterludeMetadata): AgUiEvent {
-  const said: unknown = event.metadata?.interlude;
-  const before = typeof said === 'object' && said !== null && !Array.isArray(said) ? said : {};
-  return { ...event, metadata: { ...event.metadata, interlude: { ...before, ...more } } };
 }

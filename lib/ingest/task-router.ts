@@ -8,19 +8,12 @@ import type { EventRecord } from '@/lib/protocol/envelope';
 import { textOf } from '@/lib/protocol/fields';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { BatchSessions } from './batch-sessions';
 import { type Judgement, rejection } from './judge-record';
 import type { RawRecord } from './parse-request';
 import type { SessionBatch } from './session-batch';
-import {
-  OWN,
-  type TaskMention,
-  type TaskOwner,
-  TaskOwners,
-  taskMention,
-  withInterlude,
-  withOwners,
-} from './task-owners';
+import { OWN, type TaskMention, type TaskOwner, TaskOwners, taskMention, withOwners } from './task-owners';
 
 const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
 
@@ -31,8 +24,8 @@ export interface Routed {
 }
 
 /**
- * Where a batch's events go: what is told of a task goes to the session that started it, whoever tells it, and who told
- * it has a line of that.
+ * Where a batch's events go: an event about a task goes to the session that started the task, whichever session reports
+ * it, and the reporting session gets a line about that.
  */
 export class TaskRouter {
   readonly #sessions: BatchSessions;
@@ -40,9 +33,9 @@ export class TaskRouter {
   readonly #owners = new TaskOwners();
   /** By session: its tasks as the projection will find them when this batch's events are folded. */
   readonly #tasks = new Map<string, TaskLedger>();
-  /** Tells the runs of a task apart that begin with this batch: each has a place behind all that is stored. */
+  /** Tells apart the runs of a task that begin with this batch: each has a position after everything stored. */
   #position: number;
-  /** What other sessions were told of which turn has heard of their tasks. */
+  /** Which sessions were told which turn of another session has heard of their tasks. */
   readonly #told = new Set<string>();
 
   constructor(sessions: BatchSessions, position: number, isServer: boolean) {
@@ -51,7 +44,7 @@ export class TaskRouter {
     this.#isServer = isServer;
   }
 
-  /** A session that is known to have started a task, from before this batch. */
+  /** A session that is known to have started a task before this batch. */
   knowHome(home: SpokenTask): void {
     this.#owners.started(home);
   }
@@ -63,8 +56,9 @@ export class TaskRouter {
   }
 
   /**
-   * Whose what is told of a task is. What the server itself writes is where it belongs: a person has said so. What nobody
-   * is known to have started is the only session's there is; a subagent may speak without ever having been told of.
+   * Who owns what an event says about a task. What the server itself writes is in the right place: a person decided so. A
+   * task that no session is known to have started belongs to the reporting session if the agent has no other. A subagent
+   * may speak without its task ever having been told of.
    */
   ownerOf({ agentId, sessionId }: EventRecord, mention: TaskMention): TaskOwner {
     const { id: taskId, runId, how } = mention;
@@ -79,13 +73,13 @@ export class TaskRouter {
     return OWN;
   }
 
-  /** What the event becomes, in the order it is written. Nothing for one whose owner is not known. */
+  /** What the event becomes, in the order in which it is written. Nothing if the owner is not known. */
   route(record: EventRecord, session: SessionBatch, mention: TaskMention | null, owner: TaskOwner): Routed[] {
     if (mention !== null && owner.kind === 'other') return this.#elsewhere(record, mention, session, owner.sessionId);
     return owner.kind === 'own' ? this.#here(record, session) : [];
   }
 
-  /** An event of the session itself. Of a task of another session that its run was told of, that session hears. */
+  /** An event of the session itself. If its run was told of another session's task, that session is told so. */
   #here(record: EventRecord, session: SessionBatch): Routed[] {
     const { agentId, sessionId, event: said } = record;
     const event = this.#isServer ? said : withoutReporters(said);
@@ -108,8 +102,8 @@ export class TaskRouter {
   }
 
   /**
-   * What a session tells of another session's task: it goes there. Of an end the one that told it has a line; an end
-   * that is known already is only that line.
+   * What a session tells about another session's task goes to that session. If it is an end, the reporting session gets a
+   * line; if the end is already known, that line is all.
    */
   #elsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): Routed[] {
     const { agentId, event } = record;
@@ -121,9 +115,9 @@ export class TaskRouter {
     const tasks = this.#ledgerOf({ agentId, sessionId: homeId });
     const run = isEnd ? tasks.find(mention.id, mention.runId) : undefined;
     const isMeant = mention.runId === null || run?.runId === mention.runId;
-    // `lost` is a guess, which gives way to what is told
+    // `lost` is only a guess, which gives way to any report
     const isKnown = run !== undefined && isMeant && hasEnded(run.status);
-    // Whoever told it first has its line already: agents tell an end by two events, and again when they go on.
+    // The session that told it first already has its line: agents tell an end by two events, and again when they resume.
     const again = isKnown && run.reportedBy === session.id ? ({ again: true } as const) : {};
     if (!isKnown) {
       const reported = withInterlude(withoutReporters(event), { reportedBy: session.id });
@@ -145,7 +139,7 @@ export class TaskRouter {
     return routed;
   }
 
-  /** The session is told of its own task. */
+  /** Folds an event about a session's own task into its ledger. */
   #tell({ event, occurredAt, ...owner }: EventRecord): void {
     this.#position += 1;
     const entry = { position: positionFromNumber(this.#position), occurredAt, receivedAt: occurredAt, event };
@@ -159,7 +153,7 @@ export class TaskRouter {
   }
 }
 
-/** Why a record of a task whose owner nothing proves is parked. */
+/** The reason for parking a record about a task whose owner nothing proves. */
 export function whyParked(raw: RawRecord, { id, runId }: TaskMention, owner: TaskOwner): Judgement & { taken: false } {
   const task = runId === null ? `task ${id}` : `run ${runId} of the task ${id}`;
   if (owner.kind === 'several') {
@@ -171,7 +165,7 @@ export function whyParked(raw: RawRecord, { id, runId }: TaskMention, owner: Tas
   return rejection(raw, 'task_of_no_session', message);
 }
 
-/** The owner of the task was told when the turn began that it is told of it. */
+/** Whether the owner of the task was already told, when the turn opened, that this turn is told of it. */
 function saidWhenItOpened({ before }: SessionBatch, turnId: string, task: TaskRef): boolean {
   const open = before?.places.openTurn;
   if (open?.id !== turnId) return false;
@@ -186,7 +180,7 @@ function aboutTask({ id, runId }: TaskRef): { task_id: string; run_id?: string }
   return { task_id: id, ...(runId === null ? {} : { run_id: runId }) };
 }
 
-/** Who reported it and who assigned it the server says, whatever a producer did. */
+/** Only the server says who reported it and who assigned it. */
 function withoutReporters(event: AgUiEvent): AgUiEvent {
   const { reportedBy, assignedBy } = interludeOf(event);
   if (reportedBy === undefined && assignedBy === undefined) return event;

@@ -7,11 +7,11 @@ import type { Opening } from './stamp-requests';
 const REASON = 'the agent asks anew under the same id: read what it asks now';
 
 /**
- * Gives up the answers that are still on their way to a request of which only the id is left: it was opened again, with
- * other input or after it was resolved. None is sent any more, and the transcript says so.
+ * Gives up the answers that are still on their way to an earlier request with the same id: the id was opened again, with
+ * other input or after it was resolved. They are no longer sent, and the transcript says so.
  *
- * One that was sent already may have reached the agent before it asked anew. So it is `expired`, not `failed`: should
- * its runner say that it acted on it, that stands.
+ * An answer that was already sent may have reached the agent before it asked anew. So it is `expired`, not `failed`: if
+ * its runner says that it acted on it, that stands.
  */
 export async function withdrawAnswers(
   transaction: WriteTransaction,
@@ -21,7 +21,7 @@ export async function withdrawAnswers(
   if (openings.length === 0) return;
   const digests = new Map(openings.map(({ sessionId, requestId, digest }) => [keyOf(sessionId, requestId), digest]));
   const agentIds = [...new Set(openings.map(({ agentId }) => agentId))];
-  // What is open of an agent is little, and has an index of its own.
+  // An agent has few open commands, and they have an index of their own.
   const { rows } = await transaction.execute({
     sql: `SELECT id, agent_id, session_id, type, body, delivery_count FROM commands
           WHERE agent_id IN (SELECT value FROM json_each(?)) AND state IN ('queued', 'delivered')

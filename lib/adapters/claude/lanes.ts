@@ -1,5 +1,5 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { Emit } from './emit';
 import { Lane } from './lane';
 import { type CallResult, verdictIn } from './requests';
@@ -140,10 +140,9 @@ export class Lanes {
   #as(speaker: Speaker | null): Emit {
     if (speaker === null) return this.#emit;
     const { taskId, runId } = speaker;
-    return (event: AgUiEvent) => {
-      const interlude = { ...event.metadata?.interlude, ...(runId === null ? {} : { taskRunId: runId }) };
-      const metadata = Object.keys(interlude).length === 0 ? {} : { metadata: { ...event.metadata, interlude } };
-      this.#emit({ ...event, subagentRunId: taskId, ...metadata });
+    return (event) => {
+      const ofTask = { ...event, subagentRunId: taskId };
+      this.#emit(runId === null ? ofTask : withInterlude(ofTask, { taskRunId: runId }));
     };
   }
 }

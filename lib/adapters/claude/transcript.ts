@@ -1,5 +1,6 @@
 import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { HeardStops, type HeardStopsState, type Stop } from './heard-stops';
 import { type ClosedTurn, LastWords } from './last-words';
@@ -379,8 +380,7 @@ export class TranscriptAdapter {
       }
       const replies = event.type === 'TEXT_MESSAGE_START' && event.role === 'assistant' && this.#replyTo.length > 0;
       if (!replies || event.subagentRunId !== undefined) return output;
-      const interlude = { ...event.metadata?.interlude, replyTo: [...this.#replyTo] };
-      return { ...output, event: { ...event, metadata: { ...event.metadata, interlude } } };
+      return { ...output, event: withInterlude(event, { replyTo: [...this.#replyTo] }) };
     });
   }
 }
