@@ -52,7 +52,7 @@ export class Damage {
     return this.#looking === null ? damaged(cause) : inDoubt(cause);
   }
 
-  /** What whoever met an error of the database is told. It is looked at as `see` does. */
+  /** The error for a caller that met one of the database, which is noted as by `see`. */
   failure(error: unknown): unknown {
     this.see(error);
     const isDamage = databaseFault(error) === 'damaged';

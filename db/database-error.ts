@@ -53,7 +53,7 @@ export function isReadFailure(error: unknown): boolean {
   return false;
 }
 
-/** What whoever asked is told: `unavailable` when the database is at fault, else the error itself. */
+/** What the caller gets: `unavailable` if the database is at fault, else the error itself. */
 export function databaseFailure(error: unknown): unknown {
   if (error instanceof AppError) return error;
   const fault = databaseFault(error);

@@ -172,33 +172,12 @@ function sizeOf(args: InArgs): number {
 function withPlainCode(error: unknown): unknown {
   const { code, rawCode, message } = error as { code?: unknown; rawCode?: unknown; message: string };
   if (typeof code !== 'string' || typeof rawCode !== 'number') return error;
-  return new LibsqlError(message, PLAIN_CODES[rawCode & 0xff] ?? code, code, rawCode, error as Error);
+  const plain = PLAIN_CODES[rawCode & 0xff];
+  return new LibsqlError(message, plain ? `SQLITE_${plain}` : code, code, rawCode, error as Error);
 }
 
-/** By their numbers. @see https://sqlite.org/rescode.html */
-const PLAIN_CODES: Record<number, string> = {
-  1: 'SQLITE_ERROR',
-  2: 'SQLITE_INTERNAL',
-  3: 'SQLITE_PERM',
-  4: 'SQLITE_ABORT',
-  5: 'SQLITE_BUSY',
-  6: 'SQLITE_LOCKED',
-  7: 'SQLITE_NOMEM',
-  8: 'SQLITE_READONLY',
-  9: 'SQLITE_INTERRUPT',
-  10: 'SQLITE_IOERR',
-  11: 'SQLITE_CORRUPT',
-  12: 'SQLITE_NOTFOUND',
-  13: 'SQLITE_FULL',
-  14: 'SQLITE_CANTOPEN',
-  15: 'SQLITE_PROTOCOL',
-  17: 'SQLITE_SCHEMA',
-  18: 'SQLITE_TOOBIG',
-  19: 'SQLITE_CONSTRAINT',
-  20: 'SQLITE_MISMATCH',
-  21: 'SQLITE_MISUSE',
-  22: 'SQLITE_NOLFS',
-  23: 'SQLITE_AUTH',
-  25: 'SQLITE_RANGE',
-  26: 'SQLITE_NOTADB',
-};
+/** By their numbers; 0 is no error. @see https://sqlite.org/rescode.html */
+const PLAIN_CODES = (
+  ' ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL ' +
+  'EMPTY SCHEMA TOOBIG CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB'
+).split(' ');

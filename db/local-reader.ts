@@ -10,7 +10,7 @@ const MAX_CONNECTIONS = 8;
  * A database file to read from, over connections that are opened on first use. Several statements of one
  * moment are a transaction; others get their turns between them.
  *
- * Ordering: who waits for a connection gets one in the order of asking.
+ * Ordering: readers get their connections in the order in which they asked.
  * Failure: a connection at which a read failed is not used again: the next read opens another.
  */
 export class LocalReader implements Reader {

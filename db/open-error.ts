@@ -3,12 +3,12 @@ import { AppError } from '@/lib/protocol/errors';
 import { databaseErrorCode } from './database-error';
 
 /**
- * What whoever starts a server is told when its database can't be opened: one line that names the place and the next step.
+ * The error for people who start a server whose database can't be opened: one line with the place and the next step.
  *
  * @param name the path of a file, the host of a server
  */
 export function openError(error: unknown, name: string): AppError {
-  // what is told to whoever sends a request does not name the place
+  // unlike this, an error for those who send requests does not name the place
   const code = databaseErrorCode(error) ?? (error instanceof Error && 'code' in error ? String(error.code) : '');
   const known = OPEN_ERRORS[code];
   if (known === undefined && error instanceof AppError) return error;

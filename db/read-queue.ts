@@ -5,8 +5,8 @@ import { nextTurn } from './next-turn';
  * The line in which heavy reads wait. Each that is under way of a local database keeps a processor busy, and what it
  * finds is made into an answer on the event loop: few at once, and a turn of the loop before the next begins.
  *
- * Ordering: one of each client in turn, and each client's own in the order they came: who asks for sixteen pages at
- * once waits for its own sixteen, and nobody else does.
+ * Ordering: clients take turns, and each client's own reads run in the order they came: a client that asks for sixteen
+ * pages at once waits for its own sixteen, and no other client does.
  * Failure: a line that is full refuses (`unavailable`, with Retry-After). What a read throws is its caller's. A reader
  * that has gone gives its turn to the next.
  */
@@ -40,7 +40,7 @@ export class ReadQueue {
 
   /**
    * Runs `read` when its turn has come.
-   * @param client who asks; what that is only has to tell clients apart
+   * @param client who asks: any text that tells clients apart
    * @throws AppError `unavailable` when the line is full, the signal's reason, and what `read` throws
    */
   async run<T>(client: string, read: () => Promise<T>, { signal, continues = false }: ReadWish = {}): Promise<T> {
@@ -68,7 +68,7 @@ export class ReadQueue {
     });
   }
 
-  /** A read is over: its place goes to whoever is next. */
+  /** A read is over: its place goes to the next in line. */
   async #next(): Promise<void> {
     await nextTurn();
     const [first] = this.#lines;

@@ -1,6 +1,4 @@
-/** Most messages and calls of snapshots that one request tells: the newest of each that there is room for. */
-export const MAX_SNAPSHOT_PARTS = 10_000;
-/** Sizes and times both ends of the wire agree on. PROTOCOL.md quotes them. */
+/** Sizes and times that both ends of the wire agree on. PROTOCOL.md quotes them. */
 
 /** Largest request body, after decompression. Beyond it: 413 `too_large`. */
 export const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
@@ -18,6 +16,8 @@ export const MAX_ARGS_VALUES = 5_000;
 export const MAX_JSON_DEPTH = 64;
 /** Most records in one request. */
 export const MAX_RECORDS_PER_REQUEST = 10_000;
+/** Most messages and calls of snapshots that one request tells: the newest of each for which there is room. */
+export const MAX_SNAPSHOT_PARTS = 10_000;
 /** Longest id (agent, session, producer, message…), in UTF-16 code units. */
 export const MAX_ID_LENGTH = 256;
 
