@@ -1,6 +1,7 @@
 'use client';
 
 import { useCallback, useEffect, useRef, useState } from 'react';
+import { useAddressAnchor } from '@/components/ui/address-anchor';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { searchesText } from '@/lib/projections/log-filter';
 import { LOG_LEVELS } from '@/lib/protocol/log-levels';
@@ -50,46 +51,37 @@ export function AgentLog(props: AgentLogProps) {
   const list = useRef<LogReveal>(null);
   const search = useRef<HTMLInputElement>(null);
   const [painted, setPainted] = useState<ReadonlyMap<Position, number>>(NOTHING_PAINTED);
-  const nextPlace = useRef<LogPlace | null>(null);
 
+  /** Where the address leads, until a reading has begun there. */
+  const named = useRef<Position | null>(null);
   const place = (): LogPlace => {
-    const asked = nextPlace.current;
-    nextPlace.current = null;
-    if (asked !== null) return asked;
     if (span !== null && list.current === null) return { kind: 'time', at: span.from };
-    const seen = follows ? null : (list.current?.seen(target) ?? null);
+    const seen = named.current ?? (follows ? null : (list.current?.seen(target) ?? null));
+    named.current = null;
     return seen === null ? { kind: 'newest' } : { kind: 'line', position: seen };
   };
 
-  // Before the first reading is opened, what the address names.
-  const [isPlaced, setIsPlaced] = useState(compact);
-  const goToHash = useCallback(() => {
-    const position = location.hash.slice(1);
-    if (!isPosition(position)) return;
+  const leadTo = useCallback((position: Position) => {
     setTarget(position);
     setCursor(position);
     setFollows(false);
     if (list.current) list.current.line(position);
-    else nextPlace.current = { kind: 'line', position };
+    else named.current = position;
   }, []);
-  useEffect(() => {
+  // Before the first reading is opened, what the address names.
+  const [isPlaced, setIsPlaced] = useState(compact);
+  useAddressAnchor((anchor) => {
     if (compact) return;
-    goToHash();
+    if (isPosition(anchor)) leadTo(anchor);
     setIsPlaced(true);
-    addEventListener('hashchange', goToHash);
-    return () => removeEventListener('hashchange', goToHash);
-  }, [compact, goToHash]);
+  });
 
   const isSearched = query.text.trim() !== '';
   const dims = isSearched && settings.dims;
   const shown = useReading(agentId, isPlaced ? (dims ? withoutText(query) : query) : null, place, first);
   const found = useReading(agentId, isPlaced && dims ? query : null, () => ({ kind: 'newest' }));
   const matches = dims ? found.store : isSearched ? shown.store : null;
-  const hits = useHits(matches, target, (position) => {
-    setTarget(position);
-    setCursor(position);
-    list.current?.line(position);
-  });
+  const hits = useHits(matches, target, leadTo);
 
   const from = span?.from;
   useEffect(() => {
@@ -113,17 +105,25 @@ export function AgentLog(props: AgentLogProps) {
   }, []);
   const onContext = useCallback(
     (line: LogLine) => {
-      nextPlace.current = { kind: 'line', position: line.position };
-      setTarget(line.position);
-      setCursor(line.position);
-      setFollows(false);
+      leadTo(line.position);
       // A way back to what was found: the browser's own.
       if (compact) setQuery(EVERYTHING);
       else history.pushState(null, '', `${location.pathname}#${line.position}`);
     },
-    [compact, setQuery],
+    [compact, leadTo, setQuery],
   );
 
+  const { store } = shown;
+  const isThere = store !== null && store.position !== null;
+  const toLines = useLineFocus({ box, list, store: isThere ? store : null, takesFocus });
+  const open = () => {
+    const line = cursor === null ? null : (store?.window.lineAt(store.window.indexOf(cursor)) ?? null);
+    if (line !== null) (onLineClick ?? onUnfold)(line);
+  };
+  const follow = (follows: boolean) => {
+    if (follows) list.current?.end();
+    else setFollows(false);
+  };
   const move = (step: 1 | -1) => setCursor((at) => list.current?.beside(at, step)?.position ?? at);
   useShortcuts(
     {
@@ -149,19 +149,6 @@ export function AgentLog(props: AgentLogProps) {
     // Beside something else they are its own only while the focus is in it.
     { area: box, leads: !compact },
   );
-  const open = () => {
-    const window = shown.store?.window;
-    const line = cursor === null ? null : (window?.lineAt(window.indexOf(cursor)) ?? null);
-    if (line !== null) (onLineClick ?? onUnfold)(line);
-  };
-  const follow = (follows: boolean) => {
-    if (follows) list.current?.end();
-    else setFollows(false);
-  };
-
-  const { store } = shown;
-  const isThere = store !== null && store.position !== null;
-  const toLines = useLineFocus(box, isThere ? store : null, takesFocus);
   const failed = dims && found.error !== null ? found : shown;
   return (
     <div ref={box} tabIndex={-1} className="flex h-full min-h-0 flex-1 flex-col outline-none">

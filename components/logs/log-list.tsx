@@ -116,6 +116,7 @@ export function LogList(props: LogListProps) {
                   ) : (
                     <LogRow
                       line={row.line}
+                      list={scroller}
                       settings={settings}
                       search={lineSearch}
                       isCursor={row.line.position === cursor}

@@ -1,7 +1,7 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { memo, useEffect, useMemo, useRef, useState } from 'react';
+import { memo, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
 import { useTellInSight } from '@/components/ui/rows-in-sight';
@@ -19,6 +19,8 @@ import { useLineSearch } from './use-line-search';
 
 export interface LogRowProps {
   line: LogLine;
+  /** The list it stands in, where keys move through that. */
+  list?: RefObject<HTMLElement | null>;
   settings: LogSettings;
   /** What is searched for; null while nothing is. */
   search: LineSearch | null;
@@ -38,16 +40,16 @@ export interface LogRowProps {
 
 /** One line: when, how grave, who, what. */
 export const LogRow = memo(function LogRow(props: LogRowProps) {
-  const { line, settings, search, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
+  const { line, list, settings, search, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
   const [isHovered, setIsHovered] = useState(false);
   const row = useRef<HTMLDivElement>(null);
   useTellInSight(row, line.position);
   // The keys take the focus along, unless it is in a field.
   useEffect(() => {
     const { activeElement, body } = document;
-    const isOurs = activeElement === body || row.current?.closest('[role="log"]')?.contains(activeElement);
+    const isOurs = activeElement === body || list?.current?.contains(activeElement);
     if (isCursor && isOurs) row.current?.focus({ preventScroll: true });
-  }, [isCursor]);
+  }, [isCursor, list]);
   const { level, component, message } = line;
   const hook = failedHook(line);
   const wraps = settings.wraps || isUnfolded || isTarget;

@@ -1,24 +1,28 @@
 'use client';
 
 import { type RefObject, useCallback, useEffect, useRef } from 'react';
+import type { LogReveal } from './use-reveal';
 
 /**
- * Brings the focus to a log's lines: for whoever goes on in it when it opens, and on leaving its search. There its keys
- * work, and what is found afterwards may stand in another list, which takes the focus over.
+ * Brings the focus to a log's lines: when the log opens for a reader who goes on in it, and when they leave its search.
+ * There its keys work. What is found afterwards may stand in another list, which takes the focus over.
  *
- * @param store of the lines that stand there; null while none do
- * @param takesFocus whether it goes there from what is around the log, as soon as there are lines
  * @returns brings it there
  */
-export function useLineFocus(
-  box: RefObject<HTMLElement | null>,
-  store: object | null,
-  takesFocus: boolean,
-): () => void {
+export function useLineFocus(options: {
+  box: RefObject<HTMLElement | null>;
+  list: RefObject<LogReveal | null>;
+  /** Of the lines that stand there; null while none do. */
+  store: object | null;
+  /** Whether the focus goes there from what is around the log, as soon as there are lines. */
+  takesFocus: boolean;
+}): () => void {
+  const { box, list, store, takesFocus } = options;
   const isWanted = useRef(false);
   const toLines = useCallback(() => {
-    (box.current?.querySelector<HTMLElement>('[role="log"]') ?? box.current)?.focus({ preventScroll: true });
-  }, [box]);
+    if (list.current) list.current.focus();
+    else box.current?.focus({ preventScroll: true });
+  }, [box, list]);
 
   useEffect(() => {
     if (store !== null && takesFocus && document.activeElement?.contains(box.current)) toLines();

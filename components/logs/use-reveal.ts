@@ -1,5 +1,6 @@
 'use client';
 
+import type { VirtualItem } from '@tanstack/react-virtual';
 import { type Ref, type RefObject, useEffectEvent, useImperativeHandle, useLayoutEffect, useRef } from 'react';
 import type { Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
@@ -18,7 +19,9 @@ export interface LogReveal {
   time(at: number): void;
   first(): void;
   end(): void;
-  /** The line the reader is at: this one if it is in view, else the first that is whole in view. */
+  /** Gives the lines the focus, where they stand. */
+  focus(): void;
+  /** The line the reader is at: this one if any of it is in view, else the first that is whole in view. */
   seen(chosen?: Position | null): Position | null;
   /** The line below or above this one, or near what is seen, brought into view. */
   beside(position: Position | null, way: 1 | -1): LogLine | null;
@@ -79,11 +82,11 @@ export function useReveal(
 
   const seen = (chosen: Position | null = null) => {
     const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
-    const lines = rows.items
-      .filter(({ start, end }) => start >= scrollTop && end <= scrollTop + clientHeight)
-      .map(({ index }) => window.lineAt(rows.begin + index)?.position)
-      .filter((position) => position !== undefined);
-    return chosen !== null && lines.includes(chosen) ? chosen : (lines[0] ?? null);
+    const positionOf = ({ index }: VirtualItem) => window.lineAt(rows.begin + index)?.position ?? null;
+    const inView = rows.items.filter(({ start, end }) => end > scrollTop && start < scrollTop + clientHeight);
+    if (chosen !== null && inView.some((item) => positionOf(item) === chosen)) return chosen;
+    const whole = inView.filter(({ start, end }) => start >= scrollTop && end <= scrollTop + clientHeight);
+    return whole.map(positionOf).find((position) => position !== null) ?? null;
   };
 
   useImperativeHandle(ref, () => ({
@@ -111,6 +114,7 @@ export function useReveal(
       onFollow(true);
       rows.scrollToEnd();
     },
+    focus: () => scroller.current?.focus({ preventScroll: true }),
     seen,
     beside(position, way) {
       const held = position === null ? -1 : window.indexFrom(position);
