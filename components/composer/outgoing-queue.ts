@@ -1,4 +1,4 @@
-import { backoffMs } from './backoff';
+import { Store } from '@/components/live/store';
 import { forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgoing } from './draft-store';
 
 export type SendOutcome =
@@ -15,7 +15,8 @@ export interface OutgoingQueueOptions {
   now: () => number;
 }
 
-type Listener = () => void;
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 15_000;
 
 /**
  * What a person wrote to one session and the transcript does not show yet.
@@ -24,23 +25,18 @@ type Listener = () => void;
  * Failure: a message is stored before it is sent and until it is known to be on the server's disk. Without an answer it
  * is sent again under the same clientId, by this page or by the next, and the server takes it once.
  */
-export class OutgoingQueue {
+export class OutgoingQueue extends Store {
   readonly #options: OutgoingQueueOptions;
-  readonly #listeners = new Set<Listener>();
   #messages: readonly OutgoingMessage[];
   #isSending = false;
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(options: OutgoingQueueOptions) {
+    super();
     this.#options = options;
     this.#messages = readOutgoing(options.storage, options.sessionId);
   }
-
-  readonly subscribe = (listener: Listener): Listener => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
 
   /** The same array until something changes. */
   get messages(): readonly OutgoingMessage[] {
@@ -91,12 +87,6 @@ export class OutgoingQueue {
     void this.#pump();
   }
 
-  close(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    this.#listeners.clear();
-  }
-
   #add(message: OutgoingMessage): void {
     storeOutgoing(this.#options.storage, this.#options.sessionId, message);
     this.#put([...this.#messages, message]);
@@ -116,7 +106,8 @@ export class OutgoingQueue {
         this.#apply(head, outcome);
         if (outcome.kind === 'unreachable') {
           this.#failures += 1;
-          this.#timer ??= setTimeout(() => this.wake(), backoffMs(this.#failures));
+          const delay = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1));
+          this.#timer ??= setTimeout(() => this.wake(), delay);
           return;
         }
       }
@@ -135,7 +126,7 @@ export class OutgoingQueue {
 
   #put(messages: readonly OutgoingMessage[]): void {
     this.#messages = messages;
-    for (const listener of this.#listeners) listener();
+    this.changed();
   }
 }
 

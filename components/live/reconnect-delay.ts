@@ -1,5 +1,5 @@
-export const FIRST_RECONNECT_MS = 500;
-export const LONGEST_RECONNECT_MS = 10_000;
+const FIRST_MS = 500;
+const LONGEST_MS = 10_000;
 
 /**
  * How long to wait before the nth attempt in a row (from 1): doubling from half a second to ten, with half of it left
@@ -8,6 +8,6 @@ export const LONGEST_RECONNECT_MS = 10_000;
  * @param random from 0 to 1
  */
 export function reconnectDelayMs(attempt: number, random: number): number {
-  const ceiling = Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** Math.max(0, attempt - 1));
+  const ceiling = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.max(0, attempt - 1));
   return ceiling / 2 + (ceiling / 2) * random;
 }

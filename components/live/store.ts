@@ -15,7 +15,12 @@ export abstract class Store {
     this.#isToBeTold = true;
     queueMicrotask(() => {
       this.#isToBeTold = false;
-      for (const listener of this.#listeners) listener();
+      this.changedNow();
     });
+  }
+
+  /** Told at once, for what is typed: a field is given back its text before its event is over. */
+  protected changedNow(): void {
+    for (const listener of this.#listeners) listener();
   }
 }

@@ -1,6 +1,8 @@
 'use client';
 
-import { createContext, type ReactNode, useCallback, useContext, useState, useSyncExternalStore } from 'react';
+import { createContext, type ReactNode, useCallback, useContext, useState } from 'react';
+import { Store } from '@/components/live/store';
+import { useSelected } from '@/components/live/use-folded';
 import type { Choice } from './questions';
 
 /** What a person has begun to answer. */
@@ -26,16 +28,10 @@ const WHOLE = 0.9;
  * to the end, and what they have begun to answer. Cards come and go as the transcript lays them out, and a request may
  * have two; what belongs to one request never becomes another's.
  */
-export class RequestBoard {
-  readonly #listeners = new Set<() => void>();
+export class RequestBoard extends Store {
   readonly #drafts = new Map<string, RequestDraft>();
   #visible: ReadonlySet<string> = new Set();
   #read: ReadonlySet<string> = new Set();
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
 
   get visible(): ReadonlySet<string> {
     return this.#visible;
@@ -70,7 +66,7 @@ export class RequestBoard {
   markRead(key: string): void {
     if (this.#read.has(key)) return;
     this.#read = new Set(this.#read).add(key);
-    this.#notify();
+    this.changed();
   }
 
   draftOf(key: string): RequestDraft {
@@ -79,7 +75,7 @@ export class RequestBoard {
 
   change(key: string, draft: Partial<RequestDraft>): void {
     this.#drafts.set(key, { ...this.draftOf(key), ...draft });
-    this.#notify();
+    this.changedNow();
   }
 
   #see(key: string, isVisible: boolean): void {
@@ -88,11 +84,7 @@ export class RequestBoard {
     if (isVisible) visible.add(key);
     else visible.delete(key);
     this.#visible = visible;
-    this.#notify();
-  }
-
-  #notify(): void {
-    for (const listener of this.#listeners) listener();
+    this.changed();
   }
 }
 
@@ -113,34 +105,19 @@ export function useWatchedRequests(): Watch {
   return useBoard().watch;
 }
 
-const NONE: ReadonlySet<string> = new Set();
-
 export function useVisibleRequests(): ReadonlySet<string> {
-  const board = useBoard();
-  return useSyncExternalStore(
-    board.subscribe,
-    () => board.visible,
-    () => NONE,
-  );
+  return useSelected(useBoard(), ({ visible }) => visible);
 }
 
 /** Whether the reader has had all of a request's input before their eyes. */
 export function useRead(key: string): { isRead: boolean; markRead: () => void } {
   const board = useBoard();
-  const isRead = useSyncExternalStore(
-    board.subscribe,
-    () => board.isRead(key),
-    () => false,
-  );
+  const isRead = useSelected(board, () => board.isRead(key));
   return { isRead, markRead: useCallback(() => board.markRead(key), [board, key]) };
 }
 
 export function useRequestDraft(key: string): [RequestDraft, (change: Partial<RequestDraft>) => void] {
   const board = useBoard();
-  const draft = useSyncExternalStore(
-    board.subscribe,
-    () => board.draftOf(key),
-    () => NO_DRAFT,
-  );
+  const draft = useSelected(board, () => board.draftOf(key));
   return [draft, useCallback((change) => board.change(key, change), [board, key])];
 }

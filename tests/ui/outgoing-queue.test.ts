@@ -83,7 +83,7 @@ describe('what a person sends', () => {
     const before = queue(() => AWAY);
     before.post('one', 'm0');
     await vi.advanceTimersByTimeAsync(0);
-    before.close();
+    vi.clearAllTimers();
     const next = queue(() => SENT);
     expect(next.messages).toMatchObject([{ clientId: 'c1', text: 'one', replyTo: 'm0', state: 'retrying' }]);
     expect(queue(() => SENT, 's').messages).toEqual([]);
