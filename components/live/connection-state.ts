@@ -35,50 +35,16 @@ export function isStale(status: ConnectionStatus): boolean {
 export const CONNECTION_EVENTS = ['up-to-date', 'gap', 'cut', 'unauthorized', 'gap-shown', 'retry'] as const;
 export type ConnectionEvent = (typeof CONNECTION_EVENTS)[number];
 
-/** Every status × event. A planned re-open (`bye`, another topic) is no event: nothing is missing meanwhile. */
-const TRANSITIONS: Record<ConnectionStatus, Record<ConnectionEvent, ConnectionStatus>> = {
-  connecting: {
-    'up-to-date': 'live',
-    gap: 'gap',
-    cut: 'reconnecting',
-    unauthorized: 'signed-out',
-    'gap-shown': 'connecting',
-    retry: 'connecting',
-  },
-  live: {
-    'up-to-date': 'live',
-    gap: 'gap',
-    cut: 'reconnecting',
-    unauthorized: 'signed-out',
-    'gap-shown': 'live',
-    retry: 'live',
-  },
-  reconnecting: {
-    'up-to-date': 'live',
-    gap: 'gap',
-    cut: 'reconnecting',
-    unauthorized: 'signed-out',
-    'gap-shown': 'reconnecting',
-    retry: 'reconnecting',
-  },
+/** What each event makes of a status. A planned re-open (`bye`, another topic) is no event: nothing is missing meanwhile. */
+const AFTER: Record<ConnectionEvent, (status: ConnectionStatus) => ConnectionStatus> = {
   // Being up to date again does not take the word back: what was missed is still missed. Only time does.
-  gap: {
-    'up-to-date': 'gap',
-    gap: 'gap',
-    cut: 'reconnecting',
-    unauthorized: 'signed-out',
-    'gap-shown': 'live',
-    retry: 'gap',
-  },
-  'signed-out': {
-    'up-to-date': 'live',
-    gap: 'gap',
-    cut: 'signed-out',
-    unauthorized: 'signed-out',
-    'gap-shown': 'signed-out',
-    // Somebody signed in again, perhaps: what was refused is open once more.
-    retry: 'reconnecting',
-  },
+  'up-to-date': (status) => (status === 'gap' ? 'gap' : 'live'),
+  gap: () => 'gap',
+  cut: (status) => (status === 'signed-out' ? 'signed-out' : 'reconnecting'),
+  unauthorized: () => 'signed-out',
+  'gap-shown': (status) => (status === 'gap' ? 'live' : status),
+  // Somebody signed in again, perhaps: what was refused is open once more.
+  retry: (status) => (status === 'signed-out' ? 'reconnecting' : status),
 };
 
 export function initialConnectionState(now: number): ConnectionState {
@@ -92,7 +58,7 @@ export function nextConnectionState(
   now: number,
   wholeAt: number | null,
 ): ConnectionState {
-  const status = TRANSITIONS[state.status][event];
+  const status = AFTER[event](state.status);
   const attempt = event === 'cut' ? state.attempt + 1 : event === 'gap-shown' || event === 'retry' ? state.attempt : 0;
   if (status === state.status && attempt === state.attempt) return state;
   const asOf = isStale(status) ? wholeAt : null;
