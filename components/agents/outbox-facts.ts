@@ -1,3 +1,5 @@
+import { fieldsOf, numberOf } from '@/lib/protocol/fields';
+
 export interface OutboxFacts {
   /** Records that wait to be delivered. */
   depth: number;
@@ -9,15 +11,7 @@ export interface OutboxFacts {
 
 /** What a status record says of its runner's outbox. @returns null where it says nothing */
 export function outboxFacts(status: Record<string, unknown> | null): OutboxFacts | null {
-  const outbox = status?.outbox;
-  if (typeof outbox !== 'object' || outbox === null) return null;
-  const { depth, oldestAgeMs, poisoned, lost } = outbox as Record<string, unknown>;
+  const { depth, oldestAgeMs, poisoned, lost } = fieldsOf(status?.outbox);
   if (typeof depth !== 'number') return null;
-  const count = (value: unknown) => (typeof value === 'number' ? value : 0);
-  return {
-    depth,
-    oldestAgeMs: typeof oldestAgeMs === 'number' ? oldestAgeMs : null,
-    poisoned: count(poisoned),
-    lost: count(lost),
-  };
+  return { depth, oldestAgeMs: numberOf(oldestAgeMs), poisoned: numberOf(poisoned) ?? 0, lost: numberOf(lost) ?? 0 };
 }

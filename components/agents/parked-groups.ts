@@ -1,3 +1,4 @@
+import { fieldsOf, textOf, textsOf } from '@/lib/protocol/fields';
 import type { QuarantinedRecord } from '@/lib/protocol/read-models';
 
 /** What one session told of one run of a task: it is assigned or discarded together. */
@@ -30,12 +31,6 @@ function wordsOf({ record }: QuarantinedRecord): string {
   const { event } = fieldsOf(record);
   const { name, value } = fieldsOf(event);
   const { description, status, summary } = fieldsOf(value);
-  const what = typeof name === 'string' ? name.replace(/^task:/, '') : '';
-  return [typeof status === 'string' ? status : what, description, summary]
-    .filter((part): part is string => typeof part === 'string' && part !== '')
-    .join(' · ');
-}
-
-function fieldsOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  const what = typeof status === 'string' ? status : textOf(name)?.replace(/^task:/, '');
+  return textsOf([what, description, summary]).join(' · ');
 }

@@ -1,11 +1,11 @@
+import { fieldsOf } from '@/lib/protocol/fields';
+
 /**
  * Which programs an agent is made of, as its status record says it.
  * @returns as they are shown, in order; empty where it says nothing
  */
 export function versionsOf(status: Record<string, unknown> | null): { of: string; text: string }[] {
-  const versions = status?.versions;
-  if (typeof versions !== 'object' || versions === null) return [];
-  const { runner, protocol, provider } = versions as Record<string, unknown>;
+  const { runner, protocol, provider } = fieldsOf(status?.versions);
   return [
     { of: 'runner', text: isText(runner) ? `runner ${runner}` : '' },
     { of: 'protocol', text: isText(protocol) ? `protocol ${protocol}` : '' },

@@ -115,8 +115,8 @@ function keep(storage: Storage | null, key: string, value: object): void {
 
 function parse(text: string | null): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text ?? '{}');
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+    // anything but an object has none of the fields
+    return Object(JSON.parse(text ?? '{}'));
   } catch {
     return {};
   }

@@ -1,4 +1,5 @@
 import { NAME_CHARACTERS, nameElements } from '@/components/ui/name';
+import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import type { RequestItem } from '@/lib/protocol/read-models';
 
 export interface Question {
@@ -13,33 +14,23 @@ export interface Question {
  * What a question asks, in the shape Claude Code's AskUserQuestion has; of anything else, its title with free text.
  */
 export function questionsOf(item: Pick<RequestItem, 'title' | 'input'>): Question[] {
-  const { questions } = fields(item.input);
-  const known = Array.isArray(questions) ? questions.flatMap(questionOf) : [];
+  const known = listOf(fieldsOf(item.input).questions).flatMap(questionOf);
   return known.length > 0 ? known : [{ text: item.title, header: null, options: [], multiSelect: false }];
 }
 
 function questionOf(value: unknown): Question[] {
-  const { question, header, options, multiSelect } = fields(value);
-  if (typeof question !== 'string' || question === '') return [];
-  return [
-    {
-      text: question,
-      header: typeof header === 'string' && header !== '' ? header : null,
-      options: Array.isArray(options) ? options.flatMap(optionOf) : [],
-      multiSelect: multiSelect === true,
-    },
-  ];
+  const { question, header, options, multiSelect } = fieldsOf(value);
+  const text = textOf(question);
+  if (text === null) return [];
+  const choices = listOf(options).flatMap(optionOf);
+  return [{ text, header: textOf(header), options: choices, multiSelect: multiSelect === true }];
 }
 
 function optionOf(value: unknown): Question['options'] {
   if (typeof value === 'string') return [{ label: value, description: null }];
-  const { label, description } = fields(value);
+  const { label, description } = fieldsOf(value);
   if (typeof label !== 'string') return [];
   return [{ label, description: typeof description === 'string' ? description : null }];
-}
-
-function fields(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 export interface Choice {
