@@ -3,8 +3,7 @@
 import { useState } from 'react';
 import type { Insight } from '@/lib/protocol/read-models';
 import { InsightList } from './insight-list';
-import { seeFailures } from './see-failures';
-import { SeenWhileShown, unseenOf } from './seen-while-shown';
+import { SeenWhileShown, seeFailures, unseenOf } from './seen-while-shown';
 import type { LiveAgent } from './use-agents';
 
 /** What failed around an agent, hooks that died above all, the newest first. What is shown here counts as seen. */

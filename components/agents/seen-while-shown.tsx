@@ -1,10 +1,10 @@
 'use client';
 
 import { type ReactNode, useEffect, useState } from 'react';
+import { postJson } from '@/components/live/fetch-json';
 import { RowsInSight, RowsInSightContext } from '@/components/ui/rows-in-sight';
 import { comparePositions, type Position } from '@/lib/protocol/position';
-import type { AgentDetail, Insight } from '@/lib/protocol/read-models';
-import { seeFailures } from './see-failures';
+import type { AgentDetail, Insight, InsightsSeen } from '@/lib/protocol/read-models';
 
 /** A failure has been seen when it stood there at two looks, one so long after the other. */
 const LOOK_MS = 1_000;
@@ -58,6 +58,11 @@ export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & 
     };
   }, [agentId, unseen, rows]);
   return <RowsInSightContext value={rows}>{children}</RowsInSightContext>;
+}
+
+/** Tells the server that a person has looked at an agent's failures up to this one. */
+export function seeFailures(agentId: string, upTo: Position): Promise<InsightsSeen> {
+  return postJson(`/agents/${encodeURIComponent(agentId)}/insights/seen`, { upTo });
 }
 
 /** Oldest first. */

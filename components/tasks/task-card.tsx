@@ -18,7 +18,7 @@ import { TaskOutcome } from './task-status';
 import { TaskSteps } from './task-steps';
 import { TaskStop } from './task-stop';
 import { TaskSummary } from './task-summary';
-import { isBoilerplate, TASK_WORD, taskAnchor } from './task-words';
+import { isBoilerplate, taskAnchor } from './task-words';
 
 const RULE: Record<TaskStatus, string> = {
   running: 'border-working stale:border-line-strong',
@@ -49,7 +49,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       role="group"
       id={taskAnchor(task)}
       tabIndex={-1}
-      aria-label={`Task ${nameText(task.description)}: ${isUnheard ? 'not heard of' : TASK_WORD[task.status]}`}
+      aria-label={`Task ${nameText(task.description)}: ${isUnheard ? 'not heard of' : task.status}`}
       className={clsx(
         'group/task my-2.5 border-l-2 pl-3 outline-none',
         RULE[isUnheard ? 'lost' : task.status],

@@ -6,7 +6,7 @@ import { nameText } from '@/components/ui/verbatim';
 import type { Task, TaskItem } from '@/lib/protocol/read-models';
 import { TaskOutcome } from './task-status';
 import { TaskSummary } from './task-summary';
-import { TASK_WORD, taskAnchor } from './task-words';
+import { taskAnchor } from './task-words';
 
 /** The end of a task, at the place where the agent was told of it. Its card is where it started. */
 export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
@@ -41,7 +41,7 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
   if (!standsAlone) return <div className="my-1.5">{line}</div>;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
-    <div role="group" aria-label={`Task ${nameText(task.description)}: ${TASK_WORD[task.status]}`} className="my-1.5">
+    <div role="group" aria-label={`Task ${nameText(task.description)}: ${task.status}`} className="my-1.5">
       {line}
     </div>
   );

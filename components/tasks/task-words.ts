@@ -1,18 +1,10 @@
 import { cutText } from '@/lib/protocol/cut-text';
-import type { Task, TaskStatus } from '@/lib/protocol/read-models';
-
-export const TASK_WORD: Record<TaskStatus, string> = {
-  running: 'running',
-  completed: 'completed',
-  failed: 'failed',
-  stopped: 'stopped',
-  lost: 'lost',
-};
+import type { Task } from '@/lib/protocol/read-models';
 
 /** `failed, exit 3`. An exit code of 0 says no more than "completed" does. */
 export function taskOutcome(task: Pick<Task, 'status' | 'exitCode'>): string {
   const exit = task.exitCode !== null && task.exitCode !== 0 ? `, exit ${task.exitCode}` : '';
-  return `${TASK_WORD[task.status]}${exit}`;
+  return `${task.status}${exit}`;
 }
 
 /** A task that was given no name goes by its id. */

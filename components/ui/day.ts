@@ -1,19 +1,3 @@
-const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'] as const;
-const MONTHS = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-] as const;
-
 /** Whether two times are on different days of the reader's own calendar; never where one of them is no time. */
 export function isOtherDay(a: number, b: number): boolean {
   const [one, other] = [new Date(a), new Date(b)];
@@ -28,6 +12,10 @@ export function dayWords(at: number, now: number): string {
   // Not a number of hours ago: days may have 23 or 25.
   const yesterday = new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1);
   if (day.toDateString() === yesterday.toDateString()) return 'Yesterday';
-  const words = `${WEEKDAYS[day.getDay()]} ${day.getDate()} ${MONTHS[day.getMonth()]}`;
+  const words = `${nameOf(day, 'weekday')} ${day.getDate()} ${nameOf(day, 'month')}`;
   return day.getFullYear() === today.getFullYear() ? words : `${words} ${day.getFullYear()}`;
+}
+
+function nameOf(day: Date, part: 'weekday' | 'month'): string {
+  return day.toLocaleDateString('en', { [part]: 'long' });
 }

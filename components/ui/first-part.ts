@@ -10,8 +10,3 @@ export function endOfFirstPart(text: string, most: number): number {
   if (lineEnd > most / 2) return lineEnd;
   return cutText(text, most).length;
 }
-
-/** The beginning of a text, with an ellipsis where it goes on: for what is cleaned and shown on one line. */
-export function firstPart(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, endOfFirstPart(text, most))}…`;
-}

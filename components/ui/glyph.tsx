@@ -3,19 +3,7 @@
 import { clsx } from 'clsx';
 import { useLiveness } from './liveness';
 
-export type GlyphName =
-  | 'failed'
-  | 'waiting'
-  | 'working'
-  | 'idle'
-  | 'done'
-  | 'running'
-  | 'completed'
-  | 'stopped'
-  | 'lost'
-  | 'woken';
-
-const COLOUR: Record<GlyphName, string> = {
+const COLOUR = {
   failed: 'text-failed',
   waiting: 'text-waiting',
   working: 'text-working stale:text-ink-3',
@@ -27,6 +15,8 @@ const COLOUR: Record<GlyphName, string> = {
   lost: 'text-waiting',
   woken: 'text-accent',
 };
+
+export type GlyphName = keyof typeof COLOUR;
 
 /**
  * A state's sign, 12 px. Each has a shape of its own, so that it is told without colour; the word beside it is what a
@@ -55,18 +45,8 @@ export function Glyph({ name: given, className }: { name: GlyphName; className?:
 }
 
 const SHAPE: Record<GlyphName, React.ReactNode> = {
-  failed: (
-    <>
-      <path d="M2.5 2.5l7 7" />
-      <path d="M9.5 2.5l-7 7" />
-    </>
-  ),
-  waiting: (
-    <>
-      <path d="M4 2.5v7" strokeWidth="2" />
-      <path d="M8 2.5v7" strokeWidth="2" />
-    </>
-  ),
+  failed: <path d="M2.5 2.5l7 7M9.5 2.5l-7 7" />,
+  waiting: <path d="M4 2.5v7M8 2.5v7" strokeWidth="2" />,
   working: <circle cx="6" cy="6" r="3.5" fill="currentColor" stroke="none" className="animate-breathe" />,
   idle: <circle cx="6" cy="6" r="3.5" />,
   done: <path d="M2.5 6h7" />,
@@ -81,8 +61,7 @@ const SHAPE: Record<GlyphName, React.ReactNode> = {
   lost: <circle cx="6" cy="6" r="4" strokeDasharray="2 2.2" />,
   woken: (
     <>
-      <path d="M2 2v8" />
-      <path d="M10 2v8" />
+      <path d="M2 2v8M10 2v8" />
       <circle cx="6" cy="6" r="1.75" fill="currentColor" stroke="none" />
     </>
   ),

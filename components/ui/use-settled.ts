@@ -44,7 +44,7 @@ export function useSettled(
       const place = placeOf(target);
       const before = scrolls;
       scrolls = place === null ? new Map() : readScrolls(scrollersOf(target));
-      stillness.look(place, now, now - scrolledAt() < SCROLLING_MS ? shiftBetween(before, scrolls) : UNMOVED);
+      stillness.look(place, now, now - lastScroll < SCROLLING_MS ? shiftBetween(before, scrolls) : UNMOVED);
       const settled = stillness.isSettled(now);
       setSettledOf(settled ? of : null);
       return settled;
@@ -70,15 +70,12 @@ const looks = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
 let lastScroll = Number.NEGATIVE_INFINITY;
 
+const SCROLLS = ['wheel', 'touchmove', 'keydown'] as const;
 const SCROLL_KEYS = /^(?:Arrow(?:Up|Down|Left|Right)|Page(?:Up|Down)|Home|End| )$/;
 
 function noteScroll(event: Event): void {
   if (event instanceof KeyboardEvent && !SCROLL_KEYS.test(event.key)) return;
   lastScroll = performance.now();
-}
-
-function scrolledAt(): number {
-  return lastScroll;
 }
 
 /** One timer for all that is looked at. */
@@ -98,5 +95,3 @@ function everyLook(look: () => void): () => void {
     for (const kind of SCROLLS) window.removeEventListener(kind, noteScroll, { capture: true });
   };
 }
-
-const SCROLLS = ['wheel', 'touchmove', 'keydown'] as const;

@@ -147,12 +147,3 @@ export function labelOf(run: string): string {
   const name = NAMES.get(code) ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
   return count === 1 ? name : `${name} ×${count}`;
 }
-
-/** The text a sign's label stands for; null where it is none. */
-export function textOfLabel(label: string): string | null {
-  const [, name = '', times = '1'] = /^(.+?)(?: ×(\d+))?$/.exec(label) ?? [];
-  const code = CODES.get(name) ?? (/^U\+[\dA-F]{4,6}$/.test(name) ? Number.parseInt(name.slice(2), 16) : null);
-  return code === null ? null : String.fromCodePoint(code).repeat(Number(times));
-}
-
-const CODES: ReadonlyMap<string, number> = new Map([...NAMES].map(([code, name]) => [name, code]));

@@ -1,4 +1,4 @@
-import { textOfLabel } from '@/components/ui/verbatim';
+import { labelOf } from '@/components/ui/verbatim';
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" };
 
@@ -19,6 +19,15 @@ export function decodeShown(markup: string): string {
 
 export function unescaped(text: string): string {
   return text.replace(/&(amp|lt|gt|quot|#x27);/g, (whole, name: string) => ENTITIES[name] ?? whole);
+}
+
+const CODES = new Map(Array.from({ length: 0x10000 }, (_, code) => [labelOf(String.fromCharCode(code)), code]));
+
+/** The text a sign's label stands for; null where it is none. */
+export function textOfLabel(label: string): string | null {
+  const [, name = '', times = '1'] = /^(.+?)(?: ×(\d+))?$/.exec(label) ?? [];
+  const code = CODES.get(name) ?? (/^U\+[\dA-F]{4,6}$/.test(name) ? Number.parseInt(name.slice(2), 16) : null);
+  return code === null ? null : String.fromCodePoint(code).repeat(Number(times));
 }
 
 /** Whatever leaves no mark on a page, or turns others around. Line breaks and tabs are seen where they are obeyed. */

@@ -10,7 +10,7 @@ import { tellingArgument, toolName } from '@/components/transcript/tool-words';
 import { estimateTurnHeight } from '@/components/transcript/turn-height';
 import { ansiPieces, parseAnsi, stripAnsi } from '@/components/ui/ansi';
 import { decodeEntities } from '@/components/ui/entities';
-import { firstPart } from '@/components/ui/first-part';
+import { endOfFirstPart } from '@/components/ui/first-part';
 import { foldLines } from '@/components/ui/fold-lines';
 import { lastPart } from '@/components/ui/last-part';
 import { longRunClass } from '@/components/ui/long-run';
@@ -46,7 +46,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   safeHref,
   markdownWork,
   foldLines,
-  firstPart: (text) => firstPart(text, 4_000),
+  endOfFirstPart: (text) => endOfFirstPart(text, 4_000),
   shownMessage: (text) => shownMessage(text, true),
   jsonTailAt,
   indentJson: (text) => (jsonTailAt(text) === 0 ? indentJson(text) : null),
