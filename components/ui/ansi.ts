@@ -71,39 +71,24 @@ export function ansiPieces(output: string): AnsiPiece[] {
  */
 export function parseAnsi(output: string, mostSpans = 1_000): AnsiSpan[] {
   const spans: AnsiSpan[] = [];
-  let style = PLAIN;
-  let from = 0;
-  const push = (raw: string) => {
-    const text = readable(raw);
-    const className = classOf(style);
-    const last = spans.at(-1);
-    if (text === '') return;
-    if (last && last.className === className) last.text += text;
-    else spans.push({ text, className });
-  };
   const settled = overwriteLines(output);
-  for (const found of findEscapes(settled)) {
-    push(settled.slice(from, found.from));
-    from = found.to;
-    if (found.colour !== null) style = spans.length < mostSpans ? applySgr(style, found.colour) : PLAIN;
+  for (const piece of ansiPieces(settled)) {
+    const text = piece.isEscape ? '' : readable(settled.slice(piece.from, piece.to));
+    if (text === '') continue;
+    const last = spans.at(-1);
+    if (last?.className === piece.className) last.text += text;
+    else if (spans.length < mostSpans) spans.push({ text, className: piece.className });
+    else if (last?.className === null) last.text += text;
+    else spans.push({ text, className: null });
   }
-  push(settled.slice(from));
   return spans;
 }
 
 /** The same without colours. */
 export function stripAnsi(output: string): string {
-  return readable(withoutEscapes(overwriteLines(output)));
-}
-
-function withoutEscapes(output: string): string {
-  const parts: string[] = [];
-  let from = 0;
-  for (const found of findEscapes(output)) {
-    if (found.from > from) parts.push(output.slice(from, found.from));
-    from = found.to;
-  }
-  return parts.length === 0 && from === 0 ? output : parts.join('') + output.slice(from);
+  const settled = overwriteLines(output);
+  const texts = ansiPieces(settled).map(({ from, to, isEscape }) => (isEscape ? '' : settled.slice(from, to)));
+  return readable(texts.join(''));
 }
 
 function readable(text: string): string {
