@@ -20,20 +20,19 @@ const pageAfter = (after: string, signal?: AbortSignal) =>
 
 /** The agents that are loaded, and the way to the others. */
 export function useAgents() {
-  const { fleet } = useFleetStores();
   const list = useFleet(({ agents }) => agents.list(ALL));
   useReading({
     table: 'agents',
     kind: 'list',
     of: ALL,
     load: (signal) => pageAfter('0', signal),
-    take: (page) => fleet.takeAgents(page),
+    take: (fleet, page) => fleet.takeAgents(page),
   });
   const more = useMorePages({
     of: 'agents',
     next: list?.next,
     load: (after) => pageAfter(after),
-    take: (page, after) => fleet.takeAgents(page, after),
+    take: (fleet, page, after) => fleet.takeAgents(page, after),
   });
   return { list, more };
 }
@@ -75,7 +74,7 @@ export function useAgent(initial: AgentDetail, showsLedger: boolean) {
     next: list?.next,
     load: (after) =>
       fetchJson<SessionList>(`/sessions?${new URLSearchParams({ agent: id, after, limit: String(PAGE) })}`),
-    take: (page, after) => fleet.takeAgentSessions(id, page, after),
+    take: (fleet, page, after) => fleet.takeAgentSessions(id, page, after),
   });
   const detail: LiveAgent = { ...ledger, agent, sessions };
   return { detail, hasMore: list?.next != null, more };
@@ -87,13 +86,12 @@ function countsOf({ insightCount, parkedCount }: AgentSummary): string {
 
 /** One agent's row; null until it is known. */
 export function useAgentSummary(agentId: string): AgentSummary | null {
-  const { fleet } = useFleetStores();
   useReading({
     table: 'agents',
     kind: 'row',
     of: agentId,
     load: (signal) => fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal),
-    take: (detail) => fleet.takeAgent(detail),
+    take: (fleet, detail) => fleet.takeAgent(detail),
   });
   return useFleet(({ agents }) => agents.get(agentId)) ?? null;
 }

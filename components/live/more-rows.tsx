@@ -39,23 +39,12 @@ export function FoundRows(props: {
   onAll: () => void;
 }) {
   const { search, listed, count, one, onAll } = props;
-  const { isSearching, hasMore, error, load } = search;
-  if (hasMore) {
-    return (
-      <MoreRows
-        load={load}
-        isLoading={isSearching}
-        error={error}
-        listed={listed}
-        count={count}
-        what={`${one}s found`}
-      />
-    );
-  }
+  const { isLoading, hasMore, error, load } = search;
+  if (hasMore) return <MoreRows {...search} listed={listed} count={count} what={`${one}s found`} />;
   return (
     <p role="status" className="flex flex-wrap items-baseline gap-x-3 py-3 text-2xs text-ink-3">
-      {isSearching && 'Searching…'}
-      {listed === 0 && !isSearching && error === null && (
+      {isLoading && 'Searching…'}
+      {listed === 0 && !isLoading && error === null && (
         <>
           No {one} is like this.
           <button type="button" onClick={onAll} className="underline hover:text-ink">

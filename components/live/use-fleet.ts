@@ -47,7 +47,7 @@ interface Reading<Answer> {
   of: string;
   load: (signal: AbortSignal) => Promise<Answer>;
   /** Puts what was read into the store. */
-  take: (answer: Answer) => void;
+  take: (fleet: FleetStore, answer: Answer) => void;
   enabled?: boolean;
 }
 
@@ -58,7 +58,7 @@ export function useReading<Answer>({ kind, table, of, load, take, enabled = true
     queryKey: ['fleet', kind, table, of],
     queryFn: async ({ signal }) => {
       if (kind === 'list') fleet.hold(table, of);
-      await takeOf(fleet, load(signal), take);
+      await takeOf(fleet, load(signal), (answer) => take(fleet, answer));
       return fleet.resets;
     },
     initialData: () => {
@@ -85,14 +85,14 @@ export function useMorePages<Page>(options: {
   of: string;
   next: string | null | undefined;
   load: (after: string) => Promise<Page>;
-  take: (page: Page, after: string) => void;
+  take: (fleet: FleetStore, page: Page, after: string) => void;
 }): MorePages {
   const { fleet } = useFleetStores();
   const { of, next, load, take } = options;
   const page = useQuery({
     queryKey: ['more', of, next],
     queryFn: async () => {
-      if (next != null) await takeOf(fleet, load(next), (answer) => take(answer, next));
+      if (next != null) await takeOf(fleet, load(next), (page) => take(fleet, page, next));
       return fleet.resets;
     },
     enabled: false,

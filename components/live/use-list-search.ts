@@ -17,8 +17,8 @@ interface FoundPage {
 }
 
 /**
- * What the server finds in a list of which only a part is loaded. The rows that are loaded are searched by who shows them;
- * what comes from here is put into the store, and is then among them.
+ * What the server finds in a list of which only a part is loaded. The loaded rows are searched by the component that
+ * shows them; what comes from here is put into the store, and is then among them.
  *
  * @param asked what is looked for, as the route's arguments; empty while nothing is
  */
@@ -47,7 +47,7 @@ export function useListSearch<Page extends FoundPage>(options: {
     of: `search ${path} ${asked}`,
     next,
     load: read,
-    take: (page) => {
+    take: (fleet, page) => {
       take(fleet, page);
       setLater({ of: asked, next: page.next });
     },
@@ -55,7 +55,7 @@ export function useListSearch<Page extends FoundPage>(options: {
   return {
     /** Of what is asked for now; undefined until it has come. */
     found,
-    isSearching: options.asked !== '' && (!isNow || first.isFetching || more.isLoading),
+    isLoading: options.asked !== '' && (!isNow || first.isFetching || more.isLoading),
     hasMore: found !== undefined && next != null,
     error: asked === '' ? null : (first.error ?? more.error),
     load: () => (first.isError ? void first.refetch() : more.load()),

@@ -3,19 +3,18 @@
 import { useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { OwedReply } from '@/components/live/fleet-store';
-import { useFleet, useFleetStores, useReading } from '@/components/live/use-fleet';
+import { useFleet, useReading } from '@/components/live/use-fleet';
 import { comparePositions, ORIGIN } from '@/lib/protocol/position';
 import type { ObligationList, SessionSummary } from '@/lib/protocol/read-models';
 
 /** What an agent owes in a session, oldest first, read where it is looked at; undefined until it was. */
 export function useOwed({ agentId, id }: Pick<SessionSummary, 'agentId' | 'id'>, enabled: boolean) {
-  const { fleet } = useFleetStores();
   const query = useReading({
     table: 'obligations',
     kind: 'list',
     of: agentId,
     load: (signal) => fetchJson<ObligationList>(`/agents/${encodeURIComponent(agentId)}/reply-obligations`, signal),
-    take: (list) => fleet.takeObligations(agentId, list),
+    take: (fleet, list) => fleet.takeObligations(agentId, list),
     enabled,
   });
   const list = useFleet((fleet) => fleet.obligations.list(agentId));

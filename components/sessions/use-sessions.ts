@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
-import { ALL, type FleetStore } from '@/components/live/fleet-store';
+import { ALL } from '@/components/live/fleet-store';
 import { useFleet, useFleetStores, useMorePages, useReading } from '@/components/live/use-fleet';
 import type { SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
 
@@ -16,12 +16,10 @@ const COUNT_AGAIN_MS = 5_000;
 const pageAfter = (after: string, limit = PAGE, signal?: AbortSignal) =>
   fetchJson<SessionList>(`/sessions?${new URLSearchParams({ after, limit: String(limit) })}`, signal);
 
-const listed = (fleet: FleetStore) => fleet.listedSessions;
-
 /** The sessions that are loaded, the most urgent ones first, and the way to the others. */
 export function useSessions() {
   const { fleet } = useFleetStores();
-  const list = useFleet(listed);
+  const list = useFleet(({ listedSessions }) => listedSessions);
   useReading({
     table: 'sessions',
     kind: 'list',
@@ -29,7 +27,7 @@ export function useSessions() {
     // What was listed before a gap is listed after it.
     load: (signal) =>
       pageAfter('0', Math.min(MOST_AT_ONCE, Math.max(PAGE, fleet.listedSessions?.sessions.length ?? 0)), signal),
-    take: (page) => fleet.takeSessions(page),
+    take: (fleet, page) => fleet.takeSessions(page),
   });
   useQuery({
     queryKey: ['session-counts'],
@@ -45,20 +43,19 @@ export function useSessions() {
     of: 'sessions',
     next: list?.next,
     load: (after) => pageAfter(after),
-    take: (page, after) => fleet.takeSessions(page, after),
+    take: (fleet, page, after) => fleet.takeSessions(page, after),
   });
   return { list, more };
 }
 
 /** One session, whose page this is. */
 export function useSession(sessionId: string): SessionSummary {
-  const { fleet } = useFleetStores();
   useReading({
     table: 'sessions',
     kind: 'row',
     of: sessionId,
     load: (signal) => fetchJson<SessionDetail>(`/sessions/${encodeURIComponent(sessionId)}`, signal),
-    take: (detail) => fleet.takeSession(detail),
+    take: (fleet, detail) => fleet.takeSession(detail),
   });
   const session = useFleet(({ sessions }) => sessions.get(sessionId));
   if (session === undefined) throw new Error('The page of a session begins with its row');

@@ -4,7 +4,7 @@ import { fetchJson } from '@/components/live/fetch-json';
 import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { entriesOf } from '@/components/live/row-frame';
 import type { ShownList } from '@/components/live/row-table';
-import { useFleet, useFleetStores, useReading } from '@/components/live/use-fleet';
+import { useFleet, useReading } from '@/components/live/use-fleet';
 import { useFolded } from '@/components/live/use-folded';
 import { foldTaskItems } from '@/lib/projections/transcript';
 import type { Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
@@ -13,13 +13,12 @@ const NONE: ShownList<Task> = { rows: [], next: null, count: 0 };
 
 /** The tasks of a session: all of them, or until those are read the part that came with the page. */
 export function useTasks(sessionId: string): { tasks: readonly Task[]; omitted: number } {
-  const { fleet } = useFleetStores();
   useReading({
     table: 'tasks',
     kind: 'list',
     of: sessionId,
     load: (signal) => fetchJson<TaskList>(`/sessions/${encodeURIComponent(sessionId)}/tasks`, signal),
-    take: (list) => fleet.takeTasks(sessionId, list),
+    take: (fleet, list) => fleet.takeTasks(sessionId, list),
   });
   const { rows, count } = useFleet(({ tasks }) => tasks.list(sessionId)) ?? NONE;
   return { tasks: rows, omitted: count };
@@ -35,10 +34,7 @@ export function useTaskDetail({ id, runId, sessionId }: Task) {
     () =>
       new FoldedSnapshot<TaskDetail>({
         read: (signal) => fetchJson(path, signal),
-        fold: (detail, frames) => ({
-          ...detail,
-          items: foldTaskItems(detail.items, id, entriesOf(frames)),
-        }),
+        fold: (detail, frames) => ({ ...detail, items: foldTaskItems(detail.items, id, entriesOf(frames)) }),
       }),
   );
 }

@@ -11,14 +11,10 @@ export function JumpProvider({ jump, children }: { jump: Jump; children: ReactNo
   return <JumpContext value={jump}>{children}</JumpContext>;
 }
 
-export function useJump(): Jump | null {
-  return useContext(JumpContext);
-}
-
 /** A link within the page to something that may not be on it yet. It is a real link: it can be copied and opened. */
 export function JumpLink(props: { anchor: string; className?: string; title?: string; children: ReactNode }) {
   const { anchor, className, title, children } = props;
-  const jump = useJump();
+  const jump = useContext(JumpContext);
   return (
     <a
       href={`#${encodeURIComponent(anchor)}`}

@@ -19,13 +19,11 @@ export function NowProvider({ renderedAt, children }: { renderedAt: number; chil
 
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
-let now = 0;
 let trueNow = 0;
 let known: number | null = null;
 
 /** All clocks are read anew. */
 function tick(): void {
-  now = 0;
   trueNow = 0;
   for (const notify of listeners) notify();
 }
@@ -53,7 +51,6 @@ function subscribe(listener: () => void): () => void {
     if (listeners.size > 0 || timer === null) return;
     clearInterval(timer);
     timer = null;
-    now = 0;
     trueNow = 0;
   };
 }
@@ -71,7 +68,7 @@ export function useServerNow<Derived>(derive: (now: number) => Derived): Derived
   return useTime(shownNow, useContext(Offset), derive);
 }
 
-/** What a page takes to get here looks like a clock that is behind: so much is not told from it. */
+/** The time a page takes to arrive looks like a slow clock: a difference up to this is not taken for one. */
 const ABOUT_RIGHT_MS = 5_000;
 
 /** The same for clocks that run: by the reader's own where that is about right, so that those of two tabs agree. */
@@ -91,8 +88,7 @@ export function useTrueNow<Derived>(derive: (now: number) => Derived): Derived {
 }
 
 function shownNow(): number {
-  now ||= known ?? Date.now();
-  return now;
+  return known ?? trueTime();
 }
 
 function trueTime(): number {
