@@ -6,22 +6,22 @@ import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { ShownList } from '@/components/live/row-table';
 import { type MorePages, useStart } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list-search';
-import { failuresInWords } from '@/components/sessions/session-words';
+import { failuresInWords, glyphOf, STANDING_WORD } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
 import { Name } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { nameText } from '@/components/ui/verbatim';
 import { agentText, searchWords } from '@/lib/protocol/list-search';
-import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
-import { AgentState } from './agent-state';
+import { type AgentList, type AgentSummary, SESSION_STATES } from '@/lib/protocol/read-models';
 import { byName } from './by-name';
 import { SelectionBar } from './selection-bar';
 import { useAgents } from './use-agents';
 
-/** Every agent this server has heard of, by name: each has its place, whoever was heard last. */
+/** Every agent this server has heard of, by name, so that each keeps its place whichever was heard last. */
 export function AgentTable({ initial }: { initial: AgentList }) {
   useStart((fleet) => fleet.takeAgents(initial));
   const { list, more } = useAgents();
@@ -72,7 +72,7 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
       </div>
       <p className="flex min-h-[1lh] items-baseline gap-3 pb-1 text-2xs text-ink-3">
         <span role="status" className="tabular">
-          {!search.isSearching && `${plural(Math.max(count, agents.length), 'agent')}, by name`}
+          {!search.isLoading && `${plural(Math.max(count, agents.length), 'agent')}, by name`}
         </span>
         <HeldChanges moved={moved} added={added} onShow={letGo} />
       </p>
@@ -135,5 +135,20 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
         />
       )}
     </div>
+  );
+}
+
+/** The most urgent state of an agent's sessions, and how many of them are in it. */
+function AgentState({ agent: { sessionStates, sessionCount } }: { agent: AgentSummary }) {
+  const state = SESSION_STATES.find((candidate) => sessionStates[candidate] > 0);
+  if (state === undefined) return null;
+  return (
+    <span className="flex items-baseline gap-1.5">
+      <Glyph name={glyphOf(state)} className="relative top-[1.5px]" />
+      {STANDING_WORD[state]}
+      {sessionCount > 1 && (
+        <span className="tabular text-ink-3">{`${sessionStates[state].toLocaleString('en')} of ${sessionCount.toLocaleString('en')}`}</span>
+      )}
+    </span>
   );
 }

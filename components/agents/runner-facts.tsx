@@ -8,8 +8,7 @@ import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
 import type { AgentSummary } from '@/lib/protocol/read-models';
-import { outboxFacts } from './outbox-facts';
-import { versionsOf } from './versions';
+import { outboxFacts, versionsOf } from './status-facts';
 
 const MOST_OF_VERSION = 80;
 

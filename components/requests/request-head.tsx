@@ -1,9 +1,10 @@
 import { RunningClock } from '@/components/ui/clock';
+import { formatClock } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
+import { useServerNow } from '@/components/ui/now';
 import type { RequestItem } from '@/lib/protocol/read-models';
-import { TimeLimit } from './time-limit';
 import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
 
 /**
@@ -52,4 +53,10 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
       )}
     </p>
   );
+}
+
+/** How long there is still to answer, on the server's clock. */
+function TimeLimit({ at }: { at: number }) {
+  const text = useServerNow((now) => (now < at ? `${formatClock(at - now + 999)} left` : 'time is up'));
+  return <span>{text}</span>;
 }

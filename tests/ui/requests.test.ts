@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { outboxFacts } from '@/components/agents/outbox-facts';
+import { outboxFacts } from '@/components/agents/status-facts';
 import { FleetStore } from '@/components/live/fleet-store';
 import { owedIn } from '@/components/obligations/use-obligations';
 import { answersOf, isLonger, questionsOf, shownOf } from '@/components/requests/questions';

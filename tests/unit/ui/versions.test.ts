@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { versionsOf } from '@/components/agents/versions';
+import { versionsOf } from '@/components/agents/status-facts';
 
 test.each([
   [null, []],
