@@ -28,7 +28,7 @@ interface ComposerProps {
   sent: () => string[];
   quoteOf: (messageId: string) => string | null;
   onSend: (text: string, replyTo: string | null) => void;
-  /** Whoever writes here is done for now: takes the focus. */
+  /** The writer is done for now: takes the focus. */
   onLeave: () => void;
   handle: React.Ref<ComposerHandle>;
 }

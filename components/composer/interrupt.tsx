@@ -27,7 +27,7 @@ export function useInterrupt(turnId: string | null): {
   isAsked: boolean;
   failure: string | null;
   ask: () => void;
-  /** By its key, which whoever presses it in a hurry may mean for the turn before. */
+  /** By its key, which somebody in a hurry may mean for the turn before. */
   press: () => void;
 } | null {
   const actions = useActions();

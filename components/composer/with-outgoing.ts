@@ -2,7 +2,7 @@ import type { TranscriptState } from '@/lib/projections/transcript';
 import type { MessageItem, Turn } from '@/lib/protocol/read-models';
 import type { OutgoingMessage } from './draft-store';
 
-/** As the server names whoever is signed in. */
+/** The server's name for the person who is signed in. */
 const OPERATOR_NAME = 'operator';
 
 /** Whether the transcript shows a message that this browser sent, by either of its names. */

@@ -46,7 +46,7 @@ export function putJson<Body>(path: string, body: object): Promise<Body> {
   return postJson(path, body, 'PUT');
 }
 
-/** A browser says of a failure what happened to the request, and nobody what to do. */
+/** A browser's error says what happened to the request, but not what to do about it. */
 async function ask<Body>(
   path: string,
   init: { method?: string; headers: Record<string, string>; body?: string },

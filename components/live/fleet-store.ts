@@ -34,7 +34,7 @@ export interface ListedSessions {
 }
 
 /**
- * The rows of the fleet that this page knows, whoever asked for them: each is in here once.
+ * The rows of the fleet that this page knows, each once, whichever part of the page asked for it.
  *
  * Ordering: one reading of the topic `fleet` carries all of it on, from `start` on. What was read before the stream came
  * to be kept begins that reading again, there; rows that are known already change nothing.

@@ -5,8 +5,8 @@ import { isUnderWay } from './request-answer';
 const expired = new WeakMap<RequestItem, RequestItem>();
 
 /**
- * A request as it is when its time is over, though nobody has said so: its agent may be gone, or late to tell. One whose
- * answer is on its way is what becomes of that. The same for the same one, whenever it is looked at.
+ * A request as it is once its time is over, even if nobody has said so: its agent may be gone, or slow to tell. While an
+ * answer is on its way, that decides. For the same request it is always the same object.
  *
  * @param isOver whether its `expiresAt` has passed
  */

@@ -53,7 +53,7 @@ export function PinnedRequests(props: {
     const timer = setTimeout(() => setSettledKey(key), SETTLE_MS);
     return () => clearTimeout(timer);
   }, [key]);
-  // Whoever turns to something else has seen what became of it.
+  // A reader who turns to something else has seen what became of it.
   useEffect(() => {
     if (!isGone) return;
     const listen = ({ target }: Event) => {

@@ -15,7 +15,7 @@ const UNSEEN: Record<InputGate, string | null> = {
 export const TITLE_CHARACTERS = 400;
 
 /**
- * Why a request can't be allowed yet by who has only what they see to go by, else null.
+ * Why a person who has only what they see to go by can't allow a request yet, else null.
  *
  * @param gate null where it came without an input
  */

@@ -65,7 +65,7 @@ function commandOf(
 ): string | null {
   const program = `${setting}npm run -s interlude --`;
   if (away.agentGoesOn) return `${program} runner hooks`;
-  // What is of the demo goes on with the demo, or not at all.
+  // A demo agent goes on with the demo, or not at all.
   if (agent?.kind !== 'claude' || agent.status?.source === 'demo') return null;
   // By its name, as which it has the session, and in its own folder, not in the one where the command is pasted.
   const folder = agent.status?.cwd;

@@ -64,7 +64,7 @@ export function SessionNav(props: {
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
 
-  // Esc leads one step out: from the search to what was found, from there to the whole list, and out of that.
+  // Esc leads one step out: from the search to what it found, from there to the whole list, then out of the list.
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Escape' || event.defaultPrevented) return;
     const { activeElement } = document;

@@ -11,7 +11,7 @@ import { taskAnchor } from './task-words';
 /** The end of a task, at the place where the agent was told of it. Its card is where it started. */
 export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
   const { item, standsAlone } = props;
-  // Here it was given up as lost, or reported by another session, whatever its own told of it later.
+  // Here it was given up as lost, or reported by another session, though its own may have told more of it later.
   const gaveUp = item.phase === 'lost' && props.task.status !== 'lost';
   const isOverruled = item.reportedBy !== undefined && props.task.reportedBy === null;
   const task: Task = gaveUp || isOverruled ? asToldIn(props.task, item) : props.task;

@@ -4,7 +4,7 @@ import { findEscapes } from './ansi-escapes';
  * What a terminal would have shown of some output, as text with a few colours.
  *
  * Only SGR colours and attributes are understood. Every other escape (cursor, title, hyperlink, device query) and every
- * control character is dropped: output of an agent's commands must not act on whoever reads it.
+ * control character is dropped: output of an agent's commands must not act on its reader.
  *
  * @see ECMA-48 §8.3.117 (SGR)
  */

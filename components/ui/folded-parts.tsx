@@ -21,7 +21,7 @@ export class FoldedParts {
     return this.#folded.size > 0;
   }
 
-  /** What unfolds a part goes with it; whoever reads on by keyboard stays in the box that all of it is in. */
+  /** The button that unfolds a part goes with it; a keyboard reader is kept in the box around all parts. */
   takeFocus(): void {
     this.#box.current?.focus({ preventScroll: true });
   }

@@ -6,7 +6,7 @@ import { createContext, type ReactNode, useContext, useMemo } from 'react';
 export interface Liveness {
   /** Nobody tells of it any more: since when, and why in a word or two. Clocks stand still there. */
   stopped: { at: number; why: string } | null;
-  /** Whoever would act on what is asked here is not there just now: it waits. */
+  /** Nobody is there just now to act on what is asked here: it waits. */
   isAway: boolean;
 }
 

@@ -3,7 +3,7 @@
 import { createContext, type RefObject, useContext, useEffect } from 'react';
 import { isInView } from './in-view';
 
-/** So much of a row tells that it is looked at, in pixels; of a smaller one its half. */
+/** This much of a row, in pixels, counts as looked at; of a smaller row, half. */
 const ENOUGH_PX = 20;
 const THRESHOLDS = [0, 0.25, 0.5, 0.75, 1];
 
@@ -58,7 +58,7 @@ export class RowsInSight {
 /** Null where nobody asks. */
 export const RowsInSightContext = createContext<RowsInSight | null>(null);
 
-/** Tells of a row whether it is in sight, to who asks for that. */
+/** Has a row watched for whether it is in sight, where anybody asks for that. */
 export function useTellInSight(row: RefObject<Element | null>, id: string | null): void {
   const rows = useContext(RowsInSightContext);
   useEffect(() => {

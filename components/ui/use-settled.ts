@@ -12,7 +12,7 @@ const UNMOVED: Shift = { left: 0, top: 0 };
 
 /**
  * Whether what can be pressed here has been here for long enough that a press is meant for it: it is in sight, stands
- * still, and is still the same thing. Whoever acts on a press asks `isMeant` then, for what happened since the last look.
+ * still, and is still the same thing. What acts on a press asks `isMeant` then, for what happened since the last look.
  *
  * @param of what the control is about; about something else it is a new one
  * @param control what is pressed, where that is a part of `box`

@@ -9,7 +9,7 @@ const MOST = { characters: 4_000, lines: 200, pieces: 100 };
 
 /**
  * What an agent says of something beside its name, a summary or an error, as it is: no escape is obeyed and no line
- * overwritten, for whoever reads it decides by it.
+ * overwritten, because people decide by it.
  */
 export function VerbatimLines({ text, className }: { text: string; className?: string }) {
   const { pieces, end } = useMemo(() => verbatimPage(text, 0, MOST), [text]);

@@ -130,7 +130,7 @@ function parseWindow(state: Settled, text: string, streaming: boolean, isNarrowe
   if (count === 0 && !isEnd && mayGrow && isQuick(part, tookMs, LONGEST_MS / 4)) {
     return { ...state, tookMs, window: state.window * 2 };
   }
-  // What can't be parsed any wider ends here, whatever it would have become.
+  // What can't be parsed any wider ends here, even if more text would have made it something else.
   const isCutHere = count === 0 && !isEnd;
   const newlySettled = isCutHere ? blocks : blocks.slice(0, count);
   const tokens = newlySettled.length === 0 ? state.tokens : [...state.tokens, ...newlySettled];
