@@ -1,5 +1,6 @@
 'use client';
 
+import { clsx } from 'clsx';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
@@ -7,6 +8,8 @@ import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
+
+const COLUMNS = ['Outbox', 'Verified', 'Sent twice', 'Gaps refused', 'Quarantined', 'Lost', 'Clock', 'Last heard'];
 
 /**
  * What came of each outbox. Its records are numbered without a hole, so the number of the last one is proof that all
@@ -21,20 +24,11 @@ export function DeliveryLedger({ producers, count }: { producers: readonly Produ
       <table className="tabular w-full min-w-[640px] text-xs">
         <thead className="text-left text-2xs text-ink-3">
           <tr className="border-line-strong border-b">
-            <th scope="col" className="py-1.5 pr-4 font-normal">
-              Outbox
-            </th>
-            <th scope="col" className="py-1.5 pr-4 font-normal">
-              Verified
-            </th>
-            {['Sent twice', 'Gaps refused', 'Quarantined', 'Lost', 'Clock'].map((name) => (
-              <th key={name} scope="col" className="py-1.5 pr-4 text-right font-normal">
+            {COLUMNS.map((name, at) => (
+              <th key={name} scope="col" className={clsx('py-1.5 pr-4 font-normal last:pr-0', at > 1 && 'text-right')}>
                 {name}
               </th>
             ))}
-            <th scope="col" className="py-1.5 text-right font-normal">
-              Last heard
-            </th>
           </tr>
         </thead>
         <tbody>

@@ -59,12 +59,9 @@ export function PinnedRequests(props: {
     const listen = ({ target }: Event) => {
       if (target instanceof Node && group.current?.contains(target) === false) afterPress(() => setHeld(null));
     };
-    document.addEventListener('focusin', listen);
-    document.addEventListener('pointerdown', listen);
-    return () => {
-      document.removeEventListener('focusin', listen);
-      document.removeEventListener('pointerdown', listen);
-    };
+    const listening = new AbortController();
+    for (const type of ['focusin', 'pointerdown']) document.addEventListener(type, listen, listening);
+    return () => listening.abort();
   }, [isGone]);
 
   if (shown === null) return null;

@@ -18,7 +18,7 @@ export function useSeenAll(shown: RefObject<HTMLElement | null>, onLook: (isAllS
     const element = shown.current;
     if (element === null) return;
     let soon: ReturnType<typeof setTimeout> | undefined;
-    // Nothing tells when what stands over it goes.
+    // No event tells when something that covers it goes away.
     const lookSoon = () => {
       clearTimeout(soon);
       soon = setTimeout(look, LOOK_AGAIN_MS);
@@ -50,18 +50,16 @@ export function useSeenAll(shown: RefObject<HTMLElement | null>, onLook: (isAllS
     };
     const size = new ResizeObserver(look);
     size.observe(element);
-    // Whatever it stands in may scroll, and such events don't bubble.
-    document.addEventListener('scroll', look, { capture: true, passive: true });
-    window.addEventListener('resize', look);
-    visualViewport?.addEventListener('resize', look);
-    visualViewport?.addEventListener('scroll', look);
+    const listening = new AbortController();
+    const { signal } = listening;
+    // Any box around it may scroll, and such events don't bubble.
+    document.addEventListener('scroll', look, { capture: true, passive: true, signal });
+    window.addEventListener('resize', look, { signal });
+    for (const type of ['resize', 'scroll']) visualViewport?.addEventListener(type, look, { signal });
     return () => {
       sight.disconnect();
       size.disconnect();
-      document.removeEventListener('scroll', look, { capture: true });
-      window.removeEventListener('resize', look);
-      visualViewport?.removeEventListener('resize', look);
-      visualViewport?.removeEventListener('scroll', look);
+      listening.abort();
       clearTimeout(soon);
     };
   }, [shown, seen, onLook]);

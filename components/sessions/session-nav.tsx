@@ -175,7 +175,18 @@ function Group(props: {
   const [unfolded, setUnfolded] = useState(false);
   const open = !foldable || unfolded;
   const id = `sessions-${standing}`;
-  const title = <GroupTitle standing={standing} listed={listed} count={count} />;
+  const urgent = standing === 'failed' || standing === 'away' || standing === 'waiting';
+  const title = (
+    <span className="flex items-baseline gap-1.5">
+      <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>
+        {standing === NEW_ROWS ? 'New' : STANDING_WORD[standing]}
+      </span>
+      <span className="tabular">
+        {listed.toLocaleString('en')}
+        {count !== null && count > listed && ` of ${count.toLocaleString('en')}`}
+      </span>
+    </span>
+  );
   return (
     <section aria-labelledby={id} className="pt-3">
       <h2 id={id} className="flex items-center px-4 pb-1 text-2xs text-ink-3">
@@ -206,21 +217,5 @@ function Group(props: {
         ))}
       </ul>
     </section>
-  );
-}
-
-function GroupTitle(props: { standing: Standing | typeof NEW_ROWS; listed: number; count: number | null }) {
-  const { standing, listed, count } = props;
-  const urgent = standing === 'failed' || standing === 'away' || standing === 'waiting';
-  return (
-    <span className="flex items-baseline gap-1.5">
-      <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>
-        {standing === NEW_ROWS ? 'New' : STANDING_WORD[standing]}
-      </span>
-      <span className="tabular">
-        {listed.toLocaleString('en')}
-        {count !== null && count > listed && ` of ${count.toLocaleString('en')}`}
-      </span>
-    </span>
   );
 }

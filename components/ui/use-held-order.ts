@@ -37,7 +37,7 @@ function useHolds(box: RefObject<HTMLElement | null>): boolean {
     let isOver = false;
     const look = () => {
       const { activeElement } = document;
-      // A field has rows beside it, and is in none. Who pressed a row with the pointer has gone on to what it leads to.
+      // A field stands beside the rows, not in one. A reader who pressed a row with the pointer has gone on from it.
       const walks = element.contains(activeElement) && activeElement?.matches('a:focus-visible, button:focus-visible');
       setIsHeld(document.visibilityState === 'visible' && (isOver || (walks ?? false)));
     };
@@ -52,18 +52,15 @@ function useHolds(box: RefObject<HTMLElement | null>): boolean {
       // On its way from row to row it is in neither.
       if (type === 'focusin' || !element.contains(relatedTarget as Node | null)) afterPress(look);
     };
-    // One that stands there from before has not entered.
-    for (const type of ['pointerenter', 'pointermove', 'pointerleave'] as const)
-      element.addEventListener(type, onPointer);
-    for (const type of ['focusin', 'focusout'] as const) element.addEventListener(type, onFocus);
-    document.addEventListener('visibilitychange', look);
-    return () => {
-      for (const type of ['pointerenter', 'pointermove', 'pointerleave'] as const) {
-        element.removeEventListener(type, onPointer);
-      }
-      for (const type of ['focusin', 'focusout'] as const) element.removeEventListener(type, onFocus);
-      document.removeEventListener('visibilitychange', look);
-    };
+    const listening = new AbortController();
+    const { signal } = listening;
+    // A pointer that was there before has not entered: it is known by its first move.
+    for (const type of ['pointerenter', 'pointermove', 'pointerleave'] as const) {
+      element.addEventListener(type, onPointer, { signal });
+    }
+    for (const type of ['focusin', 'focusout'] as const) element.addEventListener(type, onFocus, { signal });
+    document.addEventListener('visibilitychange', look, { signal });
+    return () => listening.abort();
   }, [box]);
   return isHeld;
 }
