@@ -10,8 +10,8 @@ import type { AgentDetail, Insight, InsightsSeen } from '@/lib/protocol/read-mod
 const LOOK_MS = 1_000;
 
 /**
- * Marks failures as seen that somebody sees: they stand in the window, uncovered, in a tab that is looked at. The rows
- * in here that show one tell whether they are in sight.
+ * Marks failures as seen once somebody sees them: they stand in the window, uncovered, in a tab that is looked at. The
+ * rows in here that show one report whether they are in sight.
  *
  * Ordering: only what has nothing unseen before it is marked, as the server marks all up to a position.
  * Failure: a mark that did not arrive is sent again at the next look.
@@ -33,7 +33,7 @@ export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & 
     const look = async () => {
       clearTimeout(timer);
       const isLookedAt = document.visibilityState === 'visible';
-      // Nothing tells when what stands over a row goes.
+      // No event tells when something that covers a row goes away.
       if (isLookedAt && rows.isAnyInWindow) timer = setTimeout(look, LOOK_MS);
       const shown = isLookedAt ? rows.uncovered() : new Set<Position>();
       const now = performance.now();

@@ -62,7 +62,7 @@ export function useListSearch<Page extends FoundPage>(options: {
   };
 }
 
-/** Nothing is nothing at once. */
+/** The text once typing has paused; an emptied search counts at once. */
 function useTyped(text: string): string {
   const [typed, setTyped] = useState(text);
   useEffect(() => {

@@ -10,7 +10,7 @@ function begin(): void {
   isDown = true;
 }
 
-/** Its click comes right behind the release. Who leaves the window lets go of nothing in it. */
+/** Its click comes right behind the release. Leaving the window counts as one: the real one happens outside. */
 function end({ type, target }: Event): void {
   if (type === 'blur' && target !== window) return;
   setTimeout(() => {

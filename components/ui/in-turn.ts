@@ -8,7 +8,7 @@ let isAtWork = false;
 /**
  * Runs something that makes the page larger when the page is idle and nothing else does: one at a time for the whole
  * page, and each is drawn before the next begins. What one of them adds is bounded, so the longest task is, however
- * many there are. Who asked last comes first: that stands at the end, where the reader is.
+ * many there are. The last to ask comes first: it stands at the end, where the reader is.
  */
 export function inTurn(run: () => void): { cancel(): void } {
   waiting.push(run);

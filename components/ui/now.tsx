@@ -8,7 +8,7 @@ const RenderedAt = createContext(0);
 const Offset = createContext(0);
 
 export function NowProvider({ renderedAt, children }: { renderedAt: number; children: ReactNode }) {
-  // Less by what the page took to get here: what is over by this clock is over by the server's.
+  // Too small by the time the page took to arrive: what is over by this clock is over by the server's, too.
   const [offset] = useState(() => (typeof window === 'undefined' ? 0 : renderedAt - Date.now()));
   return (
     <RenderedAt value={renderedAt}>
