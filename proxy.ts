@@ -1,5 +1,5 @@
 import { type NextRequest, NextResponse } from 'next/server';
-import { accessPolicy } from '@/lib/access/access-policy';
+import { accessSettings } from '@/lib/access/access-settings';
 import { isSignedIn } from '@/lib/access/authenticate';
 import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
 import { checkHost } from '@/lib/access/host';
@@ -10,13 +10,13 @@ import { withErrors } from '@/lib/protocol/errors';
  * Stands before every page: the server's name is checked, visitors without a sign-in are shown how to get one, and
  * each response gets a content policy with a nonce of its own, which Next puts on its scripts.
  *
- * Route handlers look after themselves (`authenticate`), and Next would buffer their request bodies to pass by here.
+ * Of the API's routes the server checks that itself (`createServer`), and Next would buffer their request bodies to pass by here.
  */
 export const proxy = withErrors(async (request: NextRequest): Promise<Response> => {
-  const policy = accessPolicy(process.env);
-  checkHost(request, policy);
+  const settings = accessSettings(process.env);
+  checkHost(request, settings);
   const { pathname, search } = request.nextUrl;
-  if (pathname !== SIGNED_OUT_PATH && !(await isSignedIn(request, policy))) {
+  if (pathname !== SIGNED_OUT_PATH && !(await isSignedIn(request, settings))) {
     const notice = new URL(signedOutPath(`${pathname}${search}`), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
   }

@@ -1,5 +1,5 @@
 import { AppError } from '@/lib/protocol/errors';
-import type { AccessPolicy } from './access-policy';
+import type { AccessSettings } from './access-settings';
 import { sameSecret } from './digest';
 import { checkHost } from './host';
 import { checkSameOrigin } from './same-origin';
@@ -9,20 +9,20 @@ import { isLiveSession, sessionOf } from './session-cookie';
 export type Caller = 'program' | 'operator';
 
 /**
- * Decides who sends a request, before anything of it is read. First line of every handler but the health checks.
+ * Decides who sends a request, before anything of it is read. The server asks it of every route that is not open to all.
  *
  * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`
  */
-export async function authenticate(request: Request, policy: AccessPolicy): Promise<Caller> {
-  checkHost(request, policy);
+export async function authenticate(request: Request, settings: AccessSettings): Promise<Caller> {
+  checkHost(request, settings);
   const authorization = request.headers.get('authorization');
   // A wrong bearer token is never saved by a good cookie: the sender meant the token.
   if (authorization !== null) {
     const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
-    if (token !== undefined && sameSecret(token, policy.token)) return 'program';
+    if (token !== undefined && sameSecret(token, settings.token)) return 'program';
     throw unauthenticated('The bearer token of this request is not this server’s token.');
   }
-  if (!(await isSignedIn(request, policy))) throw unauthenticated('This request carries no sign-in.');
+  if (!(await isSignedIn(request, settings))) throw unauthenticated('This request carries no sign-in.');
   checkSameOrigin(request);
   return 'operator';
 }
@@ -33,18 +33,18 @@ export async function authenticate(request: Request, policy: AccessPolicy): Prom
  *
  * @throws AppError `misdirected_host`, `unauthenticated`
  */
-export async function authenticateProgram(request: Request, policy: AccessPolicy): Promise<void> {
-  checkHost(request, policy);
-  if (request.headers.get('authorization') === null && (await isSignedIn(request, policy))) {
+export async function authenticateProgram(request: Request, settings: AccessSettings): Promise<void> {
+  checkHost(request, settings);
+  if (request.headers.get('authorization') === null && (await isSignedIn(request, settings))) {
     throw unauthenticated('This is for runners, and a sign-in by cookie does not open it.');
   }
-  await authenticate(request, policy);
+  await authenticate(request, settings);
 }
 
 /** Whether the request carries the cookie of a live session. For pages, which redirect instead of refusing. */
-export async function isSignedIn(request: Request, policy: AccessPolicy): Promise<boolean> {
+export async function isSignedIn(request: Request, settings: AccessSettings): Promise<boolean> {
   const session = sessionOf(request.headers);
-  return session !== null && (await isLiveSession(session, policy.token, policy.now()));
+  return session !== null && (await isLiveSession(session, settings.token, settings.now()));
 }
 
 function unauthenticated(what: string): AppError {

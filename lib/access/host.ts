@@ -1,5 +1,5 @@
 import { AppError } from '@/lib/protocol/errors';
-import type { AccessPolicy } from './access-policy';
+import type { AccessSettings } from './access-settings';
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 
@@ -9,12 +9,12 @@ const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
  *
  * @throws AppError `misdirected_host`
  */
-export function checkHost(request: Request, policy: AccessPolicy): void {
+export function checkHost(request: Request, settings: AccessSettings): void {
   const name = hostName(request.headers.get('host') ?? new URL(request.url).host);
-  if (LOOPBACK.includes(name) || policy.allowedHosts.some((allowed) => allowed === name || `[${allowed}]` === name))
+  if (LOOPBACK.includes(name) || settings.allowedHosts.some((allowed) => allowed === name || `[${allowed}]` === name))
     return;
   // An address can't be rebound: only names are looked up.
-  if (policy.allowAddresses && isAddress(name)) return;
+  if (settings.allowAddresses && isAddress(name)) return;
   throw new AppError(
     'misdirected_host',
     `This server does not answer under the name ${JSON.stringify(name)}. Use http://localhost, or add the name to INTERLUDE_ALLOWED_HOSTS and start again.`,

@@ -1,8 +1,8 @@
 import type { Database } from '@/db/client';
-import type { AccessPolicy } from './access-policy';
+import type { AccessSettings } from './access-settings';
 
 /** What every handler is given beside its request; see lib/server for the rest. A test builds its own. */
-export interface ServerContext extends AccessPolicy {
+export interface ServerContext extends AccessSettings {
   database: Database;
   /** A clock that only goes on, in milliseconds; unless given, that of the process. */
   steady?: () => number;

@@ -1,5 +1,5 @@
 import { AppError } from '@/lib/protocol/errors';
-import type { AccessPolicy } from './access-policy';
+import type { AccessSettings } from './access-settings';
 import { authenticate, isSignedIn } from './authenticate';
 import { sameSecret } from './digest';
 import { checkHost } from './host';
@@ -13,25 +13,25 @@ export const SIGNED_OUT_PATH = '/signed-out';
 const MAX_FORM_BYTES = 16 * 1024;
 
 /** `GET /sign-in?token=&next=`: the link that is printed at start. Goes on to `next`, signed in. */
-export async function signIn(request: Request, policy: AccessPolicy): Promise<Response> {
-  checkHost(request, policy);
+export async function signIn(request: Request, settings: AccessSettings): Promise<Response> {
+  checkHost(request, settings);
   const query = new URL(request.url).searchParams;
   const token = query.get('token');
   const next = nextPath(query.get('next'));
-  if (token !== null) return enter(request, policy, token, next);
-  return (await isSignedIn(request, policy)) ? goTo(next) : goTo(signedOutPath(next));
+  if (token !== null) return enter(request, settings, token, next);
+  return (await isSignedIn(request, settings)) ? goTo(next) : goTo(signedOutPath(next));
 }
 
 /** `POST /sign-in`: the same from a form, so that a token can be pasted. */
-export async function signInByForm(request: Request, policy: AccessPolicy): Promise<Response> {
-  checkHost(request, policy);
+export async function signInByForm(request: Request, settings: AccessSettings): Promise<Response> {
+  checkHost(request, settings);
   const form = new URLSearchParams(await shortText(request));
-  return enter(request, policy, form.get('token')?.trim() ?? '', nextPath(form.get('next')));
+  return enter(request, settings, form.get('token')?.trim() ?? '', nextPath(form.get('next')));
 }
 
 /** `POST /sign-out`. */
-export async function signOut(request: Request, policy: AccessPolicy): Promise<Response> {
-  await authenticate(request, policy);
+export async function signOut(request: Request, settings: AccessSettings): Promise<Response> {
+  await authenticate(request, settings);
   return goTo(SIGNED_OUT_PATH, { 'set-cookie': clearedCookie(isSecure(request)) });
 }
 
@@ -42,9 +42,9 @@ export function signedOutPath(next: string, reason?: 'wrong-token'): string {
   return query.size === 0 ? SIGNED_OUT_PATH : `${SIGNED_OUT_PATH}?${query}`;
 }
 
-async function enter(request: Request, policy: AccessPolicy, token: string, next: string): Promise<Response> {
-  if (!sameSecret(token, policy.token)) return goTo(signedOutPath(next, 'wrong-token'));
-  const session = await makeSession(policy.token, policy.now());
+async function enter(request: Request, settings: AccessSettings, token: string, next: string): Promise<Response> {
+  if (!sameSecret(token, settings.token)) return goTo(signedOutPath(next, 'wrong-token'));
+  const session = await makeSession(settings.token, settings.now());
   return goTo(next, { 'set-cookie': sessionCookie(session, isSecure(request)) });
 }
 

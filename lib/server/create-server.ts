@@ -1,6 +1,6 @@
 import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
-import { type AccessPolicy, accessPolicy } from '@/lib/access/access-policy';
+import { type AccessSettings, accessSettings } from '@/lib/access/access-settings';
 import { authenticate, authenticateProgram } from '@/lib/access/authenticate';
 import { asResponse } from '@/lib/access/stream-answer';
 import { logRetention } from '@/lib/log-store/log-retention';
@@ -42,14 +42,14 @@ export interface Server {
  */
 export function createServer(env: Record<string, string | undefined>): Server {
   const readiness = new Readiness();
-  let knownPolicy: AccessPolicy | null = null;
+  let known: AccessSettings | null = null;
   let opening: Promise<ServerParts> | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let closing: Promise<void> | null = null;
 
-  const policy = () => {
-    knownPolicy ??= accessPolicy(env);
-    return knownPolicy;
+  const settings = () => {
+    known ??= accessSettings(env);
+    return known;
   };
   const parts = () => {
     opening ??= open().catch((error) => {
@@ -60,7 +60,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
   };
 
   async function open(): Promise<ServerParts> {
-    const access = policy();
+    const access = settings();
     const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
     const streamMaxMs = seconds > 0 ? seconds * 1000 : null;
     const opened = await openDatabase(databaseOptions(env));
@@ -77,11 +77,11 @@ export function createServer(env: Record<string, string | undefined>): Server {
     const found = findRoute(request.method, pathname);
     if (found.kind === 'route') {
       const { route, ids } = found;
-      if (route.access === 'open') return route.handler(request, { policy, parts, readiness });
-      await (route.access === 'program' ? authenticateProgram : authenticate)(request, policy());
+      if (route.access === 'open') return route.handler(request, { settings, parts, readiness });
+      await (route.access === 'program' ? authenticateProgram : authenticate)(request, settings());
       return answerRoute(route, request, await parts(), ids);
     }
-    if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, policy());
+    if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, settings());
     if (found.kind === 'nothing') {
       throw new AppError('not_found', `There is nothing at ${pathname}. PROTOCOL.md lists the routes.`);
     }
@@ -114,7 +114,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
     handle: async (request) => asResponse(await safely(request)),
     answer: safely,
     knows: (request) =>
-      authenticate(request, policy()).then(
+      authenticate(request, settings()).then(
         () => true,
         () => false,
       ),

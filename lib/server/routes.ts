@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { AccessPolicy } from '@/lib/access/access-policy';
+import type { AccessSettings } from '@/lib/access/access-settings';
 import type { Asked } from '@/lib/access/asked';
 import { signIn, signInByForm, signOut } from '@/lib/access/sign-in';
 import { postAck } from '@/lib/commands/acknowledge';
@@ -11,7 +11,7 @@ import { postInsightsSeen } from '@/lib/commands/see-insights';
 import { postMessage } from '@/lib/commands/send-message';
 import { postAssign, postDiscard } from '@/lib/commands/settle-parked';
 import { postWaive } from '@/lib/commands/waive-obligation';
-import { stream } from '@/lib/fan-out/stream';
+import { getStream } from '@/lib/fan-out/get-stream';
 import { postEvents } from '@/lib/ingest/post-events';
 import * as body from '@/lib/protocol/commands';
 import * as query from '@/lib/protocol/queries';
@@ -24,7 +24,7 @@ export type Method = (typeof METHODS)[number];
 
 /** What there is also while the database is away. */
 export interface OpenServer {
-  policy(): AccessPolicy;
+  settings(): AccessSettings;
   parts(): Promise<ServerParts>;
   readiness: Readiness;
 }
@@ -77,9 +77,9 @@ const asking = api('signed-in', 202);
 
 /** Everything that is no page. PROTOCOL.md says what each route is asked and answers. */
 export const ROUTES: readonly Route[] = [
-  open('GET', '/sign-in', (request, { policy }) => signIn(request, policy())),
-  open('POST', '/sign-in', (request, { policy }) => signInByForm(request, policy())),
-  open('POST', '/sign-out', (request, { policy }) => signOut(request, policy())),
+  open('GET', '/sign-in', (request, { settings }) => signIn(request, settings())),
+  open('POST', '/sign-in', (request, { settings }) => signInByForm(request, settings())),
+  open('POST', '/sign-out', (request, { settings }) => signOut(request, settings())),
   ...['', '/api/v1'].flatMap((base) =>
     (['GET', 'HEAD'] as const).flatMap((method) => [
       open(method, `${base}/healthz`, healthz),
@@ -91,7 +91,7 @@ export const ROUTES: readonly Route[] = [
   program('GET', '/agents/:agentId/commands', getCommands),
   program('POST', '/agents/:agentId/commands/:commandId/ack', postAck, { bodies: [body.ackSchema] }),
 
-  signedIn('GET', '/stream', stream),
+  signedIn('GET', '/stream', getStream),
   signedIn('GET', '/sessions', read.getSessions, { query: query.sessionsQuery }),
   signedIn('GET', '/sessions/:sessionId', read.getSession),
   signedIn('GET', '/sessions/:sessionId/transcript', read.getTranscript, { query: query.transcriptQuery }),

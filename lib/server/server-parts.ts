@@ -1,7 +1,7 @@
 import type { ServerContext } from '@/lib/access/server-context';
 import { CommandHub, type CommandServer } from '@/lib/commands/command-hub';
 import { FanOut } from '@/lib/fan-out/fan-out';
-import type { StreamServer } from '@/lib/fan-out/stream';
+import type { StreamServer } from '@/lib/fan-out/get-stream';
 import { GapTally } from '@/lib/ingest/gap-tally';
 import type { IngestServer } from '@/lib/ingest/post-events';
 import { LogKeeper } from '@/lib/log-store/log-keeper';

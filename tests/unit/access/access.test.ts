@@ -1,25 +1,25 @@
 import { describe, expect, test } from 'vitest';
-import { type AccessPolicy, accessPolicy } from '@/lib/access/access-policy';
+import { type AccessSettings, accessSettings } from '@/lib/access/access-settings';
 import { sameSecret } from '@/lib/access/digest';
 import { checkHost } from '@/lib/access/host';
 import { isLiveSession, makeSession, sessionOf } from '@/lib/access/session-cookie';
 
 const TOKEN = 'a-token-of-enough-characters';
-const policyOf = (env: Record<string, string>): AccessPolicy => accessPolicy({ INTERLUDE_TOKEN: TOKEN, ...env });
+const settingsOf = (env: Record<string, string>): AccessSettings => accessSettings({ INTERLUDE_TOKEN: TOKEN, ...env });
 
-describe('the policy', () => {
+describe('the settings', () => {
   test('wants a token, and a long one', () => {
-    expect(() => accessPolicy({})).toThrow('INTERLUDE_TOKEN is not set');
-    expect(() => accessPolicy({ INTERLUDE_TOKEN: '  ' })).toThrow('not set');
-    expect(() => accessPolicy({ INTERLUDE_TOKEN: 'x'.repeat(15) })).toThrow('too short');
-    expect(accessPolicy({ INTERLUDE_TOKEN: ` ${'x'.repeat(16)} ` }).token).toBe('x'.repeat(16));
+    expect(() => accessSettings({})).toThrow('INTERLUDE_TOKEN is not set');
+    expect(() => accessSettings({ INTERLUDE_TOKEN: '  ' })).toThrow('not set');
+    expect(() => accessSettings({ INTERLUDE_TOKEN: 'x'.repeat(15) })).toThrow('too short');
+    expect(accessSettings({ INTERLUDE_TOKEN: ` ${'x'.repeat(16)} ` }).token).toBe('x'.repeat(16));
   });
 });
 
 describe('the Host', () => {
   const isTaken = (host: string, env: Record<string, string> = {}) => {
     try {
-      checkHost(new Request('http://127.0.0.1/', { headers: { host } }), policyOf(env));
+      checkHost(new Request('http://127.0.0.1/', { headers: { host } }), settingsOf(env));
       return true;
     } catch {
       return false;

@@ -19,7 +19,7 @@ export interface StreamServer extends ServerContext {
  *
  * @throws AppError `invalid_argument` for a bad topic or position, `unavailable` while shutting down
  */
-export async function stream({ request }: Asked, server: StreamServer): Promise<Response> {
+export async function getStream({ request }: Asked, server: StreamServer): Promise<Response> {
   const query = new URL(request.url).searchParams;
   const topics = topicsOf(query.getAll('topic'));
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));

@@ -3,7 +3,7 @@ import { AppError } from '@/lib/protocol/errors';
 export const MIN_TOKEN_LENGTH = 16;
 
 /** Who may come in, and under which names this server answers. */
-export interface AccessPolicy {
+export interface AccessSettings {
   /** The one secret of local mode: bearer token, and the key of the operator's cookie. */
   token: string;
   /** Host names beside the loopback ones, without a port, in lower case. */
@@ -14,11 +14,11 @@ export interface AccessPolicy {
 }
 
 /**
- * The policy the environment asks for. Start-up code puts the token file's content into INTERLUDE_TOKEN.
+ * What the environment says of who may come in. Start-up code puts the token file's content into INTERLUDE_TOKEN.
  *
  * @throws AppError `unavailable` when there is no token: a server without one must not answer anybody.
  */
-export function accessPolicy(env: Record<string, string | undefined>): AccessPolicy {
+export function accessSettings(env: Record<string, string | undefined>): AccessSettings {
   const token = env.INTERLUDE_TOKEN?.trim() ?? '';
   if (token.length < MIN_TOKEN_LENGTH) {
     throw new AppError(
