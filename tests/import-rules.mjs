@@ -110,15 +110,38 @@ const MAY_BESIDES = {
   'components/transcript': ['components/sessions'],
 };
 
+/**
+ * What is read of a syntax tree, and of the linter that walks through it.
+ *
+ * @typedef {object} Node
+ * @property {string} [type]
+ * @property {unknown} [value]
+ * @property {Node | null} [source]
+ * @property {Node} [expression]
+ * @property {{ name?: string }} [callee]
+ * @property {Node[]} [arguments]
+ * @property {{ value: { cooked: string } }[]} [quasis]
+ *
+ * @typedef {object} Context
+ * @property {string} cwd
+ * @property {string} filename
+ * @property {(fault: { node: Node, message: string }) => void} report
+ * @property {{ getAllComments(): { value: string }[] }} sourceCode
+ */
+
 const rooms = {
   meta: { type: 'problem' },
-  /** @param {import('oxlint/plugins-dev').Context} context */
+  /** @param {Context} context */
   create(context) {
     const file = relative(context.cwd, context.filename);
     const own = roomOf(file);
     const besides = Object.keys(MAY_BESIDES).filter((place) => isIn(file, place));
     const may = [...(MAY_IMPORT[own?.rule ?? ''] ?? []), ...besides.flatMap((place) => MAY_BESIDES[place] ?? [])];
 
+    /**
+     * @param {Node} node
+     * @param {string} name
+     */
     function judge(node, name) {
       const isOurs = /^(@\/|\.|\/)/.test(name);
       const path = !isOurs ? name : name.startsWith('@/') ? normalize(name.slice(2)) : join(dirname(file), name);
@@ -130,46 +153,55 @@ const rooms = {
         context.report({ node, message: `${file} may not import ${path}; what it may is in tests/import-rules.mjs` });
       }
     }
-    const bySource = (node) => node.source && judge(node, nameIn(node.source));
+    const bySource = (/** @type {Node} */ node) => node.source && judge(node, nameIn(node.source));
     return {
       ImportDeclaration: bySource,
       ExportNamedDeclaration: bySource,
       ExportAllDeclaration: bySource,
       ImportExpression: bySource,
       TSImportType: bySource,
-      TSExternalModuleReference: (node) => judge(node, nameIn(node.expression)),
-      CallExpression: (node) => node.callee.name === 'require' && judge(node, nameIn(node.arguments[0])),
+      TSExternalModuleReference: (/** @type {Node} */ node) => judge(node, nameIn(node.expression)),
+      CallExpression: (/** @type {Node} */ node) =>
+        node.callee?.name === 'require' && judge(node, nameIn(node.arguments?.[0])),
       // JavaScript imports its types in comments.
+      /** @param {Node} node */
       Program(node) {
         for (const { value } of context.sourceCode.getAllComments()) {
-          for (const [, name] of value.matchAll(/\bimport\(['"]([^'"]+)['"]\)/g)) judge(node, name);
+          for (const [, name] of value.matchAll(/\bimport\(['"]([^'"]+)['"]\)/g)) judge(node, name ?? COMPUTED);
         }
       },
     };
   },
 };
 
-/** @returns {{ name: string, rule: string } | null} null for what is in no room */
+/**
+ * @param {string} path
+ * @returns {{ name: string, rule: string } | null} null for what is in no room
+ */
 function roomOf(path) {
   if (!path.includes('/')) return { name: '.', rule: '.' };
   const rules = Object.keys(MAY_IMPORT).filter((one) => isIn(path, one));
-  const length = (rule) => rule.replace('*', '').length;
+  const length = (/** @type {string} */ rule) => rule.replace('*', '').length;
   const rule = rules.sort((one, other) => length(other) - length(one))[0];
   if (rule === undefined) return null;
   const depth = rule.split('/').length;
   return { rule, name: rule.includes('*') ? path.split('/', depth).join('/') : rule };
 }
 
-/** @param {string} place a folder, or a file with or without what its name ends with */
+/**
+ * @param {string} path
+ * @param {string} place a folder, or a file with or without what its name ends with
+ */
 function isIn(path, place) {
   const parts = place.split('/');
   const own = path.split('/', parts.length);
   return parts.every((part, at) => part === '*' || part === own[at] || own[at]?.startsWith(`${part}.`));
 }
 
+/** @param {Node | null | undefined} source */
 function nameIn(source) {
   if (typeof source?.value === 'string') return source.value;
-  return source?.type === 'TemplateLiteral' && source.quasis.length === 1 ? source.quasis[0].value.cooked : COMPUTED;
+  return source?.quasis?.length === 1 ? (source.quasis[0]?.value.cooked ?? COMPUTED) : COMPUTED;
 }
 
 export default { meta: { name: 'imports' }, rules: { rooms } };

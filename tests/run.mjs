@@ -123,6 +123,13 @@ async function run() {
   report(rows, (Date.now() - startedAt) / 1_000);
 }
 
+/** @param {string} name */
+function stageOf(name) {
+  const stage = STAGES[name];
+  if (stage === undefined) throw new Error(`there is no stage "${name}"`);
+  return stage;
+}
+
 /**
  * @param {string[]} names
  * @param {boolean} beside whether others run at the same time: each line then says whose it is
@@ -132,7 +139,7 @@ async function runInOrder(names, beside) {
   for (const name of names) {
     if (!beside) say(`\n── ${name} ${'─'.repeat(Math.max(2, 76 - name.length))}`);
     const startedAt = Date.now();
-    const work = () => STAGES[name]().catch((error) => failed(String(error?.stack ?? error)));
+    const work = () => stageOf(name)().catch((error) => failed(String(error?.stack ?? error)));
     const tally = await (beside ? lane.run(name, work) : work());
     const seconds = (Date.now() - startedAt) / 1_000;
     if (beside) say(`── ${name}: ${tally.passed} passed, ${tally.failed} failed, ${seconds.toFixed(0)} s`);
@@ -148,6 +155,7 @@ async function runInOrder(names, beside) {
 function report(rows, seconds) {
   for (const { name, notes = [] } of rows) for (const note of notes) say(`\n── ${name}: ${note}`);
   say('');
+  /** @type {(name: string, result: string, took: number) => void} */
   const line = (name, result, took) =>
     say(`  ${name.padEnd(12)} ${result.padEnd(28)} ${took.toFixed(1).padStart(6)} s`);
   for (const { name, passed, failed, seconds: took } of rows) {
@@ -179,10 +187,12 @@ async function vitest(folder, { config = 'tests/vitest.config.ts', options = [],
   const args = ['run', ...files, '--config', config, ...options, ...reporters];
   const ok = await passes(bin('vitest', 'vitest.mjs'), args);
   if (!existsSync(output)) return { ...failed(`vitest wrote no report for tests/${folder}`), ...NOTHING };
+  /** @type {{ numPassedTests: number, numFailedTests: number, testResults: FileResult[] }} */
   const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(output, 'utf8'));
   const notes = testResults.flatMap(notesOf);
   if (!ok && notes.length === 0) notes.push(`failed, and no test of it did: see what it said above`);
-  const [broken, sound] = [true, false].map((is) => testResults.filter(({ status }) => (status === 'failed') === is));
+  const broken = testResults.filter(({ status }) => status === 'failed');
+  const sound = testResults.filter(({ status }) => status !== 'failed');
   return {
     passed: numPassedTests,
     failed: ok ? numFailedTests : Math.max(numFailedTests, 1),
@@ -209,7 +219,20 @@ async function browserTests() {
   return { passed: first.sound + again.passed, failed: again.failed, notes: [...before, ...(again.notes ?? [])] };
 }
 
-/** @returns {string[]} */
+/**
+ * A file of vitest's own report, as far as it is read.
+ *
+ * @typedef {object} FileResult
+ * @property {string} name its whole path
+ * @property {string} status
+ * @property {string} message
+ * @property {{ fullName: string, status: string, failureMessages: string[] }[]} assertionResults
+ */
+
+/**
+ * @param {FileResult} file
+ * @returns {string[]}
+ */
 function notesOf({ name, status, message, assertionResults }) {
   const file = relative(root, name);
   const tests = assertionResults.filter((test) => test.status === 'failed');
@@ -249,10 +272,11 @@ function passes(script, args) {
   return new Promise((resolve) => {
     const name = lane.getStore();
     // A group of its own: what the stage has started ends with it.
+    /** @type {import('node:child_process').StdioOptions} */
     const stdio = name === undefined ? 'inherit' : ['ignore', 'pipe', 'pipe'];
     const child = spawn(process.execPath, [script, ...args], { cwd: root, stdio, detached: true });
     for (const stream of [child.stdout, child.stderr]) {
-      if (stream) createInterface({ input: stream }).on('line', (line) => say(`${name.padEnd(11)} │ ${line}`));
+      if (stream) createInterface({ input: stream }).on('line', (line) => say(`${name?.padEnd(11)} │ ${line}`));
     }
     running.add(child);
     const limit = setTimeout(() => {
@@ -269,10 +293,17 @@ function passes(script, args) {
   });
 }
 
-/** What is under way, each the head of a process group. */
+/**
+ * What is under way, each the head of a process group.
+ *
+ * @type {Set<import('node:child_process').ChildProcess>}
+ */
 const running = new Set();
 
+/** @param {import('node:child_process').ChildProcess} child */
 function kill(child) {
+  // It could not be started.
+  if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch {

@@ -12,7 +12,10 @@ const server = createServer((request, response) => {
   if (request.url?.startsWith('/api/v1/stream')) return open(response);
   answer(response, { status: 'ok' });
 });
-server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`));
+server.listen(0, '127.0.0.1', () => {
+  const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+  process.stdout.write(`${address.port}\n`);
+});
 process.on('disconnect', () => process.exit());
 
 /** @param {import('node:http').ServerResponse} response */

@@ -17,6 +17,7 @@ const MOST_BYTES = new Map([
  * @returns {{ lines: string[], tooHeavy: string[] }} `tooHeavy`: those of them that weigh more than they may
  */
 export function firstLoad() {
+  /** @type {{ route: string, firstLoadChunkPaths: string[] }[]} */
   const routes = JSON.parse(readFileSync(join(root, '.next', 'diagnostics', 'route-bundle-stats.json'), 'utf8'));
   const rows = routes.map(({ route, firstLoadChunkPaths }) => {
     const bytes = firstLoadChunkPaths.reduce((sum, path) => sum + gzipSync(readFileSync(join(root, path))).length, 0);

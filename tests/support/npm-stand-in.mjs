@@ -6,11 +6,11 @@ import { appendFileSync, existsSync, mkdirSync, statSync, watch, writeFileSync }
 import { dirname, join } from 'node:path';
 
 const args = process.argv.slice(2);
-const prefix = args[args.indexOf('--prefix') + 1];
-const spec = args.at(-1);
+const prefix = args[args.indexOf('--prefix') + 1] ?? '';
+const spec = args.at(-1) ?? '';
 const [name, version] = [spec.slice(0, spec.lastIndexOf('@')), spec.slice(spec.lastIndexOf('@') + 1)];
 const home = join(prefix, 'node_modules', ...name.split('/'));
-const { NPM_DOES = 'installs', NPM_TELLS, NPM_GO } = process.env;
+const { NPM_DOES = 'installs', NPM_TELLS = '', NPM_GO = '' } = process.env;
 const kept = Object.keys(process.env).filter((one) => one.startsWith('INTERLUDE_') || /loglevel/.test(one));
 const mode = (statSync(prefix).mode & 0o777).toString(8);
 appendFileSync(NPM_TELLS, `${JSON.stringify({ args, prefix, kept, mode })}\n`);

@@ -2,4 +2,4 @@
 import { loadTypescript } from '../../lib/launch/typescript.mjs';
 
 const [path] = process.argv.splice(2, 1);
-await loadTypescript(path);
+await loadTypescript(path ?? '');
