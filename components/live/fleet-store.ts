@@ -47,7 +47,7 @@ export class FleetStore extends Store {
     idOf: ({ id }) => id,
     listsOf: ({ agentId }) => [ALL, agentId],
     keepsAll: true,
-    onChange: (row, before) => this.#counts.change(row, before),
+    onChange: (row, known) => this.#count(row, known),
   });
   readonly agents = new RowTable<AgentSummary>({ idOf: ({ id }) => id, listsOf: () => [ALL], keepsAll: true });
   /** Lists: those of a session. Where its first event stands is a task's identity: agents use ids again. */
@@ -66,6 +66,8 @@ export class FleetStore extends Store {
   /** All rows up to here have come. */
   #position: Position | null = null;
   #resets = 0;
+  /** The sessions that the stream has told of since it began. */
+  readonly #told = new Set<string>();
   #shownSessions: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
 
   /** Where the stream is to be read from; another object when it is to be read anew. Null while nothing is known. */
@@ -93,11 +95,13 @@ export class FleetStore extends Store {
 
   takeFrames(frames: readonly RowFrame[]): void {
     for (const { event, data, id } of frames) {
-      if (event === 'session') this.sessions.takeNews(data, id);
-      else if (event === 'agent') this.agents.takeNews(data, id);
+      this.#position = id;
+      if (event === 'session') {
+        this.sessions.takeNews(data, id);
+        this.#told.add(data.id);
+      } else if (event === 'agent') this.agents.takeNews(data, id);
       else if (event === 'task') this.tasks.takeNews(data, id);
       else if (event === 'obligation') this.obligations.takeNews(data, id);
-      this.#position = id;
     }
     this.changed();
   }
@@ -179,12 +183,27 @@ export class FleetStore extends Store {
     this.changed();
   }
 
+  /**
+   * A stream that begins tells of each row only how it is by now, then of all that becomes of it. A row that it has not
+   * told of yet, or that is read ahead of it, may have been something else when it was counted than it was known as.
+   */
+  #count(row: SessionSummary, known: { row: SessionSummary; at: Position } | undefined): void {
+    const { countedAt } = this.#counts;
+    const isCountedBy = (at: Position | null | undefined) => at != null && comparePositions(countedAt, at) <= 0;
+    const isSure =
+      isCountedBy(known?.at) ||
+      isCountedBy(this.#start?.after) ||
+      (this.#told.has(row.id) && isCountedBy(this.#position));
+    this.#counts.change(row, isSure ? known?.row.state : undefined);
+  }
+
   #read(table: Held, name: string | null, position: Position, take: () => void): void {
     const since = (name === null ? null : this[table].hold(name, this.#position)) ?? this.#start?.after ?? null;
     take();
     if (since === null || comparePositions(position, since) < 0) {
       this.#start = { after: position };
       this.#position = position;
+      this.#told.clear();
       for (const one of HELD) this[one].rewind(position);
     }
     this.changed();

@@ -6,8 +6,8 @@ interface Kind<Row> {
   listsOf: (row: Row) => string[];
   /** Whether a row is kept that is in no list. */
   keepsAll: boolean;
-  /** Called before a row changes. */
-  onChange?: (row: Row, before: Row | undefined) => void;
+  /** Called before a row changes. `known`: the row as it was read at a position. */
+  onChange?: (row: Row, known: { row: Row; at: Position } | undefined) => void;
 }
 
 /** What was read of a list. */
@@ -106,7 +106,12 @@ export class RowTable<Row extends object> {
     const lists = this.#listsOf(row);
     if (!this.#kind.keepsAll && lists.length === 0) return;
     this.take(row, at);
-    for (const list of lists) list.ids.add(this.#kind.idOf(row));
+    const id = this.#kind.idOf(row);
+    for (const list of lists) {
+      if (list.ids.has(id)) continue;
+      list.ids.add(id);
+      list.shown = null;
+    }
   }
 
   /** A row that was read, of which a later reading may be known. */
@@ -118,7 +123,7 @@ export class RowTable<Row extends object> {
       known.at = at;
       return;
     }
-    this.#kind.onChange?.(row, known?.row);
+    this.#kind.onChange?.(row, known);
     this.#rows.set(id, { row, at });
     for (const list of this.#listsOf(row)) list.shown = null;
   }

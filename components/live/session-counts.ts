@@ -5,7 +5,7 @@ export type CountsByState = Record<SessionState, number>;
 
 interface Change {
   at: Position;
-  /** Undefined where it was not known: it was counted as something, or is new. */
+  /** Undefined where it is not known: it was counted as something, or is new. */
   from: SessionState | undefined;
   to: SessionState;
 }
@@ -31,6 +31,11 @@ export class SessionCounts {
     return counts;
   }
 
+  /** When the server counted them. */
+  get countedAt(): Position {
+    return this.#countedAt;
+  }
+
   take(counted: CountsByState, at: Position): void {
     if (this.#counted !== null && comparePositions(at, this.#countedAt) < 0) return;
     this.#counted = counted;
@@ -39,8 +44,9 @@ export class SessionCounts {
     this.#isOld = this.#changes.some(({ from }) => from === undefined);
   }
 
-  change(row: SessionSummary, before: SessionSummary | undefined): void {
-    const change = { at: row.updatedPosition, from: before?.state, to: row.state };
+  /** @param from what it was when it was counted, or came after that; undefined where that is not known */
+  change(row: SessionSummary, from: SessionState | undefined): void {
+    const change = { at: row.updatedPosition, from, to: row.state };
     if (change.from === change.to || comparePositions(change.at, this.#countedAt) <= 0) return;
     this.#isOld ||= change.from === undefined;
     this.#changes.push(change);

@@ -275,6 +275,41 @@ it('what was watched equals what is read anew, in whatever order it was asked fo
       }
       expect(fleet.agents.list(ALL)).toBeUndefined();
     }),
-    { numRuns: 2_000 },
+    {
+      numRuns: 2_000,
+      examples: [
+        [
+          // A session changed, was counted, and changed back before the stream told of it.
+          [
+            { do: 'session', at: 2, to: 0 },
+            { do: 'ask', reading: 'sessions' },
+            { do: 'session', at: 0, to: 0 },
+            { do: 'read' },
+            { do: 'gap' },
+            { do: 'session', at: 1, to: 0 },
+            { do: 'ask', reading: 'sessions' },
+            { do: 'session', at: 2, to: 1 },
+            { do: 'read' },
+            { do: 'read-behind' },
+            { do: 'session', at: 2, to: 0 },
+          ],
+        ],
+        [
+          // The stream, begun again, tells of a session that is known, of which a list that was looked at is not.
+          [
+            { do: 'ask', reading: 'obligations' },
+            { do: 'ask', reading: 'sessions' },
+            { do: 'read' },
+            { do: 'session', at: 0, to: 0 },
+            { do: 'answer' },
+            { do: 'stream' },
+            { do: 'read-behind' },
+            { do: 'answer' },
+            { do: 'ask', reading: 'more' },
+            { do: 'stream' },
+          ],
+        ],
+      ],
+    },
   );
 });
