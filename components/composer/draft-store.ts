@@ -1,3 +1,5 @@
+import { type Fields, fieldsOf, parseJson } from '@/lib/protocol/fields';
+
 /**
  * What a person has begun to write, and what they wrote that has not reached the server, kept by the browser.
  *
@@ -38,7 +40,7 @@ export function browserStorage(): Storage | null {
 }
 
 export function readDraft(storage: Storage | null, sessionId: string): Draft {
-  const stored = parse(storage?.getItem(draftKey(sessionId)) ?? null);
+  const stored = fieldsAt(storage, draftKey(sessionId));
   return {
     text: typeof stored.text === 'string' ? stored.text : '',
     replyTo: typeof stored.replyTo === 'string' ? stored.replyTo : null,
@@ -57,7 +59,7 @@ export function readOutgoing(storage: Storage | null, sessionId: string): Outgoi
   for (const key of keysOf(storage)) {
     const name = outgoingName(key);
     if (name?.sessionId !== sessionId) continue;
-    const { text, replyTo, at, refused } = parse(storage?.getItem(key) ?? null);
+    const { text, replyTo, at, refused } = fieldsAt(storage, key);
     if (typeof text !== 'string' || typeof at !== 'number') continue;
     messages.push({
       clientId: name.clientId,
@@ -113,11 +115,6 @@ function keep(storage: Storage | null, key: string, value: object): void {
   }
 }
 
-function parse(text: string | null): Record<string, unknown> {
-  try {
-    // anything but an object has none of the fields
-    return Object(JSON.parse(text ?? '{}'));
-  } catch {
-    return {};
-  }
+function fieldsAt(storage: Storage | null, key: string): Fields {
+  return fieldsOf(parseJson(storage?.getItem(key) ?? ''));
 }

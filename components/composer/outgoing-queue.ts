@@ -1,4 +1,5 @@
 import { Store } from '@/components/live/store';
+import { retryDelayMs } from '@/lib/protocol/retry-delay';
 import { forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgoing } from './draft-store';
 
 export type SendOutcome =
@@ -15,8 +16,7 @@ export interface OutgoingQueueOptions {
   now: () => number;
 }
 
-const FIRST_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 15_000;
+const RETRY = { firstMs: 1_000, longestMs: 15_000 };
 
 /**
  * What a person wrote to one session and the transcript does not show yet.
@@ -106,8 +106,7 @@ export class OutgoingQueue extends Store {
         this.#apply(head, outcome);
         if (outcome.kind === 'unreachable') {
           this.#failures += 1;
-          const delay = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1));
-          this.#timer ??= setTimeout(() => this.wake(), delay);
+          this.#timer ??= setTimeout(() => this.wake(), retryDelayMs(this.#failures, RETRY, 1));
           return;
         }
       }

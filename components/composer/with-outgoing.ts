@@ -1,5 +1,6 @@
 import type { TranscriptState } from '@/lib/projections/transcript';
 import type { MessageItem, Turn } from '@/lib/protocol/read-models';
+import { outsideTurn } from '@/lib/protocol/turn-places';
 import type { OutgoingMessage } from './draft-store';
 
 /** The server's name for the person who is signed in. */
@@ -41,17 +42,5 @@ function turnOf({ clientId, text, replyTo, at }: OutgoingMessage, position: stri
     replyTo: replyTo === null ? [] : [replyTo],
     clientId,
   };
-  return {
-    id: `outgoing:${clientId}`,
-    kind: 'none',
-    state: 'finished',
-    position,
-    trigger: null,
-    userMessageIds: [],
-    parentTurnId: null,
-    startedAt: at,
-    endedAt: null,
-    error: null,
-    items: [item],
-  };
+  return { ...outsideTurn(`outgoing:${clientId}`, position, at), items: [item] };
 }

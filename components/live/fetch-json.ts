@@ -36,14 +36,18 @@ export function fetchJson<Body>(path: string, signal?: AbortSignal): Promise<Bod
  * @param path below /api/v1, with a leading slash
  * @throws RequestError, or TypeError when no answer came, and then nobody knows whether it was heard
  */
-export function postJson<Body>(path: string, body: object, method: 'POST' | 'PUT' = 'POST'): Promise<Body> {
-  const headers = { accept: 'application/json', 'content-type': 'application/json' };
-  return ask(path, { method, headers, body: JSON.stringify(body) }, SENT_WITHIN_MS);
+export function postJson<Body>(path: string, body: object): Promise<Body> {
+  return sendJson('POST', path, body);
 }
 
 /** As `postJson`, for what replaces what was there and may be sent again. */
 export function putJson<Body>(path: string, body: object): Promise<Body> {
-  return postJson(path, body, 'PUT');
+  return sendJson('PUT', path, body);
+}
+
+function sendJson<Body>(method: string, path: string, body: object): Promise<Body> {
+  const headers = { accept: 'application/json', 'content-type': 'application/json' };
+  return ask(path, { method, headers, body: JSON.stringify(body) }, SENT_WITHIN_MS);
 }
 
 /** A browser's error says what happened to the request, but not what to do about it. */

@@ -1,4 +1,5 @@
 import { comparePositions, type Position } from '@/lib/protocol/position';
+import { retryDelayMs } from '@/lib/protocol/retry-delay';
 import {
   type ConnectionEvent,
   type ConnectionState,
@@ -7,13 +8,13 @@ import {
   nextConnectionState,
 } from './connection-state';
 import { type ReceivedFrame, readStream } from './read-stream';
-import { reconnectDelayMs } from './reconnect-delay';
 import { type RowFrame, topicOf } from './row-frame';
 import { SilenceWatch } from './silence-watch';
 import { TopicTrack } from './topic-track';
 
 /** Subscriptions of one page come in a burst; they share one request. */
 const GATHER_MS = 10;
+const RECONNECT = { firstMs: 500, longestMs: 10_000 };
 /** A topic nobody reads any more stays on the stream this long: going back and forth costs no new connection. */
 const LINGER_MS = 20_000;
 /** A gap stays said at least this long. */
@@ -198,7 +199,7 @@ export class LiveConnection {
 
   #lose(): void {
     this.#transition('cut');
-    this.#openSoon(reconnectDelayMs(this.#state.attempt, this.#options.random()));
+    this.#openSoon(retryDelayMs(this.#state.attempt, RECONNECT, this.#options.random()));
   }
 
   #hear(): void {

@@ -2,7 +2,14 @@ import type { InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
 import { addTo } from '@/lib/protocol/grouped';
 import { MAX_NAMED } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
-import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '@/lib/protocol/turn-places';
+import {
+  type FoldedType,
+  type Home,
+  outsideTurn,
+  type TurnHeader,
+  type TurnPlaces,
+  type Unanswered,
+} from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import { stringList } from './event-fields';
 import { interludeOf } from './interlude-metadata';
@@ -246,7 +253,13 @@ export class TurnPlacer {
     const home = this.#home(kind, id);
     if (home === undefined) return;
     placement.begunAt = this.#begunNow(home);
-    if (isFoldable(home)) this.#setHome(kind, id, { ...home, streaming: 'chunks' });
+    this.tellInChunk(kind, id);
+  }
+
+  /** Some of what may still be open is told in a chunk: its deltas alone are no longer all of it. */
+  tellInChunk(kind: string, id: string): void {
+    const home = this.#home(kind, id);
+    if (home !== undefined && isFoldable(home)) this.#setHome(kind, id, { ...home, streaming: 'chunks' });
   }
 
   continueEntity(placement: Placement, kind: string, id: string, task: string | null, streaming: FoldedType): void {
@@ -342,18 +355,7 @@ export class TurnPlacer {
   #standAlone(placement: Placement): string {
     const { position, occurredAt } = placement.entry;
     const id = `none:${position}`;
-    placement.turns.push({
-      id,
-      kind: 'none',
-      state: 'finished',
-      position,
-      trigger: null,
-      userMessageIds: [],
-      parentTurnId: null,
-      startedAt: occurredAt,
-      endedAt: occurredAt,
-      error: null,
-    });
+    placement.turns.push(outsideTurn(id, position, occurredAt));
     placement.turnId = id;
     // Later events must stand after it: they may not join an older `none` turn.
     this.#change().outside = null;

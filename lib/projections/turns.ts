@@ -64,8 +64,10 @@ function placeEvent(placer: TurnPlacer, told: EventEntry): Placement {
 /** What a snapshot repeats stands where it is known; what is new in it stands where it came, and no turn claims it. */
 function placeOfSnapshot(placer: TurnPlacer, placement: Placement, turnId: string | null): void {
   const { event } = placement.entry;
-  placement.entityId = idField(event, event.type.startsWith('TOOL_CALL_') ? 'toolCallId' : 'messageId');
+  const kind = event.type.startsWith('TOOL_CALL_') ? 'tool' : event.type.startsWith('TEXT_') ? 'text' : 'reasoning';
+  placement.entityId = idOf(kind)(event);
   placement.turnId = turnId;
+  if (placement.entityId !== null && event.type.endsWith('_CHUNK')) placer.tellInChunk(kind, placement.entityId);
   if (turnId !== null) return;
   placement.role = textOf(event.role);
   placer.show(placement);

@@ -19,6 +19,22 @@ export interface TurnHeader {
   error: { message: string; code: string | null } | null;
 }
 
+/** The header of what stands outside any turn; it is never open. */
+export function outsideTurn(id: string, position: Position, startedAt: number): TurnHeader {
+  return {
+    id,
+    kind: 'none',
+    state: 'finished',
+    position,
+    trigger: null,
+    userMessageIds: [],
+    parentTurnId: null,
+    startedAt,
+    endedAt: startedAt,
+    error: null,
+  };
+}
+
 export type FoldedType = 'TEXT_MESSAGE_CONTENT' | 'TOOL_CALL_ARGS' | 'REASONING_MESSAGE_CONTENT';
 
 /** An open message, reasoning, tool call or request: events about it go where it began. */
