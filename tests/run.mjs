@@ -5,8 +5,8 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, setPriority, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { buildWhatIsOld } from '../lib/launch/build.mjs';
@@ -23,8 +23,11 @@ const STAGE_LIMIT_MS = 900_000;
 
 const reports = mkdtempSync(join(tmpdir(), 'interlude-tests-'));
 
-/** Tests of pure code need no modules of their own, and take a third less without. */
+/** Tests that leave nothing behind in modules need none of their own, and take a third less without. */
 const SHARED = { options: ['--no-isolate'] };
+
+/** What gives way to others may take several times as long as by itself. */
+const PATIENT = { options: [...SHARED.options, '--testTimeout=240000'] };
 
 const PROCESSES = { config: 'tests/vitest.faults.config.ts' };
 
@@ -47,7 +50,7 @@ const STAGES = {
     return generated ? check(bin('typescript', 'bin/tsc'), ['--noEmit']) : failed('its types could not be generated');
   },
   unit: () => vitest('unit', SHARED),
-  property: () => vitest('property', SHARED),
+  property: () => vitest('property', PATIENT),
   build: async () => {
     await buildWhatIsOld();
     const { lines, tooHeavy } = firstLoad();
@@ -62,7 +65,7 @@ const STAGES = {
     return tally;
   },
   integration: () => vitest('integration'),
-  ui: () => vitest('ui'),
+  ui: () => vitest('ui', SHARED),
   e2e: async () => {
     const missing = ensureChromium();
     return missing ? failed(missing) : browserTests();
@@ -78,7 +81,8 @@ const STAGES = {
 
 /**
  * What runs beside what. Browsers, agents and timers wait a third of their time, and what computes fills it. The faults
- * want the machine for themselves.
+ * want the machine for themselves: beside them runs only what computes and has nothing to do with time, and that gives
+ * way to them.
  */
 const LANES = [
   [
@@ -86,11 +90,13 @@ const LANES = [
     ['unit', 'ui'],
   ],
   [
-    ['e2e', 'property'],
-    ['agents', 'contract', 'integration'],
+    ['e2e', 'contract'],
+    ['agents', 'integration'],
   ],
-  [['faults']],
+  [['faults'], ['property']],
 ];
+
+const GIVE_WAY = new Set(['property']);
 
 /**
  * @typedef {object} Tally
@@ -278,6 +284,7 @@ function passes(script, args) {
     for (const stream of [child.stdout, child.stderr]) {
       if (stream) createInterface({ input: stream }).on('line', (line) => say(`${name?.padEnd(11)} │ ${line}`));
     }
+    if (name !== undefined && GIVE_WAY.has(name) && child.pid) giveWay(child.pid);
     running.add(child);
     const limit = setTimeout(() => {
       process.stderr.write(`ended after ${STAGE_LIMIT_MS / 1_000} s\n`);
@@ -291,6 +298,22 @@ function passes(script, args) {
     });
     child.once('error', () => resolve(false));
   });
+}
+
+/**
+ * Leaves the processor to whatever else wants it, as does all that the process starts from now on.
+ *
+ * @param {number} pid of a process that was started `detached`
+ */
+function giveWay(pid) {
+  const { PRIORITY_LOW } = constants.priority;
+  try {
+    setPriority(pid, PRIORITY_LOW);
+    // Linux weighs the sessions of processes against each other, and within each its processes.
+    writeFileSync(`/proc/${pid}/autogroup`, String(PRIORITY_LOW));
+  } catch {
+    // it has ended, or this system has no such groups
+  }
 }
 
 /**
