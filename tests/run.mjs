@@ -59,12 +59,12 @@ const STAGES = {
   },
   contract: async () => {
     const libsql = ensureLibsqlServer();
-    const tally = await vitest('contract');
+    const tally = await vitest('contract', SHARED);
     if ('missing' in libsql)
       tally.notes = [...(tally.notes ?? []), `not run against a libSQL server\n${libsql.missing}`];
     return tally;
   },
-  integration: () => vitest('integration'),
+  integration: () => vitest('integration', SHARED),
   ui: () => vitest('ui', SHARED),
   e2e: async () => {
     const missing = ensureChromium();

@@ -120,7 +120,7 @@ describe('a runner', () => {
     await outbox.idle();
     expect(await session(sessionId)).toMatchObject({ agentId, turnCount: 0, title: null });
     await settled(async () => (await summary(agentId)).connection).toBe('connected');
-    expect((await summary(agentId)).status).toMatchObject({
+    await settled(async () => (await summary(agentId)).status).toMatchObject({
       kind: 'repeater',
       cwd: '/project',
       versions: { runner: RUNNER_VERSION, protocol: '1', provider: 'Repeater 2.0' },
