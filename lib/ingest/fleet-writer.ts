@@ -22,8 +22,9 @@ export type FleetChanges = SessionRows &
   Pick<BatchRows, 'obligations' | 'tasks' | 'sessions' | 'agents' | 'stillThereAgentIds' | 'writtenSessionIds'>;
 
 /**
- * The only writer of the fleet: it derives from a batch its sessions, with their turns, tasks and obligations, its agents
- * and all their counts. Producers tell events and failures; what the server itself knows comes as a fact.
+ * The one place where rows of the fleet are derived: from a batch its sessions, with their turns, tasks and obligations,
+ * its agents and all their counts, which the event log then writes. Producers tell events and failures; what the server
+ * itself knows comes as a fact.
  *
  * Ordering: every changed obligation, task, session and agent takes a position of its own, in this order.
  */
