@@ -1,7 +1,7 @@
 import type { Pace } from '@/db/next-turn';
 import type { SaidRow } from '@/lib/event-log/read-batch-state';
 import { MOST_SAID_ROWS } from '@/lib/event-log/said-rows';
-import { contentText, inputUserMessages } from '@/lib/projections/event-fields';
+import { contentText, inputUserMessages, streamedKind } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { Placement } from '@/lib/projections/placement';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
@@ -14,8 +14,6 @@ interface Said {
   text: string | null;
   result: string | null;
 }
-
-type SaidKind = 'text' | 'reasoning' | 'tool';
 
 /** What a session had already said of the messages and calls in its snapshots. */
 export class SaidBefore {
@@ -62,7 +60,7 @@ export class SaidBefore {
   }
 
   #tell(id: string, event: AgUiEvent, turnId: string | null, before: string | null): void {
-    const kind = kindOf(event.type);
+    const kind = streamedKind(event.type);
     if (kind === null) return;
     const key = `${kind} ${id}`;
     const said = this.#said.get(key) ?? { turnId, text: before, result: null };
@@ -79,13 +77,7 @@ export class SaidBefore {
   }
 
   #forgetText(id: string, type: string): void {
-    const said = this.#said.get(`${kindOf(type)} ${id}`);
+    const said = this.#said.get(`${streamedKind(type)} ${id}`);
     if (said !== undefined && !type.endsWith('_END')) said.text = null;
   }
-}
-
-function kindOf(type: string): SaidKind | null {
-  if (type.startsWith('TEXT_MESSAGE_')) return 'text';
-  if (type.startsWith('REASONING_')) return 'reasoning';
-  return type.startsWith('TOOL_CALL_') ? 'tool' : null;
 }

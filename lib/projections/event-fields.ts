@@ -78,6 +78,16 @@ export function contentText(content: unknown): string {
   return texts.map((text) => (typeof text === 'string' ? text : JSON.stringify(text))).join('\n');
 }
 
+/** What streams, by its type: a message, a thought or a call. */
+export type StreamedKind = 'text' | 'reasoning' | 'tool';
+
+/** What an event of this type is about, if that streams. */
+export function streamedKind(type: string): StreamedKind | null {
+  if (type.startsWith('TEXT_MESSAGE_')) return 'text';
+  if (type.startsWith('REASONING_')) return 'reasoning';
+  return type.startsWith('TOOL_CALL_') ? 'tool' : null;
+}
+
 /** The task a `task:*` event is about, else null. */
 export function taskEventId(event: AgUiEvent): string | null {
   const name = customName(event);

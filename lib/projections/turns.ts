@@ -10,6 +10,8 @@ import {
   idField,
   inputUserMessages,
   pickId,
+  type StreamedKind,
+  streamedKind,
   stringList,
   subagentTaskId,
   taskEventId,
@@ -64,10 +66,12 @@ function placeEvent(placer: TurnPlacer, told: EventEntry): Placement {
 /** What a snapshot repeats stands where it is known; what is new in it stands where it came, and no turn claims it. */
 function placeOfSnapshot(placer: TurnPlacer, placement: Placement, turnId: string | null): void {
   const { event } = placement.entry;
-  const kind = event.type.startsWith('TOOL_CALL_') ? 'tool' : event.type.startsWith('TEXT_') ? 'text' : 'reasoning';
-  placement.entityId = idOf(kind)(event);
+  const kind = streamedKind(event.type);
+  if (kind !== null) placement.entityId = idOf(kind)(event);
   placement.turnId = turnId;
-  if (placement.entityId !== null && event.type.endsWith('_CHUNK')) placer.tellInChunk(kind, placement.entityId);
+  if (kind !== null && placement.entityId !== null && event.type.endsWith('_CHUNK')) {
+    placer.tellInChunk(kind, placement.entityId);
+  }
   if (turnId !== null) return;
   placement.role = textOf(event.role);
   placer.show(placement);
@@ -95,27 +99,25 @@ const SENT = (event: AgUiEvent) => pickId(customValue(event), 'message_id', 'mes
 const COMMAND = (event: AgUiEvent) => pickId(customValue(event), 'command_id', 'commandId');
 const FOREIGN_TASK = (event: AgUiEvent) => pickId(customValue(event), 'task_id');
 
-type Entity = 'text' | 'reasoning' | 'tool';
+const idOf = (kind: StreamedKind) => (kind === 'tool' ? CALL : MESSAGE);
 
-const idOf = (kind: Entity) => (kind === 'tool' ? CALL : MESSAGE);
+const roleOf = (kind: StreamedKind, event: AgUiEvent) => (kind === 'text' ? (textOf(event.role) ?? 'assistant') : null);
 
-const roleOf = (kind: Entity, event: AgUiEvent) => (kind === 'text' ? (textOf(event.role) ?? 'assistant') : null);
-
-const starts = (kind: Entity) =>
+const starts = (kind: StreamedKind) =>
   about(idOf(kind), (placer, placement, id, task) => {
     placement.role = roleOf(kind, placement.entry.event);
     if (placement.role === 'user' && task === null) placer.openUserMessage(placement, id);
     else placer.startEntity(placement, kind, id, task);
   });
 
-const continues = (kind: Entity, streaming: FoldedType) =>
+const continues = (kind: StreamedKind, streaming: FoldedType) =>
   about(idOf(kind), (placer, placement, id, task) => placer.continueEntity(placement, kind, id, task, streaming));
 
-const ends = (kind: Entity, keep: boolean) =>
+const ends = (kind: StreamedKind, keep: boolean) =>
   about(idOf(kind), (placer, placement, id) => placer.endEntity(placement, kind, id, keep));
 
 /** A chunk both opens and continues, and no event ends it: its rows stay as they are. */
-const chunks = (kind: Entity) =>
+const chunks = (kind: StreamedKind) =>
   about(idOf(kind), (placer, placement, id, task) => {
     placement.role = roleOf(kind, placement.entry.event);
     placer.openChunk(placement, kind, id, task);
