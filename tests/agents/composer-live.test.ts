@@ -84,7 +84,7 @@ test('what is typed reaches the agent, and what it does by itself is on the page
   const fresh = await it.open(`/sessions/${sessionId}`);
   await live(fresh);
   await expect.poll(() => shownTurns(fresh).then((shown) => shown.length)).toBe((await operator.turns()).length);
-  expect(await shownTurns(page)).toEqual(await shownTurns(fresh));
+  await expect.poll(() => shownTurns(fresh)).toEqual(await shownTurns(page));
   for (const text of [
     'START',
     'Starting.',

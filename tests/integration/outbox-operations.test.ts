@@ -153,17 +153,17 @@ describe('what the server refused', () => {
   });
 });
 
-test('a file of the first version is brought up, by a runner or by this', async () => {
+test.each([
+  [1, 'an older'],
+  [99, 'a newer'],
+])('a file of version %i is left as it is, with the reason', async (version, age) => {
   await (await withRefused()).stop();
   const client = createClient({ url: `file:${file}` });
-  await client.execute('ALTER TABLE poisoned DROP COLUMN state');
-  await client.execute('ALTER TABLE poisoned DROP COLUMN decided_at');
-  await client.execute('PRAGMA user_version = 1');
-  client.close();
-  expect((await poisonedIn(file)).map(({ state }) => state)).toEqual(['kept', 'kept']);
-  expect((await readOutbox(file)).poisoned).toBe(2);
-  const again = await open();
-  expect((await again.facts()).poisoned).toBe(2);
+  onTestFinished(() => client.close());
+  await client.execute(`PRAGMA user_version = ${version}`);
+  await expect(open()).rejects.toThrow(`written by ${age} Interlude`);
+  await expect(readOutbox(file)).rejects.toThrow(`not an outbox of this version (${version})`);
+  expect((await client.execute('SELECT count(*) AS kept FROM poisoned')).rows[0]?.kept).toBe(2);
 });
 
 // Each call is a process of its own.

@@ -1,12 +1,14 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { candidateOf } from '@/lib/runner/outbox/candidate';
 import { systemClock } from '@/lib/runner/outbox/clock';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { poisonedIn } from '@/lib/runner/outbox/operations';
 import { Outbox, type OutboxOptions, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
-import { OutboxStore } from '@/lib/runner/outbox/store';
+import { OutboxStore, type QueuedRow } from '@/lib/runner/outbox/store';
 import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { FaultServer } from '../support/fault-server';
 import { HurriedClock, StoppedClock } from '../support/hurried-clock';
@@ -528,6 +530,29 @@ describe('a full outbox', () => {
     await outbox.idle();
     expect(server.ledger.lost).toBe(2);
   });
+});
+
+test('whatever becomes of a record, its size is that of its JSON in bytes', async () => {
+  const now = 1_795_000_000_000;
+  const client = createClient({ url: `file:${file}` });
+  onTestFinished(() => client.close());
+  const store = await OutboxStore.open(file, { producerId: 'p', epoch: 1 }, { maxRows: 3, maxBytes: 1_000_000 });
+  onTestFinished(() => store.close());
+  const sizes = async () => {
+    const { rows } = await client.execute('SELECT bytes, length(CAST(body AS BLOB)) AS real FROM queue ORDER BY seq');
+    expect(rows.map(({ bytes }) => bytes)).toEqual(rows.map(({ real }) => real));
+    return rows.length;
+  };
+  const of = (delta: string) => candidateOf(JSON.stringify({ ...said('сеанс', delta), agentId: 'агент' }));
+  await store.append([{ candidates: ['1', '2', '3', '4', '5'].map(of) }], now);
+  expect(await sizes()).toBe(4);
+  await store.append([{ candidates: Array.from({ length: 9 }, () => of('dropped')) }], now);
+  expect(await sizes()).toBe(4);
+  const [first] = await store.head(1, 1_000_000);
+  await store.poison(first as QueuedRow, 'malformed', now);
+  expect(await sizes()).toBe(4);
+  await store.renumber(2, { agentId: 'агент', occurredAt: now, count: 1, reason: 'lost-by-server' });
+  expect(await sizes()).toBe(5);
 });
 
 describe('a damaged file', () => {

@@ -1,5 +1,5 @@
 import { MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
-import { type Candidate, lostBody } from './candidate';
+import { type Candidate, lostCandidate } from './candidate';
 import type { NewRow } from './statements';
 
 /**
@@ -31,12 +31,13 @@ export interface QueueEnd {
 export interface OpenLost {
   seq: number;
   count: number;
+  bytes: number;
 }
 
 export interface AppendPlan {
   rows: NewRow[];
-  /** New bodies of `lost` records that are in the file already and count more now, by their number. */
-  changes: Map<number, string>;
+  /** What `lost` records that are in the file already and count more now become, by their number. */
+  changes: Map<number, NewRow>;
   /** Records that no request can hold, by the number their `lost` record got. */
   poisoned: { seq: number; body: string }[];
   dropped: number;
@@ -51,7 +52,7 @@ export const LARGEST_RECORD_BYTES = MAX_REQUEST_BYTES - 2_048;
 export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bound): AppendPlan {
   const after = { ...before, openLosts: new Map(before.openLosts) };
   const plan: AppendPlan = { rows: [], changes: new Map(), poisoned: [], dropped: 0, after };
-  const insert = (kind: string, body: string, bytes: number) => {
+  const insert = ({ kind, body, bytes }: Candidate) => {
     after.seq += 1;
     after.rows += 1;
     after.bytes += bytes;
@@ -60,12 +61,11 @@ export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bou
   for (const candidate of candidates) {
     if (candidate.bytes > LARGEST_RECORD_BYTES) {
       after.openLosts.clear();
-      const body = lostBody(candidate, 1, 'record-too-large');
-      insert('lost', body, Buffer.byteLength(body));
+      insert(lostCandidate(candidate, 1, 'record-too-large'));
       plan.poisoned.push({ seq: after.seq, body: candidate.body });
     } else if (fits(candidate)) {
       after.openLosts.clear();
-      insert(candidate.kind, candidate.body, candidate.bytes);
+      insert(candidate);
     } else {
       plan.dropped += 1;
       countDrop(candidate);
@@ -83,11 +83,16 @@ export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bou
     const key = JSON.stringify([candidate.agentId, candidate.sessionId]);
     const open = after.openLosts.get(key);
     const count = (open?.count ?? 0) + 1;
-    const body = lostBody(candidate, count, 'outbox-full');
-    const mine = open && plan.rows[open.seq - before.seq - 1];
-    if (mine) mine.body = body;
-    else if (open) plan.changes.set(open.seq, body);
-    else insert('lost', body, Buffer.byteLength(body));
-    after.openLosts.set(key, { seq: open?.seq ?? after.seq, count });
+    const lost = lostCandidate(candidate, count, 'outbox-full');
+    const { kind, body, bytes } = lost;
+    if (open) {
+      const row = { seq: open.seq, kind, bytes, body };
+      if (open.seq > before.seq) plan.rows[open.seq - before.seq - 1] = row;
+      else plan.changes.set(open.seq, row);
+      after.bytes += bytes - open.bytes;
+    } else {
+      insert(lost);
+    }
+    after.openLosts.set(key, { seq: open?.seq ?? after.seq, count, bytes });
   }
 }

@@ -24,11 +24,12 @@ export function candidateOf(body: string, record = JSON.parse(body) as Said): Ca
 
 export type LostReason = 'outbox-full' | 'outbox-corrupt' | 'record-too-large' | 'refused-by-server' | 'lost-by-server';
 
-/** The JSON, without `seq`, of the record that declares a loss. */
-export function lostBody(
+/** The record that declares a loss. */
+export function lostCandidate(
   { agentId, sessionId, occurredAt }: { agentId: string; sessionId?: string | undefined; occurredAt: number },
   count: number,
   reason: LostReason,
-): string {
-  return JSON.stringify({ kind: 'lost', agentId, sessionId, occurredAt, lost: { count, reason } });
+): Candidate {
+  const record = { kind: 'lost', agentId, sessionId, occurredAt, lost: { count, reason } };
+  return candidateOf(JSON.stringify(record), record);
 }

@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { LibsqlError } from '@libsql/client';
 import type { Bound } from './append-plan';
-import { candidateOf, lostBody } from './candidate';
+import { lostCandidate } from './candidate';
 import type { OutboxClock } from './clock';
 import type { OutboxNotice } from './delivery';
 import { OutboxStore } from './store';
@@ -45,8 +45,10 @@ export async function replaceCorrupt(
   const now = clock.now();
   const aside = await setAside(file, now);
   const store = await OutboxStore.open(file, { producerId: was.id, epoch: Math.max(now, was.epoch + 1) }, bound);
-  const body = lostBody({ agentId, occurredAt: now }, UNKNOWN_COUNT, 'outbox-corrupt');
-  await store.append([{ candidates: [candidateOf(body)] }], now);
+  await store.append(
+    [{ candidates: [lostCandidate({ agentId, occurredAt: now }, UNKNOWN_COUNT, 'outbox-corrupt')] }],
+    now,
+  );
   const reason = cause instanceof Error ? cause.message : String(cause);
   onNotice?.({
     level: 'error',

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { type Client, createClient } from '@libsql/client';
 import { makePrivate } from '@/lib/runner/data-folder.mjs';
 import { candidateOf } from './candidate';
-import { OUTBOX_FROM_1, OUTBOX_VERSION } from './schema';
-import { OLDEST } from './store';
+import { OUTBOX_VERSION } from './schema';
+import { oldestAt, READ_FILL, READ_IDENTITY, READ_OLDEST } from './statements';
 
 /**
  * What people do with the outboxes of a machine, from a process of their own, while a runner has them open or not.
@@ -60,24 +60,23 @@ export async function readOutbox(file: string): Promise<OutboxReport> {
   return await withFile(file, async (client) => {
     const [identity, queue, oldest, lost, poisoned] = await client.batch(
       [
-        'SELECT producer_id, epoch, last_seq FROM outbox',
-        'SELECT count(*) AS depth, coalesce(sum(bytes), 0) AS bytes, coalesce(max(seq), 0) AS seq FROM queue',
-        OLDEST,
+        READ_IDENTITY,
+        READ_FILL,
+        READ_OLDEST,
         "SELECT body FROM queue WHERE kind = 'lost'",
         'SELECT state, count(*) AS rows FROM poisoned GROUP BY state',
       ],
       'read',
     );
-    const first = oldest?.rows[0]?.body ?? null;
     const states = new Map(poisoned?.rows.map((row) => [String(row.state), Number(row.rows)]));
     return {
       file,
       producerId: String(identity?.rows[0]?.producer_id),
       epoch: Number(identity?.rows[0]?.epoch),
       lastSeq: Math.max(Number(identity?.rows[0]?.last_seq), Number(queue?.rows[0]?.seq)),
-      depth: Number(queue?.rows[0]?.depth),
+      depth: Number(queue?.rows[0]?.rows),
       bytes: Number(queue?.rows[0]?.bytes),
-      oldestAt: first === null ? null : ((JSON.parse(String(first)) as { occurredAt: number }).occurredAt ?? null),
+      oldestAt: oldestAt(oldest),
       poisoned: states.get('kept') ?? 0,
       redriving: states.get('redrive') ?? 0,
       discarded: states.get('discarded') ?? 0,
@@ -161,8 +160,7 @@ async function withFile<Result>(file: string, work: (client: Client) => Promise<
   try {
     await client.execute('PRAGMA busy_timeout = 2000');
     const version = Number((await client.execute('PRAGMA user_version')).rows[0]?.user_version);
-    if (version === 1) await client.batch(OUTBOX_FROM_1, 'write');
-    else if (version !== OUTBOX_VERSION) throw new Error(`${file} is not an outbox of this version (${version})`);
+    if (version !== OUTBOX_VERSION) throw new Error(`${file} is not an outbox of this version (${version})`);
     return await work(client);
   } finally {
     client.close();

@@ -1,7 +1,7 @@
 /**
  * The outbox's file. `outbox` is its one row of identity, in which `last_seq` is at least the newest number that has
- * left the queue; `queue` holds what waits, dense in `seq`; `poisoned` what the server will never take; `cursors` how far
- * each source has been read, written with what was read.
+ * left the queue; `queue` holds what waits, dense in `seq`; `poisoned` what the server will never take, with what a
+ * person decided about it; `cursors` how far each source has been read, written with what was read.
  */
 export const OUTBOX_SCHEMA = [
   `CREATE TABLE outbox (
@@ -32,13 +32,6 @@ export const OUTBOX_SCHEMA = [
 ];
 
 export const OUTBOX_VERSION = 2;
-
-/** What brings a file of version 1 up: what a person decided of a poisoned record (`kept`, `redrive`, `redriven`, `discarded`). */
-export const OUTBOX_FROM_1 = [
-  "ALTER TABLE poisoned ADD COLUMN state TEXT NOT NULL DEFAULT 'kept'",
-  'ALTER TABLE poisoned ADD COLUMN decided_at INTEGER',
-  'PRAGMA user_version = 2',
-];
 
 /**
  * `synchronous = FULL` although the process's own death would not need it: after a power cut a commit that came back

@@ -1,6 +1,20 @@
-import type { InStatement } from '@libsql/client';
+import type { InStatement, ResultSet } from '@libsql/client';
 
-/** The store's statements that are needed in more than one place. */
+/** The statements that are needed in more than one place. */
+
+export const READ_IDENTITY = 'SELECT producer_id, epoch, last_seq FROM outbox';
+/** How much waits: how many rows, their bytes, and the last one's number. */
+export const READ_FILL =
+  'SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes, coalesce(max(seq), 0) AS seq FROM queue';
+/** What waits longest. A status record does not tell how long the queue waits: it is of now, wherever it stands. */
+export const READ_OLDEST = `SELECT coalesce((SELECT body FROM queue WHERE kind <> 'status' ORDER BY seq LIMIT 1),
+  (SELECT body FROM queue ORDER BY seq LIMIT 1)) AS body`;
+
+/** @returns when it happened, epoch milliseconds; null where nothing waits */
+export function oldestAt(found: ResultSet | undefined): number | null {
+  const body = found?.rows[0]?.body ?? null;
+  return body === null ? null : ((JSON.parse(String(body)) as { occurredAt?: number }).occurredAt ?? null);
+}
 
 /** How far a source was read, or what else must be known after a restart; committed with the records it goes with. */
 export interface Cursor {
@@ -29,6 +43,11 @@ export function insertStatements(rows: NewRow[]): InStatement[] {
     });
   }
   return statements;
+}
+
+/** Gives the row with this number other content. */
+export function updateStatement({ seq, kind, bytes, body }: NewRow): InStatement {
+  return { sql: 'UPDATE queue SET kind = ?, bytes = ?, body = ? WHERE seq = ?', args: [kind, bytes, body, seq] };
 }
 
 export function poisonStatement(epoch: number, seq: number, reason: string, now: number, body: string): InStatement {

@@ -1,9 +1,19 @@
 import { type Client, createClient, LibsqlError } from '@libsql/client';
 import { makePrivate } from '@/lib/runner/data-folder.mjs';
-import { type Bound, type OpenLost, planAppend } from './append-plan';
-import { type Candidate, candidateOf, type LostReason, lostBody } from './candidate';
-import { OUTBOX_FROM_1, OUTBOX_PRAGMAS, OUTBOX_SCHEMA, OUTBOX_VERSION } from './schema';
-import { type Cursor, cursorStatement, insertStatements, poisonStatement } from './statements';
+import { type Bound, type OpenLost, planAppend, type QueueEnd } from './append-plan';
+import { type Candidate, candidateOf, type LostReason, lostCandidate } from './candidate';
+import { OUTBOX_PRAGMAS, OUTBOX_SCHEMA, OUTBOX_VERSION } from './schema';
+import {
+  type Cursor,
+  cursorStatement,
+  insertStatements,
+  oldestAt,
+  poisonStatement,
+  READ_FILL,
+  READ_IDENTITY,
+  READ_OLDEST,
+  updateStatement,
+} from './statements';
 import { READ_STATUSES, statusStatements, WaitingStatuses } from './waiting-statuses';
 
 /**
@@ -34,10 +44,6 @@ export interface Birth {
   epoch: number;
 }
 
-/** A status record does not tell how long the queue waits: it is of now, wherever it stands. */
-export const OLDEST = `SELECT coalesce((SELECT body FROM queue WHERE kind <> 'status' ORDER BY seq LIMIT 1),
-  (SELECT body FROM queue ORDER BY seq LIMIT 1)) AS body`;
-
 export class OutboxStore {
   readonly #client: Client;
   readonly #bound: Bound;
@@ -49,7 +55,7 @@ export class OutboxStore {
   /** Everything up to here may be known to the server and keeps its content. */
   #handedOutSeq = 0;
   /** `lost` records at the very end of the queue, by agent and session, that may still count further drops. */
-  #openLosts = new Map<string, OpenLost>();
+  #openLosts: ReadonlyMap<string, OpenLost> = new Map();
   #statuses = new WaitingStatuses();
   #tail: Promise<unknown> = Promise.resolve();
 
@@ -90,8 +96,9 @@ export class OutboxStore {
 
   async #load(birth: Birth): Promise<void> {
     const version = Number((await this.#client.execute('PRAGMA user_version')).rows[0]?.user_version);
-    if (version > OUTBOX_VERSION) {
-      throw new Error(`the outbox was written by a newer Interlude (version ${version}); update this one`);
+    if (version !== 0 && version !== OUTBOX_VERSION) {
+      const age = version > OUTBOX_VERSION ? 'a newer' : 'an older';
+      throw new Error(`the outbox was written by ${age} Interlude (version ${version}); send what waits with that one`);
     }
     if (version === 0) {
       await this.#client.batch(
@@ -107,16 +114,8 @@ export class OutboxStore {
     } else {
       const check = (await this.#client.execute('PRAGMA quick_check(1)')).rows[0]?.quick_check;
       if (check !== 'ok') throw new LibsqlError(`the outbox is damaged: ${check}`, 'SQLITE_CORRUPT');
-      if (version === 1) await this.#client.batch(OUTBOX_FROM_1, 'write');
     }
-    const [identity, fill, statuses] = await this.#client.batch(
-      [
-        'SELECT producer_id, epoch, last_seq FROM outbox',
-        'SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes, coalesce(max(seq), 0) AS seq FROM queue',
-        READ_STATUSES,
-      ],
-      'read',
-    );
+    const [identity, fill, statuses] = await this.#client.batch([READ_IDENTITY, READ_FILL, READ_STATUSES], 'read');
     const row = identity?.rows[0];
     if (!row) throw new LibsqlError('the outbox has lost its identity', 'SQLITE_CORRUPT');
     this.#producerId = String(row.producer_id);
@@ -140,25 +139,33 @@ export class OutboxStore {
   }
 
   async #append(appends: Append[], now: number): Promise<{ dropped: number; tooLarge: number }> {
-    const openLosts = new Map([...this.#openLosts].filter(([, lost]) => lost.seq > this.#handedOutSeq));
-    const before = { seq: this.#lastSeq, rows: this.#rows, bytes: this.#bytes, openLosts };
     const statuses = this.#statuses.plan(appends.flatMap((append) => append.candidates));
-    const { rows, changes, poisoned, after, dropped } = planAppend(before, statuses.added, this.#bound);
+    const { rows, changes, poisoned, after, dropped } = planAppend(this.#end(), statuses.added, this.#bound);
     const cursors = appends.flatMap((append) => (append.cursors ?? []).map(cursorStatement));
     const statements = [
       ...insertStatements(rows),
-      ...[...changes].map(([seq, body]) => ({ sql: 'UPDATE queue SET body = ? WHERE seq = ?', args: [body, seq] })),
+      ...[...changes.values()].map(updateStatement),
       ...statusStatements(statuses),
       ...poisoned.map(({ seq, body }) => poisonStatement(this.#epoch, seq, 'record-too-large', now, body)),
       ...cursors,
     ];
     if (statements.length > 0) await this.#client.batch(statements, 'write');
-    this.#lastSeq = after.seq;
-    this.#rows = after.rows;
-    this.#bytes = after.bytes + statuses.bytes;
-    this.#openLosts = after.openLosts;
+    this.#adopt(after);
+    this.#bytes += statuses.bytes;
     this.#statuses.adopt(statuses, rows);
     return { dropped, tooLarge: poisoned.length };
+  }
+
+  #end(): QueueEnd {
+    const openLosts = new Map([...this.#openLosts].filter(([, lost]) => lost.seq > this.#handedOutSeq));
+    return { seq: this.#lastSeq, rows: this.#rows, bytes: this.#bytes, openLosts };
+  }
+
+  #adopt({ seq, rows, bytes, openLosts }: QueueEnd): void {
+    this.#lastSeq = seq;
+    this.#rows = rows;
+    this.#bytes = bytes;
+    this.#openLosts = openLosts;
   }
 
   /** It is known what became of the request under way: what was held back for it is stored. */
@@ -217,18 +224,15 @@ export class OutboxStore {
   poison(row: QueuedRow, reason: string, now: number): Promise<void> {
     return this.#alone(async () => {
       const record = JSON.parse(row.body) as { agentId: string; sessionId?: string; occurredAt: number };
-      const body = lostBody(record, 1, 'refused-by-server');
+      const { kind, bytes, body } = lostCandidate(record, 1, 'refused-by-server');
       await this.#client.batch(
         [
           poisonStatement(this.#epoch, row.seq, reason, now, row.body),
-          {
-            sql: "UPDATE queue SET kind = 'lost', bytes = ?, body = ? WHERE seq = ?",
-            args: [body.length, body, row.seq],
-          },
+          updateStatement({ seq: row.seq, kind, bytes, body }),
         ],
         'write',
       );
-      this.#bytes += body.length - Buffer.byteLength(row.body);
+      this.#bytes += bytes - Buffer.byteLength(row.body);
       this.#statuses.drop(row.seq);
     });
   }
@@ -245,14 +249,14 @@ export class OutboxStore {
     return this.#alone(async () => {
       const first = await this.#client.execute('SELECT min(seq) AS seq FROM queue');
       const shift = Number(first.rows[0]?.seq ?? 1) - (lost ? 2 : 1);
-      const body = lost ? lostBody(lost, lost.count, lost.reason) : '';
-      const lastSeq = this.#rows + (lost ? 1 : 0);
+      const declared = lost ? [{ ...lostCandidate(lost, lost.count, lost.reason), seq: 1 }] : [];
+      const lastSeq = this.#rows + declared.length;
       await this.#client.batch(
         [
           // By way of negative numbers: a row would otherwise meet one that has not moved yet.
           { sql: 'UPDATE queue SET seq = -(seq - ?)', args: [shift] },
           'UPDATE queue SET seq = -seq',
-          ...(lost ? insertStatements([{ seq: 1, kind: 'lost', bytes: body.length, body }]) : []),
+          ...insertStatements(declared),
           { sql: 'UPDATE outbox SET epoch = ?, last_seq = ?', args: [epoch, lastSeq] },
         ],
         'write',
@@ -260,9 +264,9 @@ export class OutboxStore {
       this.#epoch = epoch;
       this.#lastSeq = lastSeq;
       this.#rows = lastSeq;
-      this.#bytes += body.length;
+      this.#bytes += declared[0]?.bytes ?? 0;
       this.#handedOutSeq = lastSeq;
-      this.#openLosts.clear();
+      this.#openLosts = new Map();
       this.#statuses.renumber(shift);
     });
   }
@@ -290,12 +294,10 @@ export class OutboxStore {
   figures(): Promise<{ oldestAt: number | null; poisoned: number }> {
     return this.#alone(async () => {
       const [oldest, poisoned] = await this.#client.batch(
-        [OLDEST, "SELECT count(*) AS rows FROM poisoned WHERE state = 'kept'"],
+        [READ_OLDEST, "SELECT count(*) AS rows FROM poisoned WHERE state = 'kept'"],
         'read',
       );
-      const body = oldest?.rows[0]?.body ?? null;
-      const { occurredAt } = (body === null ? {} : JSON.parse(String(body))) as { occurredAt?: number };
-      return { oldestAt: occurredAt ?? null, poisoned: Number(poisoned?.rows[0]?.rows) };
+      return { oldestAt: oldestAt(oldest), poisoned: Number(poisoned?.rows[0]?.rows) };
     });
   }
 
@@ -311,8 +313,7 @@ export class OutboxStore {
       );
       if (found.rows.length === 0) return 0;
       const candidates = found.rows.map((row) => candidateOf(String(row.body)));
-      const before = { seq: this.#lastSeq, rows: this.#rows, bytes: this.#bytes, openLosts: new Map() };
-      const { rows, poisoned, dropped, after } = planAppend(before, candidates, this.#bound);
+      const { rows, poisoned, dropped, after } = planAppend(this.#end(), candidates, this.#bound);
       if (dropped > 0 || poisoned.length > 0) return 0;
       await this.#client.batch(
         [
@@ -324,10 +325,7 @@ export class OutboxStore {
         ],
         'write',
       );
-      this.#lastSeq = after.seq;
-      this.#rows = after.rows;
-      this.#bytes = after.bytes;
-      this.#openLosts.clear();
+      this.#adopt(after);
       return rows.length;
     });
   }

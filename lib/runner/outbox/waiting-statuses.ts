@@ -1,7 +1,7 @@
 import type { InStatement, Row } from '@libsql/client';
 import { LARGEST_RECORD_BYTES } from './append-plan';
 import { type Candidate, candidateOf } from './candidate';
-import type { NewRow } from './statements';
+import { type NewRow, updateStatement } from './statements';
 
 /**
  * The status records that wait: one for each agent and session, since each outdates the one before it. A newer one takes
@@ -146,10 +146,7 @@ export interface StatusPlan {
 export const READ_STATUSES = "SELECT seq, bytes, body FROM queue WHERE kind = 'status' ORDER BY seq";
 
 export function statusStatements({ changed }: StatusPlan): InStatement[] {
-  return [...changed.values()].map(({ seq, bytes, body }) => ({
-    sql: 'UPDATE queue SET bytes = ?, body = ? WHERE seq = ?',
-    args: [bytes, body, seq],
-  }));
+  return [...changed.values()].map((row) => updateStatement({ kind: 'status', ...row }));
 }
 
 /** One that no request can hold outdates nothing: it is refused, and declared. */

@@ -10,6 +10,9 @@ function candidate(kind: string, sessionId?: string, bytes = 10): Candidate {
   return { kind, agentId: 'a1', sessionId, occurredAt: 7, body, bytes };
 }
 
+/** Whose ids take more bytes than characters. */
+const wide = (sessionId: string): Candidate => ({ ...candidate('event', sessionId), agentId: 'агент' });
+
 const lostIn = (body: string) => JSON.parse(body) as { sessionId?: string; lost: { count: number; reason: string } };
 
 describe('what an outbox takes', () => {
@@ -68,9 +71,19 @@ describe('what it declares', () => {
     const first = planAppend(empty, [candidate('event', 's1')], full);
     const second = planAppend(first.after, [candidate('event', 's1'), candidate('event', 's1')], full);
     expect(second.rows).toEqual([]);
-    expect([...second.changes].map(([seq, body]) => [seq, lostIn(body).lost])).toEqual([
+    expect([...second.changes].map(([seq, { body }]) => [seq, lostIn(body).lost])).toEqual([
       [1, { count: 3, reason: 'outbox-full' }],
     ]);
+  });
+
+  test('what it declares is counted in bytes, also where it declares more later', () => {
+    const drops = (count: number) => Array.from({ length: count }, () => wide('сеанс'));
+    const first = planAppend(empty, drops(9), full);
+    expect(first.after.bytes).toBe(Buffer.byteLength(first.rows[0]?.body ?? ''));
+    expect(first.rows[0]?.bytes).toBe(first.after.bytes);
+    const second = planAppend(first.after, drops(1), full);
+    expect(second.after.bytes).toBe(first.after.bytes + 1);
+    expect(second.changes.get(1)?.bytes).toBe(second.after.bytes);
   });
 
   test('once something was stored behind it, a new drop is declared anew, at its own place', () => {
