@@ -1,3 +1,5 @@
+import { isJson } from '@/lib/protocol/fields';
+
 /** Deeper than this the rest of it is not indented further. */
 const MOST_INDENT = 40;
 /** How many places are tried as the beginning. */
@@ -22,15 +24,6 @@ export function jsonTailAt(message: string): number | null {
     begins.lastIndex = at + 1;
   }
   return null;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Valid JSON over many lines. Its numbers, keys and strings stay as they were written. */

@@ -96,13 +96,6 @@ function addPlain(pieces: MessagePiece[], text: string): void {
   else if (text !== '') pieces.push({ text, className: null, isControl: false, isHit: false });
 }
 
-/** The message on one or more lines of text, with signs for its controls: for the clipboard and for screen readers. */
-export function readableMessage(message: string): string {
-  return messagePieces(message)
-    .map(({ text }) => text)
-    .join('');
-}
-
 function signOf(character: string): string {
   const code = character.charCodeAt(0);
   if (code < 0x20) return String.fromCharCode(0x2400 + code);

@@ -2,14 +2,14 @@
 
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide-react';
-import { memo, type ReactNode, useId, useState } from 'react';
+import { memo, type ReactNode } from 'react';
 import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
-import { useHoldTail } from '@/components/ui/unfold';
+import { useDisclosure } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts, TaskOrigin } from './task-facts';
@@ -36,9 +36,7 @@ interface TaskCardProps {
 
 /** A task at the place where it started. It goes on telling the truth there after the turn has moved on. */
 export const TaskCard = memo(function TaskCard({ task, call, renderItems }: TaskCardProps) {
-  const [open, setOpen] = useState(false);
-  const hold = useHoldTail();
-  const stepsId = useId();
+  const { open, id: stepsId, button } = useDisclosure();
   const held = useIsHeld(taskAnchor(task));
   const { stopped } = useLiveness();
   const isUnheard = stopped !== null && task.status === 'running';
@@ -78,16 +76,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       {task.summary !== null && !open && !isBoilerplate(task) && <TaskSummary text={task.summary} />}
       <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
         {task.kind !== 'shell' && (
-          <button
-            type="button"
-            aria-expanded={open}
-            aria-controls={open ? stepsId : undefined}
-            onClick={() => {
-              hold();
-              setOpen(!open);
-            }}
-            className="-ml-0.5 flex items-center gap-1 hover:text-ink"
-          >
+          <button type="button" {...button} className="-ml-0.5 flex items-center gap-1 hover:text-ink">
             <ChevronRight size={12} aria-hidden="true" className={clsx('transition-transform', open && 'rotate-90')} />
             What it did
           </button>

@@ -2,6 +2,7 @@ import { countLines } from '@/components/ui/count-lines';
 import { plural } from '@/components/ui/duration';
 import { isLarger } from '@/components/ui/is-larger';
 import { nameElements } from '@/components/ui/name';
+import { isJson } from '@/lib/protocol/fields';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 
 /**
@@ -84,7 +85,7 @@ function partOf(name: string, value: unknown): InputPart {
   const kind = BLOCKS.get(name);
   if (kind !== undefined) return { kind, name, text: value, isJson: false };
   // A text that reads like a number or an object is told from one by its quotes.
-  if (readsAsJson(value)) return { kind: 'field', name, text: JSON.stringify(value), isJson: true };
+  if (isJson(value)) return { kind: 'field', name, text: JSON.stringify(value), isJson: true };
   return { kind: 'field', name, text: value, isJson: false };
 }
 
@@ -94,15 +95,6 @@ const MOST_INDENTED = 50_000;
 function asJson(value: unknown, indent: number): string {
   const spaces = isLarger(value, Number.POSITIVE_INFINITY, MOST_INDENTED) ? 0 : indent;
   return JSON.stringify(value, null, spaces) ?? 'undefined';
-}
-
-function readsAsJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**

@@ -1,7 +1,7 @@
 'use client';
 
 import { Fragment, type ReactNode, useContext, useMemo, useState } from 'react';
-import { useHoldTail } from '@/components/ui/unfold';
+import { UnfoldButton } from '@/components/ui/unfold';
 import type { Item, RequestItem, TaskItem } from '@/lib/protocol/read-models';
 import { requestsByCall } from './call-standing';
 import { CutLine } from './cut-line';
@@ -50,7 +50,6 @@ export function ItemList(props: ItemListProps) {
   const wantedRow = useMemo(() => rowOf(rows, items, wanted), [rows, items, wanted]);
   const isFirstPaint = useContext(FirstPaint) !== null;
   const limits = isFirstPaint ? FIRST_PAINT_ROWS : TURN_ROWS;
-  const hold = useHoldTail();
 
   const renderRow = ({ at, run }: ItemRow) => {
     const item = items[at] as Item;
@@ -93,10 +92,7 @@ export function ItemList(props: ItemListProps) {
       <LeftOut
         key={`left-out:${from}`}
         count={to - from}
-        onMore={() => {
-          hold();
-          setOpened([...opened, [from, from + MORE_ROWS]]);
-        }}
+        onMore={() => setOpened([...opened, [from, from + MORE_ROWS]])}
       />
     ),
   );
@@ -107,13 +103,7 @@ function LeftOut({ count, onMore }: { count: number; onMore: () => void }) {
   return (
     <p className="my-2 flex items-baseline gap-3 text-ink-3 text-xs">
       <span className="tabular">… and {count.toLocaleString('en')} more</span>
-      <button
-        type="button"
-        onClick={onMore}
-        className="underline decoration-line-strong underline-offset-2 hover:text-ink"
-      >
-        Show {next === count ? 'them' : `the next ${next}`}
-      </button>
+      <UnfoldButton onPress={onMore}>Show {next === count ? 'them' : `the next ${next}`}</UnfoldButton>
     </p>
   );
 }

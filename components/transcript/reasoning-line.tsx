@@ -2,10 +2,10 @@
 
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide-react';
-import { memo, useId, useState } from 'react';
+import { memo } from 'react';
 import { RunningClock } from '@/components/ui/clock';
 import { Markdown } from '@/components/ui/markdown/markdown';
-import { useHoldTail } from '@/components/ui/unfold';
+import { useDisclosure } from '@/components/ui/unfold';
 import { formatDuration } from '@/lib/protocol/duration';
 import type { ReasoningItem } from '@/lib/protocol/read-models';
 import { CutLine } from './cut-line';
@@ -18,19 +18,12 @@ export const ReasoningLine = memo(function ReasoningLine({
   item: ReasoningItem;
   until: number | null;
 }) {
-  const [open, setOpen] = useState(false);
-  const id = useId();
-  const hold = useHoldTail();
+  const { open, id, button } = useDisclosure();
   return (
     <div>
       <button
         type="button"
-        aria-expanded={open}
-        aria-controls={open ? id : undefined}
-        onClick={() => {
-          hold();
-          setOpen(!open);
-        }}
+        {...button}
         className="-mx-1.5 flex items-center gap-2 rounded px-1.5 py-[3px] text-ink-3 text-xs hover:text-ink"
       >
         <ChevronRight size={13} aria-hidden="true" className={clsx('transition-transform', open && 'rotate-90')} />

@@ -1,9 +1,9 @@
 'use client';
 
-import { memo, useId, useState } from 'react';
+import { memo } from 'react';
 import { Name } from '@/components/ui/name';
 import { TerminalText } from '@/components/ui/terminal-text';
-import { useHoldTail } from '@/components/ui/unfold';
+import { useDisclosure } from '@/components/ui/unfold';
 import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { CallStatus } from './call-status';
 import { CutLine } from './cut-line';
@@ -20,21 +20,14 @@ export const ToolCallLine = memo(function ToolCallLine(props: {
   inCard?: boolean;
 }) {
   const { call, request, inCard = false } = props;
-  const [open, setOpen] = useState(false);
-  const id = useId();
-  const hold = useHoldTail();
+  const { open, id, button } = useDisclosure();
   // The card's title is the call's description already.
   const argument = tellingArgument(call, inCard ? 'description' : undefined);
   return (
     <div>
       <button
         type="button"
-        aria-expanded={open}
-        aria-controls={open ? id : undefined}
-        onClick={() => {
-          hold();
-          setOpen(!open);
-        }}
+        {...button}
         className="-mx-1.5 flex w-[calc(100%+12px)] min-w-0 items-center gap-2 rounded px-1.5 py-[3px] text-left text-xs hover:bg-raised/70"
       >
         <ToolIcon name={call.name} />

@@ -5,7 +5,7 @@ import { memo, useMemo, useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
 import { Pieces } from '@/components/ui/name';
-import { useHoldTail } from '@/components/ui/unfold';
+import { UnfoldButton, useHoldTail } from '@/components/ui/unfold';
 import { type DiffPlace, type DiffRow, type DiffSegment, diffSegments, linesFrom, nextRows } from './diff-rows';
 import type { Edit, Edits, EditsDiff } from './edits';
 
@@ -38,17 +38,10 @@ export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
         ))}
       </div>
       {end !== null && (
-        <button
-          type="button"
-          onClick={() => {
-            hold();
-            setPageCount(pageCount + 1);
-          }}
-          className="mt-1 block text-2xs text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
+        <UnfoldButton onPress={() => setPageCount(pageCount + 1)} className="mt-1 block text-2xs text-ink-2">
           Show {left > FURTHER.lines ? `the next ${FURTHER.lines} of ` : ''}
           {left.toLocaleString('en')} more {left === 1 ? 'line' : 'lines'}
-        </button>
+        </UnfoldButton>
       )}
       {edits.isWhole && isUnended(only) && (
         <p className="mt-1 text-2xs text-ink-3">No line break at the end of the file.</p>

@@ -2,7 +2,7 @@
 
 import { useState } from 'react';
 import { plural } from '@/components/ui/duration';
-import { useHoldTail } from '@/components/ui/unfold';
+import { UnfoldButton } from '@/components/ui/unfold';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 import type { AskedRequests } from './requests-elsewhere';
 import { ToolCallLine } from './tool-call-line';
@@ -18,7 +18,6 @@ const TAIL = 6;
 export function ToolRun(props: { calls: readonly ToolCallItem[]; requests: AskedRequests }) {
   const { calls, requests } = props;
   const [asked, setAsked] = useState(0);
-  const hold = useHoldTail();
   const headCount = HEAD + asked * MORE;
   const folded = calls.length > Math.max(LONGEST_RUN, headCount + TAIL);
   const head = folded ? calls.slice(0, headCount) : calls;
@@ -30,18 +29,11 @@ export function ToolRun(props: { calls: readonly ToolCallItem[]; requests: Asked
         <ToolCallLine key={call.id} call={call} request={requests.get(call.id)} />
       ))}
       {hidden > 0 && (
-        <button
-          type="button"
-          onClick={() => {
-            hold();
-            setAsked(asked + 1);
-          }}
-          className="py-[3px] pl-[21px] text-ink-3 text-xs underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
+        <UnfoldButton onPress={() => setAsked(asked + 1)} className="py-[3px] pl-[21px] text-ink-3 text-xs">
           {hidden <= MORE
             ? `Show ${plural(hidden, 'more call')}`
             : `Show ${MORE} of ${hidden.toLocaleString('en')} more calls`}
-        </button>
+        </UnfoldButton>
       )}
       {tail.map((call) => (
         <ToolCallLine key={call.id} call={call} request={requests.get(call.id)} />

@@ -3,7 +3,7 @@
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { firstPages } from '@/components/ui/first-pages';
-import { useHoldTail } from '@/components/ui/unfold';
+import { UnfoldButton } from '@/components/ui/unfold';
 import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { VerbatimPage } from '@/components/ui/verbatim-page';
 import { VerbatimText } from '@/components/ui/verbatim-text';
@@ -21,7 +21,6 @@ const LOOK: Record<Todo['state'], { word: string; text: string }> = {
 /** What an agent means to do, and how far it has come. */
 export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
   const [asked, setAsked] = useState(1);
-  const hold = useHoldTail();
   const count = Math.min(todos.length, asked * STEP);
   // A list that has grown keeps what was shown of it.
   const pages = useMemo(() => {
@@ -41,16 +40,9 @@ export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
         ))}
       </ul>
       {left > 0 && (
-        <button
-          type="button"
-          onClick={() => {
-            hold();
-            setAsked(asked + 1);
-          }}
-          className="text-2xs text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
+        <UnfoldButton onPress={() => setAsked(asked + 1)} className="text-2xs text-ink-2">
           Show {Math.min(left, STEP)} of {left.toLocaleString('en')} more
-        </button>
+        </UnfoldButton>
       )}
     </>
   );

@@ -1,7 +1,7 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { createContext, type ReactNode, useContext } from 'react';
+import { createContext, type ReactNode, useContext, useId, useState } from 'react';
 
 /**
  * Called before a reader unfolds something: they read there now, so what follows its own end stops following it, and
@@ -16,7 +16,19 @@ export function useHoldTail(): () => void {
 /** Marks what unfolds more of a part: what stands below it moves. */
 export const UNFOLDS = 'data-unfolds';
 
-/** Shows more of a text where it stands. */
+/** A part that opens below its button. @returns whether it is open, its id while it is, and the button's props */
+export function useDisclosure() {
+  const [open, setOpen] = useState(false);
+  const id = useId();
+  const hold = useHoldTail();
+  const onClick = () => {
+    hold();
+    setOpen(!open);
+  };
+  return { open, id, button: { 'aria-expanded': open, 'aria-controls': open ? id : undefined, onClick } };
+}
+
+/** Shows more where it stands. */
 export function UnfoldButton(props: { onPress: () => void; className?: string; children: ReactNode }) {
   const { onPress, className, children } = props;
   const hold = useHoldTail();

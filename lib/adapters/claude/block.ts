@@ -79,12 +79,3 @@ export function matchWhole(blocks: readonly Block[], kind: BlockKind, text: stri
     (text === '' ? undefined : waiting[0])
   );
 }
-
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
-import { BLOCK_KINDS, type Block, type BlockKind, isJson, matchWhole, VOICES } from './block';
+import { type Fields, fieldsOf, isJson, numberOf, textOf } from '@/lib/protocol/fields';
+import { BLOCK_KINDS, type Block, type BlockKind, matchWhole, VOICES } from './block';
 import type { Emit } from './emit';
 import { rawIfSmall, standIn } from './stand-in';
 

@@ -1,5 +1,5 @@
-import { isJson } from '@/lib/adapters/claude/block';
 import type { AgUiEvent, RequestResolvedValue, TaskEventValue, TimedEvent, TurnTrigger } from '@/lib/protocol/ag-ui';
+import { isJson } from '@/lib/protocol/fields';
 
 /** What a sequence of events tells, read as simply as possible: independent of the projections under lib. */
 export interface Story {
