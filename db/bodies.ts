@@ -1,6 +1,6 @@
 import type { AgentSummary, Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
 
-/** What of a row of the fleet's tables is JSON: all that has no column. */
+/** The JSON part of a row in the fleet's tables: everything that has no column. */
 
 type AgentColumn = 'id' | 'lastSeenAt' | 'updatedPosition';
 type SessionColumn =
@@ -17,6 +17,6 @@ type ObligationColumn = 'sessionId' | 'agentId' | 'state' | 'position';
 
 export type AgentBody = Omit<AgentSummary, AgentColumn>;
 export type SessionBody = Omit<SessionSummary, SessionColumn>;
-/** The id is here too, as it was sent: its column holds it as SQLite can. */
+/** The id is here too, exactly as sent: the column may hold it with changes that SQLite needs (`columnText`). */
 export type TaskBody = Omit<Task, TaskColumn>;
 export type ObligationBody = Omit<Obligation, ObligationColumn>;

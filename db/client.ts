@@ -24,7 +24,7 @@ import { type TransactionSource, WriteQueue } from './write-queue';
 export interface Database {
   /** For reading only. */
   reader: Reader;
-  /** The same for small reads that somebody waits for each time: on a file, they run on the event loop. */
+  /** For small reads that a caller waits for: on a local file they run on the event loop. */
   tail: Reader;
   /** Where reads of many rows wait for their turn. */
   reads: ReadQueue;
@@ -35,11 +35,11 @@ export interface Database {
   /** Calls back after each commit of this process that moved the counter. @returns the way to stop. */
   onCommit(listener: (position: Position) => void): () => void;
   /**
-   * Whether it can be written to, found out by writing: nothing that anybody can read.
+   * Whether it can be written to. It is tried, by a write that changes no row.
    * @returns what is wrong, as the end of a sentence about it; null when nothing is
    */
   trouble(): Promise<string | null>;
-  /** Finishes the writes that wait, brings them into the file itself, and lets go of it. */
+  /** Finishes the waiting writes, moves them from the log into the file itself, and closes it. */
   close(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     const writes = new WriteQueue(writer, {}, damage);
     if (options.migrates ?? isFile) await migrateUnlessNewer(reader, writes, name);
     await requireSchema(reader, name);
-    // what is there now is what is meant
+    // from here on, this is the file that must stay in place
     if (path !== null) await Promise.all([file?.changed(), noteFiles(path)]);
     return {
       reader: guardedReader(reader, damage),
@@ -84,9 +84,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       close: async () => {
         await writes.close();
         damage.close();
-        // into a file that is damaged, or is another than it was, nothing more is written
+        // nothing more is written to a file that is damaged or was replaced
         if (damage.code === null && (await file?.changed()) === null) await checkpoint();
-        // SQLite would bring what is left of the log into the file, of which a part is worse than nothing
+        // SQLite would copy what is left of the log into the file, and part of a log is worse than none
         if (file?.isPartGone !== true) close();
       },
     };
@@ -100,20 +100,20 @@ interface Opened {
   reader: Reader;
   tail: Reader;
   writer: TransactionSource;
-  /** Null where there is none to look at. */
+  /** Null for a server, which has no file to look at. */
   file: DatabaseFile | null;
-  /** Where that is; null likewise. */
+  /** The file's path; null for a server. */
   path: string | null;
-  /** Brings all that was written into the file itself. Never rejects. */
+  /** Copies the log into the file itself. Never rejects. */
   checkpoint(): Promise<void>;
-  /** Looks through all of the file; null where there is none. */
+  /** Checks the whole file; null for a server. */
   isWhole: (() => Promise<boolean>) | null;
   close(): void;
 }
 
 async function openFile(name: string): Promise<Opened> {
   await makeFolder(dirname(name));
-  // where it is a link, SQLite keeps its log beside what that leads to; what is not there yet is no link
+  // for a link, SQLite keeps the log beside its target; a path that does not exist yet is no link
   const path = await realpath(name).catch(() => name);
   await setAsideForeignLog(path);
   await touch(path);
@@ -163,10 +163,10 @@ async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> 
   };
 }
 
-/** Reads of a server keep nobody here waiting. */
+/** Reads from a server do not block this process. */
 const AT_A_SERVER = { atOnce: 16 };
 
-/** A page that has to be written, and nothing in it that was not there before: SQLite leaves out what changes nothing. */
+/** A write that leaves nothing behind. SQLite would write no page for an UPDATE that changes nothing. */
 const NOTHING = ['INSERT INTO counter (id, position) VALUES (0, 0)', 'DELETE FROM counter WHERE id = 0'];
 
 async function writeTrouble(writes: WriteQueue): Promise<string | null> {
@@ -183,8 +183,9 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 /**
- * Makes the file, for its owner only, as are the ones SQLite puts beside it. One that is there is not opened: to close it
- * again would take every lock that this process has on it from SQLite, and the next program would think itself alone.
+ * Creates the file, readable by its owner only, as are the ones SQLite puts beside it. A file that exists is not
+ * opened: closing it again would drop every lock that SQLite holds on it in this process, and the next program would
+ * think itself alone.
  *
  * @see https://sqlite.org/howtocorrupt.html 2.2
  */
@@ -198,7 +199,7 @@ async function touch(path: string): Promise<void> {
   }
 }
 
-/** Where the environment says the database is. Without a word, it is a file under `.interlude`. */
+/** Where the environment says the database is; by default, a file in `.interlude`. */
 export function databaseOptions(env: Record<string, string | undefined>): DatabaseOptions {
   const url = env.INTERLUDE_DATABASE_URL;
   if (url)
@@ -206,7 +207,7 @@ export function databaseOptions(env: Record<string, string | undefined>): Databa
   return { url: pathToFileURL(resolve(env.INTERLUDE_DATA_DIR || '.interlude', 'interlude.db')).href };
 }
 
-/** `file:name.db` and `file:./name.db` are meant from the working directory. */
+/** `file:name.db` and `file:./name.db` are relative to the working directory. */
 function fileUrl(path: string): string {
   return path.startsWith('//') ? `file:${path}` : pathToFileURL(resolve(decodeURI(path))).href;
 }

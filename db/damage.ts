@@ -2,16 +2,15 @@ import { AppError } from '@/lib/protocol/errors';
 import { damaged, databaseErrorCode, databaseFailure, databaseFault, isReadFailure } from './database-error';
 import { pauseIdly } from './next-turn';
 
-/** Before each look whether a database is whole after all: a disk that comes back does so in seconds. */
+/** The wait before each check whether the database is whole after all: a disk that recovers does so in seconds. */
 const PAUSES_MS = [0, 1_000, 5_000, 30_000];
 
 /**
- * Remembers that the database was found damaged. A file that lies once is not asked whether it still does: what it
- * answers afterwards proves nothing. Only opening it anew forgets.
+ * Remembers that the database was found damaged. Whatever a damaged file answers afterwards proves nothing, so the mark
+ * stays until the file is opened anew.
  *
- * But SQLite has one code for a page that is wrong and for one that the disk failed to give (EIO). Where it may have been
- * that, the whole file is looked through, and trusted again when nothing is wrong with any of it. Until then nothing is
- * stored.
+ * But SQLite has the same code for a bad page and for one that the disk failed to read (EIO). When it may have been the
+ * disk, the whole file is checked, and trusted again if all of it is sound. Until then nothing is stored.
  */
 export class Damage {
   readonly #name: string;
@@ -23,7 +22,7 @@ export class Damage {
 
   /**
    * @param name what to call the database in the log
-   * @param isWhole looks through all of the file, on a connection of its own; null where there is no file
+   * @param isWhole checks the whole file, on a connection of its own; null if there is no file
    */
   constructor(name: string, isWhole: (() => Promise<boolean>) | null = null, pausesMs = PAUSES_MS) {
     this.#name = name;
@@ -31,17 +30,17 @@ export class Damage {
     this.#pausesMs = pausesMs;
   }
 
-  /** The code with which it was met first (`SQLITE_CORRUPT`, …); null while it is sound. */
+  /** The first error code seen (`SQLITE_CORRUPT`, …); null while the database is sound. */
   get code(): string | null {
     return this.#code;
   }
 
-  /** Begins no further look. */
+  /** Starts no further check. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** Resolves once no look is under way. */
+  /** Resolves once no check is running. */
   async idle(): Promise<void> {
     await this.#looking;
   }
@@ -52,7 +51,7 @@ export class Damage {
     return this.#looking === null ? damaged(cause) : inDoubt(cause);
   }
 
-  /** The error for a caller that met one of the database, which is noted as by `see`. */
+  /** The error for a caller whose statement failed. Notes the failure as `see` does. */
   failure(error: unknown): unknown {
     this.see(error);
     const isDamage = databaseFault(error) === 'damaged';

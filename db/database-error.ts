@@ -2,11 +2,11 @@ import { LibsqlError } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 
 /**
- * What a failure of the database means, told apart here and nowhere else.
+ * What a database failure means. Only this file tells them apart.
  *
  * `soon`: the database, and not the request, is at fault (locked, full, unreachable, restarted under us): 503, and the
- * same request succeeds when it is back. `refused`: it will never take this statement, whoever repeats it: what caused it
- * must be set aside. `damaged`: its file can't be trusted any more.
+ * same request succeeds when it is back. `refused`: it will never take this statement, however often it is repeated, so
+ * whatever caused it must be set aside. `damaged`: its file can't be trusted any more.
  */
 export type DatabaseFault = 'soon' | 'refused' | 'damaged';
 
@@ -33,19 +33,19 @@ export function databaseErrorCode(error: unknown): string | null {
 const REFUSED = /^(SQLITE_(ERROR|TOOBIG|CONSTRAINT|MISMATCH|RANGE)|SQL_|ARGS_|RESPONSE_TOO_LARGE)/;
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
 
-/** @returns null when the error did not come from the database; what is not known counts as passing */
+/** @returns null when the error did not come from the database; an unknown code counts as temporary */
 export function databaseFault(error: unknown): DatabaseFault | null {
   const code = databaseErrorCode(error);
-  // a number out of the database that JavaScript can't hold: the row is at fault, and stays it
+  // a stored number that JavaScript can't hold: the row is at fault, and will stay so
   if (code === null) return error instanceof RangeError && /\binteger\b/.test(error.message) ? 'refused' : null;
   if (DAMAGED.test(code)) return 'damaged';
   return REFUSED.test(code) ? 'refused' : 'soon';
 }
 
-/** What SQLite says of a page that the disk failed to give, as of one that is wrong. Of an index that is, it knows more. */
+/** What SQLite reports both for a bad page and for one that the disk failed to read. A bad index has its own code. */
 const READ_FAILURES: readonly unknown[] = [11, 26];
 
-/** Whether an error that says `damaged` may be one of reading, which another attempt would not meet. */
+/** Whether a `damaged` error may be a failed read, which would not happen again. */
 export function isReadFailure(error: unknown): boolean {
   for (let link = error, depth = 0; link instanceof Error && depth < 8; link = link.cause, depth += 1) {
     if ('rawCode' in link && link.rawCode !== undefined) return READ_FAILURES.includes(link.rawCode);

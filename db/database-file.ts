@@ -5,28 +5,28 @@ import { LibsqlError } from '@libsql/client';
 import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 
 /**
- * The file a database was opened as. SQLite goes on writing to a file that was deleted or replaced under it, and behind
- * the end of a log that was cut short, and all of that is gone when the process ends: only a look at the path tells.
+ * The file that was opened as the database. SQLite goes on writing to a file that was deleted or replaced, and past the
+ * end of a log that was cut short, and all of that is gone when the process ends. Only looking at the path shows it.
  */
 export class DatabaseFile {
   readonly #path: string;
   readonly #log: string;
-  /** All that must lead to what it led to when it was first seen. */
+  /** The paths that must still lead to the files they first led to. */
   readonly #watched: ReadonlySet<string>;
   readonly #knowsFrames: () => Promise<boolean>;
   readonly #onCut: () => Promise<void>;
-  /** By path, what stood there when it was first seen: the database, and the log SQLite keeps beside it. */
+  /** By path, the file that was first seen there: the database, and the log that SQLite keeps beside it. */
   readonly #known = new Map<string, string>();
   #lastLog: LogState = { header: '', bytes: 0 };
   #isLogCut = false;
-  /** It has had its first page. */
+  /** The database has had its first page written. */
   #isBegun = false;
   #isEmptied = false;
 
   /**
    * @param knowsFrames whether SQLite thinks that something is in the log; asked only while the log is empty
    * @param onCut is told once that the log was cut short
-   * @param name by what the next start will look for it: a link to it, maybe
+   * @param name the path at which the next start looks for it, which may be a link
    */
   constructor(path: string, knowsFrames: () => Promise<boolean>, onCut: () => Promise<void>, name = path) {
     this.#path = path;
@@ -44,12 +44,12 @@ export class DatabaseFile {
     return bavail * bsize < MAX_RECORD_BYTES ? 'its disk is full' : null;
   }
 
-  /** What is left of the log, or of the file, would be spoiled, if the one were brought into the other. */
+  /** Copying the log into the file now would spoil what is left of either. */
   get isPartGone(): boolean {
     return this.#isLogCut || this.#isEmptied;
   }
 
-  /** The file is the one it was, and only the log beside it is gone: what that held is still to be had from this process. */
+  /** The file is still the same and only its log is gone: this process can still read what that held. */
   lacksOnlyItsLog(): boolean {
     const known = this.#known.get(this.#path);
     try {
@@ -59,18 +59,18 @@ export class DatabaseFile {
     }
   }
 
-  /** @throws LibsqlError where the file was emptied: SQLite drops the log of one that it opens so */
+  /** @throws LibsqlError if the file was emptied: SQLite deletes the log of an empty file that it opens */
   requireContent(): void {
     const found = this.#isBegun ? statSync(this.#path, { throwIfNoEntry: false }) : undefined;
     if (found?.size === 0) throw new LibsqlError('the file was emptied', 'SQLITE_IOERR');
   }
 
-  /** As `trouble`, but only of what others did to the files. It takes microseconds, so it is asked before every commit. */
+  /** Like `trouble`, but only for what others did to the files. Takes microseconds, so it runs before every commit. */
   async changed(): Promise<string | null> {
     try {
       return await this.#changed();
     } catch (error) {
-      // too many open files, a disk that fails: what can't be looked at may be another file by now
+      // too many open files, a failing disk: a path that can't be checked may lead to another file by now
       return `its files can't be looked at (${error instanceof Error ? error.message : error})`;
     }
   }
@@ -94,26 +94,27 @@ export class DatabaseFile {
     return this.#isLogCut ? `its log ${this.#log} was cut short by another program, and what it held is lost` : null;
   }
 
-  /** To be called after each commit: what it has put into the log must be there at the next look. Never throws. */
+  /** Call after each commit: what it added to the log must still be there at the next check. Never throws. */
   committed(): void {
     try {
       const now = logState(this.#log);
       if (LOG_HEADER.test(now.header)) this.#lastLog = now;
     } catch {
-      // What is committed is, whatever can be seen of it. The next look says what is wrong.
+      // The commit stands even if the file can't be checked. The next check says what is wrong.
     }
   }
 
   /**
-   * What SQLite itself does to a log: it begins it anew with another header, makes a long one shorter only behind that,
-   * and empties one after it has forgotten what was in it. A log in which a power cut has left no header is none to it.
+   * What SQLite itself does to a log: it restarts it with a new header, shortens a long one only after that, and
+   * empties one once it no longer needs the content. A log without a header, as after a power cut, does not count as a
+   * log.
    */
   async #findsLogCut(): Promise<boolean> {
     const last = this.#lastLog;
     const now = logState(this.#log);
     if (now.bytes === 0) {
       if (!this.#known.has(this.#log) || !(await this.#knowsFrames())) return false;
-      // what was written since the look is no sign of anything
+      // what was written since the check says nothing
       return logState(this.#log).bytes === 0;
     }
     if (!LOG_HEADER.test(now.header)) return last.header !== '';
@@ -122,11 +123,11 @@ export class DatabaseFile {
   }
 }
 
-/** What a log is cut down to that had to grow beyond it: a few of the largest transactions, so that it seldom happens. */
+/** A longer log is cut down to this: a few of the largest transactions, so that it seldom happens. */
 export const MAX_IDLE_LOG_BYTES = 32 * 1024 * 1024;
 
 interface LogState {
-  /** In hexadecimal; empty for a log that is empty, or not there. */
+  /** In hexadecimal; empty if the log is empty or missing. */
   header: string;
   bytes: number;
 }
@@ -135,7 +136,9 @@ interface LogState {
 const LOG_HEADER_BYTES = 32;
 const LOG_HEADER = /^377f068[23][0-9a-f]{56}$/;
 
-/** Of one moment. Closing this file lets go of no lock: SQLite has none on it, as it has on the other two. */
+/**
+ * Both at one moment. Closing this file drops no lock: SQLite holds locks on the other two files, but not on this one.
+ */
 function logState(path: string): LogState {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return { header: '', bytes: 0 };
   const file = openSync(path, 'r');

@@ -6,10 +6,11 @@ import { agents, obligations, producers, sessions, tasks } from './schema';
 import { shapeOf } from './table-rows';
 
 /**
- * The rows of the fleet's tables, in and out: what queries look for and sort by has a column, the rest is JSON in `body`.
+ * Reads and writes the rows of the fleet's tables. What queries filter and sort by has a column; the rest is JSON in
+ * `body`.
  */
 
-/** What of these tables makes a row of the read models. */
+/** The columns from which a row of the read models is made. */
 export const AGENT_ROW = shapeOf(agents, 'id', 'lastSeenAt', 'body', 'updatedPosition');
 export const SESSION_ROW = shapeOf(
   sessions,

@@ -2,12 +2,12 @@ import type { Damage } from './damage';
 import { databaseErrorCode } from './database-error';
 import type { Reader } from './reader';
 
-/** A socket that was closed while nobody used it fails the first request that is sent through it, and no other. */
+/** A socket that was closed while idle fails only the first request sent through it. */
 const DEAD_SOCKET = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UNREACHABLE|HRANA_CLOSED_ERROR|HRANA_WEBSOCKET_ERROR)$/;
 
 /**
- * What is read with: what the database fails at comes as `unavailable`, and a read that met a dead socket is repeated
- * once. Reads only: nobody knows whether a write that failed so has happened.
+ * A reader whose database failures arrive as `unavailable`, and that repeats once what failed on a dead socket. For
+ * reads only: nobody knows whether a write that failed in this way has happened.
  */
 export function guardedReader(reader: Reader, damage: Damage): Reader {
   const guard = async <Result>(read: () => Promise<Result>): Promise<Result> => {

@@ -8,23 +8,23 @@ import type { WriteTransaction } from './write-queue';
 /** Most UTF-8 bytes of one argument. A libSQL server takes about 4 MiB. */
 export const MAX_ARGUMENT_BYTES = 2 * 1024 * 1024;
 
-/** How large a piece is made: it is put together and copied on the event loop, in a few milliseconds. */
+/** Size of a piece: building and copying it takes a few milliseconds on the event loop. */
 const PIECE_BYTES = 256 * 1024;
 /** Most rows of a piece. */
 const FEW_ROWS = 500;
-/** A row that takes no more than this, however it is counted, is not measured. */
+/** A row that can't be longer than this is not measured. */
 const FEW_BYTES = 2048;
 
 /**
- * A statement over many rows, which it reads by `json_each(?)`, as many times as its argument must be cut: into pieces of
- * whole rows that a libSQL server takes. A row that is larger by itself is a piece by itself. Each piece is made when it
- * is asked for, so that `runInTurns` gives others their turns between.
+ * A statement that reads many rows by `json_each(?)`, repeated for as many pieces of whole rows as its argument must be
+ * cut into for a libSQL server to accept it. A row that is too large for a piece is a piece by itself. Each piece is
+ * made on demand, so that `runInTurns` can give others their turns in between.
  *
  * Failure: whatever the rows hold, no half of a surrogate pair gets into the JSON: taken out of it again it would be no
  * UTF-8, at which libSQL ends the process.
  *
- * @param statement is given the JSON of an array
- * @param toRow what the statement reads of a row; the row itself unless given
+ * @param statement gets the JSON of an array
+ * @param toRow what the statement reads from a row; by default the row itself
  * @param most rows of a piece
  */
 export function* inPieces<T>(
@@ -51,9 +51,9 @@ export function* inPieces<T>(
 }
 
 /**
- * Runs statements in order, as one batch where they are small: where they are not, or take long to be made, others get
- * their turns between.
- * Nothing of it is seen by anybody before the transaction commits.
+ * Runs statements in order: small ones as one batch; with large ones, or ones that take long to build, others get their
+ * turns in between.
+ * Nobody sees any of it before the transaction commits.
  */
 export async function runInTurns(
   transaction: Pick<WriteTransaction, 'batch'>,
@@ -67,7 +67,7 @@ export async function runInTurns(
     group.push(statement);
     size += sizeOf(statement);
     if (size < PIECE_BYTES && group.length < MANY_STATEMENTS && !pace.isDue) continue;
-    // to make one of a record as large as a request takes as long as to run it
+    // building a piece from a record as large as a request takes as long as running it
     if (size >= PIECE_BYTES) await pace.rest();
     for (const result of await transaction.batch(group)) results.push(result);
     await pace.turn();

@@ -4,36 +4,35 @@ import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * SQLite keeps the newest commits in a log beside a database (`-wal`) and applies at the next start whatever stands
- * there: to a backup that was put in the place of the file, too, which that spoils. So it is noted which two files belong
- * together, and a log that another database has left behind is set aside before anything is opened.
+ * SQLite keeps the newest commits in a log beside the database (`-wal`) and at the next start applies whatever log it
+ * finds there. If the file was replaced by a backup meanwhile, that spoils the backup. So a note says which two files
+ * belong together, and a log left behind by another database is set aside before anything is opened.
  *
- * Ordering: the note is written before the first commit can be, so that a log which holds one is never one of an older
- * note.
- * Failure: nothing is deleted. Where the note does not fit (none yet, a folder that was copied or mounted elsewhere, a
- * file system that numbers its files anew) the log counts as the database's own, as SQLite has it. A copy that was
- * written into the very file (`cp`) can't be told from it.
+ * Ordering: the note is written before the first commit, so a log with commits in it is never older than the note.
+ * Failure: nothing is deleted. If the note does not apply (there is none yet, the folder was copied or mounted
+ * elsewhere, the file system renumbers its files) the log counts as the database's own, as it does for SQLite. A backup
+ * that was copied into the same file (`cp`) can't be told from the original.
  *
  * @see https://sqlite.org/howtocorrupt.html 1.4
  */
 interface Note {
   folder: Identity;
   database: Identity;
-  /** Null while there was none. */
+  /** Null if there was none. */
   log: Identity | null;
-  /** Another program has cut it short: what is left of it is older than what the database has taken over of it. */
+  /** Another program has cut it short: what is left is older than what the database has already taken from it. */
   isLogCut: boolean;
 }
 
-/** What a file is known by across restarts: no name, no content, and no device, whose number may be another every time. */
+/** What identifies a file across restarts: not its name, content or device, whose number may change each time. */
 interface Identity {
   inode: string;
   bornAt: string;
 }
 
-/** Sets the log beside the database aside when it is none of its own, and says so. To be called before it is opened. */
+/** Sets aside a log that is not the database's own, and says so. Call before the database is opened. */
 export async function setAsideForeignLog(path: string): Promise<void> {
-  // in this order: there is no log with anything in it before the database has its first page
+  // in this order: a log has no content before the database has its first page
   const log = await look(`${path}-wal`);
   if (log === null || log.size === 0n) return;
   const database = await look(path);
@@ -46,7 +45,7 @@ export async function setAsideForeignLog(path: string): Promise<void> {
   console.error(`[interlude] ${REASONS[reason](path)} and was set aside as ${aside}. ${NEXT_STEP}`);
 }
 
-/** Notes which files stand there now as those that belong together. To be called before anything is written into them. */
+/** Notes that the files there now belong together. Call before anything is written to them. */
 export async function noteFiles(path: string, isLogCut = false): Promise<void> {
   const [folder, database, log] = await Promise.all([look(dirname(path)), look(path), look(`${path}-wal`)]);
   if (folder === null || database === null) return;
@@ -54,7 +53,7 @@ export async function noteFiles(path: string, isLogCut = false): Promise<void> {
   const text = `${JSON.stringify({ ...identified, isLogCut } satisfies Note)}\n`;
   const name = noteOf(path);
   if ((await readFile(name, 'utf8').catch(() => null)) === text) return;
-  // whole or not at all
+  // all of the note or nothing
   const draft = `${name}.${randomUUID()}`;
   try {
     await writeFile(draft, text, { mode: 0o600 });
@@ -100,7 +99,7 @@ function identityOf({ ino, birthtimeNs }: BigIntStats): Identity {
   return { inode: String(ino), bornAt: String(birthtimeNs) };
 }
 
-/** The number of a file that was deleted may go to the next one, so its birth counts, where the system knows it. */
+/** A deleted file's number may be reused, so its birth time counts too, if the system knows it. */
 function isSame(known: Identity, found: BigIntStats): boolean {
   const { inode, bornAt } = identityOf(found);
   const isBirthKnown = found.birthtimeNs !== found.ctimeNs;

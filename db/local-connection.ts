@@ -5,19 +5,19 @@ import { Pace } from './next-turn';
 import type { ResultRows } from './reader';
 
 /**
- * Where SQLite works. On the `loop` a small statement is answered in microseconds, and everybody waits for a large one.
- * On a `thread` of libSQL's own a statement runs up to its first row, which for a write, a sort or an aggregate is all of
- * it; further rows are stepped through on the loop, a hundred at a time, with turns for others between. There and back
- * takes as long as several small statements, and on a busy loop the way back waits for its turn.
+ * Where SQLite works. On the `loop` a small statement takes microseconds, but everybody waits for a large one. On a
+ * `thread` of libSQL a statement runs up to its first row, which for a write, a sort or an aggregate is all of the
+ * work; further rows are read on the loop, a hundred at a time, with turns for others in between. The round trip to a
+ * thread takes as long as several small statements, and on a busy loop the answer waits for its turn.
  */
 export type Place = 'loop' | 'thread';
 
 /**
- * One connection to a database file, for one user at a time. Statements stay prepared, because the same few dozen come
- * again and again.
+ * One connection to a database file, for one user at a time. Statements stay prepared, because the same few dozen
+ * repeat.
  *
- * Failure: throws a LibsqlError with SQLite's code, as the client for servers does. A statement that failed may count as
- * under way until it is garbage-collected, and keep a snapshot open: see `isSound`.
+ * Failure: throws a LibsqlError with SQLite's code, as the client for servers does. A statement that failed may count
+ * as under way until it is garbage-collected, and keep a snapshot open: see `isSound`.
  */
 export class LocalConnection {
   readonly #sqlite: Record<Place, Sqlite>;
@@ -29,14 +29,14 @@ export class LocalConnection {
   constructor(path: string, busyTimeoutMs: number) {
     const loop = open(path, busyTimeoutMs);
     loop.defaultSafeIntegers(true);
-    // libSQL has a class for either way to wait; this makes both of one native connection
+    // libSQL has one class for the loop and one for threads; this makes both from one native connection
     const thread = Object.create(ThreadSqlite.prototype, { db: { value: loop.db } });
     this.#sqlite = { loop, thread };
   }
 
   /**
-   * Runs SQL that takes no arguments and answers nothing. Its statements are finalized before it returns, which `BEGIN`
-   * needs: one that stays prepared after it met a lock counts as under way, and no transaction of the connection can commit.
+   * Runs SQL without arguments or results. Its statements are finalized before it returns. `BEGIN` needs that: one that
+   * stays prepared after it met a lock counts as running, and then no transaction of the connection can commit.
    */
   async run(sql: string, place: Place): Promise<void> {
     try {
@@ -55,7 +55,7 @@ export class LocalConnection {
       const prepared = await this.#prepare(sql, values, place);
       const rows = place === 'loop' ? (prepared.all(values) as Row[]) : await drain(await prepared.iterate(values));
       for (const row of rows) checkIntegers(row);
-      // It keeps what it was given last until it is given something else.
+      // It keeps its last arguments until it gets new ones.
       if (sizeOf(values) <= MAX_KEPT_LENGTH) known.set(sql, { statement: prepared, argumentCount: countOf(values) });
       return { rows };
     } catch (error) {
@@ -64,7 +64,7 @@ export class LocalConnection {
     }
   }
 
-  /** Whether every statement so far came to its end. What read through one that is not sound reads anew elsewhere. */
+  /** Whether every statement so far has ended. If not, readers move to another connection. */
   get isSound(): boolean {
     return this.#isSound;
   }
@@ -80,12 +80,12 @@ export class LocalConnection {
     this.#sqlite.loop.close();
   }
 
-  /** Takes the statement out of those that are known: one that fails is not reset, so it must not be met again. */
+  /** Forgets the statement: one that failed is not reset, so it must not be used again. */
   async #prepare(sql: string, values: InArgs, place: Place): Promise<SqliteStatement> {
     const known = this.#prepared[place];
     const found = known.get(sql);
     known.delete(sql);
-    // one that is given fewer arguments would keep the rest of the last ones
+    // with fewer arguments it would keep the rest of the previous ones
     if (found?.argumentCount === countOf(values)) return found.statement;
     const [leastRecentlyUsed] = known.keys();
     if (known.size >= MAX_PREPARED && leastRecentlyUsed !== undefined) known.delete(leastRecentlyUsed);
@@ -93,9 +93,9 @@ export class LocalConnection {
   }
 }
 
-/** More than the code has, less what it makes of a reader's filters. */
+/** More than the code has, apart from those built from a reader's filters. */
 const MAX_PREPARED = 128;
-/** A statement whose texts are longer, in UTF-16 units, is prepared each time. */
+/** A statement whose SQL is longer, in UTF-16 units, is prepared each time. */
 const MAX_KEPT_LENGTH = 64 * 1024;
 
 // A statement under way keeps a thread. libSQL reads this when it starts them, at the first statement of the process.
@@ -106,7 +106,7 @@ interface Prepared {
   argumentCount: number;
 }
 
-/** What is used of libSQL's two classes, whose own types say `any`. The one that works on threads answers with promises. */
+/** The used part of libSQL's two classes, whose own types are `any`. The one for threads answers with promises. */
 interface Sqlite {
   readonly db: unknown;
   readonly inTransaction: boolean;
@@ -168,7 +168,10 @@ function sizeOf(args: InArgs): number {
   return Object.values(args).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 }
 
-/** libSQL's own error has an extended code, or one of its own where it does not know that: of both the plain one counts. */
+/**
+ * libSQL's error has an extended code, or a code of libSQL's own if it does not know that. Callers get the plain code
+ * of either.
+ */
 function withPlainCode(error: unknown): unknown {
   const { code, rawCode, message } = error as { code?: unknown; rawCode?: unknown; message: string };
   if (typeof code !== 'string' || typeof rawCode !== 'number') return error;

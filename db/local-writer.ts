@@ -6,19 +6,19 @@ import { Pace } from './next-turn';
 import { inOrder } from './reader';
 import type { TransactionSource, WriteTransaction } from './write-queue';
 
-/** Brings into the file what its log holds, as far as no reader stands in the way. */
+/** Copies the log into the file, as far as no reader prevents it. */
 const CHECKPOINT = 'PRAGMA wal_checkpoint(PASSIVE)';
 
-/** How long the statements of one transaction may take on the event loop; the rest of them run elsewhere. */
+/** How long the statements of one transaction may take on the event loop; the others run on a thread. */
 const MAX_LOOP_MS = 10;
 
 /**
- * Write transactions on a database file, over the one connection that writes. Most are over in a few milliseconds on the
- * event loop, which a thread would only make longer; for the rest of one that is not, nobody else waits, nor for any
- * commit, which waits for the disk.
+ * Write transactions on a database file, over the one connection that writes. Most take a few milliseconds on the event
+ * loop, and a thread would only add to that. A longer one continues on a thread, and so does every commit, which waits
+ * for the disk: nobody else waits for either.
  *
- * Failure: a file that was deleted or replaced, or whose log was cut short, takes every write, and all of them are gone
- * with the process: none is begun then.
+ * Failure: a file that was deleted or replaced, or whose log was cut short, accepts every write and loses all of them
+ * with the process, so no transaction is begun then.
  */
 export function localWriter(
   connection: LocalConnection,
@@ -28,7 +28,7 @@ export function localWriter(
     transaction: async () => {
       let place: Place = 'loop';
       if ((await file.changed()) !== null) {
-        // The log is deleted, not closed: what was acknowledged and stands there is brought into the file.
+        // The log was deleted but is still open: what was acknowledged is copied from it into the file.
         if (file.lacksOnlyItsLog()) await connection.run(CHECKPOINT, 'thread').catch(() => undefined);
         throw changedByOthers();
       }
@@ -51,7 +51,7 @@ export function localWriter(
           file.committed();
         },
         close: async () => {
-          // it may report an error, but the transaction is over then
+          // even if it reports an error, the transaction is over
           if (connection.isInTransaction) await connection.run('ROLLBACK', 'thread').catch(() => undefined);
         },
       };

@@ -3,11 +3,11 @@ import { logChunks } from './schema';
 import { shapeOf } from './table-rows';
 
 /**
- * A chunk is a stretch of lines of one agent, indexed as one: what it says tells whether a line in it may match, never
- * that one does.
+ * A chunk is a stretch of lines of one agent, indexed as one: it tells whether a line in it may match, never that one
+ * does.
  *
- * Ordering: a chunk's id is its agent's number and its first line's, so that the chunks of an agent stand together and in
- * the order of its lines.
+ * Ordering: a chunk's id is its agent's number and its first line's, so that the chunks of an agent stand together and
+ * in the order of its lines.
  */
 export const LOG_CHUNK = shapeOf(logChunks, 'id', 'firstPosition', 'lastPosition');
 export type LogChunk = ReturnType<typeof LOG_CHUNK.read>;
@@ -20,7 +20,7 @@ export function chunkId(agentNumber: number, line: number): number {
   return agentNumber * LINES_OF_AN_AGENT + line;
 }
 
-/** One bit a level. */
+/** One bit per level. */
 export function levelBits(levels: readonly LogLevel[]): number {
   return levels.reduce((bits, level) => bits | (1 << LOG_LEVELS.indexOf(level)), 0);
 }

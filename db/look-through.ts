@@ -4,9 +4,8 @@ import type { LocalConnection } from './local-connection';
 import type { Reader } from './reader';
 
 /**
- * Whether all of a database file can be read and hangs together, found out on a connection that knows nothing of it yet.
- * That drops the log of a file that was emptied, and finds nothing wrong with what is left: what others have changed is
- * not opened.
+ * Whether all of a database file can be read and is consistent, checked over a new connection. Opening an emptied file
+ * would delete its log and find nothing wrong with the rest, so a file that others have changed is not opened.
  */
 export async function isWhole(open: () => LocalConnection, file: Pick<DatabaseFile, 'changed'>): Promise<boolean> {
   if ((await file.changed()) !== null) return false;
@@ -20,15 +19,15 @@ export async function isWhole(open: () => LocalConnection, file: Pick<DatabaseFi
 }
 
 /**
- * Whether SQLite thinks that something is in the log beside a file, which is empty: of its own doing then, or of somebody
- * else's, who has taken away what it can't read any more.
+ * For an empty log: whether SQLite thinks that there is something in it. If so, somebody else emptied it; if not,
+ * SQLite did.
  */
 export async function knowsFrames(reader: Reader): Promise<boolean> {
   try {
     const { rows } = await reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
     return Number(rows[0]?.log) > 0;
   } catch (error) {
-    // of anything else, the next look tells
+    // any other failure shows at the next check
     return error instanceof LibsqlError && error.extendedCode === 'SQLITE_IOERR_SHORT_READ';
   }
 }

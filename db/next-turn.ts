@@ -13,8 +13,8 @@ export function nextTurn(): Promise<void> {
 const WORK_MS = 10;
 
 /**
- * The pace of work that may be large: whatever asks meanwhile is answered between two of its pieces. Called often, it
- * costs a look at the clock; what it is called between may take a few milliseconds.
+ * Paces work that may be large, so that other requests are answered between its pieces. Each piece may take a few
+ * milliseconds; a call that gives no turn costs one look at the clock.
  */
 export class Pace {
   #begunAt = performance.now();
@@ -34,7 +34,7 @@ export class Pace {
     this.#begunAt = performance.now();
   }
 
-  /** Does this with many values, in order, with turns of the loop between. */
+  /** Does this with many values, in order, giving others their turns in between. */
   async each<T>(values: Iterable<T>, work: (value: T) => void): Promise<void> {
     for (const value of values) {
       work(value);
@@ -42,7 +42,7 @@ export class Pace {
     }
   }
 
-  /** `map` for many values, in order, with turns of the loop between. */
+  /** `map` for many values, in order, giving others their turns in between. */
   async map<T, R>(values: readonly T[], change: (value: T, index: number) => R): Promise<R[]> {
     const changed: R[] = [];
     for (const [index, value] of values.entries()) {
@@ -57,7 +57,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** A pause that keeps no process from its end. */
+/** A pause that does not keep the process alive. */
 export function pauseIdly(ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer: unknown = setTimeout(resolve, ms);

@@ -8,7 +8,7 @@ import { databaseErrorCode } from './database-error';
  * @param name the path of a file, the host of a server
  */
 export function openError(error: unknown, name: string): AppError {
-  // unlike this, an error for those who send requests does not name the place
+  // errors for those who send requests, unlike this one, do not name the place
   const code = databaseErrorCode(error) ?? (error instanceof Error && 'code' in error ? String(error.code) : '');
   const known = OPEN_ERRORS[code];
   if (known === undefined && error instanceof AppError) return error;
@@ -20,7 +20,7 @@ export function firstLine(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
 }
 
-/** What SQLite keeps beside a file belongs to that file alone: it would spoil another one. */
+/** The files SQLite keeps beside a database belong to that database alone and would spoil another. */
 const RESTORE =
   'Stop Interlude, move it away together with the -wal and -shm files beside it, and put a copy in its place or begin anew.';
 
@@ -36,12 +36,12 @@ const OPEN_ERRORS: Record<string, (name: string) => string> = {
   ENOSPC: full,
   EDQUOT: (name) =>
     `The database ${name} can't be opened: this user's quota on the disk of ${dirname(name)} is used up. ${ROOM}`,
-  // also said of a quota by SQLite, which knows no other word for it
+  // SQLite also reports a quota like this
   SQLITE_IOERR: failing,
   EIO: failing,
   EMFILE: tooManyFiles,
   ENFILE: tooManyFiles,
-  // making a folder on a read-only disk says this
+  // creating a folder on a read-only disk fails like this
   ENOENT: readOnly,
   EROFS: readOnly,
   EACCES: readOnly,

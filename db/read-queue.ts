@@ -2,13 +2,13 @@ import { AppError } from '@/lib/protocol/errors';
 import { nextTurn } from './next-turn';
 
 /**
- * The line in which heavy reads wait. Each that is under way of a local database keeps a processor busy, and what it
- * finds is made into an answer on the event loop: few at once, and a turn of the loop before the next begins.
+ * The line in which heavy reads wait. Each running read of a local database keeps a processor busy, and its answer is
+ * built on the event loop. So only a few run at once, with a turn of the loop before the next one.
  *
- * Ordering: clients take turns, and each client's own reads run in the order they came: a client that asks for sixteen
- * pages at once waits for its own sixteen, and no other client does.
- * Failure: a line that is full refuses (`unavailable`, with Retry-After). What a read throws is its caller's. A reader
- * that has gone gives its turn to the next.
+ * Ordering: clients take turns, and each client's reads run in the order they came. A client that asks for sixteen
+ * pages at once waits for its own sixteen, and nobody else does.
+ * Failure: a full line refuses (`unavailable`, with Retry-After). What a read throws goes to its caller. A caller that
+ * has gone gives its turn to the next.
  */
 export interface ReadQueueLimits {
   /** Most reads that are under way. */
@@ -23,13 +23,13 @@ const LIMITS: ReadQueueLimits = { atOnce: 2, maxWaiting: 512, maxWaitingOfOne: 1
 export interface ReadWish {
   /** Aborted when nobody waits for the answer any more. */
   signal?: AbortSignal;
-  /** A part of what is being answered already: it waits, but is not refused. */
+  /** Part of an answer that has begun: it waits, but is not refused. */
   continues?: boolean;
 }
 
 export class ReadQueue {
   readonly #limits: ReadQueueLimits;
-  /** By client, the one whose turn it is first. */
+  /** By client, next turn first. */
   readonly #lines = new Map<string, (() => void)[]>();
   #waiting = 0;
   #running = 0;

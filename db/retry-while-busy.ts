@@ -1,10 +1,10 @@
 import { databaseErrorCode } from './database-error';
 
 /**
- * Goes on asking for a database that another process has locked. The wait is here and not in SQLite's busy handler,
- * because a transaction begins on the event loop, which would wait with it.
+ * Keeps trying while another process has the database locked. It waits here and not in SQLite's busy handler, because a
+ * transaction begins on the event loop, which would wait too.
  *
- * @throws what `attempt` last threw, once `timeoutMs` has passed or the error is another one
+ * @throws what `attempt` last threw, after `timeoutMs` or if it is any other error
  */
 export async function retryWhileBusy<T>(attempt: () => Promise<T>, timeoutMs: number): Promise<T> {
   const deadline = performance.now() + timeoutMs;
@@ -13,7 +13,7 @@ export async function retryWhileBusy<T>(attempt: () => Promise<T>, timeoutMs: nu
       return await attempt();
     } catch (error) {
       if (databaseErrorCode(error) !== 'SQLITE_BUSY' || performance.now() + delayMs > deadline) throw error;
-      // jitter, so that two processes do not knock in step
+      // jitter, so that two processes do not try in step
       await new Promise((resolve) => setTimeout(resolve, delayMs * (0.5 + Math.random() / 2)));
     }
   }

@@ -2,7 +2,7 @@ import type { InStatement, InValue } from '@libsql/client';
 import { databaseFault } from './database-error';
 import type { Reader } from './reader';
 
-/** Which rows of a sweep are meant: one of them, or all but some. */
+/** Which of a sweep's rows to take: one of them, or all but some. */
 export interface RowChoice {
   only: string | null;
   except: readonly string[];
@@ -19,12 +19,12 @@ export function choiceArgs({ only, except }: RowChoice): InValue[] {
   return [only, JSON.stringify(except)];
 }
 
-/** Rows with which something is to be done by now. */
+/** Rows that are due. */
 export interface DueRows {
   table: string;
-  /** The column that tells them apart. */
+  /** The column that identifies them. */
   key: string;
-  /** On what condition, with the numbers of `args`. */
+  /** The condition under which a row is due, with `args` by number. */
   where: string;
   args: readonly InValue[];
   order?: string;
@@ -35,7 +35,7 @@ const MAX_DUE = 100;
 /** For work that takes its rows one by one. */
 export const ALL_DUE = -1;
 
-/** What is due of those that are meant. */
+/** The due rows among the chosen ones. */
 export function selectDue(
   { table, key, where, args, order = key }: DueRows,
   choice: RowChoice,
@@ -64,15 +64,15 @@ export interface RowWork {
   /** What the rows are, for the log. */
   kind: string;
   due: DueRows;
-  /** Does some of what is due. @returns how many rows: called again while it is not 0 */
+  /** Does some of what is due. @returns how many rows; call again until it is 0 */
   work: (choice: RowChoice) => Promise<number>;
 }
 
 /**
- * Work that comes up row by row and is done in bulk. One row that can't be worked on, whatever is wrong with it, holds up
- * no other: it is parked, which is said once, and left alone while this process lives.
+ * Work that falls due row by row and is done in bulk. A row that can't be worked on, whatever is wrong with it, holds
+ * up no other: it is set aside, which is logged once, and left alone for the life of this process.
  *
- * Failure: an error that is the database's own passes through, and parks nothing.
+ * Failure: an error of the database itself is passed on, and sets nothing aside.
  */
 export class RowSweep {
   readonly #reader: Pick<Reader, 'execute'>;
@@ -94,7 +94,7 @@ export class RowSweep {
         const before = parked.size;
         const { rows } = await this.#reader.execute(selectDue(due, { only: null, except: [...parked] }));
         for (const row of rows) await this.#alone(kind, parked, String(row[due.key]), work);
-        // each could be worked on by itself, so by now there should be nothing to fail at
+        // each row works by itself, so together they should not fail either
         barren = parked.size === before ? barren + 1 : 0;
         if (barren > 1) throw error;
       }
@@ -112,7 +112,7 @@ export class RowSweep {
   }
 }
 
-/** Whether the rows themselves are at fault, or our own code with what they say: it would be so every time. */
+/** Whether the rows, or our code given these rows, are at fault: then it would fail every time. */
 function isRowsFault(error: unknown): boolean {
   const fault = databaseFault(error);
   return fault === 'refused' || (fault === null && (error as { code?: unknown } | null)?.code !== 'unavailable');

@@ -25,7 +25,7 @@ export const counter = sqliteTable('counter', {
   position: integer('position').notNull().default(0),
 });
 
-/** One row per outbox id; `epoch` is the newest we have seen, older ones are fenced. */
+/** One row per outbox id; `epoch` is the newest seen, and older ones are fenced. */
 export const producers = sqliteTable(
   'producers',
   {
@@ -44,7 +44,7 @@ export const producers = sqliteTable(
   (table) => [index('producers_by_agent').on(table.agentId)],
 );
 
-/** The event log. Append-only, but for deltas that fold into one row when their message ends. */
+/** The event log. Append-only, except that deltas fold into one row when their message ends. */
 export const events = sqliteTable(
   'events',
   {
@@ -61,14 +61,14 @@ export const events = sqliteTable(
     entityId: text('entity_id'),
     /** The turn that shows it; `task:<id>` for a subagent's own; null where nothing shows it. */
     turnId: text('turn_id'),
-    /** What a CUSTOM event calls itself. */
+    /** The `name` of a CUSTOM event. */
     name: text('name'),
     payload: json<AgUiEvent>('payload').notNull(),
   },
   (table) => [
     index('events_by_session').on(table.sessionId, table.position),
     index('events_by_turn').on(table.sessionId, table.turnId, table.position),
-    // What a snapshot speaks of is looked up by its name.
+    // The entities in a snapshot are looked up by id.
     index('events_by_entity')
       .on(table.sessionId, table.entityId, table.position)
       .where(sql`entity_id IS NOT NULL AND type <> 'CUSTOM'`),
@@ -118,15 +118,15 @@ export const tasks = sqliteTable(
     primaryKey({ columns: [table.sessionId, table.position] }),
     // the newest runs of a task
     index('tasks_by_id').on(table.sessionId, table.id, table.position),
-    // whose a task is, when another session speaks of it
+    // which session owns a task, when another session reports on it
     index('tasks_by_agent').on(table.agentId, table.id, table.sessionId),
-    // and who started the very run, or has some that nobody named
+    // and which one started the named run, or has a run without a name
     index('tasks_by_run').on(table.agentId, table.id, table.runId, table.sessionId, table.position),
-    // which of them a stream that resumes is told, without a look into the rows it is not
+    // the tasks that a resuming stream is told of, without reading the others
     index('tasks_by_change').on(table.updatedPosition, table.status, table.position, table.sessionId),
-    // a session's tasks that run, however many have ended
+    // a session's running tasks, however many have ended
     index('tasks_running').on(table.sessionId, table.position).where(sql`status = 'running'`),
-    // which tasks ran at a time: everything the question needs, so that no row is read for it
+    // which tasks ran at a time: covers the query, so that no row is read
     index('tasks_by_start').on(table.sessionId, table.startedAt, table.endedAt, table.id),
   ],
 );
@@ -134,29 +134,29 @@ export const tasks = sqliteTable(
 export const sessions = sqliteTable(
   'sessions',
   {
-    /** By which `session_search` knows it. */
+    /** Its row in `session_search`. */
     number: integer('number').primaryKey(),
     id: text('id').notNull().unique(),
     /** The first agent that wrote to it. Never changes. */
     agentId: text('agent_id').notNull(),
     state: text('state').$type<SessionState>().notNull(),
     lastEventAt: integer('last_event_at').notNull(),
-    /** Until when the first of its requests can be answered; null where none expires. */
+    /** Until when the first of its requests to expire can be answered; null if none expires. */
     answerBy: integer('answer_by'),
-    /** Failures around it that nobody has looked at yet, and how many of them are not hooks that died. */
+    /** Unseen failures that mark it, and how many of them are not `hook_fatal`. */
     insightCount: integer('insight_count').notNull().default(0),
     otherFailureCount: integer('other_failure_count').notNull().default(0),
-    /** Something goes on in it of which its runner would have to tell the end. */
+    /** Something is open in it, and its runner would have to tell the end. */
     isUnderWay: boolean('is_under_way').notNull().default(false),
-    /** Its runner was missed and nobody has spoken of it since; where in the server's order that was. */
+    /** The position at which its runner was missed, while no record has come from the session since; else null. */
     isAway: boolean('is_away').notNull().default(false),
     awayPosition: integer('away_position'),
-    /** When its runner last said anything of it, and how far the server's order had come before that. */
+    /** When its runner last sent anything about it, and the server's position before that. */
     seenAt: integer('seen_at'),
     seenPosition: integer('seen_position').notNull().default(0),
     /** The rest of SessionSummary. */
     body: json<SessionBody>('body').notNull(),
-    /** What a search for sessions looks in, in lower case. `session_search` has its trigrams while nothing is written. */
+    /** The text that sessions are searched by, in lower case. `session_search` has its trigrams. */
     words: text('words').notNull().default(''),
     /** What the turn projection must remember between two batches. Bounded. */
     places: json<TurnPlaces>('places').notNull(),
@@ -168,7 +168,7 @@ export const sessions = sqliteTable(
     index('sessions_by_update').on(table.updatedPosition),
     index('sessions_by_agent').on(table.agentId, table.lastEventAt, table.id),
     index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
-    // of however many sessions, these few are looked for again and again
+    // the few sessions that sweeps look for again and again
     index('sessions_by_answer').on(table.answerBy).where(sql`state = 'waiting' AND answer_by IS NOT NULL`),
     index('sessions_under_way').on(table.agentId).where(sql`is_under_way`),
     index('sessions_with_insights').on(table.agentId).where(sql`insight_count > 0`),
@@ -179,15 +179,15 @@ export const agents = sqliteTable(
   'agents',
   {
     id: text('id').primaryKey(),
-    /** Of which runner its newest status is, and how often that reports. */
+    /** The runner that sent its newest status, and how often that runner reports. */
     reportedBy: text('reported_by'),
     reportsEveryMs: integer('reports_every_ms'),
-    /** When a log level was asked of its runner, and until when; null where none is. */
+    /** When a log level was asked of its runner, and until when; null if none is. */
     levelRequestedAt: integer('level_requested_at'),
     levelExpiresAt: integer('level_expires_at'),
     /** The rest of AgentSummary. */
     body: json<AgentBody>('body').notNull(),
-    /** What a search for agents looks in, in lower case. */
+    /** The text that agents are searched by, in lower case. */
     words: text('words').notNull().default(''),
     lastSeenAt: integer('last_seen_at').notNull(),
     updatedPosition: integer('updated_position').notNull(),
@@ -217,24 +217,24 @@ export const logLines = sqliteTable(
   (table) => [index('log_lines_by_agent').on(table.agentId, table.position)],
 );
 
-/** What is known of an agent's log as a whole, so that neither its end nor its size has to be looked for. */
+/** Facts about an agent's log as a whole, so that its end and size need no search. */
 export const agentLogs = sqliteTable('agent_logs', {
   agentId: text('agent_id').primaryKey(),
   /** The number of its newest line. */
   lastLine: integer('last_line').notNull().default(0),
-  /** UTF-8 bytes of the messages that are kept. */
+  /** UTF-8 bytes of the kept messages. */
   bytes: integer('bytes').notNull().default(0),
-  /** How many lines retention has removed: those numbered 1 to this. */
+  /** How many lines retention has removed: numbers 1 to this. */
   removedLines: integer('removed_lines').notNull().default(0),
   removedBytes: integer('removed_bytes').notNull().default(0),
-  /** The agent in the ids of its chunks; null until it has one. */
+  /** The agent's number in the ids of its chunks; null until it has a chunk. */
   number: integer('number').unique('agent_logs_by_number'),
   /** Lines up to this one are in chunks. */
   indexedLine: integer('indexed_line').notNull().default(0),
   indexedPosition: integer('indexed_position').notNull().default(0),
 });
 
-/** How many of the kept lines each component wrote. */
+/** How many kept lines each component wrote. */
 export const logComponents = sqliteTable(
   'log_components',
   {
@@ -246,8 +246,8 @@ export const logComponents = sqliteTable(
 );
 
 /**
- * What some lines that stand together have in common, so that a search need not look into them. Their text is in the
- * full-text table `log_search`, a row of which has the same id.
+ * Summary of a stretch of lines, so that a search can skip them. Their text is in the full-text table `log_search`, in
+ * the row with the same id.
  */
 export const logChunks = sqliteTable('log_chunks', {
   /** The agent's number and the first line's, see log-chunks.ts. */
@@ -263,7 +263,10 @@ export const logChunks = sqliteTable('log_chunks', {
   hasMarkers: boolean('has_markers').notNull(),
 });
 
-/** What log lines tell beside their words: failures that want a person's look, and other signals; `position` is that of the line. */
+/**
+ * What log lines say for machines: failures that need a person's attention, and other signals; `position` is the
+ * line's.
+ */
 export const insights = sqliteTable(
   'insights',
   {
@@ -282,7 +285,7 @@ export const insights = sqliteTable(
   (table) => [index('insights_by_agent').on(table.agentId, table.isFailure, table.position)],
 );
 
-/** Records that could not be taken as they were, whole. */
+/** Records that could not be stored as they were, kept whole. */
 export const quarantine = sqliteTable(
   'quarantine',
   {
@@ -296,7 +299,10 @@ export const quarantine = sqliteTable(
     message: text('message').notNull(),
     record: json<unknown>('record').notNull(),
     receivedAt: integer('received_at').notNull(),
-    /** Of a record about a task that nothing proves the session of: `parked`, then `assigned` or `discarded`. Else null. */
+    /**
+     * For a record about a task that can't be traced to one session: `parked`, then `assigned` or `discarded`. Else
+     * null.
+     */
     parked: text('parked').$type<ParkedState['state']>(),
     taskId: text('task_id'),
     taskRunId: text('task_run_id'),
@@ -305,7 +311,7 @@ export const quarantine = sqliteTable(
     settledReason: text('settled_reason'),
     /** The session it was assigned to. */
     settledSessionId: text('settled_session_id'),
-    /** The name the request of a person gave itself. */
+    /** The `clientId` of the decision. */
     settledClientId: text('settled_client_id'),
   },
   (table) => [
@@ -314,14 +320,14 @@ export const quarantine = sqliteTable(
   ],
 );
 
-/** Which sessions an outbox has written to: where its losses are said. */
+/** Which sessions an outbox has written to: its losses are told there. */
 export const producerSessions = sqliteTable(
   'producer_sessions',
   { producerId: text('producer_id').notNull(), sessionId: text('session_id').notNull() },
   (table) => [primaryKey({ columns: [table.producerId, table.sessionId] })],
 );
 
-/** What is asked of runners. A row is never deleted: what became of it can be looked up. */
+/** What runners are asked to do. Rows are never deleted, so the outcome can be looked up. */
 export const commands = sqliteTable(
   'commands',
   {
@@ -336,28 +342,28 @@ export const commands = sqliteTable(
     reason: text('reason'),
     createdAt: integer('created_at').notNull(),
     expiresAt: integer('expires_at').notNull(),
-    /** Until when it is the claiming runner's; null when nobody has it. */
+    /** Until when it is leased to the claiming runner; null if nobody has it. */
     leaseUntil: integer('lease_until'),
     claimedBy: text('claimed_by'),
     deliveryCount: integer('delivery_count').notNull().default(0),
   },
   (table) => [
     index('commands_open_by_agent').on(table.agentId, table.position).where(sql`state in ('queued', 'delivered')`),
-    // the newest is what is asked of the runner
+    // the newest is the one that counts
     index('commands_of_level').on(table.agentId, table.position).where(sql`type = 'log-level.set'`),
     index('commands_open_by_expiry').on(table.expiresAt).where(sql`state in ('queued', 'delivered')`),
   ],
 );
 
-/** What was asked in a session under a name that its client gave it: asked again, it asks for nothing more. */
+/** What was asked in a session under each `clientId`, so that asking again does nothing more. */
 export const asks = sqliteTable(
   'asks',
   {
     sessionId: text('session_id').notNull(),
     clientId: text('client_id').notNull(),
-    /** Of everything that was asked. */
+    /** Digest of everything that was asked. */
     digest: text('digest').notNull(),
-    /** The command that answers it; null for what asks nothing of a runner. */
+    /** The command it led to; null if nothing is asked of a runner. */
     commandId: text('command_id'),
   },
   (table) => [primaryKey({ columns: [table.sessionId, table.clientId] })],
@@ -368,22 +374,22 @@ export const runners = sqliteTable('runners', {
   agentId: text('agent_id').primaryKey(),
   runnerId: text('runner_id').notNull(),
   startedAt: integer('started_at').notNull(),
-  /** The stream that is its newest: an older one of the same runner ends. */
+  /** The runner's newest stream: an older one ends. */
   streamId: text('stream_id').notNull(),
   /** Renewed while the stream is open; a server that dies stops renewing. Null once it has ended. */
   aliveUntil: integer('alive_until'),
-  /** When it was last missed, or another took its place: what a session has not said since then, nobody stands for. */
+  /** When it was last missed or replaced: a session that has said nothing since then has no runner. */
   missedAt: integer('missed_at'),
-  /** When its sessions are told of that. Null when they have been, and while there is nothing to tell. */
+  /** When its sessions are to be told of that; null if they have been, or there is nothing to tell. */
   absenceDueAt: integer('absence_due_at'),
-  /** When its process first connected. What was missed before is another's. */
+  /** When its process first connected. What was missed before concerned another process. */
   firstConnectedAt: integer('first_connected_at').notNull(),
-  /** Where both stand in the server's order, which no clock moves: what was said since is told by it. */
+  /** The positions of both, which no clock moves: they decide what was said since. */
   missedPosition: integer('missed_position'),
   firstConnectedPosition: integer('first_connected_position').notNull(),
 });
 
-/** Replies owed, and those that were. */
+/** Replies owed now or in the past. */
 export const obligations = sqliteTable(
   'obligations',
   {
@@ -398,7 +404,7 @@ export const obligations = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.sessionId, table.messageId] }),
-    // what is owed is little, however much was ever said
+    // few replies are owed, however many messages there were
     index('obligations_owed_by_agent').on(table.agentId, table.position).where(sql`state = 'owed'`),
     index('obligations_owed_by_session').on(table.sessionId, table.position).where(sql`state = 'owed'`),
     index('obligations_by_change').on(table.updatedPosition, table.state, table.position, table.sessionId),

@@ -7,25 +7,25 @@ import { inPieces } from './json-pieces';
 import type { ResultRows } from './reader';
 
 /**
- * How rows go out of tables and in: SQL is written by hand, where it can be measured and explained, and the schema says
- * what its rows are. Nothing else turns a column into a value, or a value into a column.
+ * Reads and writes table rows. SQL is written by hand, so that it can be measured and explained, and the schema gives
+ * its rows their types. Nothing else converts between columns and values.
  */
 
 type RowOf<Table extends SQLiteTable> = Table['$inferSelect'];
-/** Every column has a value: what has a default is named in `lacks`, or given. */
+/** Every column is given a value, or is named in `lacks` and gets its default. */
 type NewRowOf<Table extends SQLiteTable> = Required<Table['$inferInsert']>;
 
-/** Some columns of a table: what a SELECT names, and what its rows are then. */
+/** Some columns of a table: the list for a SELECT, and how to read its rows. */
 export interface Shape<T> {
-  /** Their names, for a SELECT; `as` where a table has another name there. */
+  /** Their names, for a SELECT; `as` if the table has an alias there. */
   columns(as?: string): string;
-  /** @throws SyntaxError for JSON that is damaged */
+  /** @throws SyntaxError for damaged JSON */
   read(row: Row): T;
   all(result: ResultRows | undefined): T[];
   first(result: ResultRows | undefined): T | undefined;
 }
 
-/** @param keys the columns; all of them unless given */
+/** @param keys the columns; by default all of them */
 export function shapeOf<
   Table extends SQLiteTable,
   Key extends keyof RowOf<Table> & string = keyof RowOf<Table> & string,
@@ -48,7 +48,7 @@ export function shapeOf<
   };
 }
 
-/** The same of all columns but some. */
+/** The same for all columns but some. */
 export function shapeWithout<Table extends SQLiteTable, Key extends keyof RowOf<Table> & string>(
   table: Table,
   ...keys: Key[]
@@ -63,16 +63,16 @@ export interface WriterOptions<Table extends SQLiteTable, Same, Lacks> {
   same?: readonly Same[];
   /** Columns that are left to their defaults. */
   lacks?: readonly Lacks[];
-  /** What tells rows apart; the primary key unless given. */
+  /** What identifies a row; by default the primary key. */
   key?: readonly (keyof NewRowOf<Table>)[];
-  /** Of a row that is there already, these columns stay. Unless given, such a row is an error. */
+  /** If the row exists, these columns keep their values. If not given, such a row is an error. */
   keeps?: readonly (keyof NewRowOf<Table>)[];
 }
 
 /**
- * A statement that writes rows of a table, as many as there are: they go in as one JSON argument.
+ * A statement that writes any number of rows, given as one JSON argument.
  *
- * Failure: text is made storable, see `columnText`; a JSON column takes its value whole, escapes and all.
+ * Failure: text is made storable, see `columnText`; a JSON column keeps its value as it is, escapes included.
  */
 export class RowWriter<
   Table extends SQLiteTable,
@@ -97,7 +97,7 @@ export class RowWriter<
       SELECT ${values.join(', ')} FROM json_each(?1) WHERE true ${kept === undefined ? '' : upsert(namesOf(key) ?? keyOf(table), names, kept)}`;
   }
 
-  /** A single row, which is no larger than what one argument may hold. */
+  /** One row, small enough for one argument. */
   one(row: Omit<NewRowOf<Table>, Same | Lacks>): InStatement {
     return { sql: this.#sql, args: [stringifyWellFormed([this.#cells(row)])] };
   }

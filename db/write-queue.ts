@@ -11,23 +11,23 @@ import { retryWhileBusy } from './retry-while-busy';
  * The one way to write. SQLite has one writer at a time, so this process has one writing connection, and jobs that wait
  * are committed in groups: one fsync for many requests.
  *
- * Ordering: jobs run in the order they came, and their positions follow it. Listeners hear of a commit after every
- * job of it has been told.
- * Failure: each job of a group stands behind a savepoint, so one that throws is undone alone. It is told so when the
- * others are, because what it saw of them may be undone with their commit. An error that takes the whole transaction
+ * Ordering: jobs run in the order they came, and positions follow that order. Listeners hear of a commit after all of
+ * its jobs have their answers.
+ * Failure: each job of a group has a savepoint, so one that throws is undone alone. It gets its answer with the others,
+ * because what it saw of them may be undone with their commit. An error that takes the whole transaction
  * with it undoes the group, which then runs again one job to a transaction: a job may run more than once, and only its
  * last run is kept. When a commit's outcome is unknown (the disk or the connection failed) its jobs are answered
  * `unavailable` and the caller tries again.
  */
 export type WriteJob<T> = (transaction: WriteTransaction) => Promise<T>;
 
-/** What a job may do: no commit, no rollback. */
+/** What a job may use: no commit, no rollback. */
 export interface WriteTransaction {
   execute(statement: InStatement): Promise<ResultRows>;
   batch(statements: InStatement[]): Promise<ResultRows[]>;
 }
 
-/** @internal what the queue needs of a client; libSQL's `Client` is one. */
+/** @internal what the queue needs from a client; libSQL's `Client` has it. */
 export interface TransactionSource {
   transaction(mode: 'write'): Promise<WriteTransaction & { commit(): Promise<void>; close(): void | Promise<void> }>;
 }
@@ -41,9 +41,9 @@ export interface WriteQueueLimits {
   maxGroupBytes: number;
   /** Most jobs of one transaction. */
   maxGroupJobs: number;
-  /** How long a transaction takes on further jobs; those that are left go first in the next one. */
+  /** How long a transaction accepts further jobs; the others go first in the next one. */
   maxGroupMs: number;
-  /** How long to go on asking for a database that another process has locked. */
+  /** How long to keep trying while another process has the database locked. */
   busyTimeoutMs: number;
 }
 
@@ -82,7 +82,7 @@ export class WriteQueue {
   #closed = false;
   #position: Position = '';
 
-  /** @param damage is told of every error; once it knows of damage, nothing more is written */
+  /** @param damage gets every error; once it knows of damage, nothing more is written */
   constructor(source: TransactionSource, limits: Partial<WriteQueueLimits> = {}, damage: Damage | null = null) {
     this.#source = source;
     this.#damage = damage;
@@ -99,7 +99,7 @@ export class WriteQueue {
     const refusal = this.#damage?.refusal() ?? null;
     if (refusal !== null) return Promise.reject(refusal);
     const full = this.#waiting.length >= this.#limits.maxJobs || this.#waitingBytes + bytes > this.#limits.maxBytes;
-    // a single heavy job must pass an empty queue whatever the limit says
+    // an empty queue accepts a single job of any weight
     if (full && this.#waiting.length > 0) {
       return Promise.reject(unavailable('Too many writes are waiting. Send this again in a second.'));
     }
@@ -116,7 +116,7 @@ export class WriteQueue {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Finishes what waits and takes nothing more. */
+  /** Finishes the waiting jobs and accepts no more. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
@@ -152,7 +152,7 @@ export class WriteQueue {
     for (const { bytes } of group) this.#waitingBytes += bytes;
   }
 
-  /** @returns false when nothing was answered and the jobs must run again by themselves. */
+  /** @returns false if nothing was answered and the jobs must run again, one by one. */
   async #commit(group: Waiting[]): Promise<boolean> {
     const refusal = this.#damage?.refusal() ?? null;
     if (refusal !== null) {
@@ -193,15 +193,15 @@ export class WriteQueue {
   }
 
   /**
-   * @returns what became of the jobs, as many of them as there was time for
-   * @throws what has taken the transaction with it
+   * @returns the outcomes of as many jobs as there was time for
+   * @throws the error that ended the transaction
    */
   async #runTogether(transaction: WriteTransaction, group: Waiting[]): Promise<Outcome[]> {
     const deadline = performance.now() + this.#limits.maxGroupMs;
     const outcomes: Outcome[] = [];
     for (const { job } of group) {
       if (outcomes.length > 0 && performance.now() >= deadline) break;
-      // one trip to a database that is far away
+      // one round trip to a remote database
       await transaction.batch(outcomes.length === 0 ? [MARK] : [UNMARK, MARK]);
       try {
         outcomes.push({ ok: true, value: await job(transaction) });
@@ -211,7 +211,7 @@ export class WriteQueue {
         outcomes.push({ ok: false, error });
       }
     }
-    // fails where a job has ended the transaction by itself
+    // fails if a job has ended the transaction
     await transaction.execute(UNMARK);
     return outcomes;
   }

@@ -6,7 +6,7 @@ export const MIN_TOKEN_LENGTH = 16;
 export interface AccessSettings {
   /** The one secret of local mode: bearer token, and the key of the operator's cookie. */
   token: string;
-  /** Host names beside the loopback ones, without a port, in lower case. */
+  /** Host names besides the loopback ones, without a port, in lower case. */
   allowedHosts: readonly string[];
   /** Whether any IP address is a good Host: true when the server listens on all interfaces. */
   allowAddresses: boolean;
@@ -14,7 +14,7 @@ export interface AccessSettings {
 }
 
 /**
- * What the environment says of who may come in. Start-up code puts the token file's content into INTERLUDE_TOKEN.
+ * What the environment says about who may come in. Start-up code puts the token file's content into INTERLUDE_TOKEN.
  *
  * @throws AppError `unavailable` when there is no token: a server without one must not answer anybody.
  */

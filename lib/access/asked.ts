@@ -1,5 +1,5 @@
 /**
- * What a handler is asked: by the ids in the path, and as its route's schemas have the query and the body.
+ * A request as its handler gets it: the ids in the path, and the query and body as parsed by the route's schemas.
  *
  * @typeParam Id the names of the ids
  */

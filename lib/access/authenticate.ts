@@ -9,7 +9,7 @@ import { isLiveSession, sessionOf } from './session-cookie';
 export type Caller = 'program' | 'operator';
 
 /**
- * Decides who sends a request, before anything of it is read. The server asks it of every route that is not open to all.
+ * Decides who sent a request, before any of its body is read. Runs for every route that is not open.
  *
  * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`
  */
@@ -28,8 +28,8 @@ export async function authenticate(request: Request, settings: AccessSettings): 
 }
 
 /**
- * As `authenticate`, for what only programs do: speaking for an agent, and listening in its place. The operator's cookie
- * opens none of it, whoever had a browser send it.
+ * Like `authenticate`, for routes that only programs use: speaking for an agent, and listening on its behalf. The
+ * operator's cookie opens none of them, whoever made a browser send it.
  *
  * @throws AppError `misdirected_host`, `unauthenticated`
  */

@@ -1,19 +1,19 @@
 import type { Database } from '@/db/client';
 import { ClockWatch } from './clock-watch';
 
-/** How long a clock must have gone on undisturbed before anything is removed by it. */
+/** How long a clock must have run undisturbed before anything is removed by it. */
 const SETTLED_MS = 10 * 60_000;
-/** How far from the newest record it may stand. */
+/** How far it may be from the newest record. */
 const NEAR_MS = 24 * 60 * 60_000;
-/** One that stands further from it is believed after this long: a server that was idle for weeks has old records. */
+/** A clock further from it than that is trusted after this long: a server that was idle for weeks has old records. */
 const PROVEN_MS = 24 * 60 * 60_000;
 
 /**
- * Whether the wall clock can be believed, when what it says removes what can't be had again. A clock that is weeks ahead
- * for a minute makes every line of a log too old.
+ * Whether the wall clock can be trusted to remove what can't be restored. A clock that is weeks ahead for a minute
+ * makes every line of a log too old.
  *
- * A span begins at the start and whenever the clock is moved. It is measured on a clock that only goes on, and judged by
- * the newest record from before it: what came since bears the same wrong time.
+ * A span begins at the start and whenever the clock is moved. It is measured on a steady clock, and judged by the
+ * newest record from before it: what came since has the same wrong time.
  */
 export class ClockTrust {
   readonly #now: () => number;

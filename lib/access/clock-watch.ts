@@ -1,9 +1,9 @@
-/** Less is what clocks drift, and what a busy process is late by. */
+/** Smaller differences are drift, or a busy process that looks late. */
 const STEP_MS = 5_000;
 
 /**
- * Tells when the wall clock is moved under a process: it is held against one that only ever goes on. A machine that
- * slept looks the same, where the steady clock stood still with it.
+ * Tells when the wall clock is moved while the process runs, by comparing it with a steady clock. A machine that slept
+ * looks the same if its steady clock stood still meanwhile.
  */
 export class ClockWatch {
   readonly #now: () => number;
@@ -11,7 +11,7 @@ export class ClockWatch {
   #wallAt: number;
   #steadyAt: number;
 
-  /** @param steady milliseconds since any beginning; nothing moves it */
+  /** @param steady milliseconds since some start; nothing moves it */
   constructor(now: () => number, steady: () => number = () => performance.now()) {
     this.#now = now;
     this.#steady = steady;

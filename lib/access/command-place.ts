@@ -1,11 +1,13 @@
 import { relative } from 'node:path';
 import { shellWord } from '@/lib/protocol/shell-word.mjs';
 
-/** What a command needs, run in Interlude's folder on the server's machine, to find this very server. */
+/** What a command run in Interlude's folder on the server's machine needs to find this server. */
 export interface CommandPlace {
-  /** What is written before a command of ours; null where `npm start` did not start the server, and it knows nothing. */
+  /**
+   * What to write before an Interlude command; null if `npm start` did not start this server, so that it is unknown.
+   */
   setting: string | null;
-  /** For between double quotes: the shell reads the token from its file; null where it was given, and is in none. */
+  /** To stand between double quotes: makes the shell read the token from its file; null if the token is in no file. */
   token: string | null;
 }
 

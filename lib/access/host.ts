@@ -4,8 +4,8 @@ import type { AccessSettings } from './access-settings';
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * Refuses a request that was sent to a name this server does not go by. A hostile page can point a name of its own at
- * 127.0.0.1 and then counts as same-origin (DNS rebinding); what it can't do is send another Host than that name.
+ * Refuses a request that was sent to a name this server does not go by. A hostile page can point its own name at
+ * 127.0.0.1 and then counts as same-origin (DNS rebinding), but it can't send any Host except that name.
  *
  * @throws AppError `misdirected_host`
  */

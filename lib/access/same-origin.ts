@@ -7,10 +7,10 @@ const READS = ['GET', 'HEAD', 'OPTIONS'];
  * Refuses a request that a browser sent with the operator's cookie on behalf of another site, whatever its method: a
  * link, an `<img>` or a page on another port of this host may ask for nothing in the operator's name.
  *
- * Browsers say where a request comes from in Sec-Fetch-Site, on trustworthy origins, and then that counts. Elsewhere
- * (plain http to another host than localhost) it is told from what another origin can't send: our Origin, the header of
- * our own pages, or, on a read such as a download link, our own address as Referer. What says nothing is refused, because
- * programs have the bearer token.
+ * On trustworthy origins browsers say where a request comes from in Sec-Fetch-Site, and then that decides. Elsewhere
+ * (plain http to a host other than localhost) the proof is something another origin can't send: our Origin, the header
+ * of our own pages, or, on a read such as a download link, our own address as Referer. A request without proof is
+ * refused: programs have the bearer token.
  *
  * @throws AppError `cross_origin`
  */

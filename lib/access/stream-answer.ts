@@ -2,18 +2,21 @@ import { brokenOff } from '@/lib/protocol/errors';
 
 type Chunk = Uint8Array<ArrayBuffer>;
 
-/** One reader's connection, as far as a stream may touch it. */
+/** One reader's connection, as a stream sees it. */
 export interface Sink {
-  /** How many bytes were written that the reader has not fetched yet. */
+  /** How many written bytes the reader has not fetched yet. */
   readonly waiting: number;
   write(chunk: Chunk): void;
-  /** Ends the answer behind what was written. Harmless on one that has ended. */
+  /** Ends the answer after what was written. Harmless if it has ended. */
   end(): void;
-  /** Breaks off, unless all has left: what is still on its way is lost, and the reader sees that it was not the end. */
+  /**
+   * Breaks the connection unless everything has been sent: the rest is lost, and the reader sees that it was not the
+   * end.
+   */
   hangUp(why: unknown): void;
 }
 
-/** What writes into a sink is told of the other side. */
+/** What a writer is told about its reader. */
 export interface Source {
   /** There is room again. */
   drained(): void;
@@ -27,10 +30,10 @@ export type Opener = (sink: Sink) => Source;
 const READ_AHEAD_BYTES = 64 * 1024;
 
 /**
- * An answer that goes on. The front door opens it over the connection itself, so that a frame takes one write to each
- * reader; anybody else reads its body.
+ * An answer that keeps streaming. The front door opens it over the connection itself, so that a frame is one write per
+ * reader; everybody else reads its body.
  *
- * Failure: nothing is opened before one of the two begins. Whoever does not want it cancels its body.
+ * Failure: nothing is opened before one of the two begins. To decline it, cancel its body.
  */
 export class StreamAnswer extends Response {
   readonly open: Opener;
@@ -47,7 +50,7 @@ export class StreamAnswer extends Response {
   }
 }
 
-/** For those who know no other answer than a Response with a body. */
+/** For callers that only know a Response with a body. */
 export function asResponse(answer: Response): Response {
   return answer instanceof StreamAnswer ? new Response(answer.body, { headers: answer.headers }) : answer;
 }
@@ -69,7 +72,7 @@ export function readable(open: Opener): ReadableStream<Chunk> {
               // cancelled already
             }
           },
-          // of what it ends with whoever pipes it logs nothing
+          // whoever pipes it does not log what it ends with
           hangUp: (why) => controller.error(brokenOff(why)),
         });
       },

@@ -12,8 +12,8 @@ import { runnerIn } from './runner-arguments';
 import { isOlder, type RunnerRef, readRunner } from './runner-connection';
 
 /**
- * What an acknowledgement makes of a command; null: it stays as it is. An end stays an end, but for one that was only
- * presumed: a runner that was cut off may have acted before its command expired.
+ * The state an acknowledgement moves a command to; null: none. An end stays, except one that was only presumed: a
+ * runner that was cut off may have acted before its command expired.
  */
 const NEXT: Record<CommandState, Record<Ack['state'], Ack['state'] | null>> = {
   queued: { delivered: 'delivered', done: 'done', failed: 'failed' },
@@ -26,7 +26,7 @@ const NEXT: Record<CommandState, Record<Ack['state'], Ack['state'] | null>> = {
 /**
  * `POST /agents/:id/commands/:commandId/ack`: a runner says what became of a command. May be sent again.
  *
- * @returns the state the command has now, whichever acknowledgement brought it there
+ * @returns the command's state now, whichever acknowledgement brought it there
  * @throws AppError `invalid_argument`, `not_found`, `stale_epoch` when a newer runner has taken over
  */
 export async function postAck(

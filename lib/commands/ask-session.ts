@@ -9,9 +9,9 @@ import { type WritableSession, writableSession } from './writable-session';
 export interface SessionAsk<Type extends CommandType> {
   sessionId: string;
   clientId: string | undefined;
-  /** Everything that was asked, as it was asked. */
+  /** Everything that was asked, unchanged. */
   ask: Ask & { type: Type };
-  /** How much memory it holds on to while it waits to be written. */
+  /** How many bytes it holds in memory while it waits to be written. */
   bytes?: number;
   /**
    * Checks what is asked for and gives the command's body.

@@ -5,7 +5,7 @@ import { digestOf } from '@/lib/protocol/request-digest';
 import { commandFromRow, type StoredCommand } from './command-row';
 import { conflict } from './refusals';
 
-/** What somebody asks for in a session, all of it but the name they gave it. */
+/** Everything a person asks for in a session, except the name they gave it (`clientId`). */
 export interface Ask {
   type: Exclude<CommandType, 'log-level.set'> | 'obligation.waive' | 'parked.assign' | 'parked.discard';
   [field: string]: unknown;
@@ -19,7 +19,7 @@ export interface NamedAsk {
   digest: string;
 }
 
-/** @returns null where the client gave it no name: then every ask is another one */
+/** @returns null if the client gave it no name: then every ask is a new one */
 export function namedAsk(sessionId: string, clientId: string | undefined, ask: Ask): NamedAsk | null {
   if (clientId === undefined) return null;
   return { sessionId: columnText(sessionId), clientId: columnText(clientId), type: ask.type, digest: digestOf(ask) };
@@ -28,8 +28,8 @@ export function namedAsk(sessionId: string, clientId: string | undefined, ask: A
 /**
  * Whether this was asked before, under the same name.
  *
- * @returns null where it was not; else the command that answers it, null for what asks nothing of a runner
- * @throws AppError `conflict` where the name stands for anything else, to the last field of its body
+ * @returns null if it was not; else the command it led to, which is null if nothing is asked of a runner
+ * @throws AppError `conflict` if the name stands for anything else, even in one field of the body
  */
 export async function askedBefore(
   transaction: WriteTransaction,

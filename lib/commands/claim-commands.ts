@@ -17,17 +17,17 @@ export interface Claim {
   agentId: string;
   runner: RunnerRef;
   streamId: string;
-  /** Everything open behind this position is claimed, whoever holds its lease: the stream has not carried it yet. */
+  /** Everything open after this position is claimed, whoever holds its lease: this stream has not sent it yet. */
   after: number;
   now: number;
 }
 
 /**
- * Takes an agent's commands for a stream: what it has not carried, and what nobody acknowledged while its lease ran.
+ * Leases an agent's commands to a stream: those it has not sent yet, and those whose lease ran out unacknowledged.
  *
  * Ordering: by position, over old and new ones.
- * Failure: what is claimed here and never reaches the runner comes again when the lease has run out, or as soon as the
- * runner connects again behind a position before it.
+ * Failure: a claimed command that never reaches the runner is sent again when its lease has run out, or as soon as the
+ * runner connects again with an earlier position.
  */
 export async function claimCommands(transaction: WriteTransaction, claim: Claim): Promise<ClaimOutcome> {
   const { agentId, runner, streamId, after, now } = claim;

@@ -1,7 +1,7 @@
 import { type AgUiEvent, type CommandEventValue, CUSTOM, type MessageDeliveryValue } from '@/lib/protocol/ag-ui';
 import type { AnsweredRequest, Command } from '@/lib/protocol/commands';
 
-/** What a command's way leaves in the transcript of its session. */
+/** What a command leaves in its session's transcript. */
 export type CommandMoment = 'queued' | 'delivered' | 'done' | 'failed';
 
 /** The message itself, as if the agent's own runner had told of it, and that it waits. */
@@ -29,7 +29,7 @@ export function momentEvent(command: Command, moment: CommandMoment, reason: str
     const value: MessageDeliveryValue = { message_id: command.body.messageId, delivery, ...why };
     return { type: 'CUSTOM', name: CUSTOM.messageDelivery, value };
   }
-  // On its way is where it was already.
+  // It was on its way before: nothing new to tell.
   if (moment === 'delivered') return null;
   const value: CommandEventValue = { command_id: command.id, type: command.type, ...aboutOf(command), ...why };
   return { type: 'CUSTOM', name: NAME[moment], value };

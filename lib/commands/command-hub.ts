@@ -27,19 +27,19 @@ import {
 
 /** How often to look for what another process queued, for leases that ran out, and for what has expired. */
 const POLL_MS = 1000;
-/** How often to vouch for the runners that listen here; thrice within their term. */
+/** How often to renew the term of the runners that listen here: three times per term. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
 
-/** How often it is looked when the newest record came. */
+/** How often to look up when the newest record came. */
 const NEWEST_EVERY_MS = 10_000;
 
-/** What the handlers of this folder are given. */
+/** What the handlers of this folder get. */
 export interface CommandServer extends ServerContext {
   commands: CommandHub;
 }
 
 /**
- * The process's streams of commands, one to an agent.
+ * The process's streams of commands, one per agent.
  *
  * Ordering: a command wakes its agent's stream when it is on disk, in this process at once and in others by their poll.
  * Failure: nothing is remembered here that the database does not hold; a process that dies loses only wakes.
@@ -51,9 +51,9 @@ export class CommandHub {
   readonly #clock: ClockWatch;
   readonly #steady: () => number;
   readonly #trust: ClockTrust;
-  /** When the newest record came, as of then: it is looked for among all outboxes there ever were. */
+  /** When the newest record came, as last looked up: the search goes through all outboxes there ever were. */
   #newest: { at: number | null; readAt: number } = { at: null, readAt: Number.NEGATIVE_INFINITY };
-  /** How far the clock was moved since terms were last cut to it; null before they were the first time. */
+  /** How far the clock has moved since terms were last cut to it; null before the first time. */
   #step: number | null = null;
   #cutting: Promise<void> = Promise.resolve();
   readonly #streams = new Map<string, CommandStream>();
@@ -61,7 +61,7 @@ export class CommandHub {
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #renewal: ReturnType<typeof setInterval> | undefined;
   #isPolling = false;
-  /** What failed last time: said once, until it succeeds. */
+  /** What failed last time: logged once, until it succeeds. */
   readonly #failing = new Set<Work>();
   #isClosed = false;
 
@@ -74,7 +74,7 @@ export class CommandHub {
     this.#trust = new ClockTrust(now, steady);
   }
 
-  /** Keeps watch over expiry and over runners that went silent, also while no runner is here. */
+  /** Watches for expired commands and silent runners, even while no runner is connected here. */
   keep(): void {
     if (this.#poll !== undefined || this.#isClosed) return;
     this.#poll = setInterval(() => void this.#look(), POLL_MS);
@@ -92,7 +92,7 @@ export class CommandHub {
   }
 
   /**
-   * Opens an agent's stream, and ends the one before it.
+   * Opens an agent's stream and ends its previous one.
    *
    * @param after the last command the runner has; 0 for none
    * @param signal aborted when the runner is gone
@@ -155,20 +155,20 @@ export class CommandHub {
     for (const stream of [...this.#streams.values()]) stream.close('shutdown');
   }
 
-  /** Expires what is over, counts out who is silent, and says who has gone, now. The poll does so by itself. */
+  /** Does everything the poll does, now: expires commands, ends silent streams and tells who has gone. */
   async sweep(): Promise<void> {
     await this.#minded();
     for (const work of this.#sweeps(await this.#hour())) await this.#rows.run(work);
   }
 
-  /** All that may be due at an hour, in the order in which it is done. */
+  /** Everything that may be due, in the order in which it is done. */
   #sweeps(hour: Hour): RowWork[] {
     const { now, isSure } = hour;
     const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
       return (choice: RowChoice) => this.#database.writes.run((transaction) => work(transaction, choice));
     };
     const tellAll = written((transaction, choice) => tellAbsence(transaction, now, choice));
-    // What is said so of an agent is said for good: by a clock that may be wrong it is not.
+    // What this says about an agent can't be taken back, so it needs a clock that can be trusted.
     const requests: RowWork = {
       kind: 'what expired in the session',
       due: overdueSessions(now),
@@ -199,7 +199,7 @@ export class CommandHub {
     ];
   }
 
-  /** One runner's, each of its sessions by itself where together they can't be told. */
+  /** One runner's sessions; one by one if they can't be told together. */
   async #tellSessions(runner: RowChoice & { only: string | null }, now: number): Promise<number> {
     const { writes } = this.#database;
     const agentId = runner.only ?? '';
@@ -211,7 +211,7 @@ export class CommandHub {
     return 0;
   }
 
-  /** The time is read first: moved before the look or behind it, it is not believed. */
+  /** The time is read first: a clock moved before or after the check is not trusted. */
   async #hour(): Promise<Hour> {
     const now = this.#now();
     const steady = this.#steady();
@@ -221,7 +221,7 @@ export class CommandHub {
     return { now, isSure: this.#trust.look(this.#newest.at) };
   }
 
-  /** Before anything is judged by the clock: at the start and when it was moved, what is due is cut to it. */
+  /** Comes before anything that uses the clock: at the start, and when it was moved, terms are cut to it. */
   #minded(): Promise<void> {
     this.#cutting = this.#cutting.catch(() => {}).then(() => this.#cut());
     return this.#cutting;
@@ -230,7 +230,7 @@ export class CommandHub {
   async #cut(): Promise<void> {
     const moved = this.#clock.step();
     if (moved === 0 && this.#step === 0) return;
-    // kept until it is done: a database that is held up is cut later
+    // kept until done: if the database is held up, terms are cut later
     const step = (this.#step ?? 0) + moved;
     this.#step = step;
     await this.#database.writes.run((transaction) => cutTerms(transaction, this.#now(), step));
@@ -245,7 +245,7 @@ export class CommandHub {
 
   #ended(stream: CommandStream, isGone: boolean): void {
     if (this.#streams.get(stream.agentId) === stream) this.#streams.delete(stream.agentId);
-    // One that we sent away comes back at once: if it does not, its term runs out.
+    // A runner that was sent away comes back at once; if it does not, its term runs out.
     if (!isGone) return;
     this.#database.writes
       .run((transaction) => disconnectRunner(transaction, stream.agentId, stream.id, this.#now()))
@@ -278,9 +278,9 @@ export class CommandHub {
       );
       const newest = new Map((current?.rows ?? []).map((row) => [String(row.stream_id), row.alive_until]));
       for (const stream of [...this.#streams.values()]) {
-        // A wake finds out by itself that another stream has taken over.
+        // The next wake finds out that another stream has taken over.
         if (!newest.has(stream.id)) stream.wake();
-        // Its term ran out while the database was held up: the runner is there, and says so by connecting again.
+        // Its term ran out while the database was held up. The runner is there, and shows it by connecting again.
         else if (newest.get(stream.id) === null) stream.close('slow');
       }
       for (const row of due?.rows ?? []) this.wake(String(row.agent_id));
@@ -303,7 +303,7 @@ export class CommandHub {
         await renewRunners(transaction, ids, this.#now());
         return new Set(gone);
       });
-      // One that only slept finds its stream ended, and is back at once.
+      // A runner that only slept finds its stream ended and reconnects at once.
       for (const stream of [...this.#streams.values()]) if (mute.has(stream.id)) stream.close('slow');
       this.#failing.delete('renew');
     } catch (error) {
@@ -312,10 +312,10 @@ export class CommandHub {
   }
 
   #failed(work: Work, error: unknown): void {
-    // The database was closed behind us: there is nothing to watch over.
+    // The database was closed: there is nothing left to watch.
     const isClosed = databaseErrorCode(error) === 'CLIENT_CLOSED';
     if (isClosed) this.close();
-    // of damage it is said already
+    // damage has been logged already
     const isSaid = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
     if (!isSaid) console.error('[interlude] commands are held up:', inShort(error));
     this.#failing.add(work);

@@ -8,18 +8,18 @@ import { MAX_CLAIMED } from './claim-commands';
 import type { RunnerRef } from './runner-connection';
 
 const READ_AHEAD_BYTES = 64 * 1024;
-/** How long a runner that was sent away may take to read that, until its connection is broken. */
+/** How long a runner may take to read its `bye` or `fenced` before its connection is broken. */
 const LINGER_MS = 10_000;
 
 const encoder = new TextEncoder();
 
 /**
- * The near end of one runner's stream of commands.
+ * The server's end of one runner's stream of commands.
  *
  * Ordering: `hello`, commands by position, `up-to-date`, then commands as they are queued. One claim at a time; a wake
  * during a claim runs it once more.
  * Failure: nothing is claimed while the runner does not read, so a runner that hangs holds no leases. However the
- * stream ends, what it did not carry is still queued.
+ * stream ends, what it did not send is still queued.
  */
 export class CommandStream {
   readonly id = crypto.randomUUID();
@@ -38,8 +38,8 @@ export class CommandStream {
   #isClaiming = false;
 
   /**
-   * @param after what the runner has: everything open behind it is sent at once
-   * @param onEnd told once; `isGone` when the runner went, and not when this side sent it away
+   * @param after the last position the runner has: everything open after it is sent at once
+   * @param onEnd called once; `isGone` if the runner went away, and not if this side ended the stream
    */
   constructor(options: {
     agentId: string;
@@ -57,7 +57,7 @@ export class CommandStream {
     this.#lingerMs = options.lingerMs ?? LINGER_MS;
   }
 
-  /** Begins to write, with what was said before there was anything to write to. */
+  /** Begins to write, first what came before there was a sink. */
   readonly open: Opener = (sink) => {
     this.#sink = sink;
     for (const chunk of this.#early.splice(0)) sink.write(chunk);
@@ -116,8 +116,8 @@ export class CommandStream {
         this.#take(await this.#claim(this.#isLive ? Number.MAX_SAFE_INTEGER : this.#after));
       }
     } catch (error) {
-      // The poll wakes it again: what it could not claim is still queued. The hub meets what the database fails at as
-      // well, and says so once for all streams.
+      // The poll wakes it again: what it could not claim is still queued. The hub meets the same database failure, and
+      // logs it once for all streams.
       if (!(error instanceof AppError)) console.error('[interlude] commands are held up:', error);
     } finally {
       this.#isClaiming = false;

@@ -12,8 +12,8 @@ import {
 import { writeDesired } from './desired-level';
 
 /**
- * What is due at a time of the server's clock, when that clock was moved: nothing is due later than its whole term from
- * now, and nothing is due sooner because the clock was put ahead.
+ * Adjusts deadlines when the server's clock was moved: nothing is due later than its whole term from now, and nothing
+ * is due sooner because the clock was put ahead.
  *
  * | column | its term | moved back, or found at the start | moved ahead |
  * |---|---|---|---|
@@ -26,7 +26,7 @@ import { writeDesired } from './desired-level';
  * | producers.last_seen_at | none: how near the clock is to the newest record | now at the latest | stays |
  * | runners.missed_at, first_connected_at | none: shown, and compared with nothing | stays | stays |
  *
- * Failure: done twice, by two servers of one database, a term is at most whole again.
+ * Failure: if two servers of one database both do it, a term is at most a whole one again.
  */
 export async function cutTerms(transaction: WriteTransaction, now: number, stepMs: number): Promise<void> {
   const ahead = Math.max(0, stepMs);

@@ -9,8 +9,8 @@ import { readDesired, writeDesired } from './desired-level';
 import { queueCommand } from './queue-command';
 
 /**
- * The log level of an agent's runner as desired state: what is asked stays asked, however long the runner is away,
- * until it is asked otherwise or its time has run out.
+ * The log level of an agent's runner as desired state: a wish stands, however long the runner is away, until it is
+ * replaced or its time is over.
  *
  * Ordering: at most one command of an agent is open. What is superseded is settled in the transaction that queues what
  * supersedes it, so neither is sent with the other.
@@ -61,18 +61,18 @@ export async function renewLevel(
   await request(transaction, agentId, desired, { commandId: crypto.randomUUID(), requestId }, now);
 }
 
-/** The wish that follows one whose time ran out unheard. */
+/** The wish that follows one whose time ran out unconfirmed. */
 const BACK = { level: null, ttlSeconds: null, by: 'time-limit' } as const;
 
-/** The agents of which a level was asked for a time that is over. */
+/** The agents whose wish has run out of time. */
 export function expiredLevels(now: number): DueRows {
   const where = 'level_requested_at IS NOT NULL AND level_expires_at <= ?1';
   return { table: 'agents', key: 'id', where, args: [now], order: 'level_expires_at' };
 }
 
 /**
- * What was asked for a time that is over is not asked any more. A runner that has taken it up goes back by its own clock;
- * one that has not may still write at a level that was asked before, without end, and is asked for its default.
+ * Withdraws wishes whose time is over. A runner that has confirmed goes back by its own clock; one that has not may
+ * still be writing at an earlier level that has no time limit, and is asked for its default.
  * @returns how many; call again while it is not 0
  */
 export async function expireLevels(
@@ -102,7 +102,7 @@ async function request(
   const body: CommandBodies['log-level.set'] = { level, by: requestedBy, requestId, ...time };
   const fields = { id: commandId, agentId, sessionId: null, now, expiresAt };
   await queueCommand(transaction, { ...fields, type: 'log-level.set', body });
-  // behind it: what is not the newest any more says nothing of what is asked
+  // after it: a command that is no longer the newest does not decide what is asked
   await settleOpen(transaction, agentId, commandId, `superseded: ${level ?? 'the default'} was asked for since`, now);
 }
 

@@ -5,7 +5,7 @@ import type { Command, CommandState } from '@/lib/protocol/commands';
 import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
 import { commandFromRow, type StoredCommand } from './command-row';
 
-/** The log level that is asked of an agent's runner. It stands in the agent's row; its newest command carries it. */
+/** The log level asked of an agent's runner. It is in the agent's row; the newest command carries it. */
 
 type LevelCommand = Extract<Command, { type: 'log-level.set' }>;
 
@@ -38,7 +38,7 @@ export async function writeDesired(
   await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired }]);
 }
 
-/** What the runner's answer to a command means for what is asked: nothing, when something else is asked by now. */
+/** What the runner's answer to a command means for the wish: nothing if there is a newer one. */
 export async function levelAnswered(
   transaction: WriteTransaction,
   agentId: string,
@@ -50,18 +50,18 @@ export async function levelAnswered(
   if (state !== 'done' && state !== 'failed') return;
   const asked = await readDesired(transaction, agentId);
   if (asked?.stored.command.id !== command.id) return;
-  // A default that was taken up asks nothing more of anybody.
+  // A confirmed default is no longer a wish.
   const isOver = state === 'done' && asked.desired.level === null;
   const answered = state === 'done' ? 'confirmed' : 'refused';
   await writeDesired(transaction, agentId, isOver ? null : { ...asked.desired, state: answered, reason }, now);
 }
 
-/** The command as it is sent now: of its time only what is left. */
+/** The command as it is sent now, with the time that is left. */
 export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand {
   const { command } = stored;
   if (command.type !== 'log-level.set' || command.body.expiresAt === undefined) return stored;
   const left = Math.max(1, Math.ceil((command.body.expiresAt - now) / 1_000));
-  // a clock that was set back gives nobody more than was asked
+  // if the clock was set back, the time left is still no more than was asked
   const ttlSeconds = Math.min(left, command.body.ttlSeconds ?? left);
   return { ...stored, command: { ...command, body: { ...command.body, ttlSeconds } } };
 }

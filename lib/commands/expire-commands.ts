@@ -6,8 +6,8 @@ import { commandFromRow, type StoredCommand } from './command-row';
 export interface Hour {
   now: number;
   /**
-   * Whether the clock can be believed. A message waits for days, and what is given up is not sent again, so by any other
-   * it stays; the rest would be late in any case.
+   * Whether the clock can be trusted. A message waits for days and is not sent again once given up, so any other clock
+   * leaves it alone; other commands would be too late in any case.
    */
   isSure: boolean;
 }
@@ -19,7 +19,7 @@ export function expiredCommands({ now, isSure }: Hour): DueRows {
 }
 
 /**
- * Gives up what nobody acted on in time, and says so where it was asked.
+ * Gives up commands that nobody acted on in time, and says so in their sessions.
  * @returns how many; call again while it is not 0
  */
 export async function expireCommands(

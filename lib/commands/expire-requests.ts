@@ -9,7 +9,7 @@ import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { REQUEST_GRACE_MS } from '@/lib/protocol/limits';
 
 /**
- * Requests whose time is over and of which their agent says nothing: their sessions would wait for ever.
+ * Ends requests whose time is over and whose agent says nothing: their sessions would wait for ever.
  *
  * Ordering: told in the sessions' own logs, so that transcript, session list and every client say the same.
  * Failure: should the agent tell later in that turn how one ended, that is what is shown.
@@ -30,7 +30,7 @@ export function overdueSessions(now: number): DueRows {
   };
 }
 
-/** @returns of how many sessions there was something to tell; call again while it is not 0 */
+/** @returns how many sessions there was something to tell; call again until it is 0 */
 export async function expireRequests(
   transaction: WriteTransaction,
   now: number,

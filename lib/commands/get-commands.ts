@@ -33,7 +33,7 @@ export async function getCommands(
     );
   }
   // A runner that does not name itself is a new one each time it connects. It gives way to any that does, so that
-  // whoever only looks shuts nobody out.
+  // somebody who only looks shuts nobody out.
   const runner = runnerIn(request) ?? { id: `${server.now()}-${crypto.randomUUID()}`, startedAt: 0 };
   const open = await server.commands.open(
     columnText(agentId),

@@ -9,10 +9,10 @@ import type { WritableSession } from './writable-session';
 const TOLD = shapeOf(events, 'position', 'name', 'payload', 'occurredAt', 'receivedAt');
 
 /**
- * A request as it is open now: one of those the session remembers, else, where it has more open than that, as its events
- * tell. A walk through the session's events, which only such a request, or one that comes too late, has to pay for.
+ * A request as it is open now: from the session's memory or, if it has more open requests than it remembers, from its
+ * events. Only such a request, or an answer that comes too late, pays for a walk through the session's events.
  *
- * @returns `resolved` where it was asked and is not open any more; null where it never was
+ * @returns `resolved` if it was asked and is no longer open; null if it never was
  */
 export async function openRequest(
   transaction: WriteTransaction,

@@ -15,17 +15,17 @@ export interface NewCommand<Type extends CommandType> {
   sessionId: string | null;
   type: Type;
   body: CommandBodies[Type];
-  /** The name its client gave a message, which carries it. */
+  /** The `clientId` of a message, which carries it. */
   clientId?: string;
   now: number;
-  /** When it is given up, where that is sooner than commands of its type are. */
+  /** When it is given up, if sooner than other commands of its type. */
   expiresAt?: number | null;
 }
 
 /**
  * Writes a command and what its session shows of it.
  *
- * Ordering: the command stands behind its session's events; a runner is sent commands by their position.
+ * Ordering: the command comes after its session's events; commands are sent in order of position.
  * Failure: runs in the caller's transaction, so there is no command without its line in the transcript.
  *
  * @throws AppError `too_large`
@@ -55,7 +55,7 @@ export async function queueCommand<Type extends CommandType>(
   return command;
 }
 
-/** No longer than a record, so that every database holds it. */
+/** No longer than a record, so that every database can hold it. */
 function bodyJson(body: object): string {
   const json = stringifyWellFormed(body);
   // a UTF-16 unit takes at most three bytes
@@ -78,7 +78,7 @@ export async function findEffective<Type extends CommandType>(
   type: Type,
   asksForIt: (body: CommandBodies[Type]) => boolean,
 ): Promise<StoredCommand | null> {
-  // What is open of an agent is little, and has an index of its own.
+  // An agent has few open commands, and they have their own index.
   const { rows } = await transaction.execute({
     sql: `SELECT * FROM commands
           WHERE agent_id = ? AND session_id = ? AND type = ? AND state IN ('queued', 'delivered') ORDER BY position`,

@@ -14,13 +14,13 @@ import { takePosition } from './take-position';
  * and say that it is back.
  *
  * Ordering: told in the sessions' own logs, so that transcript, session list and every client say the same.
- * Failure: what is to be told, and when, stands in the runner's row. It survives any server, and of two servers one
+ * Failure: what has to be told, and when, is in the runner's row. It survives any server, and only one of two servers
  * tells it.
  */
 
 /** Most sessions of one transaction. */
 const MAX_TOLD = 50;
-/** A batch that the runner sent with its last breath may be stored a moment after its stream was seen to end. */
+/** A runner's last batch may be stored a moment after its stream was seen to end. */
 const LAST_BREATH_MS = 1_000;
 
 const MISSABLE = `agent_id = ?1 AND is_under_way AND state <> 'done' AND NOT is_away`;
@@ -30,11 +30,11 @@ const RUNNER = shapeOf(runners);
 const AWAY = shapeOf(sessions, 'id', 'body');
 
 interface Missed {
-  /** Nobody is there now. */
+  /** No runner is there now. */
   isAway: boolean;
-  /** Where in the server's order it was missed. */
+  /** The position at which it was missed. */
   missedPosition: number;
-  /** Where the process that is there, or was there last, first connected. */
+  /** The position at which the present or last process first connected. */
   firstConnectedPosition: number;
 }
 
@@ -44,11 +44,12 @@ export function missedRunners(now: number): DueRows {
 }
 
 /**
- * Tells the sessions of one runner that has been missed for long enough: those nobody has spoken of since.
+ * Tells the sessions of one runner that has been missed for long enough, except those that a record has come from
+ * since.
  *
  * @param whose of which agents
  * @param which of their sessions
- * @returns how many runners there was something to do for, at most one: then call again
+ * @returns how many runners were dealt with, at most one; call again until it is 0
  */
 export async function tellAbsence(
   transaction: WriteTransaction,
@@ -61,7 +62,7 @@ export async function tellAbsence(
   if (runner === undefined) return 0;
   const { agentId, missedAt, missedPosition, firstConnectedAt, firstConnectedPosition } = runner;
   const since = missedAt ?? now;
-  // where it was missed was not noted: nobody has spoken for it since
+  // no position was noted when it was missed: nothing has come from it since
   const lastPosition = missedPosition ?? Number.MAX_SAFE_INTEGER;
   const [missed, agents] = await transaction.batch([
     {
@@ -73,7 +74,7 @@ export async function tellAbsence(
     { sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, args: [agentId] },
   ]);
   if (missed === undefined || missed.rows.length === 0) {
-    // of one session there is nothing to be said of all
+    // a single session says nothing about all of them
     if (which.only !== null) return 0;
     const isAway = runner.aliveUntil === null;
     await settle(
@@ -135,9 +136,10 @@ async function settle(
 }
 
 /**
- * The very process that was missed is there again: it goes on with all it had.
+ * The process that was missed is back: it goes on with everything it had.
  *
- * @param firstConnectedPosition where it first connected: what was missed until then it never had, and takes up by speaking of it
+ * @param firstConnectedPosition where it first connected: what was missed until then it never had, and takes up by
+ *   speaking of it
  */
 export async function tellReturn(
   transaction: WriteTransaction,

@@ -7,7 +7,7 @@ import { appendFacts } from '@/lib/ingest/append-facts';
 import { MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import { tellReturn } from './runner-absence';
 
-/** When an agent was last seen is noted every 5 s only, so nothing shorter than this is a silence. */
+/** An agent's last sign of life is only noted every 5 s, so anything shorter is no silence. */
 const LEAST_SILENCE_MS = 15_000;
 
 /**
@@ -38,7 +38,7 @@ export async function readRunner(transaction: WriteTransaction, agentId: string)
   return found === undefined ? null : { id: found.runnerId, ...found };
 }
 
-/** Whether `runner` has been taken over from. */
+/** Whether a newer runner has taken over from `runner`. */
 export function isOlder(runner: RunnerRef, stored: RunnerRef): boolean {
   if (runner.id === stored.id) return false;
   return runner.startedAt !== stored.startedAt ? runner.startedAt < stored.startedAt : runner.id < stored.id;
@@ -52,7 +52,8 @@ export async function connectRunner(
   now: number,
 ): Promise<ConnectOutcome> {
   const stored = await readRunner(transaction, agentId);
-  // One that has gone fences nobody: where a clock was set back, the only runner there is would be shut out for ever.
+  // A runner that has gone fences nobody: otherwise, after a clock was set back, the only runner would be shut out for
+  // ever.
   const isAlive = stored?.aliveUntil != null && stored.aliveUntil > now;
   if (stored !== null && isAlive && isOlder(runner, stored)) return { kind: 'fenced', by: stored };
   const isSame = stored === null || stored.id === runner.id || (isUnnamed(stored) && isUnnamed(runner));
@@ -74,12 +75,12 @@ export async function connectRunner(
     }),
   );
   if (isSame) await tellReturn(transaction, agentId, stored?.firstConnectedPosition ?? null, now);
-  // An agent is there as soon as its runner is, before it has said anything.
+  // An agent exists as soon as its runner connects, before it has said anything.
   await appendFacts(transaction, now, [{ kind: 'runner-connected', agentId, runnerId: runner.id }]);
   return { kind: 'connected' };
 }
 
-/** What is still to be told of who was there before. */
+/** What is still to be told about the previous process. */
 function absenceOf(
   before: RunnerRow | null,
   isSame: boolean,
@@ -88,31 +89,31 @@ function absenceOf(
 ): Pick<RunnerRow, 'missedAt' | 'missedPosition' | 'absenceDueAt'> {
   const nothing = { missedAt: null, missedPosition: null, absenceDueAt: null };
   if (before === null) return nothing;
-  // Back within the grace, it has not gone. Who was there before it has, whatever becomes of its streams.
+  // A runner back within its grace has not gone. The process before it has, whatever happens to its streams.
   if (isSame && before.aliveUntil === null && !isOfEarlier(before)) return nothing;
   if (isSame || (before.aliveUntil === null && before.missedAt !== null)) return before;
   // Another process has come: which sessions it takes up it says by speaking of them. The others are missed.
-  // That was so before it came: what it is missed for itself comes later.
+  // This concerns the time before it came; its own absence comes later.
   return { missedAt: now, missedPosition: position, absenceDueAt: now + RUNNER_GRACE_MS };
 }
 
-/** What is still to be told is of a process before this one. */
+/** What is still to be told concerns a process before this one. */
 function isOfEarlier({ missedPosition, absenceDueAt, firstConnectedPosition }: RunnerRow): boolean {
   return absenceDueAt !== null && missedPosition !== null && missedPosition <= firstConnectedPosition;
 }
 
-/** The one that whoever asks takes within this transaction: every batch before it ended short of it. */
+/** The position that the caller takes in this transaction: every earlier batch ended before it. */
 async function nextPosition(transaction: WriteTransaction): Promise<number> {
   const { rows } = await transaction.execute('SELECT position FROM counter');
   return Number(rows[0]?.position ?? 0) + 1;
 }
 
-/** One that does not say who it is has another id each time it connects. */
+/** A runner that does not name itself has a new id each time it connects. */
 function isUnnamed({ startedAt }: RunnerRef): boolean {
   return startedAt === 0;
 }
 
-/** From ?1 on, to be told at ?2; what is to be told of an earlier runner is told no later for that. */
+/** Missed from ?1 on, to be told at ?2; this never delays what is to be told of an earlier runner. */
 const NEXT_POSITION = 'ifnull((SELECT position FROM counter), 0) + 1';
 const MISSED = `alive_until = NULL, missed_at = iif(absence_due_at IS NULL, ?1, missed_at),
   missed_position = iif(absence_due_at IS NULL, ${NEXT_POSITION}, missed_position),
@@ -145,7 +146,7 @@ export async function disconnectSilent(
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
   const { rows } = await transaction.execute({
-    // The time in which nobody could hear it is not held against it: it is given its grace from now.
+    // The time in which no server could hear it does not count: its grace begins now.
     sql: `UPDATE runners SET ${MISSED} WHERE alive_until <= ?1 AND ${isChosen('agent_id', 3)} RETURNING agent_id`,
     args: [now, now + RUNNER_GRACE_MS, ...choiceArgs(choice)],
   });
@@ -154,8 +155,8 @@ export async function disconnectSilent(
 }
 
 /**
- * Runners whose stream stands but who have not reported as they said they would: a machine without power and a process
- * that hangs leave their connections open.
+ * Runners whose stream is open but that have not reported as promised: a machine that lost power and a process that
+ * hangs leave their connections open.
  * @returns the streams to end
  */
 export async function disconnectMute(
@@ -176,7 +177,7 @@ export async function disconnectMute(
   return rows.map((row) => String(row.stream_id));
 }
 
-/** The term of every stream that is open here. Nobody is told: nothing that is shown changes. */
+/** Renews the term of every stream open here. Nothing that is shown changes, so nobody is told. */
 export async function renewRunners(
   transaction: WriteTransaction,
   streamIds: readonly string[],

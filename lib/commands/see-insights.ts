@@ -57,10 +57,10 @@ async function seeInsights(
   return { seen, unseen: sumOf(...unseen.values()).all, position: position ?? '0' };
 }
 
-/** Most sessions that are counted anew at once: all of them are read for it. */
+/** Most sessions recounted in one go: each of them has to be read. */
 const MOST_SESSIONS = 500;
 
-/** Counted where they are: an agent may have tens of thousands, in as many sessions. */
+/** Counted in the database: an agent may have tens of thousands, in as many sessions. */
 async function readUnseen(transaction: WriteTransaction, agentId: string): Promise<UnseenFailures> {
   const { rows } = await transaction.execute({
     sql: `SELECT session_id, count(*) AS failures, sum(signal <> ?) AS other FROM insights

@@ -43,12 +43,12 @@ const DELIVERY = {
   expired: 'failed',
 } as const;
 
-/** So many rows are looked at before other requests get their turn: a few milliseconds. */
+/** Rows to look at before other requests get a turn: a few milliseconds. */
 const PAGE_ROWS = 5_000;
 
 /**
- * Whether somebody said this message in the session. What people reply to is mostly new, so the log is read from its
- * end; only a message that nobody said has all of it read.
+ * Whether the session has this message. People mostly reply to something new, so the log is read from its end; it is
+ * read to the beginning only for a message that does not exist.
  */
 async function isSaid(reader: Reader, sessionId: string, messageId: string): Promise<boolean> {
   const [session, message] = [columnText(sessionId), columnText(messageId)];

@@ -15,14 +15,14 @@ import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
 import { conflict, missing } from './refusals';
 
 /**
- * What people do with records about a task of which nothing proves whose it is: they say to which session it belongs, or
- * that it is of no use. All that one session told of one run of it goes together, in the order it came.
+ * People decide about records of a task that can't be traced to one session: they say which session it belongs to, or
+ * that it is of no use. Everything one session told of one run of it is decided together, in the order it came.
  *
- * Ordering: assigned records are taken as new ones are, by the same judging, planning and appending.
+ * Ordering: assigned records go through the same judging, planning and appending as new ones.
  * Failure: the records, what the transcript says of it and the counts change in one transaction or not at all.
  */
 
-/** At most so much goes in one request; what is left stays parked, and the answer says how much. */
+/** The most that one request decides; the rest stays parked, and the answer says how much that is. */
 const MAX_SETTLED = 500;
 const MAX_SETTLED_BYTES = 8 * 1024 * 1024;
 
@@ -31,7 +31,7 @@ type Ids = 'agentId' | 'position';
 interface Parked {
   position: number;
   agentId: string;
-  /** Whose runner told of it. */
+  /** The agent whose runner told of it. */
   sessionId: string;
   taskId: string;
   runId: string | null;
@@ -39,7 +39,7 @@ interface Parked {
 
 interface Settlement {
   state: 'assigned' | 'discarded';
-  /** Where it is assigned to. */
+  /** The session it is assigned to. */
   sessionId: string | null;
   reason: string | null;
   clientId: string | null;
@@ -99,7 +99,7 @@ async function settle(
   });
 }
 
-/** Of what is parked, agent, session and task are known. */
+/** A parked record always has an agent, a session and a task. */
 const PARKED = shapeOf(
   quarantine,
   'position',
@@ -135,7 +135,7 @@ async function findParked(transaction: WriteTransaction, agentId: string, positi
   return { ...(ids as Omit<Parked, 'runId'>), runId: taskRunId, settled, settledIn: settledSessionId };
 }
 
-/** @throws AppError where it was settled before */
+/** @throws AppError if it was settled before */
 function requireOpen({ settled, settledIn }: Found): void {
   if (settled === null) return;
   const what = settled === 'assigned' ? `assigned to the session ${settledIn}` : 'discarded';
@@ -156,7 +156,9 @@ async function requireSessionOf(transaction: WriteTransaction, agentId: string, 
   throw conflict('session_of_another_agent', message);
 }
 
-/** What the same session told of the same run and is parked too, the oldest first; the one that was meant in any case. */
+/**
+ * Everything parked that the same session told of the same run, oldest first; always includes the one that was named.
+ */
 async function readRecords(
   transaction: WriteTransaction,
   found: Parked,

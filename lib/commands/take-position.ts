@@ -1,6 +1,6 @@
 import type { WriteTransaction } from '@/db/write-queue';
 
-/** The counter's next number, for a row that is no event's. */
+/** Takes the counter's next number, for a row that is not an event. */
 export async function takePosition(transaction: WriteTransaction): Promise<number> {
   const { rows } = await transaction.execute(
     `INSERT INTO counter (id, position) VALUES (1, 1)

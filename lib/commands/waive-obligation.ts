@@ -11,12 +11,12 @@ import type { Obligation } from '@/lib/protocol/read-models';
 import { askedBefore, namedAsk, noteAsk } from './asks';
 import { conflict } from './refusals';
 
-/** How much of the message its waiver quotes. */
+/** How much of its message a waiver quotes. */
 const QUOTE_LENGTH = 80;
 
 /**
- * `POST /sessions/:id/obligations/:messageId/waive`: a person says that a message needs no reply any more. It asks
- * nothing of the runner, so it also holds where the agent has ended.
+ * `POST /sessions/:id/obligations/:messageId/waive`: a person says that a message no longer needs a reply. It asks
+ * nothing of the runner, so it also works when the agent has ended.
  *
  * @returns once it is on disk; the same `clientId` again is answered the same
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `client_id_reused`

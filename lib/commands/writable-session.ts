@@ -11,7 +11,7 @@ export interface WritableSession {
   agentId: string;
   openTurnId: string | null;
   pendingRequests: readonly AnswerableRequest[];
-  /** How many more are open, which are only counted. */
+  /** How many more are open that are only counted. */
   morePending: number;
 }
 
@@ -32,7 +32,7 @@ export async function writableSession(transaction: WriteTransaction, sessionId: 
   const { ended = null, pendingRequests = [], morePending = 0 } = rememberedFold(session.memory);
   const agent = agents?.rows[0] && agentFromRow(agents.rows[0]);
   const connectedSince = agent?.connection === 'connected' ? agent.connectedSince : null;
-  // A runner that came after the end may have taken the session up again; if it has not, it says so.
+  // A runner that came after the end may have resumed the session; if not, it says so.
   const isTakenUp = connectedSince !== null && connectedSince >= (ended?.at ?? 0);
   if (ended !== null && !isTakenUp) {
     const why = ended.reason === null ? '' : ` (${ended.reason})`;

@@ -5,7 +5,7 @@ import { rowFrame, topicOf } from './row-frame';
 import type { Subscriber } from './subscriber';
 import { encodeText, Tick } from './tick';
 
-/** Everybody who listens to the same topics, and so gets the same bytes. */
+/** All subscribers of the same topics, who get the same bytes. */
 interface Audience {
   topics: readonly Topic[];
   subscribers: Set<Subscriber>;
@@ -16,7 +16,7 @@ interface Audience {
  * audience gets that same chunk.
  *
  * Ordering: an audience's frames keep the order of the rows.
- * Failure: a subscriber that can't take its chunk ends by itself and does not concern the others.
+ * Failure: a subscriber that can't take its chunk ends, and no other is affected.
  */
 export class Broadcast {
   readonly #audiences = new Map<string, Audience>();
@@ -32,7 +32,7 @@ export class Broadcast {
     for (const { subscribers } of this.#audiences.values()) yield* subscribers;
   }
 
-  /** @returns the way to take it out again; once is enough, twice does no harm. */
+  /** @returns how to remove it; calling that twice does no harm. */
   add(topics: readonly Topic[], subscriber: Subscriber): () => void {
     const key = JSON.stringify(topics.map(formatTopic).sort());
     const audience = this.#audiences.get(key) ?? this.#newAudience(key, topics);
@@ -52,14 +52,14 @@ export class Broadcast {
   }
 
   /**
-   * Others get their turns while the rows are encoded; all subscribers are given theirs in one go.
-   * @returns to how many subscribers there was something to give
+   * Others get their turns while the rows are encoded; the chunks then go to all subscribers in one go.
+   * @returns how many subscribers got something
    */
   async publish({ rows, upTo }: RowPage, from: number): Promise<number> {
     const ticks = new Map<Audience, Tick>();
     await new Pace().each(rows, (row) => {
       const audiences = this.#audiencesByTopic.get(topicOf(row));
-      // whoever wanted it left while it was read
+      // those who wanted it have left while it was read
       if (audiences === undefined) return;
       const frame = { position: row.position, bytes: encodeText(rowFrame(row)) };
       for (const audience of audiences) {

@@ -7,12 +7,12 @@ import type { Subscriber } from './subscriber';
 import type { Tailer } from './tailer';
 import { encodeText } from './tick';
 
-/** A database that answers from a replica may lag behind our own tailer; asking again at once would not help it. */
+/** A replica may lag behind our own tailer; asking again at once would not help. */
 const REPLICA_PAUSE_MS = 20;
 
 /**
- * Brings a subscriber from `after` to the live edge: page by page from the database, as fast as it reads, and then on
- * to ticks without a hole or a double.
+ * Brings a subscriber from `after` to the live edge: page by page from the database, as fast as it reads, and then over
+ * to ticks, with no row missing or repeated.
  *
  * Ordering: the subscriber is in the broadcast before the first page is read. A page whose snapshot is at least as new
  * as the tailer's position when the read began leaves no row between it and the ticks held meanwhile; what overlaps is
@@ -22,7 +22,7 @@ const REPLICA_PAUSE_MS = 20;
  * the start, deltas this side of it could vanish before their page came, into a row beyond it that the tailer has
  * already passed. Read this way, the whole text stands ahead of every reader that has not all of its deltas.
  *
- * @param client who waits for it: each page takes its turn among all heavy reads
+ * @param client who is waiting: each page takes its turn among all heavy reads
  *
  * Failure: what the database throws ends the stream; the client resumes from the last row it has.
  */
@@ -63,7 +63,7 @@ export async function catchUp(
   }
 }
 
-/** What is sent at once, about: it is made, and written to the socket, on the event loop. */
+/** Approximate size of one chunk: it is built, and written to the socket, on the event loop. */
 const CHUNK_LENGTH = 256 * 1024;
 
 /** Everybody else gets a turn between the chunks of a page. */

@@ -17,9 +17,9 @@ export interface FanOutOptions extends SubscriberLimits {
   heartbeatMs: number;
   /** How often to look for rows that another process wrote. */
   pollMs: number;
-  /** Of one read while catching up. */
+  /** Limit of one read while catching up. */
   page: RowLimits;
-  /** Of one read of the tailer. */
+  /** Limit of one read of the tailer. */
   tick: RowLimits;
 }
 
@@ -37,7 +37,7 @@ const DEFAULTS: FanOutOptions = {
 const HEARTBEAT_CHUNK = encodeText(HEARTBEAT);
 
 /**
- * Everybody who watches one database from this process, over one tailer. The tailer runs while anybody listens.
+ * All streams of one database in this process, over one tailer, which runs while anybody listens.
  *
  * Ordering: each stream is `hello`, rows in position order, `up-to-date`, rows in position order.
  * Failure: a stream ends (planned, slow, shutdown, or broken off) but never skips; see Subscriber.
@@ -67,7 +67,7 @@ export class FanOut {
     return this.#broadcast.size;
   }
 
-  /** Whether anything of it would keep a process alive. */
+  /** Whether anything in it would keep a process alive. */
   get isIdle(): boolean {
     return !this.#tailer.isRunning && this.#heartbeat === undefined;
   }
@@ -132,13 +132,13 @@ export class FanOut {
     return subscriber;
   }
 
-  /** Says `bye` to everybody and takes nobody more, so that a server can stop without cutting anyone off. */
+  /** Says `bye` to everybody and accepts nobody new, so that a server can stop without cutting anyone off. */
   close(reason: FrameData['bye']['reason'] = 'shutdown'): void {
     this.#isClosed = true;
     for (const subscriber of [...this.#broadcast.subscribers()]) subscriber.close(reason);
   }
 
-  /** Once for all streams that break off before another one catches up; of damage it is said already. */
+  /** Logged once for all streams that break before the next one catches up; damage has been logged already. */
   #sayBroken(error: unknown): void {
     if (this.#isBroken || this.#database.damage.code !== null) return;
     this.#isBroken = true;

@@ -40,7 +40,7 @@ function topicsOf(names: readonly string[]): Topic[] {
   return [...topics.values()];
 }
 
-/** Rows carry their ids as the database holds them. */
+/** Topics use ids as the database holds them, because rows carry them so. */
 function storedAs(topic: Topic): Topic {
   if (topic.kind === 'session') return { ...topic, sessionId: columnText(topic.sessionId) };
   if (topic.kind === 'logs') return { ...topic, agentId: columnText(topic.agentId) };

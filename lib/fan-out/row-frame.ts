@@ -34,7 +34,7 @@ export function rowFrame(row: Row): string {
 
 /**
  * The hot path: the event is JSON already and goes into the frame as it stands, unparsed. A line break between its
- * tokens would end the frame's data line, so such a payload (none that ingest writes) is written anew.
+ * tokens would end the frame's data line, so such a payload (ingest writes none) is serialised again.
  */
 function eventFrame(id: string, row: EventRow): string {
   const payload = /[\r\n]/.test(row.payload) ? JSON.stringify(JSON.parse(row.payload)) : row.payload;

@@ -5,23 +5,23 @@ import { encodeFrame } from '@/lib/protocol/sse';
 import { encodeText, type Tick } from './tick';
 
 export interface SubscriberLimits {
-  /** How much may wait for a reader while it catches up: more is read from the database as it drains. */
+  /** How many bytes may wait for a reader that catches up: more is read from the database as it drains. */
   readAheadBytes: number;
-  /** How much may wait for a live reader before it is cut off. */
+  /** How many bytes may wait for a live reader before it is cut off. */
   maxBacklogBytes: number;
-  /** How long a reader that was cut off may take to fetch what is already its own, until its connection is broken. */
+  /** How long a reader that was cut off may take to fetch the rest before its connection is broken. */
   lingerMs: number;
 }
 
 type Chunk = Uint8Array<ArrayBuffer>;
 
 /**
- * The near end of one stream.
+ * The server's end of one stream.
  *
  * Ordering: what it is given leaves in that order. `reading`: it gets pages and ignores ticks, which later pages will
  * hold. `holding`: a page is being read that may be the last, so ticks wait. `live`: ticks pass.
- * Failure: never skips. A live reader that leaves more than `maxBacklogBytes` lying is told `bye` behind what it has
- * not read yet, and ended; what it has received by then has no hole, so it resumes where it stands.
+ * Failure: never skips. A live reader that leaves more than `maxBacklogBytes` unread gets `bye` after that backlog, and
+ * is ended. What it has received by then has no hole, so it resumes where it stands.
  */
 export class Subscriber {
   readonly #limits: SubscriberLimits;
@@ -50,7 +50,7 @@ export class Subscriber {
     if (this.#phase !== 'ended') this.#sink.write(chunk);
   }
 
-  /** Resolves when there is room for another page, or nobody to read it. */
+  /** Resolves when there is room for another page, or the reader has gone. */
   async room(): Promise<void> {
     while (this.#phase !== 'ended' && !this.#hasRoom) {
       await new Promise<void>((resolve) => {
@@ -90,7 +90,7 @@ export class Subscriber {
     const chunk = tick.chunkAfter(this.#after);
     if (chunk === null) return;
     const { waiting } = this.#sink;
-    // A backlog of nothing has room for a tick of any size: cutting off would not make it smaller.
+    // With no backlog, a tick of any size is accepted: cutting the reader off would not make it smaller.
     if (waiting > 0 && waiting + chunk.byteLength > this.#limits.maxBacklogBytes) this.close('slow');
     else this.#sink.write(chunk);
   }
@@ -100,19 +100,19 @@ export class Subscriber {
     if (this.#phase !== 'ended' && this.#hasRoom) this.#sink.write(heartbeat);
   }
 
-  /** Ends the stream of our own accord, behind what is still on its way. */
+  /** Ends the stream from this side, after what is still on its way. */
   close(reason: FrameData['bye']['reason']): void {
     if (this.#phase === 'ended') return;
     this.#sink.write(encodeText(encodeFrame({ event: 'bye', data: { reason } })));
     this.#sink.end();
-    // A reader that stands still would hold its backlog for ever: what is here, and what the socket has taken over.
+    // A stalled reader would hold its backlog for ever, here and in the socket.
     const hangUp = () => this.#sink.hangUp('the reader did not fetch its backlog');
     this.#linger = setTimeout(hangUp, this.#limits.lingerMs);
     unref(this.#linger);
     this.#ended();
   }
 
-  /** Ends the stream as a broken connection does: no `bye`, the client resumes. Whoever calls it has said the cause. */
+  /** Ends the stream as a broken connection does: no `bye`, and the client resumes. The caller has logged the cause. */
   fail(error: unknown): void {
     if (this.#phase === 'ended') return;
     this.#sink.hangUp(error);
@@ -124,7 +124,7 @@ export class Subscriber {
     clearTimeout(this.#linger);
     if (this.#phase === 'ended') return;
     this.#ended();
-    // where only the request was aborted there is still a stream to end
+    // if only the request was aborted, the stream still has to end
     this.#sink.end();
   }
 
@@ -146,7 +146,7 @@ export class Subscriber {
   }
 }
 
-/** A server that stops need not wait for it. */
+/** A stopping server need not wait for it. */
 function unref(timer: unknown): void {
   if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();
 }

@@ -4,7 +4,7 @@ import { type RowPage, readAfter, type Wanted } from '@/lib/event-log/read-after
 import type { RowLimits } from '@/lib/event-log/rows';
 import { inShort } from '@/lib/protocol/errors';
 
-/** What a chunk to one subscriber costs, written to its connection, and as much again. */
+/** Twice what writing a chunk to one subscriber's connection costs, in milliseconds. */
 const PACE_MS_PER_CHUNK = 0.012;
 const MAX_PAUSE_MS = 60;
 
@@ -53,7 +53,7 @@ export class Tailer {
     return this.#stop !== null;
   }
 
-  /** Begins after `position`. Nothing when it runs already. */
+  /** Begins after `position`. Does nothing if it is running. */
   start(position: number): void {
     if (this.#stop !== null) return;
     this.#position = position;
@@ -71,7 +71,7 @@ export class Tailer {
     this.#stop = null;
   }
 
-  /** Resolves once no read is under way: what begins afterwards asks for what is wanted by then. */
+  /** Resolves once no read is running: the next one includes what is wanted by then. */
   async idle(): Promise<void> {
     while (this.#reading !== null) await this.#reading;
   }
@@ -80,7 +80,7 @@ export class Tailer {
     this.#isAwake = true;
     this.#loop ??= this.#run().finally(() => {
       this.#loop = null;
-      // a commit may have come between the loop's last look and its end
+      // a commit may have come between the loop's last read and its end
       if (this.#isAwake && this.isRunning) this.#wake();
     });
   }
@@ -113,7 +113,7 @@ export class Tailer {
       if (page.rows.length > 0) this.#chunkCount = await this.#publish(page, from);
     } catch (error) {
       if (stop !== this.#stop) return;
-      // of damage it is said already
+      // damage has been logged already
       const isSaid = this.#failing || this.#database.damage.code !== null;
       if (!isSaid) console.error('[interlude] live updates are held up:', inShort(error));
       this.#failing = true;
@@ -122,12 +122,12 @@ export class Tailer {
 }
 
 /**
- * A tick after a quiet moment leaves at once; behind it, at most about half of the time goes to ticks. With many
+ * A tick after a quiet moment leaves at once; after that, at most about half of the time goes to ticks. With many
  * subscribers, or a machine that is slow at the moment, they grow larger instead of starving ingest.
  */
 async function pauseAfter(chunkCount: number, tookMs: number): Promise<void> {
   const paceMs = chunkCount * PACE_MS_PER_CHUNK;
-  // what a disk took meanwhile is in `tookMs` too, and is not the subscribers' to wait for
+  // `tookMs` includes time spent on the disk, for which subscribers need not wait
   const pauseMs = Math.min(Math.max(paceMs - tookMs, Math.min(tookMs, 2 * paceMs)), MAX_PAUSE_MS);
   if (pauseMs >= 1) await pause(pauseMs);
 }

@@ -18,7 +18,7 @@ export class Tick {
     this.to = to;
   }
 
-  /** The tick's frames behind `after` as one chunk; null when there are none. */
+  /** The tick's frames after `after` as one chunk; null if there are none. */
   chunkAfter(after: number): Uint8Array<ArrayBuffer> | null {
     if (after <= this.from) {
       this.#chunk ??= joined(this.frames);

@@ -1,6 +1,6 @@
 import type { WriteTransaction } from '@/db/write-queue';
 
-/** The number an agent has in the ids of its chunks, which it is given with the first of them. */
+/** The number an agent has in the ids of its chunks. It gets it with its first chunk. */
 export async function agentNumberOf(transaction: WriteTransaction, agentId: string): Promise<number> {
   await transaction.execute({
     sql: `UPDATE agent_logs SET number = (SELECT ifnull(max(number), 0) + 1 FROM agent_logs)

@@ -13,17 +13,17 @@ import { agentNumberOf } from './agent-number';
 /** A chunk ends with whichever it reaches first, so that no row of the full-text table takes long to write. */
 const LINES_OF_A_CHUNK = 64;
 const LENGTH_OF_A_CHUNK = 32 * 1024;
-/** Of one transaction, for which ingest may have to wait. */
+/** Limit of one transaction, for which ingest may have to wait. */
 const CHUNKS_OF_A_SLICE = 4;
 const BYTES_OF_A_SLICE = 64 * 1024;
 /** How many pages of the full-text table are merged along with a slice: more than it writes, and never many at once. */
 const MERGED_PAGES = 16;
 
 const CHUNK_BACKLOG = shapeOf(agentLogs, 'agentId', 'indexedLine', 'indexedPosition');
-/** Of a log: the line up to which it is indexed, and where that stands. */
+/** The last indexed line of a log, and its position. */
 export type ChunkBacklog = ReturnType<typeof CHUNK_BACKLOG.read>;
 
-/** The logs that have lines enough for another chunk. */
+/** The logs with enough lines for another chunk. */
 export const UNINDEXED_LOGS: DueRows = {
   table: 'agent_logs',
   key: 'agent_id',
@@ -39,13 +39,13 @@ export async function chunkBacklogs(
 }
 
 /**
- * Indexes the next lines of a log, a slice of them, beside ingest and not in it.
+ * Indexes the next slice of a log's lines, apart from ingest.
  *
  * Ordering: chunks are made in the order of lines; `indexed_line` moves in the transaction that writes them.
  * Failure: lines never change once written, so they are read and folded before the transaction. When another process
- * or retention has moved `indexed_line` meanwhile, nothing is written, and the next look begins there.
+ * or retention has moved `indexed_line` meanwhile, nothing is written, and the next run begins there.
  *
- * @returns whether the log is indexed further than it was
+ * @returns whether more of the log is indexed than before
  */
 export async function chunkNextLines(database: Database, backlog: ChunkBacklog): Promise<boolean> {
   const { agentId, indexedPosition } = backlog;
@@ -87,7 +87,7 @@ function wholeChunks(lines: readonly LogLine[]): LogLine[][] {
 
 const CHUNKS = new RowWriter(logChunks);
 
-/** Chunks that follow what is indexed, without a hole. */
+/** Chunks that continue the index, without a hole. */
 async function writeChunks(
   transaction: WriteTransaction,
   agentId: string,
@@ -109,7 +109,10 @@ async function writeChunks(
   ]);
 }
 
-/** Levels are told for each component, so that an error here and a hook there do not look like an error of a hook. */
+/**
+ * Levels are noted per component, so that an error of one component and a hook's info line do not look like a hook's
+ * error.
+ */
 function chunkRow(number: number, lines: readonly LogLine[]) {
   const levels = new Map<string, number>();
   for (const { component, level } of lines) {

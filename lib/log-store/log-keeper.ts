@@ -13,17 +13,17 @@ const INDEX_AFTER_MS = 200;
 const POLL_MS = 5000;
 /** How often to look for lines to remove. */
 const RETENTION_EVERY_MS = 60_000;
-/** Behind each slice: others have two parts of the time in three, and on a slow machine the index still keeps up. */
+/** Pause after each slice: others get two thirds of the time, and on a slow machine the index still keeps up. */
 const PAUSE_RATIO = 2;
 const MIN_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 40;
 
 /**
- * Keeps a process's logs: indexes what ingest has written, and removes what is too old or too much. Both in slices with
- * pauses between them, so that records and readers go first.
+ * Maintains the logs of a process: indexes what ingest has written, and removes what is too old or too much. Both in
+ * slices with pauses in between, so that records and readers go first.
  *
  * Ordering: none between agents; within one, see chunkNextLines and removeOldLines.
- * Failure: nothing is remembered here that the database does not hold; what was not done is found at the next look.
+ * Failure: everything it knows is in the database; what was not done is found at the next look.
  */
 export class LogKeeper {
   readonly #database: Database;
@@ -46,7 +46,7 @@ export class LogKeeper {
     this.#trust = new ClockTrust(server.now, server.steady);
   }
 
-  /** Begins, if it has not. */
+  /** Begins, unless it has begun. */
   keep(): void {
     if (this.#unlisten !== null || this.#isClosed) return;
     this.#unlisten = this.#database.onCommit(() => this.#lookSoon());
@@ -59,7 +59,7 @@ export class LogKeeper {
     this.#work('removing', () => this.retain());
   }
 
-  /** Stops. A slice that is under way is finished. */
+  /** Stops. A running slice is finished. */
   close(): void {
     this.#isClosed = true;
     this.#unlisten?.();
@@ -67,7 +67,7 @@ export class LogKeeper {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** Indexes all lines there are that make whole chunks, now. */
+  /** Indexes all lines that make whole chunks, now. */
   async indexAll(): Promise<void> {
     const { reader } = this.#database;
     await this.#rows.run({
@@ -86,7 +86,7 @@ export class LogKeeper {
     });
   }
 
-  /** Removes what is too much, and what is too old by a clock that can be believed. */
+  /** Removes what is too much and, by a clock that can be trusted, what is too old. */
   async retain(): Promise<void> {
     await this.removeOld(this.#trust.look(await newestReceived(this.#database.reader)));
   }
@@ -94,7 +94,7 @@ export class LogKeeper {
   /** Removes all lines that are too many, now, and those that are too old unless `byAge` is false. */
   async removeOld(byAge = true): Promise<void> {
     const { reader, writes } = this.#database;
-    // one time for all slices, whatever becomes of the clock meanwhile
+    // the same time for all slices, even if the clock is moved meanwhile
     const now = byAge ? this.#now() : 0;
     const overdue = overdueLogs(this.#retention, now);
     await this.#rows.run({
@@ -123,7 +123,7 @@ export class LogKeeper {
     unref(this.#soon);
   }
 
-  /** What is still under way sees by itself what there is more to do. */
+  /** A running slice finds what is left to do by itself. */
   #work(kind: 'indexing' | 'removing', task: () => Promise<void>): void {
     if (this.#busy.has(kind) || this.#isClosed) return;
     this.#busy.add(kind);
@@ -143,7 +143,7 @@ export class LogKeeper {
   }
 
   #failed(error: unknown): void {
-    // The database was closed behind us: there is nothing to keep.
+    // The database was closed: there is nothing left to maintain.
     if (databaseErrorCode(error) === 'CLIENT_CLOSED') this.close();
     // The queue is full, or closing: whoever sent a record has been told so.
     else if (error instanceof AppError && error.code === 'unavailable') return;

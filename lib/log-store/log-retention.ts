@@ -5,7 +5,7 @@ const DEFAULT_MIB = 256;
 const DAY_MS = 24 * 60 * 60_000;
 const MIB = 1024 * 1024;
 
-/** What the environment says of how much of a log is kept. What can't be meant is said, and not followed. */
+/** How much of a log the environment says to keep. A value that makes no sense is logged and ignored. */
 export function logRetention(env: Record<string, string | undefined>): Retention {
   return {
     maxAgeMs: setting(env, 'INTERLUDE_LOG_RETENTION_DAYS', DEFAULT_DAYS) * DAY_MS,

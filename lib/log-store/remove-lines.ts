@@ -13,7 +13,7 @@ export interface Retention {
   maxBytes: number;
 }
 
-/** Of one transaction, for which ingest may have to wait. */
+/** Limit of one transaction, for which ingest may have to wait. */
 const LINES_OF_A_SLICE = 256;
 
 /** The agents whose logs are too large, or begin with a line that is too old. */
@@ -35,8 +35,8 @@ type RemovedLine = ReturnType<typeof REMOVED.read> & { size: number };
 const MARKERS = new RowWriter(logLines, { lacks: ['redacted'] });
 
 /**
- * Removes the oldest lines of a log as long as they are too old or the log is too large, a slice at a time. In the place
- * of the newest line removed stands a marker, of which there is one: whoever resumes from before it gets it first.
+ * Removes the oldest lines of a log while they are too old or the log is too large, a slice at a time. A marker stands
+ * in place of the newest removed line. There is only one, and a reader that resumes from before it gets it first.
  *
  * Ordering: oldest first. Lines, their counts, the marker and what is indexed of them change in one transaction.
  * Failure: it runs inside the caller's transaction and commits nothing itself.
@@ -74,7 +74,7 @@ export async function removeOldLines(
   } as const;
   const message = describeRemoved(marker, retention);
   await transaction.batch([
-    // the marker before it goes with them
+    // the previous marker goes with them
     { sql: 'DELETE FROM log_lines WHERE agent_id = ? AND position <= ?', args: [agentId, position] },
     MARKERS.one({
       position,
@@ -131,7 +131,7 @@ function componentStatements(agentId: string, removed: readonly RemovedLine[]): 
   ];
 }
 
-/** The chunk that still has lines begins with the marker now. Where there is none, the marker is a chunk of its own. */
+/** The chunk that still has lines now begins with the marker. If there is none, the marker is a chunk by itself. */
 function chunkStatements(number: number, { position: at, line, occurredAt }: RemovedLine): InStatement[] {
   const own = 'id BETWEEN ? AND ?';
   const id = chunkId(number, line);

@@ -9,7 +9,7 @@ export async function answer(model: object, status = 200): Promise<Response> {
   return new Response(await jsonText(model, new Pace()), { status, headers });
 }
 
-/** What `JSON.stringify` says of JSON values. */
+/** The result of `JSON.stringify`, for JSON values. */
 export async function jsonText(value: unknown, pace: Pace): Promise<string> {
   if (pace.isDue) await pace.rest();
   if (Array.isArray(value)) {
@@ -34,7 +34,7 @@ function isLarge(value: unknown): boolean {
   return Object.values(value).some(isLongList);
 }
 
-/** Of objects a few are enough: what each of them says may be as much as a record. */
+/** A few objects are enough: each may be as large as a record. */
 function isLongList(value: unknown): boolean {
   return Array.isArray(value) && (value.length > LONG || value.some(isObject));
 }

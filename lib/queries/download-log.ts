@@ -8,19 +8,19 @@ import { textLine } from './log-text-line';
 import { readTogether } from './read-together';
 import { scanLog } from './scan-log';
 
-/** Of one read: what is held in memory for one download. */
+/** Limit of one read: what one download holds in memory. */
 const LINES_OF_A_CHUNK = 500;
 const BYTES_OF_A_CHUNK = 256 * 1024;
-/** Between two pulls nothing is read; within one, no longer than this before what was found goes out. */
+/** Nothing is read between two pulls; within one, reading takes at most this long before the lines found are sent. */
 const BUDGET_MS = 200;
 
 /**
- * The lines that pass a filter, oldest first, as the runner writes them to its file. Lines that come meanwhile are left
- * out.
+ * The lines that pass a filter, oldest first, as the runner writes them to its file. Lines that arrive meanwhile are
+ * not included.
  *
- * Failure: what the database throws breaks the stream off, so that the download fails and does not merely end.
+ * Failure: a database error breaks the stream, so that the download fails instead of just ending.
  *
- * @param client who waits for it, in line with others
+ * @param client who is waiting, in line with others
  * @returns null when there is no such agent
  */
 export async function downloadLog(
@@ -41,7 +41,7 @@ export async function downloadLog(
         const range = { newest, limit: LINES_OF_A_CHUNK, bytes: BYTES_OF_A_CHUNK, budgetMs: BUDGET_MS };
         const scan = () => scanLog(reader, id, filter, { direction: 'newer', edge, ...range });
         const { lines, end, searchedTo } = await reads.run(client, scan, { continues: true }).catch((error) => {
-          // what the database fails at is said by itself
+          // database failures are logged elsewhere
           throw error instanceof AppError ? brokenOff(error) : error;
         });
         edge = searchedTo;
@@ -49,7 +49,7 @@ export async function downloadLog(
           controller.enqueue(encoder.encode(lines.map((line) => `${textLine(line)}\n`).join('')));
         }
         if (end === 'log') controller.close();
-        // a pull that enqueues nothing is not repeated by itself
+        // the stream does not repeat a pull that enqueued nothing
         if (end === 'log' || lines.length > 0) return;
       }
     },

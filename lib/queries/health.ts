@@ -8,14 +8,16 @@ export async function healthz(): Promise<Response> {
   return Response.json({ status: 'ok' }, { headers: UNCACHED });
 }
 
-/** One look serves everybody who asks for this long: the route is open, and a look costs a write. */
+/** One check serves everybody who asks within this time: the route is open, and a check costs a write. */
 const FRESH_MS = 2_000;
-/** One that found it not ready serves for less: its end is waited for. */
+/** A check that found it not ready serves for less: people wait for that to end. */
 const AGAIN_MS = 200;
-/** A database that takes longer is of no use to anybody. */
+/** A database that takes longer counts as not ready. */
 const PATIENCE_MS = 5_000;
 
-/** Whether the database can be written to, looked at now and then. Changes are told in the server's own log, once each. */
+/**
+ * Whether the database can be written to, looked at now and then. Changes are told in the server's own log, once each.
+ */
 export class Readiness {
   readonly #freshMs: number;
   readonly #patienceMs: number;

@@ -3,13 +3,13 @@ import { columnText } from '@/db/column-text';
 import { type LogFilter, levelsOf, requiredText } from '@/lib/projections/log-filter';
 import type { RequiredText } from '@/lib/projections/required-text';
 
-/** A WHERE clause and what stands for its question marks. */
+/** A WHERE clause and its arguments. */
 export interface Condition {
   sql: string;
   args: InValue[];
 }
 
-/** Null where there is nothing to judge by. */
+/** Null if there is nothing to filter by. */
 export function condition(sql: string, ...args: (InValue | null)[]): Condition | null {
   return args.includes(null) ? null : { sql, args };
 }
@@ -21,8 +21,8 @@ export function allOf(...parts: (Condition | null)[]): Condition {
 }
 
 /**
- * What the database can judge of a filter. Every line that matches passes; what passes may still fail in its text,
- * which only `matchesText` decides.
+ * The part of a filter that the database can judge. Every matching line passes; a line that passes may still fail on
+ * its text, which only `matchesText` decides.
  */
 export function conditionOf(filter: LogFilter): Condition {
   const { level, components, from, to } = filter;
@@ -46,18 +46,18 @@ function textCondition(required: RequiredText): Condition {
     return { sql: `message LIKE ? ESCAPE '\\'`, args: [`%${likePattern(required.text)}%`] };
   }
   const isAll = required.kind === 'all';
-  // what is left out of `all` is not judged here; of `any` nothing may be
+  // of `all`, some conditions may be left out here; of `any`, none may
   if (!isAll && required.parts.length > MAX_PATTERNS) return { sql: 'true', args: [] };
   const parts = required.parts.slice(0, MAX_PATTERNS).map(textCondition);
   const sql = parts.map((part) => part.sql).join(isAll ? ' AND ' : ' OR ');
   return { sql: `(${sql})`, args: parts.flatMap((part) => part.args) };
 }
 
-/** Enough to tell lines apart. LIKE takes the time of the pattern's length times the text's. */
+/** Enough to tell lines apart. LIKE takes time in proportion to the pattern's length times the text's. */
 const MAX_PATTERN_LENGTH = 64;
 const MAX_PATTERNS = 32;
 
-/** SQLite's LIKE folds the case of ASCII alone: a letter of another alphabet stands for any character here. */
+/** SQLite's LIKE only ignores the case of ASCII, so any other letter becomes a wildcard. */
 function likePattern(term: string): string {
   return [...term].slice(0, MAX_PATTERN_LENGTH).map(patternOf).join('');
 }

@@ -5,10 +5,10 @@ import { type Query, query } from './read-together';
 
 const EXTENT = shapeOf(agentLogs, 'lastLine', 'removedLines', 'bytes');
 
-/** Of an agent that has written no line. */
+/** The extent of a log without lines. */
 export const NO_LOG: LogExtent = { firstLine: 1, lastLine: 0, lines: 0, bytes: 0 };
 
-/** The log of an agent as a whole, without looking at its lines. */
+/** The extent of an agent's log, without reading its lines. */
 export function selectExtent(agentId: string): Query<LogExtent> {
   const toExtent = (row: Parameters<typeof EXTENT.read>[0]): LogExtent => {
     const { lastLine, removedLines, bytes } = EXTENT.read(row);

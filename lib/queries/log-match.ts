@@ -1,13 +1,13 @@
 import type { RequiredText } from '@/lib/projections/required-text';
 
-/** Trigrams of one text that are asked for: all of a short one, of a long one some from all along it. */
+/** How many trigrams of one text to ask for: all of a short one; of a long one, some spread over it. */
 const MAX_TRIGRAMS = 24;
 const MAX_PARTS = 16;
 
 /**
  * What to ask of the full-text table, whose rows hold the trigrams of a chunk's folded messages.
  *
- * @returns null where it can't tell chunks apart: the text is shorter than a trigram
+ * @returns null if the text is shorter than a trigram, so that the table can't help
  */
 export function matchOf(required: RequiredText): string | null {
   if (required.kind === 'text') {

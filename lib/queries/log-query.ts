@@ -13,7 +13,7 @@ export async function logFilterOf(query: LogFilterQuery): Promise<LogFilter> {
 }
 
 async function compiled(source: string): Promise<LogFilter['regex']> {
-  // the engine is big, and most servers are never asked for one
+  // the regex engine is big, and most servers never need it
   const { compileLogRegex } = await import('@/lib/projections/log-regex');
   const outcome = compileLogRegex(source);
   if (outcome.kind === 'compiled') return outcome.regex;

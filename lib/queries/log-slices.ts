@@ -7,9 +7,9 @@ import type { Condition } from './log-condition';
 export interface Slice {
   agentId: string;
   direction: 'older' | 'newer';
-  /** Only lines beyond this position, in the direction of the scan. */
+  /** Only lines after this position, in the direction of the scan. */
   edge: number;
-  /** Lines between these are looked at, both included. */
+  /** Lines between these are read, both included. */
   low: number;
   high: number;
   condition: Condition;
@@ -17,7 +17,7 @@ export interface Slice {
   limit: number;
 }
 
-/** Of the rows of one statement: a line may have 64 KiB. */
+/** Limit for the rows of one statement: a line may have 64 KiB. */
 export const SLICE_BYTES = 1024 * 1024;
 
 /**
@@ -50,7 +50,10 @@ export function selectSpan(slice: Slice, span: number): InStatement[] {
   ];
 }
 
-/** Lines of some chunks that may match, as many as `SLICE_BYTES` hold. What is sorted are the numbers of their rows; `+` keeps it to the chunks. */
+/**
+ * Lines of some chunks that may match, as many as `SLICE_BYTES` hold. What is sorted are the numbers of their rows; `+`
+ * keeps it to the chunks.
+ */
 export function selectInChunks(slice: Slice, chunks: readonly LogChunk[]): InStatement {
   const { agentId, condition, limit } = slice;
   const [low, high] = boundsOf(slice);
@@ -75,7 +78,7 @@ export function selectInChunks(slice: Slice, chunks: readonly LogChunk[]): InSta
   };
 }
 
-/** Of the rows of a statement those that `SLICE_BYTES` hold, with the `size_so_far` of each and those before it. */
+/** The rows of a statement that fit `SLICE_BYTES`, each with the `size_so_far` of it and those before it. */
 function asManyAsFit(rows: string, order: 'ASC' | 'DESC'): string {
   return `SELECT * FROM (
       SELECT *, SUM(size) OVER (ORDER BY position ${order} ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (${rows})
@@ -87,7 +90,7 @@ export function isCut(rows: readonly Row[], limit: number): boolean {
   return rows.length >= limit || Number(rows.at(-1)?.size_so_far ?? 0) >= SLICE_BYTES;
 }
 
-/** One lower and one upper bound: of two, SQLite seeks by one and goes through everything up to the other. */
+/** One lower and one upper bound: given two of a kind, SQLite seeks by one and scans up to the other. */
 function boundsOf({ direction, edge, low, high }: Slice): [low: number, high: number] {
   return direction === 'older' ? [low, Math.min(high, edge - 1)] : [Math.max(low, edge + 1), high];
 }

@@ -19,33 +19,35 @@ import { cursorText, type ListCursor } from './list-cursor';
 import { agentPageOf, ofAgent } from './read-sessions';
 import { asRead, type Query, query, readTogether } from './read-together';
 
-/** Of an agent's quarantine the newest records are shown; `quarantinedCount` tells how many there are. */
+/** How many of an agent's quarantined records are shown, newest first; `quarantinedCount` counts all. */
 const QUARANTINE_SHOWN = 50;
 const PARKED_SHOWN = 50;
 const INSIGHTS_SHOWN = 50;
-/** Quarantined records are as large as a request may be: up to this many bytes they are shown whole, else begun. */
+/**
+ * Quarantined records may be as large as a request: up to this many bytes they are shown whole, longer ones only begin.
+ */
 const RECORD_SHOWN_BYTES = 2_048;
 
 const QUARANTINED = shapeWithout(quarantine, 'record');
-/** Cut by the database, so that no megabytes are read to show a line. What would be unreadable is escaped in JSON. */
+/** Cut by the database, so that no megabytes are read to show a line. JSON escapes what would be unreadable. */
 const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, octet_length(record) AS size,
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
 
-/** Those that come with a page of the dashboard. */
+/** How many come with a page of the dashboard. */
 export const AGENTS_IN_PAGE = 100;
-/** The group that cursors of the agents are of. */
+/** The cursor group of the list of agents. */
 export const AGENTS_GROUP = 'agents';
 const SESSIONS_SHOWN = 100;
 const PRODUCERS_SHOWN = 100;
 const MOST_COUNTED = 100_000;
 
-/** What agents say of themselves may be as large as a record: a page ends where it grows beyond this. */
+/** What agents say about themselves may be as large as a record: a page ends when it grows beyond this. */
 const PAGE_BYTES = 2 * 1024 * 1024;
 
 /**
- * One page of the agents, by their ids: whoever looks for one finds it where it was. It holds fewer than asked for where
- * they say much.
+ * One page of the agents, by id, so that each is found where it was before. Fewer than asked for if they say much about
+ * themselves.
  */
 export async function readAgents(
   database: Database,
@@ -80,8 +82,8 @@ export async function readAgents(
 }
 
 /**
- * One agent with its outboxes, the 100 heard of last, the newest 100 of its sessions (newest event first) and its newest quarantined records
- * (newest first).
+ * One agent with its 100 outboxes last heard of, its newest 100 sessions (newest event first) and its newest
+ * quarantined records (newest first).
  *
  * @returns null when there is no such agent
  */
@@ -148,7 +150,7 @@ export interface ParkedPage {
 }
 
 /**
- * An agent's records about tasks whose session nothing proves, of one state, the oldest first.
+ * An agent's records about tasks that can't be traced to one session, of one state, oldest first.
  */
 export async function readParked(
   { reader }: Database,
@@ -173,7 +175,7 @@ function selectParked(
 
 const INSIGHT = shapeWithout(insights, 'sessionId');
 
-/** Apart: however many other signals there are, the failures are not among what is left out. */
+/** Separate from failures, so that many other signals never push failures out. */
 function newestInsights(isFailure: 0 | 1): string {
   return `SELECT ${INSIGHT.columns()},
       (SELECT id FROM sessions AS s WHERE s.id = i.session_id AND s.agent_id = i.agent_id) AS own_session_id
@@ -183,7 +185,7 @@ function newestInsights(isFailure: 0 | 1): string {
 
 function insightFromRow(row: Row): Insight {
   const { position, ...insight } = INSIGHT.read(row);
-  // whichever it names: what is another agent's, or nobody's, is not told of
+  // whichever session it names: another agent's, or one nobody knows, is not mentioned
   const sessionId = row.own_session_id === null ? null : String(row.own_session_id);
   return { ...insight, sessionId, position: positionFromNumber(position) };
 }

@@ -6,13 +6,13 @@ import type { LogComponentList } from '@/lib/protocol/read-models';
 import { agentKnown } from './agent-known';
 import { query, readTogether } from './read-together';
 
-/** A list to choose from. An agent that names its components by chance has more than anybody reads. */
+/** A list to choose from: an agent that makes up component names has more than anybody reads. */
 const MAX_COMPONENTS = 1000;
 
 const COMPONENT = shapeOf(logComponents, 'component', 'lines');
 
 /**
- * What writes into an agent's log, by name.
+ * The components that write to an agent's log, by name.
  *
  * @returns null when there is no such agent
  */

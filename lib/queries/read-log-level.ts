@@ -7,7 +7,7 @@ import { readAgentRow } from './read-agents';
 /** `GET /agents/:id/log-level` */
 export interface LogLevelDetail extends AgentLogLevel {
   position: Position;
-  /** Those there are, the most talkative first. */
+  /** All levels, the most verbose first. */
   levels: readonly LogLevel[];
 }
 

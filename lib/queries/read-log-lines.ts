@@ -26,7 +26,7 @@ export interface LogRequest {
 export interface LogPageLimits {
   /** Most bytes of a page's messages, give or take one line. */
   bytes: number;
-  /** Milliseconds for which one search may keep the event loop busy before it answers what it has. */
+  /** Milliseconds that one search may keep the event loop busy before it answers with what it has. */
   searchMs: number;
 }
 
@@ -52,7 +52,7 @@ export async function readLogLines(
   const newest = positionToNumber(position);
   const scan = async (direction: ScanRange['direction'], edge: number, most: number, share = 1) => {
     const [bytes, budgetMs] = [limits.bytes * share, limits.searchMs * share];
-    // one more than wanted tells whether there is one
+    // one more than wanted shows whether there are more
     const range = { direction, edge, newest, limit: most + 1, bytes, budgetMs };
     return part(await scanLog(reader, id, filter, range), most);
   };
@@ -83,7 +83,7 @@ export async function readLogLines(
     return place.kind === 'at' ? positionAt(place.at) : place.position;
   }
 
-  /** Of the first line at a time or after it. */
+  /** The number of the first line at a time or later. */
   async function positionAt(at: number): Promise<number | null> {
     const range = { direction: 'newer', edge: 0, newest, limit: 1, bytes: 1, budgetMs: Infinity } as const;
     const { lines } = await scanLog(reader, id, { ...EVERY_LINE, from: at }, range);

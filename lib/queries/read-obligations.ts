@@ -4,12 +4,12 @@ import { OBLIGATION_ROW, obligationFromRow } from '@/db/fleet-rows';
 import type { Obligation, ObligationList } from '@/lib/protocol/read-models';
 import { query, readTogether } from './read-together';
 
-/** A hook that asks wants to know whom the agent owes; nobody answers more than this in one go. */
+/** A hook asks whom the agent owes a reply; nobody answers more than this in one go. */
 const MAX_SHOWN = 200;
 
 /**
- * The replies an agent owes, the oldest first. Its cost is that of what is owed, however much was ever said: it reads
- * a range of an index that holds nothing else.
+ * The replies an agent owes, oldest first. The cost grows only with what is owed: it reads a range of an index that
+ * holds nothing else.
  *
  * An agent nobody has heard of owes nothing: its runner asks before its first word.
  */

@@ -18,13 +18,12 @@ import { readTranscript, type TranscriptRange } from './read-transcript';
 import { readTurnAt } from './read-turn-at';
 
 /**
- * The GET routes of the read models: read, 404 where there is nothing. What may be many rows is read when
- * its turn has come.
+ * The GET routes of the read models: the model, or 404. Reads of many rows wait for their turn.
  */
 
 /**
- * Without `after` those that are not done, and of those that are the newest `limit`; with it, of one agent, or of those
- * that are looked for, a page.
+ * Without `after` or a filter: the sessions that are not done, and the newest `limit` of those that are. Otherwise a
+ * page of those that match.
  */
 export async function getSessions(asked: Asked<never, { query: SessionsQuery }>, server: ServerContext) {
   const { database } = server;
@@ -92,7 +91,7 @@ export function getParked(
   return readParked(database, agentId, query);
 }
 
-/** What its runner last said it writes, and what is asked of it. `PUT` asks for another one. */
+/** The level its runner last said it writes, and the level it is asked for. `PUT` asks for another. */
 export function getLogLevel({ ids: { agentId } }: Asked<'agentId'>, { database }: ServerContext) {
   return found('agent', agentId, readLogLevel(database, agentId));
 }

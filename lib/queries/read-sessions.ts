@@ -19,21 +19,21 @@ import { asRead, type Query, query, readTogether } from './read-together';
 const COLUMNS = SESSION_ROW.columns();
 /** Sessions of one state are counted up to here: counting takes a millisecond for ten thousand. */
 const MOST_COUNTED = 100_000;
-/** The same of those that are searched for, each of which has to be looked at. */
+/** The same for a search, which has to read each of them. */
 const MOST_FOUND_COUNTED = 1_000;
 
-/** Those that come with a page of the dashboard. */
+/** How many come with a page of the dashboard. */
 export const SESSIONS_IN_PAGE = 100;
 
 /**
- * The sessions that are not done and the newest `done` of those that are, 1,000 together at most, the one with the newest
- * event first. Where there are more, those are listed that need a person most: failed, waiting, working, idle, done.
+ * The sessions that are not done and the newest `done` of those that are, 1,000 together at most, newest event first.
+ * If there are more, those that need a person most are kept: failed, waiting, working, idle, done.
  */
 export async function readSessions(database: Database, done = LIST_LIMIT): Promise<SessionList> {
   const limitOf = (state: SessionState) => (state === 'done' ? done : LIST_LIMIT) + 1;
   const ofEach = (state: SessionState) => newest([inState(state)], null, limitOf(state));
   const { position, counts, states } = await readByState(database, EVERY_SESSION, ofEach);
-  // Of each state one row more than can be listed was read, to know whether there are more.
+  // One row more per state than can be listed was read, to know whether there are more.
   const found = states.flat();
   const isDoneCut = (states.at(-1)?.length ?? 0) > done;
   const sessions = await new Pace().map((isDoneCut ? found.slice(0, -1) : found).slice(0, LIST_LIMIT), sessionFromRow);
@@ -43,8 +43,8 @@ export async function readSessions(database: Database, done = LIST_LIMIT): Promi
 }
 
 /**
- * One page of the sessions that pass: those that need a person most come first (failed, waiting, working, idle, done), of
- * each state those with the newest event.
+ * One page of the sessions that match: those that need a person most first (failed, waiting, working, idle, done),
+ * within a state those with the newest event.
  */
 export async function readSessionPage(
   database: Database,
@@ -59,7 +59,7 @@ export async function readSessionPage(
   return { position, counts, ...pageOf(found, limit, nextAfter) };
 }
 
-/** @returns of each state that passes what was asked of it, and of all of them how many there are */
+/** @returns the rows of each matching state, and how many there are in all */
 async function readByState(
   { reader }: Database,
   filter: SessionFilter,
@@ -84,10 +84,10 @@ export async function readAgentSessions(
   return { position, ...agentPageOf(await new Pace().map(found[0], sessionFromRow), limit) };
 }
 
-/** The group that cursors of an agent's sessions are of. */
+/** The cursor group of an agent's sessions. */
 export const AGENT_GROUP = 'agent';
 
-/** @param rows up to one more than the page takes, to know whether there are more */
+/** @param rows up to one more than the page holds, to know whether there are more */
 export function agentPageOf(rows: readonly SessionSummary[], limit: number) {
   return pageOf(rows, limit, (last) => last && cursorText({ group: AGENT_GROUP, at: last.lastEventAt, id: last.id }));
 }
@@ -96,7 +96,7 @@ export function ofAgent(agentId: string, after: ListCursor | null, limit: number
   return newest([inAgent(agentId)], after, limit);
 }
 
-/** What is asked of a session beside its place in the list: states (any of them, or all), an agent, words it has. */
+/** What sessions must match: states (any of them, or all), an agent, words. */
 export interface SessionFilter {
   states: readonly SessionState[];
   agentId: string | null;
@@ -116,7 +116,7 @@ const inState = (state: SessionState): Condition => ({ sql: 'state = ?', args: [
 const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [columnText(agentId)] });
 
 /**
- * Of words the full-text table tells which sessions may have them, and the text itself whether they do. Sessions that are
+ * The full-text table tells which sessions may have the words, and the text itself whether they do. Sessions that are
  * being written to are not in that table: they are few, and change with every word.
  */
 function conditionsOf({ agentId, words }: SessionFilter): Condition[] {

@@ -19,8 +19,8 @@ const MAX_TASK_EVENTS = 2 * MAX_TURN_ITEMS;
 const FOLDED_AT_ONCE = 500;
 
 /**
- * The tasks of a session, in the order they began: those that still run, and of the others the newest. Beyond the most
- * that are listed, of those that run the newest, too.
+ * The tasks of a session, in the order they began: those that still run, and the newest of the others. If too many run,
+ * the newest of those.
  *
  * @returns null when there is no such session
  */
@@ -57,7 +57,7 @@ export async function readTasks({ reader }: Database, sessionId: string): Promis
 
 const COUNT = 'SELECT count(*) AS count FROM tasks WHERE session_id = ?1';
 
-/** Whether there is the session, which of its tasks run and which are the newest, by position, and how many it has. */
+/** Whether the session exists, which of its tasks run and which are the newest, by position, and how many it has. */
 function listed(id: string): [Query<Row>, Query<number>, Query<number>, Query<number>] {
   const position = (row: Row) => Number(row.position);
   const newest = `ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`;
@@ -76,8 +76,8 @@ function listOf(position: Position, count: number, tasks: Task[]): TaskList {
 }
 
 /**
- * One task with what its subagent said and did. Where the agent re-used the id, the newest run unless `runId` names
- * another, with what was said between that run's beginning and the next one's.
+ * One task with what its subagent said and did. If the agent used the id again, the newest run unless `runId` names
+ * another, with what was said between the beginning of that run and of the next.
  *
  * @returns null when there is no such task
  */
@@ -95,7 +95,7 @@ export async function readTask(
       session,
       columnText(taskId),
     ),
-    // the newest of it: what a subagent did is bounded as a turn is
+    // the newest of it: bounded like a turn
     query(
       asRead,
       `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ? AND turn_id = ? ORDER BY position DESC LIMIT ?`,
@@ -119,7 +119,7 @@ export async function readTask(
   return { position, task, items };
 }
 
-/** What came before the first run began is the first run's: a subagent may speak before its start is told. */
+/** What came before the first run belongs to it: a subagent may speak before its start is told. */
 function isOfRun(runs: readonly Task[], at: number, position: string): boolean {
   const [run, next] = [runs[at], runs[at + 1]];
   if (at > 0 && run !== undefined && comparePositions(position, run.position) < 0) return false;

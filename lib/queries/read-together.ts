@@ -2,7 +2,7 @@ import type { InValue, Row } from '@libsql/client';
 import type { Reader } from '@/db/reader';
 import { type Position, positionFromNumber } from '@/lib/protocol/position';
 
-/** A statement, and what each row of its answer is. */
+/** A statement, and how to read its rows. */
 export interface Query<T> {
   sql: string;
   args: InValue[];
@@ -13,13 +13,13 @@ export function query<T>(toRow: (row: Row) => T, sql: string, ...args: InValue[]
   return { sql, args, toRow };
 }
 
-/** For rows that are counted, or turned into something later, with turns for others between. */
+/** For rows that are only counted, or converted later with turns for others in between. */
 export function asRead(row: Row): Row {
   return row;
 }
 
 /**
- * Reads several things of one moment. A stream opened `after` its position misses nothing and doubles nothing.
+ * Reads several things at one moment. A stream opened `after` its position misses nothing and repeats nothing.
  *
  * @returns the rows of each query, in the order of the queries
  */

@@ -25,10 +25,10 @@ export interface TranscriptRange {
 
 const PLACES = shapeOf(sessions, 'places');
 
-/** What is read in one go; of a page of more, each turn is read by itself and in pieces of this size. */
+/** What is read in one go; in a larger page each turn is read by itself, in pieces of this size. */
 const PIECE_EVENTS = 1_000;
 const PIECE_BYTES = 512 * 1024;
-/** What stands around an item's text in a page, about. */
+/** Approximate size of an item in a page, without its text. */
 const ITEM_FRAME = 256;
 
 /**
@@ -61,7 +61,7 @@ export async function readTranscript(
   return { ...page.head, hasMore: page.hasMore, turns };
 }
 
-/** The same of more than is read in one go, in one snapshot and with turns of the event loop for others between. */
+/** The same for more than is read in one go: in one snapshot, with turns for others in between. */
 async function readLarge(database: Database, sessionId: string, before: string | null, limit: number, pace: Pace) {
   const snapshot = await database.reader.transaction('read');
   try {
@@ -87,7 +87,7 @@ async function readLarge(database: Database, sessionId: string, before: string |
   }
 }
 
-/** How much a turn says besides its items: it may name thousands of messages and tasks. */
+/** The size of a turn without its items: it may name thousands of messages and tasks. */
 function namesIn({ userMessageIds, trigger }: TurnHeader): number {
   return JSON.stringify([userMessageIds, trigger]).length;
 }
@@ -124,7 +124,7 @@ async function settled(header: TurnHeader, fold: ShownFold, pace: Pace): Promise
   return settleTurn({ ...header, ...fold.shown() });
 }
 
-/** As many as a piece has room for, at least one; null after the last. */
+/** As many as fit a piece, at least one; null after the last. */
 function endOfPiece(sizes: readonly Row[]): number | null {
   let bytes = 0;
   let end: number | null = null;
@@ -157,7 +157,7 @@ function headOf(position: Position, [[places], cursor, turnIds]: Head, before: s
 
 /** A page of turns as a subquery, and its arguments. */
 function pageOf(sessionId: string, before: string | null, limit: number) {
-  // What is neither a position nor a turn leaves the page empty.
+  // Anything that is neither a position nor a turn leaves the page empty.
   const fallback = before === null ? Number.MAX_SAFE_INTEGER : isPosition(before) ? positionToNumber(before) : 0;
   const select = (columns: string, most = '?4') => `SELECT ${columns} FROM turns
     WHERE session_id = ?1 AND position < ifnull((SELECT position FROM turns WHERE session_id = ?1 AND id = ?2), ?3)
@@ -178,7 +178,7 @@ function headQueries(
   ];
 }
 
-/** The same with all of the page, where that is little. */
+/** The same with the whole page, if it is small. */
 function pageQueries(
   sessionId: string,
   before: string | null,

@@ -8,15 +8,15 @@ import { asRead, query, readTogether } from './read-together';
 const TURN = shapeOf(turns, 'id', 'endedAt');
 const TASK = shapeOf(tasks, 'id');
 
-/** How far back a turn is looked for that still ran when later ones had begun, where an agent lets them overlap. */
+/** How many turns to look back for one that still ran after later ones had begun, if an agent lets turns overlap. */
 const MOST_TURNS = 32;
 /** Most tasks that are named. */
 const MOST_TASKS = 64;
 
 /**
- * What a session's agent did at a time of its own clock: the turn that ran then, else the last one that had begun, and
- * the tasks that ran, last begun first. What stands outside any turn is no work, and part of it is told by the server's
- * clock: it is left out. Both answers are ranges of an index, which holds all they ask for.
+ * What a session's agent did at a time of its own clock: the turn that ran then, or else the last one that had begun,
+ * and the tasks that ran, last begun first. What stands outside any turn is left out: it is not work, and some of it is
+ * on the server's clock. Both answers are ranges of an index that covers the query.
  *
  * @returns null when there is no such session
  */

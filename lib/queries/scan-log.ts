@@ -11,9 +11,9 @@ import { isCut, type Slice, selectInChunks, selectSpan } from './log-slices';
 
 export interface ScanRange {
   direction: 'older' | 'newer';
-  /** Where to begin: only lines beyond this position, in the direction of the scan. */
+  /** Where to begin: only lines after this position, in the direction of the scan. */
   edge: number;
-  /** Lines newer than this are not looked at: they came after the reading began. */
+  /** Lines newer than this are skipped: they came after the scan began. */
   newest: number;
   /** Most lines. */
   limit: number;
@@ -32,19 +32,19 @@ export interface LogScan {
   searchedTo: number;
 }
 
-/** How much one statement looks at: little at first, and as much as can be done without holding up others. */
+/** How much one statement reads: little at first, then as much as possible without holding up others. */
 const FIRST_SPAN = 128;
 const LARGEST_SPAN = 4096;
 const FIRST_CHUNKS = 4;
 const STATEMENT_MS = 8;
 
 /**
- * Looks for the lines of a log that match, from a position on, a slice at a time: chunk by chunk where lines are
- * indexed, and every line of the newest, which are not yet.
+ * Searches a log for matching lines from a position on, a slice at a time: chunk by chunk where lines are indexed, and
+ * every line of the newest, which are not yet.
  *
- * Ordering: the order of positions, upwards or downwards.
- * Failure: throws what the database throws. Each slice is a read of its own: lines that retention removes meanwhile
- * are not found, and its marker is.
+ * Ordering: by position, upwards or downwards.
+ * Failure: throws what the database throws. Each slice is a separate read: lines that retention removes meanwhile are
+ * not found, but its marker is.
  */
 export async function scanLog(
   reader: Database['reader'],
@@ -59,7 +59,7 @@ export async function scanLog(
       ? [() => scan.readSpans(0, range.newest)]
       : [
           () => scan.readChunks(region),
-          // the newest lines, which are in no chunk yet
+          // the newest lines are in no chunk yet
           () => scan.readSpans(region.last.lastPosition + 1, range.newest),
         ];
   if (range.direction === 'older') parts.reverse();
@@ -97,7 +97,7 @@ class Scan {
 
   /** Every line between two positions. */
   async readSpans(low: number, high: number): Promise<LogScan['end']> {
-    // where every line is wanted, what is looked at is what is found
+    // if every line is wanted, every line read is a find
     let span = this.#slice.condition.sql === 'true' ? Math.min(this.#range.limit, LARGEST_SPAN) : FIRST_SPAN;
     for (;;) {
       const busyMs = this.#busyMs;
@@ -118,7 +118,7 @@ class Scan {
     }
   }
 
-  /** The lines of the chunks that may have some. */
+  /** The lines of the chunks that may have matches. */
   async readChunks(region: ChunkRegion): Promise<LogScan['end']> {
     const { direction } = this.#range;
     const isOlder = direction === 'older';
@@ -137,7 +137,7 @@ class Scan {
         if (end !== null) return end;
         const last = rows.at(-1);
         if (isCut(rows, limit) && last !== undefined) {
-          // some of them only looked like it, or they are long: the same chunks have more
+          // some did not match after all, or they are long: the same chunks have more
           this.#edge = Number(last.position);
         } else {
           at += some.length;
@@ -153,23 +153,23 @@ class Scan {
     return 'log';
   }
 
-  /** All lines up to the end of a chunk have been looked at. */
+  /** All lines up to the end of a chunk have been read. */
   #goBeyond(chunk: { firstPosition: number; lastPosition: number } | undefined): void {
     if (chunk === undefined) return;
     if (this.#range.direction === 'older') this.#edge = Math.min(this.#edge, chunk.firstPosition);
     else this.#edge = Math.max(this.#edge, chunk.lastPosition);
   }
 
-  /** The database judges no regex: behind its other conditions every line has to be looked at. */
+  /** The database can't judge a regex: every line that passes its other conditions has to be read. */
   #mostRows(withRegex: number): number {
     return this.#filter.regex === null ? this.#range.limit - this.#lines.length : withRegex;
   }
 
   /**
-   * Judges line by line, with turns for others between: a regex may take milliseconds for one. How long the database
-   * took for these rows ends nothing here: they are at hand, and dropping them would leave a page short.
+   * Judges line by line, with turns for others in between: a regex may take milliseconds for one line. The time the
+   * database took does not end this: its rows are here, and dropping them would leave a page short.
    *
-   * @returns why to end there; null to go on
+   * @returns why to end here; null to go on
    */
   async #take(rows: readonly Row[]): Promise<'full' | 'time' | null> {
     this.#countTime();
@@ -194,7 +194,7 @@ class Scan {
     return null;
   }
 
-  /** Gives others their turn. @returns how much to look at next, by what the scan took since */
+  /** Gives others their turn. @returns how much to read next, judged by how long the last slice took */
   async #nextSize(busyMs: number, size: number, largest: number): Promise<number> {
     await this.#giveTurn();
     const tookMs = this.#busyMs - busyMs;
@@ -202,7 +202,7 @@ class Scan {
     return tookMs > STATEMENT_MS ? Math.max(size >> 1, 1) : size;
   }
 
-  /** What others do meanwhile is not of the scan's time. */
+  /** Time that others take does not count for the scan. */
   async #giveTurn(): Promise<void> {
     this.#countTime();
     await this.#pace.turn();

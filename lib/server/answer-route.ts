@@ -10,7 +10,7 @@ import type { ApiRoute, Ids, Schema } from './routes';
 import type { ServerParts } from './server-parts';
 
 /**
- * The one place where what is asked of a route is read, as its schemas have it, and where a model becomes an answer.
+ * The one place where a route's query and body are parsed by its schemas, and where a model becomes an answer.
  *
  * @throws AppError what reading a body throws; `invalid_argument` that names the argument or field and what is allowed;
  *   and what the handler throws
@@ -50,8 +50,8 @@ function readQuery(url: string, schema: Schema): unknown {
 const MAX_QUOTED = 1_000;
 
 /**
- * A body's strings come well-formed. An empty one counts as `{}`: some requests say all they have to in the path. Others
- * get their turns between: it may hold as many values as a record.
+ * Parses a body and makes its strings well-formed. An empty one counts as `{}`: some requests say everything in the
+ * path. Others get their turns in between, because a body may hold as many values as a record.
  */
 async function readJson(request: Request, schemas: readonly Schema[]): Promise<unknown> {
   const bytes = await readBody(request);
@@ -73,7 +73,7 @@ async function readJson(request: Request, schemas: readonly Schema[]): Promise<u
   throw new AppError('invalid_argument', message, { details: { fields, ...choices } });
 }
 
-/** Of several the one that the body has a required field of. */
+/** Of several schemas, the one that has a required field in common with the body. */
 function schemaFor(input: unknown, schemas: readonly Schema[]): Schema {
   const has = (name: string) => typeof input === 'object' && input !== null && name in input;
   const isMeant = ({ shape }: Schema) =>
@@ -81,7 +81,7 @@ function schemaFor(input: unknown, schemas: readonly Schema[]): Schema {
   return schemas.findLast(isMeant) ?? (schemas[0] as Schema);
 }
 
-/** What may be chosen from, of fields that are a choice: `level` has its `levels`. */
+/** The allowed values of fields that are a choice: `levels` for `level`. */
 function choicesOf({ shape }: Schema, names: readonly string[]): Record<string, readonly unknown[]> {
   const choices: Record<string, readonly unknown[]> = {};
   for (const name of names) {

@@ -10,22 +10,22 @@ import { answerRoute } from './answer-route';
 import { findRoute } from './find-route';
 import { type ServerParts, serverParts } from './server-parts';
 
-/** How often to look for a database that was away when the server started. */
+/** How often to try a database that was away when the server started. */
 const OPEN_AGAIN_MS = 5_000;
 
 /** The whole of the server behind HTTP. */
 export interface Server {
-  /** Answers whatever is no page. Never rejects. */
+  /** Answers everything that is not a page. Never rejects. */
   handle(request: Request): Promise<Response>;
   /** The same for the front door, which opens a StreamAnswer over the connection itself. */
   answer(request: Request): Promise<Response>;
   /** Whether a request carries a good credential. */
   knows(request: Request): Promise<boolean>;
-  /** From now on commands expire, runners that went silent are missed, and logs are kept, with nobody's request needed. */
+  /** From now on commands expire, silent runners are missed and logs are trimmed, without any request. */
   start(): Promise<void>;
   /**
-   * Says `bye` to every stream, takes no new ones, and lets go of the database behind the writes that wait. Once is
-   * enough, twice does no harm.
+   * Says `bye` to every stream, accepts no new ones, and closes the database after the waiting writes. Calling it twice
+   * does no harm.
    *
    * @param farewellMs how long streams may take to say goodbye; requests are still answered meanwhile
    */
@@ -35,9 +35,9 @@ export interface Server {
 }
 
 /**
- * Makes the server that the environment asks for. Nothing is opened yet.
+ * Makes the server that the environment describes. Nothing is opened yet.
  *
- * Ordering: who asks is decided before anything is opened or read.
+ * Ordering: access is decided before anything is opened or read.
  * Failure: a database that can't be opened is tried again, by the next request and by `start`.
  */
 export function createServer(env: Record<string, string | undefined>): Server {

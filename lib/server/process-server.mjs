@@ -1,6 +1,6 @@
 /**
- * The one server of this process. On `globalThis`, because Next bundles each of its entries by itself, and the launcher
- * is in no bundle: what they share is shared through here and nowhere else.
+ * The one server of this process. On `globalThis`, because Next bundles each of its entries separately and the launcher
+ * is in no bundle. They share nothing else in this way.
  */
 
 /**
@@ -33,7 +33,7 @@ export function theServer() {
   return server;
 }
 
-/** The caller ends the server itself, in its own order. */
+/** From now on the caller ends the server, in its own order. */
 export function launchServer() {
   slot().isLaunched = true;
 }

@@ -22,7 +22,7 @@ import type { ServerParts } from './server-parts';
 export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** What there is also while the database is away. */
+/** What open routes get: it works while the database is away. */
 export interface OpenServer {
   settings(): AccessSettings;
   parts(): Promise<ServerParts>;
@@ -32,7 +32,7 @@ export interface OpenServer {
 export type Schema = z.ZodObject<z.ZodRawShape>;
 export type Ids = Record<string, string>;
 
-/** What a route is asked besides the ids in its path. Of several bodies any will do. */
+/** What a route accepts besides the ids in its path. If there are several bodies, any of them. */
 interface Takes<Query extends Schema, Body extends Schema> {
   query?: Query;
   bodies?: readonly Body[];
@@ -60,22 +60,23 @@ export interface ApiRoute extends RouteBase {
   access: 'signed-in' | 'program';
   takes: Takes<Schema, Schema>;
   handler: Handler<string, unknown, unknown>;
-  /** Of its answers: 202 where what is asked for is still to be done. */
+  /** The status of its answers: 202 if the work is still to be done. */
   status: 200 | 202;
 }
 
 /**
- * One row of the table. `signed-in`: the bearer token, or the cookie of a page of ours; `program`: the bearer token only;
+ * One row of the table. `signed-in`: the bearer token, or the cookie of a page of ours; `program`: the bearer token
+ * only;
  * `open`: anybody, as far as the handler lets them.
  */
 export type Route = OpenRoute | ApiRoute;
 
 const signedIn = api('signed-in');
 const program = api('program');
-/** What is asked of an agent: its answer says that it is queued. */
+/** Asks an agent to do something: the answer says that this is queued. */
 const asking = api('signed-in', 202);
 
-/** Everything that is no page. PROTOCOL.md says what each route is asked and answers. */
+/** Everything that is not a page. PROTOCOL.md says what each route is asked and answers. */
 export const ROUTES: readonly Route[] = [
   open('GET', '/sign-in', (request, { settings }) => signIn(request, settings())),
   open('POST', '/sign-in', (request, { settings }) => signInByForm(request, settings())),

@@ -1,12 +1,12 @@
 import { createServer } from './create-server';
 import { holdServer, isLaunched } from './process-server.mjs';
 
-/** Makes and starts the one server of this process. Where no launcher does, it ends with the process, too. */
+/** Makes and starts the one server of this process. If no launcher does, it also closes it with the process. */
 export async function runServer(): Promise<void> {
   const server = createServer(process.env);
   holdServer(server);
   await server.start();
   if (isLaunched()) return;
-  // Next waits for open responses when it is told to stop; a stream would keep it waiting for ever.
+  // Next waits for open responses when told to stop; a stream would keep it waiting for ever.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void server.close());
 }

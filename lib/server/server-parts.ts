@@ -7,7 +7,7 @@ import type { IngestServer } from '@/lib/ingest/post-events';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
 import type { Retention } from '@/lib/log-store/remove-lines';
 
-/** All that stands on one open database. Every handler takes what it needs of it. */
+/** Everything built on one open database. Each handler takes the parts it needs. */
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   logs: LogKeeper;
 }
