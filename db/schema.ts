@@ -59,7 +59,7 @@ export const events = sqliteTable(
     type: text('type').notNull(),
     /** The message, tool call or task the event is about. */
     entityId: text('entity_id'),
-    /** The turn that shows it; `task:<id>` for a subagent's own; null where nothing shows it. */
+    /** The turn that shows it; `task:<id>` for a subagent's own; null if nothing shows it. */
     turnId: text('turn_id'),
     /** The `name` of a CUSTOM event. */
     name: text('name'),

@@ -9,7 +9,7 @@ interface OutboxFacts {
   lost: number;
 }
 
-/** What a status record says of its runner's outbox. @returns null where it says nothing */
+/** What a status record says of its runner's outbox. @returns null if it says nothing */
 export function outboxFacts(status: Record<string, unknown> | null): OutboxFacts | null {
   const { depth, oldestAgeMs, poisoned, lost } = fieldsOf(status?.outbox);
   if (typeof depth !== 'number') return null;
@@ -18,7 +18,7 @@ export function outboxFacts(status: Record<string, unknown> | null): OutboxFacts
 
 /**
  * Which programs an agent is made of, as its status record says it.
- * @returns as they are shown, in order; empty where it says nothing
+ * @returns as they are shown, in order; empty if it says nothing
  */
 export function versionsOf(status: Record<string, unknown> | null): { of: string; text: string }[] {
   const { runner, protocol, provider } = fieldsOf(status?.versions);

@@ -14,7 +14,7 @@ interface DeliveryLineProps {
   outgoing: OutgoingMessage | null;
   /** No runner listens: what is queued waits. */
   away: boolean;
-  /** Null where nothing can be sent. */
+  /** Null if nothing can be sent. */
   sendAgain: (() => void) | null;
   discard: (() => void) | null;
 }

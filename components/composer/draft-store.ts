@@ -30,7 +30,7 @@ const draftKey = (sessionId: string) => `interlude:draft:${encodeURIComponent(se
 const outgoingKey = (sessionId: string, clientId: string) =>
   `${OUTGOING}${encodeURIComponent(sessionId)}:${encodeURIComponent(clientId)}`;
 
-/** @returns null where the browser keeps nothing: private windows, sites that may not store */
+/** @returns null if the browser keeps nothing: private windows, sites that may not store */
 export function browserStorage(): Storage | null {
   try {
     return window.localStorage;

@@ -21,7 +21,7 @@ export function interruptEffect(agent: AgentSummary | null, runningTasks: number
   return `Interrupting ends this turn. Whether ${plural(runningTasks, 'background task')} ${runningTasks === 1 ? 'lives' : 'live'} on is up to the agent.`;
 }
 
-/** Asks the agent to stop what it is doing. @returns null where that can't be asked */
+/** Asks the agent to stop what it is doing. @returns null if that can't be asked */
 export function useInterrupt(turnId: string | null): {
   turnId: string;
   isAsked: boolean;

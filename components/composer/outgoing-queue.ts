@@ -9,7 +9,7 @@ export type SendOutcome =
 
 export interface OutgoingQueueOptions {
   sessionId: string;
-  /** Null where the browser keeps nothing. */
+  /** Null if the browser keeps nothing. */
   storage: Storage | null;
   send: (message: OutgoingMessage) => Promise<SendOutcome>;
   newId: () => string;

@@ -79,7 +79,7 @@ export class ActionStore extends Store {
   }
 }
 
-/** Null where nothing can be asked: then nothing offers to. */
+/** Null if nothing can be asked: then nothing offers to. */
 const ActionsContext = createContext<ActionStore | null>(null);
 
 export function ActionsProvider({ store, children }: { store: ActionStore; children: ReactNode }) {

@@ -13,7 +13,7 @@ export interface ConnectionState {
   since: number;
   /** Failed attempts since the connection was last whole. */
   attempt: number;
-  /** While it is stale: up to when everything had arrived, epoch milliseconds; null where it never had. */
+  /** While it is stale: up to when everything had arrived, epoch milliseconds; null if it never had. */
   asOf: number | null;
 }
 
@@ -35,7 +35,10 @@ export function isStale(status: ConnectionStatus): boolean {
 export const CONNECTION_EVENTS = ['up-to-date', 'gap', 'cut', 'unauthorized', 'gap-shown', 'retry'] as const;
 export type ConnectionEvent = (typeof CONNECTION_EVENTS)[number];
 
-/** What each event makes of a status. A planned re-open (`bye`, another topic) is no event: nothing is missing meanwhile. */
+/**
+ * What each event makes of a status. A planned re-open (`bye`, another topic) is no event: nothing is missing
+ * meanwhile.
+ */
 const AFTER: Record<ConnectionEvent, (status: ConnectionStatus) => ConnectionStatus> = {
   // Being up to date again does not take the word back: what was missed is still missed. Only time does.
   'up-to-date': (status) => (status === 'gap' ? 'gap' : 'live'),
@@ -51,7 +54,7 @@ export function initialConnectionState(now: number): ConnectionState {
   return { status: 'connecting', since: now, attempt: 0, asOf: null };
 }
 
-/** @param wholeAt when everything had last arrived, by the clock that says `now`; null where it never had */
+/** @param wholeAt when everything had last arrived, by the clock that says `now`; null if it never had */
 export function nextConnectionState(
   state: ConnectionState,
   event: ConnectionEvent,

@@ -26,7 +26,7 @@ export type OwedReply = Pick<Obligation, 'messageId' | 'sessionId' | 'agentId' |
 /** The sessions that are loaded, and how many there are. */
 export interface ListedSessions {
   sessions: readonly SessionSummary[];
-  /** Where the next page begins; null where all are loaded. */
+  /** Where the next page begins; null if all are loaded. */
   next: string | null;
   counts: CountsByState;
   /** Something has changed that is not loaded: `counts` are from before. */
@@ -36,8 +36,8 @@ export interface ListedSessions {
 /**
  * The rows of the fleet that this page knows, each once, whichever part of the page asked for it.
  *
- * Ordering: one reading of the topic `fleet` carries all of it on, from `start` on. What was read before the stream came
- * to be kept begins that reading again, there; rows that are known already change nothing.
+ * Ordering: one reading of the topic `fleet` carries all of it on, from `start` on. What was read before the stream
+ * came to be kept begins that reading again, there; rows that are known already change nothing.
  * Failure: after a gap everything stays as it is shown until it has been read again.
  */
 export class FleetStore extends Store {

@@ -11,7 +11,7 @@ export function RefusalsProvider(props: { status: Record<string, unknown> | null
   return <StatusContext value={props.status}>{props.children}</StatusContext>;
 }
 
-/** Why the agent would refuse such a command: then nothing offers it. Null where it acts on it, as far as is known. */
+/** Why the agent would refuse such a command: then nothing offers it. Null if it acts on it, as far as is known. */
 export function useRefusal(type: CommandType): Refusal | null {
   const status = useContext(StatusContext);
   return useMemo(() => refusalOf(status, type), [status, type]);

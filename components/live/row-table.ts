@@ -14,7 +14,7 @@ interface Kind<Row> {
 export interface ReadList<Row> {
   rows: readonly Row[];
   position: Position;
-  /** Where the next page begins; null at the end, left out where this is no page of the list. */
+  /** Where the next page begins; null at the end, left out if this is no page of the list. */
   next?: string | null;
   /** The cursor that this page was read with; left out for the first one. */
   after?: string | undefined;

@@ -44,7 +44,7 @@ export class SessionCounts {
     this.#isOld = this.#changes.some(({ from }) => from === undefined);
   }
 
-  /** @param from what it was when it was counted, or came after that; undefined where that is not known */
+  /** @param from what it was when it was counted, or came after that; undefined if that is not known */
   change(row: SessionSummary, from: SessionState | undefined): void {
     const change = { at: row.updatedPosition, from, to: row.state };
     if (change.from === change.to || comparePositions(change.at, this.#countedAt) <= 0) return;

@@ -33,7 +33,7 @@ export interface LogRowProps {
   isUnfolded: boolean;
   onLine: (line: LogLine) => void;
   onUnfold: (line: LogLine) => void;
-  /** Null where every line is shown anyway. */
+  /** Null if every line is shown anyway. */
   onContext: ((line: LogLine) => void) | null;
   hasLinks: boolean;
 }

@@ -48,7 +48,7 @@ export function fieldTime(at: number, isUtc: boolean): string {
   return `${dayOf(date, isUtc)}T${clockOf(date, isUtc)}`;
 }
 
-/** @returns null where the field is empty */
+/** @returns null if the field is empty */
 export function timeFromField(text: string, isUtc: boolean): number | null {
   if (text === '') return null;
   const at = Date.parse(isUtc ? `${text}Z` : text);

@@ -6,13 +6,16 @@ const MOST_LINES = 12;
 const MOST_CHARACTERS = { cut: 1_000, wrapped: 4_000 };
 /** Of characters that a sign stands for. A hundred lines that are cut may be laid out at once, or fifty that wrap. */
 const MOST_CONTROLS = { cut: 16, wrapped: 80 };
-/** Of stretches outside of ASCII: they mostly come from another font, and each change of it costs as much as a hundred signs. */
+/**
+ * Of stretches outside of ASCII: they mostly come from another font, and each change of it costs as much as a hundred
+ * signs.
+ */
 const NOT_ASCII = /[^\0-\x7f]+/g;
 const MOST_STRETCHES = { cut: 30, wrapped: 120 };
 
 export interface ShownMessage {
   text: string;
-  /** What is not shown, in words; null where it is all. */
+  /** What is not shown, in words; null if it is all. */
   rest: string | null;
 }
 

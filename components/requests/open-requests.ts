@@ -17,7 +17,7 @@ export function openRequests(turns: readonly Turn[], count: number): RequestItem
   return open.reverse();
 }
 
-/** The same request as it is now, open or not; null where the turns have it no more. */
+/** The same request as it is now, open or not; null if the turns have it no more. */
 export function findRequest(turns: readonly Turn[], wanted: RequestItem): RequestItem | null {
   const key = requestKey(wanted);
   for (let at = turns.length - 1; at >= 0; at--) {

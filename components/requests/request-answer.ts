@@ -26,7 +26,7 @@ const GONE: Record<NonNullable<RequestItem['outcome']>, string> = {
 /**
  * What to say to a reader who is at a request that can't be answered any more.
  *
- * @returns null where it went because this page answered it, which is no surprise to them
+ * @returns null if it went because this page answered it, which is no surprise to them
  */
 export function goneWords({ outcome }: Pick<RequestItem, 'outcome'>, asked: ActionState | null): string | null {
   if (outcome === null || asked?.kind === 'sending' || asked?.kind === 'asked') return null;

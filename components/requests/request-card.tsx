@@ -36,7 +36,7 @@ import { useFocusWithin } from './use-focus-within';
 
 interface RequestCardProps {
   item: RequestItem;
-  /** What the agent wants to do, as the transcript shows what tools are given. Null where it gave nothing. */
+  /** What the agent wants to do, as the transcript shows what tools are given. Null if it gave nothing. */
   input: ReactNode;
   /** How much that is, in words. */
   size: string;
@@ -47,8 +47,8 @@ interface RequestCardProps {
 }
 
 /**
- * The agent asks a person. Open, it can be answered here; answered, it shrinks to a line. One that goes while the reader
- * is at it stays where it is and says so: nothing takes its place under their hands.
+ * The agent asks a person. Open, it can be answered here; answered, it shrinks to a line. One that goes while the
+ * reader is at it stays where it is and says so: nothing takes its place under their hands.
  */
 export const RequestCard = memo(function RequestCard(props: RequestCardProps) {
   // What was read, typed and focused belongs to this request, and to no other one in its place.
@@ -167,7 +167,10 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   );
 }
 
-/** Tells the board of a card in the transcript where the request stands in it, before the next paint: no copy flashes up. */
+/**
+ * Tells the board of a card in the transcript where the request stands in it, before the next paint: no copy flashes
+ * up.
+ */
 function useWatchedWhile(
   isWatched: boolean,
   key: string,
@@ -178,8 +181,8 @@ function useWatchedWhile(
   const partsNow = useEffectEvent(() => parts.flatMap(({ current }) => current ?? []));
   useLayoutEffect(() => {
     if (!isWatched || box.current === null) return;
-    // What can't be decided on here, with the head of its input before one's eyes, is as good as out of sight. Questions
-    // have neither: only what is chosen is sent, and all of it is where it is chosen.
+    // What can't be decided on here, with the head of its input before one's eyes, is as good as out of sight.
+    // Questions have neither: only what is chosen is sent, and all of it is where it is chosen.
     return watch(key, box.current, partsNow());
   }, [watch, isWatched, key, box]);
 }

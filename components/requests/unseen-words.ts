@@ -2,7 +2,9 @@ import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import type { InputGate } from './request-input';
 
-/** A tool's name is shown whole up to here. No tool has a longer one, and nobody could say whether they have read it. */
+/**
+ * A tool's name is shown whole up to here. No tool has a longer one, and nobody could say whether they have read it.
+ */
 export const TOOL_NAME_CHARACTERS = MAX_ID_LENGTH;
 
 const UNSEEN: Record<InputGate, string | null> = {
@@ -17,7 +19,7 @@ export const TITLE_CHARACTERS = 400;
 /**
  * Why a person who has only what they see to go by can't allow a request yet, else null.
  *
- * @param gate null where it came without an input
+ * @param gate null if it came without an input
  */
 export function unseenWords(
   { toolName, title }: Pick<RequestItem, 'toolName' | 'title'>,

@@ -5,12 +5,12 @@ import { useHydrated } from '@/components/ui/now';
 
 const SettingContext = createContext<string | null>('');
 
-/** @param props.setting what finds this server where a command is pasted; null where nobody knows */
+/** @param props.setting what finds this server where a command is pasted; null if nobody knows */
 export function CommandSettingProvider(props: { setting: string | null; children: ReactNode }) {
   return <SettingContext value={props.setting}>{props.children}</SettingContext>;
 }
 
-/** What is written before a command of ours; empty where it finds this server by itself. */
+/** What is written before a command of ours; empty if it finds this server by itself. */
 export function useCommandSetting(): string {
   const setting = useContext(SettingContext);
   const origin = useHydrated() ? location.origin : 'http://127.0.0.1:4319';

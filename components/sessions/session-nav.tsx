@@ -165,7 +165,7 @@ function Group(props: {
   rows: readonly SessionSummary[];
   /** How many of those that are loaded are in it. */
   listed: number;
-  /** Null where all of them are loaded. */
+  /** Null if all of them are loaded. */
   count: number | null;
   currentId: string | null;
   unfolds: boolean;

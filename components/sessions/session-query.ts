@@ -12,7 +12,7 @@ export interface SessionQuery {
 
 export const EVERY_SESSION: SessionQuery = { text: '', states: [], agentId: null };
 
-/** The same as arguments of `GET /sessions`, and of the start page; empty where every session is wanted. */
+/** The same as arguments of `GET /sessions`, and of the start page; empty if every session is wanted. */
 export function paramsOf({ text, states, agentId }: SessionQuery): string {
   const params = new URLSearchParams();
   const words = text.trim();
@@ -41,8 +41,8 @@ export function passes({ state, agentId }: SessionSummary, query: SessionQuery):
 }
 
 /**
- * What is wanted, which stays from page to page. On the start page the address says it: a link to it finds the same, and
- * Back undoes a filter, but not each letter.
+ * What is wanted, which stays from page to page. On the start page the address says it: a link to it finds the same,
+ * and Back undoes a filter, but not each letter.
  */
 export function useSessionQuery(home: boolean, first: URLSearchParams) {
   const [query, setQuery] = useState(() => (home ? queryOf(first) : EVERY_SESSION));

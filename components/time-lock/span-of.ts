@@ -10,7 +10,7 @@ export interface Span {
 const TURN = 'turn-';
 const TASK = 'task-';
 
-/** When the turn (`turn-<id>`) or the task (`task-<position>`) ran; null where nothing here has that anchor. */
+/** When the turn (`turn-<id>`) or the task (`task-<position>`) ran; null if nothing here has that anchor. */
 export function spanOf(anchor: string, turns: readonly Turn[], tasks: readonly Task[]): Span | null {
   if (anchor.startsWith(TASK)) {
     const task = tasks.find(({ position }) => `${TASK}${position}` === anchor);

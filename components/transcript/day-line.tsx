@@ -29,7 +29,7 @@ export function pauseClass(turn: Times, before: Times | undefined): string | und
  * The day, above a turn that began on another one than that before it. It stands in the room between the two, and takes
  * none itself.
  *
- * @param before null above the first of all, which says its day unless that is today; undefined where it is not loaded
+ * @param before null above the first of all, which says its day unless that is today; undefined if it is not loaded
  */
 export function DayLine({ turn, before }: { turn: Times; before: Times | null | undefined }) {
   const hydrated = useHydrated();

@@ -39,7 +39,7 @@ export function EditCount({ call }: { call: ToolCallItem }) {
   );
 }
 
-/** @param removed null where nobody knows */
+/** @param removed null if nobody knows */
 function inWords(added: number, removed: number | null): string {
   const lines = `${added.toLocaleString('en')} ${added === 1 ? 'line' : 'lines'}`;
   return removed === null ? `${lines} written` : `${lines} added, ${removed.toLocaleString('en')} removed`;

@@ -20,7 +20,7 @@ export interface Edits {
   rest: Record<string, unknown>;
 }
 
-/** @returns null where it is no call of a tool that edits, or was given anything but what such a tool takes */
+/** @returns null if it is no call of a tool that edits, or was given anything but what such a tool takes */
 export function editsOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Edits | null {
   if (!isObject(args)) return null;
   switch (name) {

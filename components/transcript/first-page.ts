@@ -15,7 +15,7 @@ const MOST_VALUES = 20_000;
 /**
  * The newest turns of a page, as many as may come with the markup. The others come as older ones do.
  *
- * @returns null where the newest alone is too much: the page asks for it by itself
+ * @returns null if the newest alone is too much: the page asks for it by itself
  */
 export function firstPageOf(page: TranscriptPage): TranscriptPage | null {
   const first = newestOf(page);

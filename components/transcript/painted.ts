@@ -12,7 +12,7 @@ export interface Painted {
   hasFocus: boolean;
 }
 
-/** @returns null where the markup says only why the transcript is not there */
+/** @returns null if the markup says only why the transcript is not there */
 export function paintedIn(markup: Element): Painted | null {
   const box = markup.querySelector('[role="log"]');
   if (box === null) return null;

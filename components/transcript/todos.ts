@@ -16,7 +16,7 @@ export interface Todos {
   rest: Record<string, unknown>;
 }
 
-/** @returns null where it is no list of things to do, or says more of one than a checklist shows */
+/** @returns null if it is no list of things to do, or says more of one than a checklist shows */
 export function todosOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Todos | null {
   if (name !== 'TodoWrite' || typeof args !== 'object' || args === null) return null;
   const { todos: list, ...rest } = args as Record<string, unknown>;

@@ -4,7 +4,9 @@ import { createContext, type ReactNode, useContext } from 'react';
 import type { Position } from '@/lib/protocol/position';
 import type { MessageItem, RequestItem, Task, TaskItem } from '@/lib/protocol/read-models';
 
-/** What the page gives the transcript of the things it shows but does not know: tasks, requests, the way of messages. */
+/**
+ * What the page gives the transcript of the things it shows but does not know: tasks, requests, the way of messages.
+ */
 export interface TranscriptSlots {
   findTask(ref: { id: string; runId: string | null; position: Position | null }): Task | null;
   /** How a task stands, in words: `failed, exit 3`. */
@@ -21,9 +23,9 @@ export interface TranscriptSlots {
   renderDelivery(item: MessageItem): ReactNode;
   /** That somebody still waits for the reply to it. */
   renderOwed(item: MessageItem): ReactNode;
-  /** The beginning of a message, null where it is not loaded. */
+  /** The beginning of a message, null if it is not loaded. */
   quoteOf(messageId: string): string | null;
-  /** Begins a message that answers this one; null where nobody can be written to. */
+  /** Begins a message that answers this one; null if nobody can be written to. */
   replyTo: ((messageId: string) => void) | null;
 }
 

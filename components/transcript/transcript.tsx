@@ -36,7 +36,7 @@ const LOAD_AHEAD = 10;
 export interface TranscriptHandle {
   /**
    * Brings a turn, a task, a message or a request into view by its anchor, loading it first where need be, and marks it
-   * for a moment. @returns false where the session has none
+   * for a moment. @returns false if the session has none
    */
   show: (anchor: string, options?: { focus?: boolean }) => Promise<boolean>;
   /** The same as a link does: the address names it then. */
@@ -186,7 +186,8 @@ function useEnd(options: {
     if (painted?.hasFocus) virtualizer.scrollElement?.focus({ preventScroll: true });
     if (!painted?.isLeft && !isAnchor(addressAnchor())) latest();
   }, [virtualizer, latest, painted]);
-  // A turn that takes another's place at the same index is no append, and its greater height would leave the end behind.
+  // A turn that takes another's place at the same index is no append, and its greater height would leave the end
+  // behind.
   useLayoutEffect(() => {
     if (turns.length > 0 && isFollowed) latest();
   }, [turns, isFollowed, latest]);

@@ -63,7 +63,7 @@ export function* findEscapes(output: string): Generator<Escape> {
   }
 }
 
-/** @returns null where the string is broken off by another escape: then it is none */
+/** @returns null if the string is broken off by another escape: then it is none */
 function endOfString(output: string, stopAt: number): number | null {
   if (stopAt === -1 || stopAt === output.length) return output.length;
   if (output[stopAt] !== '\u001b') return stopAt + 1;

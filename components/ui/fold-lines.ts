@@ -7,13 +7,14 @@ export const LINE_KEPT = 800;
 
 export interface FoldedLines {
   text: string;
-  /** How long all of the text is; null where nothing of it is folded. */
+  /** How long all of the text is; null if nothing of it is folded. */
   wholeLength: number | null;
 }
 
 /**
- * A text of markdown with nothing but the beginning of lines that are very long: one of data can be as long as thousands
- * of others. Those of code stay, which is folded where it is shown. Work: of a text without such a line, next to none.
+ * A text of markdown with nothing but the beginning of lines that are very long: one of data can be as long as
+ * thousands of others. Those of code stay, which is folded where it is shown. Work: of a text without such a line, next
+ * to none.
  */
 export function foldLines(text: string): FoldedLines {
   const lines = longLines(text);

@@ -55,7 +55,7 @@ export class RowsInSight {
   }
 }
 
-/** Null where nobody asks. */
+/** Null if nobody asks. */
 export const RowsInSightContext = createContext<RowsInSight | null>(null);
 
 /** Has a row watched for whether it is in sight, where anybody asks for that. */

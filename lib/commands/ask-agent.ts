@@ -60,7 +60,7 @@ export async function postTaskStop(
 const MAX_DESCRIPTION = 200;
 const TASK = shapeOf(tasks, 'runId', 'status', 'body');
 
-/** @returns the run that is meant, absent where the agent does not name its runs, and what the task is called */
+/** @returns the run that is meant, absent if the agent does not name its runs, and what the task is called */
 async function runningTask(
   transaction: WriteTransaction,
   sessionId: string,

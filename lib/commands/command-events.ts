@@ -20,7 +20,7 @@ export function messageEvents({ body }: Command & { type: 'message' }, clientId:
   ];
 }
 
-/** @returns null where the transcript has nothing to say of it */
+/** @returns null if the transcript has nothing to say of it */
 export function momentEvent(command: Command, moment: CommandMoment, reason: string | null): AgUiEvent | null {
   const why = reason === null ? {} : { reason };
   if (command.type === 'message') {

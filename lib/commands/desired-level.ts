@@ -9,7 +9,7 @@ import { commandFromRow, type StoredCommand } from './command-row';
 
 type LevelCommand = Extract<Command, { type: 'log-level.set' }>;
 
-/** @returns null where nothing is asked */
+/** @returns null if nothing is asked */
 export async function readDesired(
   transaction: WriteTransaction,
   agentId: string,
@@ -28,7 +28,7 @@ export async function readDesired(
   return { desired, stored: commandFromRow(newest) as StoredCommand & { command: LevelCommand } };
 }
 
-/** @param desired null where nothing is asked any more */
+/** @param desired null if nothing is asked any more */
 export async function writeDesired(
   transaction: WriteTransaction,
   agentId: string,

@@ -5,8 +5,8 @@ const LONGEST_REST_MS = 30_000;
 const program = fileURLToPath(new URL('./interlude.mjs', import.meta.url));
 
 /**
- * Runs the demo fleet as a process of its own, as a runner is one. It ends with us: its channel to us breaks, however
- * we die. When it fails it is started again, after a rest that grows.
+ * Runs the demo fleet in its own process, like any runner. It ends with this one, whose death breaks the channel
+ * between them. If it fails it is started again, after a growing pause.
  *
  * @param {NodeJS.ProcessEnv} env
  * @returns {() => Promise<void>} ends it, and resolves when it has said goodbye to its sessions

@@ -71,7 +71,7 @@ export async function exchange(handle, incoming, response) {
 /**
  * @param {IncomingMessage} incoming
  * @param {ServerResponse} response
- * @returns {Request} as much of one as handlers ask for
+ * @returns {Request} the parts of one that handlers use
  */
 export function requestOf(incoming, response) {
   return /** @type {Request} */ (/** @type {unknown} */ (new IncomingRequest(incoming, response)));
@@ -100,7 +100,7 @@ function sinkOf(response) {
 }
 
 /**
- * Through a plain loop, which takes a third of what a pipeline does for each chunk.
+ * A plain loop, which takes a third of a pipeline's time per chunk.
  *
  * @param {ReadableStreamDefaultReader<Uint8Array>} reader
  * @param {ServerResponse} response
@@ -131,7 +131,7 @@ async function pipe(reader, response) {
 }
 
 /**
- * A stream that breaks off has said why; of an abort there is nothing to say.
+ * A stream that breaks has logged why; an abort needs no log.
  *
  * @param {Promise<void>} carrying
  */
@@ -142,7 +142,7 @@ async function carried(carrying) {
   });
 }
 
-/** As much of a Request as handlers ask for, each part made when it is asked for: a whole one costs more than an answer. */
+/** The parts of a Request that handlers use, each made on demand: a whole one costs more than the answer. */
 class IncomingRequest {
   #incoming;
   #response;

@@ -10,7 +10,9 @@ import { hasBody } from './exchange.mjs';
  */
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** What is no page. Its handlers read a request's body, or refuse it themselves; Next would copy one sent to a page. */
+/**
+ * Everything that is not a page. Its handlers read a request's body or refuse it; Next would copy one sent to a page.
+ */
 const NO_PAGE = /^\/(api(\/.*)?|sign-in|sign-out|healthz|readyz)$/;
 
 /** @param {import('node:http').IncomingMessage} request */
@@ -23,18 +25,24 @@ export function isNoPage(path) {
   return NO_PAGE.test(path);
 }
 
-/** Long enough for any network, short enough that half requests don't pile up: for headers, and for a stranger's body. */
+/**
+ * Long enough for any network, short enough that half requests don't pile up: for headers, and for a stranger's body.
+ */
 const STRANGER_TIMEOUT_MS = 10_000;
-/** For the body of who has a credential. */
+/** For a body sent with a good credential. */
 const UPLOAD_TIMEOUT_MS = 300_000;
 /** How often Node looks for requests that are late. */
 const LOOK_EVERY_MS = 1_000;
 
-/** @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => Promise<boolean>} Judge */
+/**
+ * @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
+ * Promise<boolean>} Judge
+ */
 /** @typedef {{ status: number, code: string, message: string, headers?: Record<string, string> }} Refusal */
 
 /**
- * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => Promise<void>} handle
+ * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
+ *   Promise<void>} handle
  * @param {object} [options]
  * @param {Judge} [options.knows] whether a request carries
  *   a good credential; asked only when its body is late
@@ -70,7 +78,7 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
   server.on('clientError', (error, socket) => {
     const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP;
     if (refusal !== LATE) return answerRaw(socket, refusal);
-    // After a process stood still Node looks at its clock before it reads what has come meanwhile.
+    // After the process was suspended, Node checks its clock before it reads what has arrived meanwhile.
     late.add(socket);
     setImmediate(() => late.has(socket) && answerRaw(socket, LATE));
   });
@@ -78,7 +86,7 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
 }
 
 /**
- * Hangs up where a body does not come: on whoever has no credential, and on whoever was answered without it.
+ * Hangs up if a body does not arrive from somebody without a credential, or after the answer was sent without it.
  *
  * @param {import('node:http').IncomingMessage} request
  * @param {import('node:http').ServerResponse} response
@@ -172,7 +180,7 @@ function answer(response, refusal) {
 }
 
 /**
- * For what never became a request.
+ * For input that never became a request.
  *
  * @param {import('node:stream').Duplex} socket
  * @param {Refusal} refusal

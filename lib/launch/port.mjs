@@ -4,8 +4,8 @@ import { errorCode } from '../runner/system-error.mjs';
 import { LaunchError } from './say.mjs';
 
 /**
- * Finds out, before anything slow is done, whether the server will be able to listen, and keeps the port for it
- * meanwhile. Who connects before there is a server is hung up on.
+ * Finds out, before anything slow happens, whether the server will be able to listen, and holds the port for it.
+ * Whoever connects before there is a server is hung up on.
  *
  * @param {string} host
  * @param {number} port 0 for any that is free

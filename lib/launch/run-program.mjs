@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { root } from './root.mjs';
 
 /**
- * Runs a program with its output going to ours, and without what is Interlude's own in its environment: installing and
- * building run code of many packages, which has no use for a token.
+ * Runs a program that shares our output, without Interlude's own variables in its environment: installing and building
+ * run code of many packages, which have no use for a token.
  *
  * @param {string} program
  * @param {string[]} args

@@ -1,13 +1,13 @@
 import { errorLine, systemTrouble } from '../runner/system-error.mjs';
 
-/** What start-up code tells a person: one line each, and one line when it can't go on. */
+/** Messages of start-up code to a person: one line each, and one line when it can't go on. */
 
 /** @param {string} line */
 export function say(line) {
   process.stdout.write(`${line}\n`);
 }
 
-/** An end that needs no stack. `exitCode` 1: failed, 2: usage, 3: something is not installed. */
+/** An end without a stack trace. `exitCode` 1: failed, 2: usage, 3: something is not installed. */
 export class LaunchError extends Error {
   /**
    * @param {string} message one line that says what to do next

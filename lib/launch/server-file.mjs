@@ -13,7 +13,7 @@ const NAME = 'server.json';
  *
  * @param {string} dataDir
  * @param {string} url
- * @returns {() => void} takes it back, and leaves the word to the newest of the others that still run
+ * @returns {() => void} takes it back, in favour of the newest other server that still runs
  */
 export function announce(dataDir, url) {
   const content = JSON.stringify({ url, pid: process.pid });
@@ -56,7 +56,7 @@ export function runningAt(dataDir, port) {
  * Also removes what servers that were killed have left behind.
  *
  * @param {string} dataDir
- * @returns {string | null} what the newest server that still runs has to say
+ * @returns {string | null} the entry of the newest server that still runs
  */
 function newestOther(dataDir) {
   /** @type {{ content: string, at: number } | null} */
@@ -76,7 +76,7 @@ function newestOther(dataDir) {
 }
 
 /**
- * Whole or not at all: it is read by others at any time.
+ * Written whole or not at all: others may read it at any time.
  *
  * @param {string} dataDir
  * @param {string} name

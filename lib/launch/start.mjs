@@ -2,7 +2,8 @@
  * `npm start`: from a fresh checkout to a running dashboard. Plain JavaScript without a package, because it runs before
  * there are any.
  *
- * Ordering: what can be refused at once (options, Node, data folder, token, port) is looked at before what takes minutes.
+ * Ordering: what can be refused at once (options, Node, data folder, token, port) is looked at before what takes
+ * minutes.
  */
 
 import { join } from 'node:path';
@@ -80,9 +81,9 @@ async function start() {
 async function end(name, endDemo) {
   const exit = () => process.exit(name === 'SIGINT' ? 130 : 143);
   process.once(name, exit);
-  // First, while there is a server to tell: its sessions end. It must not hold us up.
+  // First, while there is a server to tell that its sessions end. It must not hold us up.
   if (endDemo) await Promise.race([endDemo(), pause(DEMO_FAREWELL_MS)]);
-  // Behind the last write the database's file holds everything by itself: it may be copied and put back alone.
+  // After the last write the database's file holds everything by itself: it can be backed up and restored alone.
   await Promise.race([
     theServer()
       .close(FAREWELL_MS)
@@ -98,7 +99,7 @@ function pause(ms) {
 }
 
 /**
- * Each runs as it is pasted where `npm start` was called.
+ * Each can be pasted and run where `npm start` was called.
  *
  * @param {NodeJS.ProcessEnv} env
  */

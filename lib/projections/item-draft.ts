@@ -7,7 +7,7 @@ const MOST_HELD_TEXT = MAX_TURN_TEXT / 2;
 /** Items of a turn in order: older requests, then the newest items; and how many others are not shown. */
 export interface ShownItems {
   items: Item[];
-  /** Left out where it is 0. */
+  /** Left out if it is 0. */
   omitted?: number;
 }
 

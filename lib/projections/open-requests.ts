@@ -13,13 +13,14 @@ export interface OpenRequest {
   kind: 'permission' | 'question';
   digest: string;
   openedPosition: Position;
-  /** Until when it can be answered, on the server's clock. Absent where it does not expire. */
+  /** Until when it can be answered, on the server's clock. Absent if it does not expire. */
   answerBy?: number;
 }
 
 /**
- * The requests an agent waits for, in the order it asked: a mutable copy, so that a large batch costs no more per event.
- * A request told again unchanged keeps its place and its digest; one that asks something else under its id is new.
+ * The requests an agent waits for, in the order it asked: a mutable copy, so that a large batch costs no more per
+ * event. A request told again unchanged keeps its place and its digest; one that asks something else under its id is
+ * new.
  */
 export class OpenRequests {
   readonly #open: Map<string, OpenRequest>;

@@ -6,7 +6,7 @@ import type { EventEntry } from './event-entry';
 export interface Placement {
   /** As it came; a chunk without an id has been given the id of what it continues. */
   entry: EventEntry;
-  /** The turn that shows the event; `task:<id>` under a task; null where nothing shows it. */
+  /** The turn that shows the event; `task:<id>` under a task; null if nothing shows it. */
   turnId: string | null;
   /** The message, tool call, request or task the event is about. */
   entityId: string | null;

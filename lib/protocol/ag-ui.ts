@@ -53,7 +53,7 @@ export interface InterludeMetadata {
   /** Beside `reportedBy`: who said that it belongs here, where nothing proved it. */
   assignedBy?: string;
   /**
-   * On what a MESSAGES_SNAPSHOT says that was not known, or otherwise: `turnId` is where it stands already, null where it
+   * On what a MESSAGES_SNAPSHOT says that was not known, or otherwise: `turnId` is where it stands already, null if it
    * is new. Written by ingest.
    */
   ofSnapshot?: { turnId: string | null };
@@ -92,7 +92,9 @@ export const CUSTOM = {
   quarantined: 'interlude:quarantined',
   /** Here was told of the end of another session's task. `value` is TaskElsewhereValue. Written by ingest. */
   taskElsewhere: 'interlude:task-elsewhere',
-  /** A turn of another session was told of the end of a task of this one. `value` is TaskToldValue. Written by ingest. */
+  /**
+   * A turn of another session was told of the end of a task of this one. `value` is TaskToldValue. Written by ingest.
+   */
   taskTold: 'interlude:task-told',
   /** A person said whose a parked task is. `value` is ParkedSettledValue. Written by the server. */
   parkedAssigned: 'interlude:parked-assigned',

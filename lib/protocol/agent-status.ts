@@ -2,11 +2,11 @@ import * as z from 'zod';
 import { LOG_LEVELS } from './log-levels';
 
 /**
- * What a runner says of itself and its agent: the `status` of a status record. `versions.protocol` says by which
- * version of the protocol it speaks.
+ * What a runner says about itself and its agent: the `status` of a status record. `versions.protocol` is the version of
+ * the protocol that it speaks.
  *
- * Failure: a field that is not as it is described here is as good as absent; the record is never refused for it. The
- * record itself is kept and shown as it came, also with fields that are not known here.
+ * Failure: a field that does not fit its description here counts as absent; the record is never refused for it. The
+ * record itself is kept and shown unchanged, including fields that are unknown here.
  */
 const lenient = <Type extends z.ZodType>(type: Type) => type.optional().catch(undefined);
 const text = lenient(z.string());
@@ -15,7 +15,7 @@ const count = z.number().int().min(0);
 export const agentStatusSchema = z.looseObject({
   /** The kind of agent: `claude`. */
   kind: text,
-  /** By which way it is reached: `sdk`, `claude-terminal`, `demo`, `recording`. */
+  /** How it is reached: `sdk`, `claude-terminal`, `demo`, `recording`. */
   source: text,
   cwd: text,
   model: text,
@@ -23,15 +23,15 @@ export const agentStatusSchema = z.looseObject({
   runner: lenient(z.looseObject({ id: z.string(), pid: lenient(count), startedAt: lenient(z.number()) })),
   /** `provider` is the agent's own program, by name and version: `Claude Code 2.1.329`. */
   versions: lenient(z.looseObject({ runner: text, protocol: text, provider: text })),
-  /** The next record comes within so long. */
+  /** The next record comes within this time. */
   everyMs: lenient(z.int()),
-  /** The agent is no child of its runner: without one it goes on, unseen. */
+  /** The agent is not a child of its runner: without it, the agent goes on unobserved. */
   agentGoesOn: lenient(z.boolean()),
   /** The commands it acts on; absent, it acts on all. */
   takes: lenient(z.array(z.string())),
-  /** Why it does not act on the others, in part of a sentence. */
+  /** Why it does not act on the others, as part of a sentence. */
   takesNot: lenient(z.record(z.string(), z.string())),
-  /** Who of its kind can be asked. */
+  /** Another agent of its kind that can be asked. */
   instead: lenient(z.looseObject({ agentId: z.string(), sessionId: z.string() })),
   /** How many sessions its runner carries. */
   sessions: lenient(count),
@@ -47,11 +47,11 @@ export const agentStatusSchema = z.looseObject({
   openTurnId: lenient(z.string().nullable()),
   tasks: lenient(z.array(z.looseObject({ id: z.string(), description: z.string() }))),
   requests: lenient(z.array(z.string())),
-  /** Messages in the agent's hands that no turn has answered. */
+  /** Messages the agent holds that no turn has answered. */
   pendingMessages: lenient(count),
   outbox: lenient(z.looseObject({ depth: count, oldestAgeMs: z.number().nullable(), poisoned: count, lost: count })),
   logLevel: lenient(z.enum(LOG_LEVELS)),
-  /** Who turned the level, until when, and what it is otherwise. */
+  /** Who changed the level, until when, and what it is otherwise. */
   logSwitch: lenient(
     z.looseObject({
       by: lenient(z.string().nullable()),

@@ -5,7 +5,7 @@ import { MAX_TIME } from './limits';
  * would wait. However far apart their clocks are, the agent never waits longer.
  *
  * @param expiresAt as its agent said
- * @returns null where it does not expire; one that would have before it was asked says nothing
+ * @returns null if it does not expire; one that would have before it was asked says nothing
  */
 export function answerBy(expiresAt: unknown, asked: { occurredAt: number; receivedAt: number }): number | null {
   const { occurredAt, receivedAt } = asked;

@@ -1,9 +1,9 @@
 /**
- * JSON with one spelling for one value, as RFC 8785 has it: no blanks, the keys of each object in the order of their
- * UTF-16 code units, numbers as ECMAScript writes them. What JSON leaves out (`undefined`) is left out, and half a
- * surrogate pair counts as U+FFFD, which is what becomes of it on its way to the server.
+ * JSON with exactly one spelling per value, as defined by RFC 8785: no blanks, the keys of each object in the order of
+ * their UTF-16 code units, numbers as ECMAScript writes them. What JSON leaves out (`undefined`) is left out, and half
+ * a surrogate pair counts as U+FFFD, which is what becomes of it on its way to the server.
  *
- * It goes as deep as the value does: bound that before.
+ * Recurses as deep as the value: bound that before.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'string') return textOf(value);

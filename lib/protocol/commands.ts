@@ -6,7 +6,7 @@ import { namedValues } from './named-values';
 import { isPosition, type Position } from './position';
 
 /**
- * What the server wants of a runner. @see PROTOCOL.md, Commands
+ * What the server asks of a runner. @see PROTOCOL.md, Commands
  *
  * Ordering: a runner is sent an agent's commands in the order they were queued.
  * Failure: a command may be delivered twice (its lease ran out, the stream broke off) and is acted on once, because
@@ -22,7 +22,7 @@ export interface Sender {
 /** The operator's own messages, while everybody who signs in is the same person. */
 export const OPERATOR: Sender = { kind: 'person', id: 'operator' };
 
-/** Which request an answer is meant for. A runner gives it to no other that has the same id. */
+/** Which request an answer is meant for. A runner never gives it to another with the same id. */
 export interface AnsweredRequest {
   requestId: string;
   /** `requestDigest` of what was answered, over `openedPosition`. */
@@ -40,9 +40,9 @@ export interface CommandBodies {
   'permission.decision': AnsweredRequest & {
     behavior: 'allow' | 'deny';
     message?: string;
-    /** Runs in the place of what was asked: what was answered is what runs. */
+    /** Runs in place of what was asked: what was answered is what runs. */
     updatedInput?: Record<string, unknown>;
-    /** Not to ask again for the like of it, in this session. */
+    /** Do not ask again for this kind of thing in this session. */
     remember?: boolean;
   };
   /** Question text or header → the chosen labels, or free text. */
@@ -50,13 +50,13 @@ export interface CommandBodies {
   'log-level.set': {
     /** Null: back to the runner's own default. */
     level: LogLevel | null;
-    /** After so long the runner goes back to its default by itself. Counted from when the command is sent. */
+    /** After this many seconds the runner goes back to its default. Counted from when the command is sent. */
     ttlSeconds?: number;
     /** When that is, on the server's clock. */
     expiresAt?: number;
     /** Who asked for it. */
     by: string;
-    /** The same whenever it is asked anew, as of the runner's next process: what was done is not done again. */
+    /** The same whenever it is asked again, also by the runner's next process, so that it is done once. */
     requestId: string;
   };
 }
@@ -117,7 +117,7 @@ export type StopTask = z.infer<typeof stopTaskSchema>;
 
 const reason = textUpTo(MAX_REASON_LENGTH);
 
-/** The `digest` of the RequestItem that was answered; null where that has none. */
+/** The `digest` of the RequestItem that was answered; null if that has none. */
 const digest = z.string().max(256).nullable().optional();
 
 /** `POST /sessions/:id/requests/:requestId`, where the request is a permission. */
@@ -143,8 +143,8 @@ export const answerQuestionSchema = z.strictObject({
 export type AnswerQuestion = z.infer<typeof answerQuestionSchema>;
 
 /**
- * `PUT /agents/:id/log-level`. A `level` of null is the runner's default. `ttlSeconds` of null means until it is changed;
- * left out, DEBUG_TTL_SECONDS for debug and until it is changed for every other level.
+ * `PUT /agents/:id/log-level`. A `level` of null is the runner's default. `ttlSeconds` of null means until it is
+ * changed; left out, DEBUG_TTL_SECONDS for debug and until it is changed for every other level.
  */
 export const setLogLevelSchema = z
   .strictObject({
@@ -172,11 +172,13 @@ export type AssignParked = z.infer<typeof assignParkedSchema>;
 export const discardParkedSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
 export type DiscardParked = z.infer<typeof discardParkedSchema>;
 
-/** `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused. */
+/**
+ * `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused.
+ */
 export const ackSchema = z.strictObject({
   state: z.enum(['delivered', 'done', 'failed']),
   reason: reason.optional(),
-  /** For whoever watches the wire: nobody asks for it later, so it is not kept. */
+  /** For people who watch the wire; not kept. */
   result: z.unknown().optional(),
   runner: idSchema.optional(),
   startedAt: timeSchema.optional(),

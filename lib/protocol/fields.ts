@@ -2,7 +2,7 @@
 
 export type Fields = Record<string, unknown>;
 
-/** What the text says as JSON; null where it is none. */
+/** What the text says as JSON; null if it is none. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

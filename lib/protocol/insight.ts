@@ -4,7 +4,9 @@ import { MAX_ID_LENGTH, MAX_INSIGHT_DETAIL } from './limits';
 import type { LogLevel } from './log-levels';
 import { isFailure } from './signals';
 
-/** What a log line tells beside its words: an observation by name, or a failure. @see PROTOCOL.md, What `log` may say */
+/**
+ * What a log line tells beside its words: an observation by name, or a failure. @see PROTOCOL.md, What `log` may say
+ */
 export interface SentInsight {
   /** What was observed: `hook_fatal`, `outbox_poisoned`, `context_ratio`… Of any vocabulary. */
   signal: string;
@@ -22,9 +24,9 @@ export interface ReadInsight {
   signal: string;
   value: number | string | boolean | null;
   outcome: string | null;
-  /** Null where it says none. */
+  /** Null if it says none. */
   source: string | null;
-  /** Null where it names none; its id is null where what it names can be no session's. */
+  /** Null if it names none; its id is null if what it names can be no session's. */
   session: { id: string | null } | null;
   detail: string | null;
 }
@@ -33,7 +35,7 @@ export interface ReadInsight {
  * What can be made of an insight, whatever was sent as one: a field that does not fit is kept as text, and the line is
  * never refused for it.
  *
- * @returns null where there is none
+ * @returns null if there is none
  */
 export function readInsight(sent: unknown): ReadInsight | null {
   if (sent === undefined || sent === null) return null;

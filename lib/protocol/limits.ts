@@ -5,14 +5,19 @@ export const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
 /** Largest single record as JSON. Beyond it the record is quarantined. */
 export const MAX_RECORD_BYTES = 1024 * 1024;
 /**
- * Most values in a record: what it holds in commas and opening brackets. Beyond it the record is quarantined, and what is
- * an object or a list in it is kept as its JSON. Each takes time whatever its size: as many names of one object, which are
- * the slowest, are read or written in 10 ms. What agents really send has some hundred.
+ * Most values in a record, counted as commas and opening brackets. Beyond it the record is quarantined, with its
+ * objects and lists kept as JSON text. Each value takes time, whatever its size: this many names in one object, the
+ * slowest case, are read or written in 10 ms. Real agents send a few hundred.
  */
 export const MAX_RECORD_VALUES = 20_000;
-/** Values of a call's arguments that are told as JSON. More are told as the text that came: a turn may have many such calls. */
+/**
+ * Values of a call's arguments that are told as JSON. More are told as the text that came: a turn may have many such
+ * calls.
+ */
 export const MAX_ARGS_VALUES = 5_000;
-/** Deepest nesting of a request body, the body itself being 1. Beyond it: 400 `malformed`. Of a call's arguments too. */
+/**
+ * Deepest nesting of a request body, the body itself being 1. Beyond it: 400 `malformed`. Of a call's arguments too.
+ */
 export const MAX_JSON_DEPTH = 64;
 /** Most records in one request. */
 export const MAX_RECORDS_PER_REQUEST = 10_000;
@@ -37,20 +42,22 @@ export const MAX_MESSAGE_BYTES = 256 * 1024;
 export const MAX_REASON_LENGTH = 4000;
 /** How much of a message an obligation quotes, in UTF-16 code units. */
 export const MAX_OBLIGATION_TEXT = 2000;
-/** How long a command that was sent is the runner's before it is sent again. */
+/** How long a sent command is leased to the runner before it is sent again. */
 export const COMMAND_LEASE_MS = 60_000;
 /** When a message nobody took is given up, and when any other command is. */
 export const MESSAGE_EXPIRY_MS = 7 * 24 * 60 * 60_000;
 export const COMMAND_EXPIRY_MS = 10 * 60_000;
 /** When an interrupt is: it is meant for what runs now. */
 export const INTERRUPT_EXPIRY_MS = 15_000;
-/** How long after a request has expired its runner may still say how it ended before the server says that it expired. */
+/**
+ * How long after a request has expired its runner may still say how it ended before the server says that it expired.
+ */
 export const REQUEST_GRACE_MS = 10_000;
 /** A runner whose stream its server has not vouched for in this long is away: that server died without a word. */
 export const RUNNER_AWAY_MS = 12_000;
 /** How long a runner may be away before its sessions say so. With the term above it is less than 30 s. */
 export const RUNNER_GRACE_MS = 12_000;
-/** A runner that said it reports every `everyMs` is away, too, when nothing came for this many of them. */
+/** A runner that promised a report every `everyMs` is also away if this many are missing. */
 export const MISSED_REPORTS = 2;
 
 /** Longest message of a log line, as UTF-8. Beyond it the line is cut, with a mark that says how much. */
@@ -60,11 +67,11 @@ export const MAX_LOG_SEARCH_LENGTH = 1000;
 /** Biggest regex, in steps of its program: what a line costs at most is this, times what of it is looked at. */
 export const MAX_REGEX_PROGRAM = 300;
 /**
- * Most steps of a regex over one line: its program times the UTF-16 code units it looks at, which are the beginning of a
- * long message. A program of up to 61 steps sees the whole of any line.
+ * Most steps of a regex over one line: its program times the UTF-16 code units it looks at, which are the beginning of
+ * a long message. A program of up to 61 steps sees the whole of any line.
  */
 export const MAX_REGEX_STEPS = 4_000_000;
-/** How long debug is asked for, unless the request says otherwise. */
+/** How long debug lasts, unless the request says otherwise. */
 export const DEBUG_TTL_SECONDS = 15 * 60;
 /** Most items that are shown of one turn, or of what a task's subagent did: the newest. */
 export const MAX_TURN_ITEMS = 2_000;
@@ -74,13 +81,13 @@ export const MAX_TURN_TEXT = 4 * 1024 * 1024;
 export const MAX_ITEM_TEXT = 1024 * 1024;
 /** Most messages and most tasks that one event names. */
 export const MAX_NAMED = 1_000;
-/** Most sessions in which is said what concerns an agent as a whole: those last heard of. */
+/** Most sessions that are told of something about the agent as a whole: those last heard of. */
 export const MAX_FANNED_OUT = 1_000;
 /** Most open requests that a session remembers by name; beyond that they are counted. */
 export const MAX_PENDING_REQUESTS = 200;
-/** How much of a title, a reason or an error is kept where it stands beside what it is about, in UTF-16 code units. */
+/** How much of a title, reason or error is kept beside what it is about, in UTF-16 code units. */
 export const MAX_CAPTION = 4_000;
-/** Most insights of an agent that are kept of those nobody has to look at: the newest. */
+/** Most insights kept per agent that nobody has to look at: the newest. */
 export const MAX_SIGNALS_KEPT = 1_000;
 /** How much of its line an insight quotes, in UTF-16 code units. */
 export const MAX_INSIGHT_DETAIL = 2000;

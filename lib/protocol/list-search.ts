@@ -1,11 +1,11 @@
 import type { AgentSummary, SessionSummary } from './read-models';
 
 /**
- * What a search in a list looks for, and in what. The server searches all rows by it, and a page those that it has: so
- * what the server finds is shown.
+ * What a search in a list looks for, and where. The server searches all rows by it, and a page the rows it has, so both
+ * find the same.
  */
 
-/** The words of a search, each once: a row is found that has all of them. */
+/** The words of a search, each once: a row that has all of them is found. */
 export function searchWords(text: string): string[] {
   return [...new Set(text.toLowerCase().split(/\s+/).filter(Boolean))];
 }

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * An object whose names are anybody's words. It is passed on as it came: zod's own `record` leaves out `__proto__`
- * without a word, and what is checked would not be what was sent.
+ * An object with arbitrary names, passed on unchanged: zod's own `record` silently leaves out `__proto__`, so that what
+ * is checked would not be what was sent.
  *
  * @param value checks each of its values, and changes none
  */

@@ -1,6 +1,6 @@
 /**
- * Where a row stands in the whole server's order: a decimal integer as a string, allotted at commit from one counter
- * for all kinds of rows.
+ * Where a row stands in the order of the whole server: a decimal integer as a string, given out at commit from one
+ * counter for all kinds of rows.
  *
  * Ordering: a later commit has a greater position; within a commit, `seq` order.
  * Clients treat it as opaque and only compare it (`comparePositions`) or hand it back (`after`, `Last-Event-ID`).
@@ -10,7 +10,7 @@ export type Position = string;
 /** Before every row. `after=0` reads from the beginning. */
 export const ORIGIN: Position = '0';
 
-/** Whether `text`, from outside, is one. */
+/** Whether `text`, from outside, is a position. */
 export function isPosition(text: string): text is Position {
   return /^(0|[1-9]\d{0,15})$/.test(text) && Number.isSafeInteger(Number(text));
 }

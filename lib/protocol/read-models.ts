@@ -13,7 +13,7 @@ import type { TurnHeader, TurnKind, TurnPlaces } from './turn-places';
 export interface Turn extends TurnHeader {
   /** The newest, and before them older requests: at most MAX_TURN_ITEMS, of at most MAX_TURN_TEXT. */
   items: Item[];
-  /** How many items of the turn are not among them. Left out where all are. */
+  /** How many items of the turn are left out of them. Missing if none are. */
   omitted?: number;
 }
 
@@ -27,9 +27,9 @@ interface ItemBase {
   at: number;
 }
 
-/** A text that streams, of which at most MAX_ITEM_TEXT is shown. */
+/** A streaming text, of which at most MAX_ITEM_TEXT is shown. */
 interface StreamedItem extends ItemBase {
-  /** How much more of it there is, in UTF-16 code units. Left out where all of it is shown. */
+  /** How many more UTF-16 code units there are. Left out if all of it is shown. */
   cut?: number;
 }
 
@@ -40,13 +40,13 @@ export interface MessageItem extends StreamedItem {
   name: string | null;
   text: string;
   streaming: boolean;
-  /** How far a message to the agent has come; null where it did not go through Interlude. */
+  /** How far a message to the agent has come; null if it did not go through Interlude. */
   delivery: MessageDelivery | null;
   /** Why it failed. */
   deliveryReason: string | null;
   /** The messages this one answers. */
   replyTo: string[];
-  /** The name its sender's browser gave it; null where it did not go through Interlude. */
+  /** The name its sender's browser gave it; null if it did not go through Interlude. */
   clientId: string | null;
 }
 
@@ -90,11 +90,11 @@ export interface RequestItem extends ItemBase {
   /** Until when it can be answered, on the server's clock; null: it does not expire. */
   expiresAt: number | null;
   /**
-   * Of session, id, tool, input and `openedPosition`. Who answers for a person sends it with the answer, which then
-   * reaches this request or none. Null where it was opened before servers computed it.
+   * Of session, id, tool, input and `openedPosition`. Whoever answers for a person sends it with the answer, which then
+   * reaches this request or none. Null if the request was opened before servers computed it.
    */
   digest: string | null;
-  /** Where it was opened, and asked the same ever since. */
+  /** The position at which it was opened; it has asked the same ever since. */
   openedPosition: Position | null;
   /** What a person answered, while it is on its way and when it could not be given. */
   answer: RequestAnswer | null;
@@ -119,7 +119,7 @@ export interface NoticeItem extends ItemBase {
   code: string | null;
   /** The session it speaks of, where that is another one. */
   ofSessionId?: string;
-  /** Where `code` is `command`: what was asked of the agent, and how it went. */
+  /** If `code` is `command`: what was asked of the agent, and how it went. */
   command: {
     id: string;
     type: CommandType | (string & {});
@@ -166,22 +166,22 @@ export interface Task {
 /**
  * What a session needs from a person, in the order of urgency.
  * `failed`: its last turn failed, its agent died in mid-turn, or its runner has gone in the middle of something.
- * `waiting`: a permission or a question is open, or nobody watches an agent that goes on by itself. `working`: a turn is
- * open. `idle`: no turn is open (tasks may run). `done`: its agent has ended.
+ * `waiting`: a permission or a question is open, or nobody watches an agent that goes on by itself. `working`: a turn
+ * is open. `idle`: no turn is open (tasks may run). `done`: its agent has ended.
  */
 export const SESSION_STATES = ['failed', 'waiting', 'working', 'idle', 'done'] as const;
 export type SessionState = (typeof SESSION_STATES)[number];
 
 /**
- * Its runner has gone in the middle of something: an open turn, a running task, a request. What was last shown of that
- * may have changed since, and nobody knows.
+ * Its runner has gone in the middle of something: an open turn, a running task, a request. That may have changed since,
+ * and nobody knows.
  */
 export interface SessionAway {
   /** When the runner was missed, on the server's clock. */
   since: number;
   /** Its last word about the session. */
   lastHeardAt: number;
-  /** The agent is no child of its runner and goes on without it, unseen. Else it has most likely ended with it. */
+  /** The agent is not a child of its runner and goes on unobserved. Otherwise it has most likely ended with it. */
   agentGoesOn: boolean;
 }
 
@@ -201,7 +201,7 @@ export interface SessionSummary {
   turnCount: number;
   runningTaskCount: number;
   pendingRequestCount: number;
-  /** Until when the first of these requests can be answered, on the server's clock. Left out where none expires. */
+  /** Until when the first of these requests can be answered, on the server's clock. Left out if none expires. */
   answerBy?: number;
   lostCount: number;
   quarantinedCount: number;
@@ -225,9 +225,9 @@ export interface SessionSummary {
 
 export interface AgentSummary {
   id: string;
-  /** The runner's kind (`claude`, `acp`, …), where a status record said so. */
+  /** The runner's kind (`claude`, `acp`, …), if a status record said so. */
   kind: string | null;
-  /** The newest observation the runner sent, as it was sent. */
+  /** The newest status record the runner sent, unchanged. */
   status: Record<string, unknown> | null;
   statusAt: number | null;
   sessionCount: number;
@@ -244,7 +244,7 @@ export interface AgentSummary {
   /** How many of them are not hooks that died. */
   otherFailureCount: number;
   logLevel: AgentLogLevel;
-  /** Whether a runner listens for commands. While it is away, what is asked of it waits. */
+  /** Whether a runner listens for commands. While it is away, commands wait. */
   connection: 'connected' | 'away';
   /** When the connection was made, or lost; null when there never was one. */
   connectedSince: number | null;
@@ -257,13 +257,13 @@ export interface AgentSummary {
 
 /** The level an agent's runner writes its log at, and the one that was asked of it. */
 export interface AgentLogLevel {
-  /** What the runner last said it writes; null before it has said so. */
+  /** The level the runner last said it writes; null before it has said so. */
   level: LogLevel | null;
   /** When the server first heard that it writes at that level. */
   since: number | null;
-  /** Who turned it there, by the runner's word; null: it is the runner's default. */
+  /** Who set it, according to the runner; null: it is the runner's default. */
   by: string | null;
-  /** When the runner turns it back by itself, on its own clock; null: it does not. */
+  /** When the runner goes back to its default, on its own clock; null: it does not. */
   until: number | null;
   /** Its default: what it goes back to. */
   base: LogLevel | null;
@@ -271,17 +271,17 @@ export interface AgentLogLevel {
   desired: DesiredLogLevel | null;
 }
 
-/** What a log line told of an agent beside its words: a failure that wants a person's look, or another signal. */
+/** What a log line says about an agent for machines: a failure that needs a person's attention, or another signal. */
 export interface Insight {
-  /** Where the log line that told it stands. */
+  /** The position of its log line. */
   position: Position;
   agentId: string;
   sessionId: string | null;
-  /** `hook_fatal`, `outbox_poisoned`, or whatever else the runner calls it. */
+  /** `hook_fatal`, `outbox_poisoned`, or any other name the runner gives it. */
   signal: string;
   value: number | string | boolean | null;
   outcome: string | null;
-  /** What it is of: the hook that died. */
+  /** What it is about: the hook that died. */
   source: string;
   detail: string;
   /** It counts in `insightCount` until somebody has seen it. */
@@ -324,18 +324,18 @@ export interface QuarantinedRecord {
   sessionId: string | null;
   code: string;
   message: string;
-  /** What was sent; null where it is longer than 2 KiB, of which `excerpt` has the beginning. */
+  /** What was sent; null if it is longer than 2 KiB: then `excerpt` has the beginning. */
   record: unknown;
-  /** The beginning of a long record, as JSON text that breaks off; null where `record` has it whole. */
+  /** The beginning of a long record, as JSON text that breaks off; null if `record` has all of it. */
   excerpt: string | null;
-  /** How long the record is as JSON, in bytes. */
+  /** The record's size as JSON, in bytes. */
   size: number;
   receivedAt: number;
-  /** Null where it can only be looked at. */
+  /** Null if it can only be looked at. */
   parked: ParkedState | null;
 }
 
-/** A record about a task of which nothing proves whose it is. */
+/** A record about a task that can't be traced to one session. */
 export interface ParkedState {
   state: 'parked' | 'assigned' | 'discarded';
   taskId: string;
@@ -371,7 +371,7 @@ export interface TranscriptPage {
 /** What ran in a session at a time. */
 export interface TurnAt {
   position: Position;
-  /** The turn that ran then, else the last one that had begun; null before the first. */
+  /** The turn that ran then, or else the last one that had begun; null before the first. */
   turnId: string | null;
   /** Whether that turn still ran. */
   running: boolean;
@@ -406,7 +406,7 @@ export interface TaskList {
   position: Position;
   /** In the order they began, at most 1,000: those that run, then the newest of the others. */
   tasks: Task[];
-  /** How many are not listed. Left out where all are. */
+  /** How many are not listed. Left out if all are. */
   omitted?: number;
 }
 /** One task with what its subagent said and did. */
@@ -423,7 +423,10 @@ export interface SessionList {
   hasMore: boolean;
   /** Where the next page begins, as `after` takes it; opaque, null at the end. */
   next: string | null;
-  /** How many sessions there are in each state that pass the filters, listed or not; up to 100,000 each, 1,000 of those searched for. */
+  /**
+   * How many sessions there are in each state that pass the filters, listed or not; up to 100,000 each, 1,000 of those
+   * searched for.
+   */
   counts: Record<SessionState, number>;
 }
 export interface SessionDetail {
@@ -450,7 +453,7 @@ export interface AgentDetail {
   /** Where the next page of them begins, as `after` of `GET /sessions?agent=` takes it; opaque, null at the end. */
   nextSessions: string | null;
   quarantine: QuarantinedRecord[];
-  /** What is parked, the oldest 50; `agent.parkedCount` tells how much there is. */
+  /** The oldest 50 parked records; `agent.parkedCount` counts all. */
   parked: QuarantinedRecord[];
   /** The newest 50 failures and the newest 50 others. */
   insights: Insight[];
@@ -464,9 +467,9 @@ export interface LogLine {
   level: LogLevel;
   component: string;
   message: string;
-  /** How many secrets the runner took out of it, where it did. */
+  /** How many secrets the runner took out of it, if any. */
   redacted?: number;
-  /** What the line stands for, where it was written to mark a place. */
+  /** What the line marks, if it is a marker. */
   marker?: LogMarker;
 }
 /** Lines of an agent's log, ascending. */
@@ -479,7 +482,7 @@ export interface LogPage {
   lines: LogLine[];
   /** The log as a whole, whatever the page was asked to hold. */
   log: LogExtent;
-  /** A search that ran out of time came this far: go on with `before` or `after` this position. */
+  /** A search that ran out of time came this far: continue with `before` or `after` this position. */
   searchedTo?: Position;
 }
 /** The lines of a log that are kept: dense, from the first to the last. */
@@ -491,7 +494,7 @@ export interface LogExtent {
   /** UTF-8 bytes of their messages. */
   bytes: number;
 }
-/** What writes into an agent's log, by name. */
+/** The components that write to an agent's log, by name. */
 export interface LogComponentList {
   position: Position;
   components: { name: string; lines: number }[];

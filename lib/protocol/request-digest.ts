@@ -7,7 +7,7 @@ import type { Position } from './position';
 export interface OpenedRequest {
   sessionId: string;
   requestId: string;
-  /** Null where the agent names none. */
+  /** Null if the agent names none. */
   tool: string | null;
   input: unknown;
   /** Where it was opened. */
@@ -16,7 +16,8 @@ export interface OpenedRequest {
 
 /**
  * By which an answer names the very request it answers. The server computes it when the request is opened, and whoever
- * holds the request computes it again before the answer counts. In plain JavaScript, because ingest decides in one step.
+ * holds the request computes it again before the answer counts. In plain JavaScript, because ingest decides in one
+ * step.
  */
 export function requestDigest({ sessionId, requestId, tool, input, position }: OpenedRequest): string {
   return digestOf({ sessionId, requestId, tool, input: input ?? null, position });

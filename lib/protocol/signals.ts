@@ -3,7 +3,7 @@ import type { LogLevel } from './log-levels';
 /** A hook that died. */
 export const HOOK_FATAL = 'hook_fatal';
 
-/** Whether an insight wants a person's look: it is marked on its agent and sessions until somebody has seen it. */
+/** Whether an insight needs a person's attention: it marks its agent and sessions until somebody has seen it. */
 export function isFailure({ signal, outcome }: { signal: string; outcome: string | null }, level: LogLevel): boolean {
   return signal === HOOK_FATAL || outcome === 'failed' || level === 'error' || level === 'fatal';
 }

@@ -2,8 +2,8 @@ import type { CommandType } from './commands';
 import { cutText } from './cut-text';
 
 /**
- * Why a command is not acted on, in part of a sentence, and who might: by `takes`, `takesNot` and `instead` of a status
- * record. Read by hand, for the browser, which has no schemas. @see agent-status.ts
+ * Why a runner does not act on a command, as part of a sentence, and who might: from `takes`, `takesNot` and `instead`
+ * of a status record. Read by hand, for the browser, which has no schemas. @see agent-status.ts
  */
 export interface Refusal {
   reason: string;

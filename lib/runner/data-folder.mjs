@@ -14,7 +14,8 @@ import { looseParent } from './parent-folders.mjs';
 
 /**
  * The data folder is its owner's alone: who could read it would have the token and what every agent does, who could
- * write in it could send runners elsewhere. Plain JavaScript without a package: `npm start` needs it before there are any.
+ * write in it could send runners elsewhere. Plain JavaScript without a package: `npm start` needs it before there are
+ * any.
  *
  * Failure: what only others could read is closed to them. What somebody else could have put there is refused, in one
  * line that says what to do. Where the system knows no owners there is nothing to check.
@@ -57,8 +58,8 @@ export function checkDataFolder(folder, uid = process.geteuid?.()) {
 }
 
 /**
- * Makes a file that only its owner can read, or closes the one that is there. That is not opened: to close it again would
- * take from SQLite every lock that this process has on it.
+ * Makes a file that only its owner can read, or closes the one that is there. That is not opened: to close it again
+ * would take from SQLite every lock that this process has on it.
  *
  * @param {string} file
  * @throws DataFolderError where it is somebody else's
@@ -171,7 +172,7 @@ function requireOwn(path, stats, uid) {
 
 /**
  * @param {string} path
- * @returns {import('node:fs').Stats | null} null where nothing can be looked at: drafts and logs come and go, and a
+ * @returns {import('node:fs').Stats | null} null if nothing can be looked at: drafts and logs come and go, and a
  *   place that can't be reached is told by whoever wants to write there
  */
 function statsOf(path) {

@@ -115,7 +115,7 @@ function linesOf(path) {
 
 /**
  * @param {string} path
- * @returns {string} empty where it can't be read
+ * @returns {string} empty if it can't be read
  */
 function textOf(path) {
   return orNull(() => readFileSync(path, 'utf8')) ?? '';

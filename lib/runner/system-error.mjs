@@ -63,7 +63,7 @@ export function errorLine(error, dataDir) {
  *
  * @param {NodeJS.ErrnoException} error
  * @param {string} path
- * @returns {string} empty where there is none that says anything
+ * @returns {string} empty if there is none that says anything
  */
 function codeOf(error, path) {
   const code = String(error.code ?? '');

@@ -4,7 +4,7 @@ import { type RefObject, useEffect, useEffectEvent, useLayoutEffect } from 'reac
 import { isTyping } from '../is-typing';
 import { isPress, type ShortcutId, shortcutOf } from './shortcut-list';
 
-/** What a shortcut does. @returns false where there is nothing to do: then the key is somebody else's */
+/** What a shortcut does. @returns false if there is nothing to do: then the key is somebody else's */
 type Act = (event: KeyboardEvent) => unknown;
 type Acts = Partial<Record<ShortcutId, Act | null>>;
 
@@ -20,7 +20,9 @@ interface Group {
 const groups = new Set<Group>();
 let openDialogs = 0;
 
-/** Hears every key. First come the areas that have the focus, from within, then who leads, then what acts everywhere. */
+/**
+ * Hears every key. First come the areas that have the focus, from within, then who leads, then what acts everywhere.
+ */
 function hear(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return;
   const { target } = event;

@@ -34,7 +34,7 @@ export async function writeControlFile(path: string, { url, secret, pid }: Contr
   }
 }
 
-/** @returns null where there is none, or where it is not one */
+/** @returns null if there is none, or where it is not one */
 export async function readControlFile(path: string): Promise<ControlFile | null> {
   const text = await readFile(path, 'utf8').catch(() => '');
   const place = /^# (http:\/\/\S+) (\d+)$/m.exec(text);

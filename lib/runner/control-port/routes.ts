@@ -109,7 +109,7 @@ export async function answerTo(request: ControlRequest, handlers: ControlHandler
     : { status: 404, body: { error: `there is no ${request.path}` } };
 }
 
-/** Null where the hook could not read the clock. */
+/** Null if the hook could not read the clock. */
 function atIn(query: URLSearchParams): number | null {
   const at = Number(query.get('at'));
   return Number.isSafeInteger(at) && at > 1_000_000_000_000 ? at : null;

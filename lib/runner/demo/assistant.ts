@@ -22,12 +22,12 @@ import { startModel, step } from './scripted-model.mjs';
  * home and settings of its own below the data folder; nothing of the user's is read or run.
  *
  * Ordering: its greeting is the first word of its session.
- * Failure: killed, it goes on with its session at the next start, as every runner does. Ended in good order, its session
- * has ended, too, and the next demo begins another one.
+ * Failure: killed, it goes on with its session at the next start, as every runner does. Ended in good order, its
+ * session has ended, too, and the next demo begins another one.
  */
 export interface AssistantStage {
   dataDir: string;
-  /** Null where it is not installed. */
+  /** Null if it is not installed. */
   installed: InstalledSdk | null;
   env: Record<string, string | undefined>;
   redactor: Redactor;

@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 export interface BackgroundCommand {
-  /** Its exit code; null where it was ended, or could not be started. */
+  /** Its exit code; null if it was ended, or could not be started. */
   ended: Promise<number | null>;
   stop: () => void;
 }

@@ -11,8 +11,8 @@ import { installedPackage } from './installed-package';
 import { installArguments, npmInstall } from './npm-install';
 
 /**
- * A package that is needed only for one kind of agent. It is installed into a folder of its own, once the person who wants
- * it has agreed.
+ * A package that is needed only for one kind of agent. It is installed into a folder of its own, once the person who
+ * wants it has agreed.
  *
  * Ordering: one process installs into a folder at a time; the others wait for it, and use what it has made.
  * Failure: an install that was cut short counts as none, and the next run starts over.
@@ -39,7 +39,7 @@ export type Ensured<Loaded> =
 const LOOK_MS = 200;
 
 /**
- * @param load null where the package is not there, or not all of it
+ * @param load null if the package is not there, or not all of it
  * @param agreed whether it may be installed without asking
  * @param signal somebody wants an end
  */

@@ -6,7 +6,7 @@ import { join, sep } from 'node:path';
  * A package as it lies in the `node_modules` of one folder, and of no folder above it, where Node itself would go on
  * looking.
  *
- * @returns the file that is loaded of it; null where it is not there, or not all of it
+ * @returns the file that is loaded of it; null if it is not there, or not all of it
  */
 export function installedPackage(folder: string, name: string): string | null {
   const packages = join(folder, 'node_modules');

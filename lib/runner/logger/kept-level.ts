@@ -83,7 +83,7 @@ const memorySchema: z.ZodType<LevelMemory> = z.object({
   requestId: z.string().nullable().catch(null),
 });
 
-/** @returns null where nothing was ever set, or nothing that can be read */
+/** @returns null if nothing was ever set, or nothing that can be read */
 function parseMemory(text: string | null): LevelMemory | null {
   return memorySchema.safeParse(parseJson(text ?? '')).data ?? null;
 }

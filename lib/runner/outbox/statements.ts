@@ -10,7 +10,7 @@ export const READ_FILL =
 export const READ_OLDEST = `SELECT coalesce((SELECT body FROM queue WHERE kind <> 'status' ORDER BY seq LIMIT 1),
   (SELECT body FROM queue ORDER BY seq LIMIT 1)) AS body`;
 
-/** @returns when it happened, epoch milliseconds; null where nothing waits */
+/** @returns when it happened, epoch milliseconds; null if nothing waits */
 export function oldestAt(found: ResultSet | undefined): number | null {
   const body = found?.rows[0]?.body ?? null;
   return body === null ? null : ((JSON.parse(String(body)) as { occurredAt?: number }).occurredAt ?? null);

@@ -14,7 +14,7 @@ export interface SessionStart {
   session: SessionDetail;
   agent: Pick<AgentDetail, 'agent' | 'position'> | null;
   tasks: { list: TaskList; whole: boolean };
-  /** Null where it is too much to come with the page. */
+  /** Null if it is too much to come with the page. */
   transcript: TranscriptPage | null;
 }
 

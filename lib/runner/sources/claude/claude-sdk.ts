@@ -84,12 +84,12 @@ export interface InstalledSdk {
 }
 
 /**
- * The SDK that is installed in one of these folders, by default Interlude's own. Its code runs in the runner, beside the
- * token, so the folder an agent works in is none of them, nor is any folder above one of these, where Node itself would
- * go on looking.
+ * The SDK that is installed in one of these folders, by default Interlude's own. Its code runs in the runner, beside
+ * the token, so the folder an agent works in is none of them, nor is any folder above one of these, where Node itself
+ * would go on looking.
  *
  * @param named the one folder to look in
- * @returns null where it is not installed, or so that it can't be loaded
+ * @returns null if it is not installed, or so that it can't be loaded
  */
 export async function loadClaudeSdk(dataDir: string, named?: string): Promise<InstalledSdk | null> {
   for (const folder of named === undefined ? [wantedClaudeSdk(dataDir).folder, packageRoot] : [named]) {

@@ -12,7 +12,7 @@ export interface MarkedProcess {
   command: string;
 }
 
-/** @returns null where the system does not tell (only Linux does) */
+/** @returns null if the system does not tell (only Linux does) */
 export async function markedProcesses(mark: string): Promise<MarkedProcess[] | null> {
   const names = await readdir('/proc').catch(() => null);
   if (names === null) return null;

@@ -12,8 +12,8 @@ export interface Offer {
 }
 
 /**
- * What our stop hook holds the agent with, until the transcript says that it reached it. The transcript may be behind by
- * more than one such answer, and other people's hooks hold the agent too: which one a line is of, its text tells.
+ * What our stop hook holds the agent with, until the transcript says that it reached it. The transcript may be behind
+ * by more than one such answer, and other people's hooks hold the agent too: which one a line is of, its text tells.
  */
 export class Offers {
   #open: readonly Offer[] = [];
@@ -45,7 +45,7 @@ export class Offers {
     this.#open = [...open.map((offer) => ({ ...offer, since: now })), ...this.#open];
   }
 
-  /** @returns what the agent has by this feedback of a stop hook; empty where it is not ours */
+  /** @returns what the agent has by this feedback of a stop hook; empty if it is not ours */
   take(feedback: string): string[] {
     const said = keyOf(feedback);
     const its = this.#open.find(({ reason }) => said.includes(keyOf(reason)));

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
  */
 export interface TerminalProcess {
   pid: number;
-  /** When it was started, in the system's own words. Null where it does not say. */
+  /** When it was started, in the system's own words. Null if it does not say. */
   birth: string | null;
 }
 

@@ -3,13 +3,14 @@ import type { HeardStop } from '@/lib/adapters/claude/heard-stops';
 /** How long the transcript must be still after the last hook of a turn, before the turn is held to be over. */
 const STILL_MS = 1_500;
 /**
- * How long a turn is held for the text that its stop hook brought and the transcript has not: past it the hook's word is
- * taken. Shorter, once the next prompt was heard of. Longer, where the hook brought none: only the transcript has it.
+ * How long a turn is held for the text that its stop hook brought and the transcript has not: past it the hook's word
+ * is taken. Shorter, once the next prompt was heard of. Longer, where the hook brought none: only the transcript has
+ * it.
  */
 const LAST_LINE_MS = { most: 5_000, prompted: 3_000, wordless: 12_000 };
 /**
- * How long a turn is held whose lines are behind those of a hook of a later one: the transcript has them, and brings them
- * before that. And how long such a hook waits for its turn.
+ * How long a turn is held whose lines are behind those of a hook of a later one: the transcript has them, and brings
+ * them before that. And how long such a hook waits for its turn.
  */
 const BEHIND_MS = 90_000;
 /** How long a session that has ended may still write. */
@@ -28,7 +29,7 @@ export interface Stillness {
   lastLineAt: number;
   /** When the agent said last what it does. */
   reportedAt: number;
-  /** When the session was left; null where it goes on. */
+  /** When the session was left; null if it goes on. */
   leftAt: number | null;
   /** The stop hook's word is not in the transcript; or it brought none, and nothing there ends the turn. */
   lacksLastWords: boolean;
@@ -72,8 +73,8 @@ export function isTurnLost({ heardAt, isClocked, promptId }: HeardStop, still: S
 }
 
 /**
- * Whether the hook that ends a turn which has said its last word would have been heard by now, and whether an agent that
- * said it was busy would have begun a turn.
+ * Whether the hook that ends a turn which has said its last word would have been heard by now, and whether an agent
+ * that said it was busy would have begun a turn.
  */
 export function isStuck({ now, lastLineAt, reportedAt, isHeld }: Stillness): boolean {
   return now - Math.max(reportedAt, lastLineAt) >= (isHeld ? HELD_MS : STUCK_MS);

@@ -15,7 +15,7 @@ const LIMITS = { bytes: 256 * 1024, searchMs: 50 };
 /**
  * The newest page of the log by what the address asks for.
  *
- * @returns null where that is the browser's to read: it says what is wrong with a regex
+ * @returns null if that is the browser's to read: it says what is wrong with a regex
  */
 export async function readFirstLog(
   database: Database,
