@@ -32,7 +32,7 @@ model behind it where the Agent SDK is installed, else one that is built in.
   --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T      its token; default: INTERLUDE_TOKEN, else the one of this machine`;
 
-/** At least so many agents are always at work: whoever comes by sees something happen. */
+/** At least this many agents are always at work, so that there is always something to see. */
 const LEAST_AT_WORK = 3;
 /** How long the ends of the sessions may take to reach a slow server. */
 const GOODBYE_MS = 3_000;
@@ -46,7 +46,7 @@ export async function demo(argv: string[], env: Record<string, string | undefine
   const stop = new AbortController();
   // Started by `npm start -- --demo`: no demo without its dashboard.
   process.once('disconnect', () => stop.abort());
-  // It may have died before we listened.
+  // It may have died before we subscribed.
   if (process.connected === false) stop.abort();
   const redactor = new Redactor();
   const endpoint = serverEndpoint(server, env, (token) => redactor.learn(token));

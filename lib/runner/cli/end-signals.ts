@@ -1,4 +1,4 @@
-/** How often it is checked whether npm is still there. */
+/** How often to check whether npm is still there. */
 const LOOK_MS = 1_000;
 
 export interface EndSignals {
@@ -9,11 +9,11 @@ export interface EndSignals {
 }
 
 /**
- * How a command is asked to end: by Ctrl-C, or by a polite kill. A kill that is meant for the npm that started it ends
- * npm and the shell in between, and never gets here: it shows in the parent, which is another one then.
+ * How a command is asked to end: by Ctrl-C or SIGTERM. A kill meant for the npm that started it ends npm and the shell
+ * in between and never arrives here, but the parent process changes.
  *
- * @param canHurry the first request lets it finish what it is doing, the second ends that now. One more than it knows
- *   what to do with ends the process as it stands
+ * @param canHurry the first request lets it finish what it is doing, the second ends that now. Any further request ends
+ *   the process at once
  */
 export function endSignals(canHurry = false): EndSignals {
   const ends = new AbortController();

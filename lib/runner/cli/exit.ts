@@ -4,7 +4,7 @@ import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 export const EXIT = { done: 0, failed: 1, usage: 2, notInstalled: 3, interrupted: 130 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** An end that needs no stack: `message` is one line that says what to do next. */
+/** An end without a stack trace: `message` is one line that says what to do next. */
 export class CliError extends Error {
   readonly exitCode: ExitCode;
 

@@ -5,16 +5,16 @@ import { usageError } from './exit';
 
 export const TEXT = { type: 'string' } as const;
 export const SWITCH = { type: 'boolean' } as const;
-/** Of every command that talks to the dashboard. */
+/** The flags of every command that talks to the dashboard. */
 export const SERVER_FLAGS = { url: TEXT, token: TEXT };
 
-/** Flags that name what the server knows by an id. */
+/** Flags whose values are ids. */
 const ID_FLAGS = ['session', 'agent', 'resume'];
 
 /**
- * The flags of a command, and what stands beside them. What the server would refuse, record by record, is refused here.
+ * The flags and arguments of a command. What the server would refuse record by record is refused here.
  *
- * @param command as people write it: `runner claude`
+ * @param command as typed: `runner claude`
  * @param flags those with the names `session`, `agent`, `resume` are ids, `url` is an address
  * @throws CliError with exit code 2
  */

@@ -6,8 +6,8 @@ import { checkDataFolder, DataFolderError, readPrivate } from '@/lib/runner/data
 import type { Endpoint } from '@/lib/runner/server-request';
 
 /**
- * Where the server is. On the dashboard's own machine nobody has to say: the server leaves its address and its token
- * in the data directory.
+ * Where the server is. On the dashboard's own machine nobody has to say: the server leaves its address and token in the
+ * data directory.
  */
 export interface ServerFlags {
   url?: string | undefined;
@@ -25,7 +25,7 @@ export function dataDir(env: Environment): string {
 
 /**
  * The data folder of a command that is about to use it.
- * @throws DataFolderError where others could have put something there
+ * @throws DataFolderError if others could have put something there
  */
 export function openDataDir(env: Environment): string {
   const folder = dataDir(env);
@@ -34,16 +34,16 @@ export function openDataDir(env: Environment): string {
 }
 
 /**
- * A folder that the environment names. Relative, it is meant from Interlude's own, wherever a command is called: a
- * project with a folder of that name must not pass for ours.
+ * A folder that the environment names. A relative path starts at Interlude's own folder, wherever a command is called:
+ * a project with a folder of that name must not pass for ours.
  */
 export function fromInterlude(path: string): string {
   return resolve(packageRoot, path);
 }
 
 /**
- * Flag before environment before what the local server wrote. Read anew at each call: a local server that was started
- * again may stand at another port, with another token.
+ * A flag wins over the environment, and that over what the local server wrote. Read at each call: a restarted local
+ * server may have another port and another token.
  *
  * @param onToken hears each token before it is used, so that no log shows it
  */
@@ -67,7 +67,7 @@ export function serverKey(flags: ServerFlags, env: Environment): string {
 }
 
 async function localUrl(env: Environment): Promise<string> {
-  // not there, or half written by a server that starts right now
+  // missing, or half written by a server that is just starting
   const text = await readFile(join(dataDir(env), 'server.json'), 'utf8').catch(() => '');
   const { url } = fieldsOf(parseJson(text));
   return typeof url === 'string' ? url : `http://127.0.0.1:${env.PORT ?? DEFAULT_PORT}`;

@@ -144,7 +144,7 @@ function nameOf(file: string): string {
   return basename(file, '.db');
 }
 
-/** Columns as wide as they need; what came from elsewhere may not move the terminal's cursor. */
+/** Columns as wide as needed; foreign text must not move the terminal's cursor. */
 function table(head: string[], rows: string[][]): void {
   const safe = [head, ...rows].map((row) =>
     row.map((cell) => stripVTControlCharacters(cell).replace(/\s+/g, ' ').slice(0, 120)),

@@ -1,8 +1,8 @@
 type Environment = Record<string, string | undefined>;
 
 /**
- * Takes what is Interlude's own, its tokens above all, out of the environment of this process: neither what is loaded
- * from here on, an agent's SDK for instance, nor what is started finds it there.
+ * Removes Interlude's own variables, above all its tokens, from the environment of this process, so that neither code
+ * loaded later (an agent's SDK, say) nor child processes find them.
  *
  * @returns the environment as it was
  */

@@ -1,6 +1,6 @@
 import type { Trouble } from '@/lib/runner/outbox/drain';
 
-/** How a replay came out, once nothing more is sent. */
+/** The outcome of a replay, once nothing more is sent. */
 export interface ReplayOutcome {
   url: string;
   trouble: Trouble | null;
@@ -8,14 +8,14 @@ export interface ReplayOutcome {
   waiting: number;
   /** Records that were acknowledged in this run, quarantined ones included. */
   acknowledged: number;
-  /** How many of them are lines of the log: they are the agent's, and taken whatever becomes of the session. */
+  /** How many of them are log lines: those belong to the agent and are stored whatever happens to the session. */
   logLines: number;
   quarantined: number;
   /** Why the first of them was quarantined. */
   quarantineReason: string | null;
 }
 
-/** @returns the one line to fail with, or null when the session is there to be looked at */
+/** @returns the one line to fail with, or null if the session is there to be looked at */
 export function replayFailure(outcome: ReplayOutcome): string | null {
   const { url, trouble, waiting, acknowledged, logLines, quarantined, quarantineReason } = outcome;
   if (waiting > 0 || trouble !== null) {
@@ -24,7 +24,7 @@ export function replayFailure(outcome: ReplayOutcome): string | null {
     if (trouble.kind === 'unavailable') return `${url} can't be reached: ${trouble.message} (${kept})`;
     return `${url}: ${trouble.message} (${kept})`;
   }
-  // The agent's arrival is taken whatever becomes of its events.
+  // The agent's arrival is stored whatever happens to its events.
   if (quarantined > 0 && quarantined >= acknowledged - logLines - 1) {
     return `${url} put every record into quarantine: ${quarantineReason}; name another --session or --agent`;
   }

@@ -2,7 +2,7 @@ import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import type { Endpoint } from '@/lib/runner/server-request';
 
-/** What a replay tells on stderr: one line that moves on a terminal, and the start and the end of each outage. */
+/** What a replay prints on stderr: on a terminal one line that is updated, and the start and end of each outage. */
 export class ReplayProgress {
   readonly #lines: number;
   readonly #endpoint: Endpoint;
@@ -40,7 +40,7 @@ export class ReplayProgress {
     this.say(notice.message);
   }
 
-  /** Fires when nothing has got through for this long. */
+  /** Fires if nothing has got through for this long. */
   unreachableFor(afterMs: number): AbortSignal {
     this.#unreachable = { afterMs, controller: new AbortController(), timer: null };
     this.#watch();

@@ -40,7 +40,7 @@ repeated as a new session; with --session it is not repeated, since the session 
 Exit codes: 0 everything is acknowledged, 1 failed (what was not sent is kept and sent by the next run) or every
 record is in quarantine, 2 usage.`;
 
-/** How long an unreachable server is waited for once everything is handed over. */
+/** How long to wait for an unreachable server once everything is handed over. */
 const PATIENCE_MS = 30_000;
 
 type Environment = Record<string, string | undefined>;
@@ -77,7 +77,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
         if (trouble === 'unauthorized' || trouble === 'fenced') giveUp.abort();
       },
       onNotice: (notice) => {
-        // said once, at the end, with how many they were
+        // told once, at the end, with their number
         if (notice.kind === 'quarantined') rejected.push(...notice.rejected);
         else {
           progress.notice(notice);

@@ -24,7 +24,7 @@ export const RUNNER_HELP = Object.values(KINDS)
 type Environment = Record<string, string | undefined>;
 
 const FLUSH_MS = 5_000;
-/** How long the address waits for the dashboard to know the session. */
+/** How long printing the address waits for the dashboard to know the session. */
 const ARRIVAL_MS = 3_000;
 const COMMON = { agent: TEXT, session: TEXT, ...SERVER_FLAGS };
 
@@ -67,7 +67,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   return await runOpened(host, prepared, endpoint);
 }
 
-/** From the first word to the last, and whatever happens in between the outbox is closed. */
+/** Runs it from start to end; whatever happens, the outbox is closed. */
 async function runOpened(
   host: RunnerHost,
   { open, endWithinMs }: PreparedRunner,
@@ -79,7 +79,7 @@ async function runOpened(
     await host.start(source);
     if (greeting !== undefined) say(greeting);
     if (sessionId !== undefined) {
-      // Whoever follows the address finds the session, unless there is nobody to show it.
+      // Anybody who follows the address finds the session, if there is a dashboard to show it.
       await withDeadline(ARRIVAL_MS, ends, (until) => host.outbox.idle(until));
       const { url } = await endpoint();
       process.stdout.write(`${url.replace(/\/+$/, '')}/sessions/${encodeURIComponent(sessionId)}\n`);

@@ -3,20 +3,20 @@ import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import { say } from './say';
 
 /**
- * Tells in the terminal what people would otherwise wonder about: the dashboard can't be reached, or refuses the token;
- * and that all agents get through again. Each kind of trouble is told once, however many agents meet it.
+ * Tells in the terminal that the dashboard can't be reached or refuses the token, and later that all agents get through
+ * again. Each kind of trouble is told once, however many agents meet it.
  */
 export class TroubleLine {
   readonly #meanwhile: string;
   readonly #troubled = new Map<string, string>();
 
-  /** @param meanwhile what becomes of what the agents do */
+  /** @param meanwhile what happens to the agents' work */
   constructor(meanwhile: string) {
     this.#meanwhile = meanwhile;
   }
 
   status(agentId: string, { trouble, state, waiting }: OutboxStatus): void {
-    // what ends with the dashboard has nothing to complain about
+    // a command that ends with the dashboard need not complain
     if (state === 'stopped') return;
     const before = this.#troubled.get(agentId);
     const kind = trouble?.kind;
@@ -25,7 +25,7 @@ export class TroubleLine {
     const isKnown = [...this.#troubled.values()].some((known) => known === kind);
     if (trouble === null) this.#troubled.delete(agentId);
     else this.#troubled.set(agentId, trouble.kind);
-    // why a runner is over is told as it ends
+    // why a runner ended is told at its end
     if (trouble !== null && !isKnown && kind !== 'fenced') say(`${troubleInWords(trouble)}; ${this.#meanwhile}`);
     if (this.#troubled.size === 0) say('the dashboard is back');
   }

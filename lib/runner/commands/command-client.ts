@@ -12,8 +12,9 @@ import type { CommandOutcome, SeenCommands } from './seen-commands';
  *
  * Ordering: commands are begun in the order in which they come. None waits for the effect of another: a permission
  * must be decidable while a message waits for its turn.
- * Failure: what comes again is acknowledged again and not acted on again. An unreachable server is asked without end,
- * with growing waits; a stream that is silent for three heartbeats is dead. Fenced by a newer runner, it ends for good.
+ * Failure: a command that comes again is acknowledged again, not acted on again. An unreachable server is retried
+ * without end, with growing waits; a stream that is silent for three heartbeats is dead. Once fenced by a newer runner,
+ * it ends for good.
  */
 export interface CommandClientOptions {
   endpoint: Endpoint;
@@ -22,7 +23,7 @@ export interface CommandClientOptions {
   runnerId: string;
   startedAt: number;
   seen: SeenCommands;
-  /** @param again it was begun before, by this process or an earlier one, and its outcome is not known */
+  /** @param again it was begun before, by this process or an earlier one, with unknown outcome */
   act: (command: Command, again: boolean) => Promise<CommandOutcome>;
   onFenced: (message: string) => void;
   onLink?: (link: CommandLink) => void;
@@ -35,7 +36,7 @@ export type CommandLink =
   | { state: 'waiting'; cause: 'unavailable' | 'unauthorized'; message: string };
 
 const SILENT_MS = 3 * HEARTBEAT_MS;
-/** A server that is back has to find its runners before it says of their sessions that they are alone. */
+/** A server that is back must hear from its runners before it declares them missing. */
 const LONGEST_WAIT_MS = (RUNNER_GRACE_MS * 2) / 3;
 const ACK_TIMEOUT_MS = 15_000;
 const ACK_RETRY_MS = 2_000;
@@ -72,13 +73,13 @@ export class CommandClient {
     this.#running ??= this.#run();
   }
 
-  /** A command came to another end than was acknowledged: a message in the agent's hands that it did not take. */
+  /** A command ended differently than was acknowledged: a delivered message that the agent did not read. */
   async report(id: string, outcome: CommandOutcome): Promise<void> {
     await this.#options.seen.settle(id, outcome, this.#clock.now());
     this.#acknowledge(id, outcome);
   }
 
-  /** Takes no more commands. What was acted on stays to be acknowledged until `stop`. */
+  /** Accepts no more commands. Outcomes are still acknowledged until `stop`. */
   async hold(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
@@ -148,7 +149,7 @@ export class CommandClient {
     }
   }
 
-  /** @returns how the stream ends, where the frame says so */
+  /** @returns how the stream ends, if the frame says so */
   #frame({ event, id, data }: EventSourceMessage): StreamEnd | null {
     switch (event) {
       case 'hello':
@@ -220,7 +221,7 @@ export class CommandClient {
     this.#acknowledging ??= this.#sendAcknowledgements();
   }
 
-  /** The stream stands and an acknowledgement did not get through: no hello will remind of it. */
+  /** The stream is open and an acknowledgement did not get through: no hello will bring it up. */
   #acknowledgeSoon(): void {
     this.#callOffRetry();
     this.#callOffRetry = this.#clock.after(ACK_RETRY_MS, () => this.#acknowledgeAll());
@@ -259,7 +260,7 @@ export class CommandClient {
       if (response.ok) return 'known';
       const error = errorIn(text);
       if (error?.code === 'stale_epoch') return 'fenced';
-      // The server's own verdict about this command is final; anything else is a matter of the way there.
+      // The server's own verdict about this command is final; any other failure is a delivery problem.
       const isFinal = error?.code !== undefined && [400, 404, 409, 410].includes(response.status);
       if (isFinal) this.#options.onError?.(`the outcome of command ${id} was refused: ${error?.message}`);
       return isFinal ? 'known' : 'later';

@@ -4,18 +4,19 @@ import type { Outbox } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 
 /**
- * Which commands were taken, and what became of them, in the outbox's file: a command may be delivered twice and is
- * acted on once, also by the process that comes after this one.
+ * Which commands were taken, and their outcomes, in the outbox's file. A command may be delivered twice and is acted on
+ * once, also across restarts.
  *
  * Ordering: a command is stored before it is acted on, its outcome before that is acknowledged.
- * Failure: a kill in between leaves a command without outcome. Whoever takes it again knows that it was begun.
+ * Failure: a kill in between leaves a command without an outcome. The process that gets it again knows that it was
+ * begun.
  */
 export type CommandOutcome = Pick<Ack, 'state' | 'reason' | 'result'>;
 
 export interface SeenCommand {
   /** Epoch milliseconds. */
   takenAt: number;
-  /** Null while it is acted on, or when that was cut off. */
+  /** Null while it is acted on, or if that was cut off. */
   outcome: CommandOutcome | null;
   /** The server knows the outcome. */
   acknowledged: boolean;
@@ -49,7 +50,7 @@ export class SeenCommands {
     return new SeenCommands(outbox, commands, isCutOff ? null : await outbox.cursor(POSITION));
   }
 
-  /** Where the newest command taken was queued: the stream goes on behind it. */
+  /** The position of the newest command taken: the stream resumes after it. */
   get position(): Position | null {
     return this.#position;
   }
@@ -83,7 +84,7 @@ export class SeenCommands {
     await this.#store(id, { ...seen, acknowledged: true }, null);
   }
 
-  /** The server that gave the position is not there any more. */
+  /** The server that gave the position is gone. */
   async forgetPosition(): Promise<void> {
     this.#position = null;
     await this.#outbox.enqueue([], { name: POSITION, value: null });
@@ -98,7 +99,7 @@ export class SeenCommands {
   }
 }
 
-/** @returns what has it forgotten in the file, too */
+/** @returns the statements that forget it in the file, too */
 function forgetOld(commands: Map<string, SeenCommand>, now: number): Cursor[] {
   const old = [...commands].filter(([, { takenAt }]) => now - takenAt > REMEMBERED_MS);
   return old.map(([id]) => {

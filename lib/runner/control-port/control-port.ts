@@ -5,12 +5,12 @@ import { removeControlFile, writeControlFile } from './control-file';
 import { answerTo, type ControlAnswer, type ControlHandlers } from './routes';
 
 /**
- * What the hooks of an agent talk to, on loopback, at a port of its own, with a secret of its own.
+ * The server that an agent's hooks talk to, on loopback, with its own port and secret.
  *
  * Ordering: a request is handled as soon as it is read; two hooks that run at once may arrive in either order.
- * Failure: everything is answered from memory; that a hook holds its agent is stored first, which takes a moment at most.
- * A handler that throws is answered 500 and logged; a request that is too large, too slow or not from here never reaches
- * a handler.
+ * Failure: everything is answered from memory; that a hook holds its agent is stored first, which takes a moment at
+ * most. A handler that throws is answered 500 and logged; a request that is too large, too slow or not from here never
+ * reaches a handler.
  */
 export interface ControlPortOptions {
   /** Where the hooks look for it. @see controlPath */
@@ -19,7 +19,7 @@ export interface ControlPortOptions {
   onError?: (message: string) => void;
 }
 
-/** Room for a prompt somebody pasted a file into, and not for more. */
+/** Room for a prompt with a file pasted into it, and no more. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const REQUEST_MS = 5_000;
 
@@ -78,7 +78,7 @@ export class ControlPort {
     }
   }
 
-  /** Takes nothing more; requests under way are cut off. */
+  /** Accepts nothing more; running requests are cut off. */
   async close(): Promise<void> {
     await removeControlFile(this.#file, this.secret);
     const closed = new Promise((resolve) => this.#server.close(resolve));
@@ -104,7 +104,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   let bytes = 0;
   for await (const chunk of request) {
     bytes += (chunk as Buffer).length;
-    // Read to its end all the same: a client that is cut off in mid-request sees no answer.
+    // Still read to its end: a client that is cut off in mid-request sees no answer.
     if (bytes <= MAX_BODY_BYTES) chunks.push(chunk as Buffer);
     else chunks.length = 0;
     if (bytes > 8 * MAX_BODY_BYTES) break;

@@ -3,7 +3,7 @@ import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { HOOK_FATAL } from '@/lib/protocol/signals';
 import type { Logger } from '@/lib/runner/logger/logger';
 
-/** A hook that died, and what it said of that. */
+/** A hook that died, and what it said about that. */
 export interface HookFailure {
   hook: string;
   error: string;
@@ -17,7 +17,7 @@ export function hookFailure(hook: string, error: string): HookFailure {
   };
 }
 
-/** The line that says so is FATAL, so that every level lets it through, and wants a person's look. */
+/** Its log line is FATAL, so that every level lets it through, and needs a person's attention. */
 export function logHookFailure(logger: Logger, { hook, error }: HookFailure, sessionId: string | null): void {
   const insight = { signal: HOOK_FATAL, outcome: 'failed', source: hook, ...(sessionId === null ? {} : { sessionId }) };
   logger.child(`hook:${hook}`).log('fatal', error, { insight });

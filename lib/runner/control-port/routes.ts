@@ -5,14 +5,14 @@ import { type LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
 import { type HookFailure, hookFailure } from './hook-failure';
 
 /**
- * The control port's routes, without HTTP. A hook sends what it got on stdin as it came: it needs no JSON of its own,
- * and it prints what the port answers. Where a handler is missing, the agent says all of this itself: the user's own
- * hooks may call all the same, and that is no error.
+ * The control port's routes, without HTTP. A hook forwards its stdin unchanged, so it needs no JSON of its own, and
+ * prints what the port answers. A handler is missing if the agent tells all of this itself; the user's own hooks may
+ * still call, and that is no error.
  */
 export interface ControlHandlers {
   /** @returns what the hook prints; empty for nothing */
   hook?(call: HookCall): string | Promise<string>;
-  /** `idle` from the EXIT trap of the stop hook, `busy` from whoever starts a turn. */
+  /** `idle` from the EXIT trap of the stop hook, `busy` from hooks that start a turn. */
   status?(state: string, about: Fields, at: number | null): void;
   obligations(): readonly object[];
   sessionTurn?(about: Fields): void;
@@ -28,9 +28,9 @@ export interface HookCall {
   event: string;
   /** The hook's stdin. */
   input: Fields;
-  /** The agent's process, where the hook knew it. */
+  /** The agent's process, if the hook knew it. */
   pid: number | null;
-  /** When the hook began, where it said so. Epoch milliseconds. */
+  /** When the hook began, if it said so. Epoch milliseconds. */
   at: number | null;
 }
 
@@ -75,7 +75,7 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
     (_request, about, { logLevel }) => {
       const level = parseLevel(about.level);
       const ttl = numberOf(about.ttlSeconds);
-      // null, said in so many words, is the default
+      // an explicit null is the default
       if (level === null && about.level !== null) return { status: 400, body: BAD_LEVEL };
       const change = logLevel.set(level, { by: 'control-port', ...(ttl === null ? {} : { ttlMs: ttl * 1_000 }) });
       return { status: 200, body: { ok: true, level: change.level, previous: change.previous } };

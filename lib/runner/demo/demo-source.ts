@@ -7,13 +7,13 @@ import { type DemoAgent, restAfter } from './fleet';
 import type { Rota } from './rota';
 
 /**
- * One agent of the demo: it plays one recording after the other, each as a new session. Its log level can be turned; a
- * recording does nothing else that people ask for, and says so.
+ * One agent of the demo: it plays one recording after another, each as a new session. Its log level can be changed; a
+ * recording can do nothing else that people ask for, and says so.
  *
  * Ordering: where the first recording begins in its middle, what lies before has the times it would have had, in the
  * log as in the session.
- * Failure: the session under way is noted in the outbox. When the demo is stopped, or starts again after it was killed,
- * that session is told that its agent has ended; it would otherwise look busy for ever.
+ * Failure: the running session is noted in the outbox. When the demo is stopped, or starts again after a kill, that
+ * session is told that its agent has ended; otherwise it would look busy for ever.
  */
 export interface DemoSourceOptions {
   surroundings: SourceSurroundings;

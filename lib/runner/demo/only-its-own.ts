@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClaudeSdk, QueryOptions } from '@/lib/runner/sources/claude/claude-sdk';
 
-/** Why an answer that changes what was asked for is a no. */
+/** Why an answer that changes what was asked for is refused. */
 export const CHANGED = 'The demo runs only what it asked for.';
 
 /**
- * An agent whose tools are run as it asked for them, or not at all. Whoever answers for a person may run something else
- * in their place; a demo, which many people may be shown, is no shell for them.
+ * An agent whose tools run exactly as it asked, or not at all. An answer may otherwise replace a tool's input, and a
+ * demo that many people can reach must not be a shell for them.
  */
 export function onlyItsOwn({ query }: ClaudeSdk): ClaudeSdk {
   return { query: ({ prompt, options }) => query({ prompt, options: { ...options, ...guarded(options) } }) };

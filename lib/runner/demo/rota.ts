@@ -1,7 +1,7 @@
 import { until } from '@/lib/runner/replay/player';
 
 /**
- * Who of the demo rests. Each rests for a time of its own, but never so many at once that nobody is seen at work.
+ * Which agents of the demo rest. Each rests for its own time, but never so many at once that none is seen at work.
  *
  * Ordering: who has rested longest is called back first.
  */

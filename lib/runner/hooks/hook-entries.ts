@@ -16,9 +16,9 @@ export const HOOK_EVENTS = [
   'SessionEnd',
 ] as const;
 
-/** Ends every command of ours: how they are known again, whatever has become of the path before it. */
+/** Ends every command of ours, so that they can be recognised whatever the path before it. */
 const MARK = '# interlude-hook';
-/** The script ends within two; this is for a machine that is out of breath. Seconds. */
+/** Seconds. The script ends within two; this allows for an overloaded machine. */
 const TIMEOUT_S = 10;
 
 export class SettingsError extends Error {

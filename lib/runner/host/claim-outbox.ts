@@ -13,7 +13,7 @@ import type { OutboxListeners } from './runner-host';
  */
 export interface OutboxClaim {
   folder: string;
-  /** One file per server: two dashboards number what they got by themselves. */
+  /** One file per server: each dashboard has its own numbering. */
   serverKey: string;
   agentId: string | undefined;
   baseId: string;
@@ -22,7 +22,7 @@ export interface OutboxClaim {
   listeners: OutboxListeners;
 }
 
-/** As many unnamed agents of one folder are looked through. */
+/** How many unnamed agents of one folder to try. */
 const MOST_AGENTS = 64;
 
 /** @throws ProcessLockedError when the named agent is run by another process */
@@ -43,7 +43,7 @@ export async function claimOutbox(claim: OutboxClaim): Promise<Outbox> {
     const isNew = opened.status.lastSeq === 0;
     if (free === null) free = opened;
     else await opened.stop();
-    // Behind one that was never used there is none that was.
+    // After one that was never used there are no used ones.
     if (isNew) return free;
   }
   if (free === null) throw new Error(`${MOST_AGENTS} agents run in this folder already; name another with --agent`);

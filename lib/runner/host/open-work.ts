@@ -2,8 +2,8 @@ import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 
 /**
- * What is open in a session, told from the events its source gave and from nothing else. Stored with them, so that the
- * runner after a killed one can say how it all ended.
+ * What is open in a session, derived only from the events its source gave. Stored with them, so that after a kill the
+ * next runner can say how it all ended.
  */
 export interface OpenWork {
   turn: { runId: string; userMessageIds: string[] } | null;
@@ -13,7 +13,7 @@ export interface OpenWork {
 
 export const NOTHING_OPEN: OpenWork = { turn: null, tasks: [], requests: [] };
 
-/** @returns the very same object when nothing changed */
+/** @returns the same object if nothing changed */
 export function foldOpenWork(open: OpenWork, { event }: TimedEvent): OpenWork {
   const ids = event.metadata?.interlude?.userMessageIds ?? [];
   if (event.type === 'RUN_STARTED') return { ...open, turn: { runId: String(event.runId), userMessageIds: ids } };
@@ -41,7 +41,7 @@ export function foldOpenWork(open: OpenWork, { event }: TimedEvent): OpenWork {
   }
 }
 
-/** How what was open ends when the runner that knew of it is gone. */
+/** How open work ends if the runner that knew of it is gone. */
 export function endsOf(open: OpenWork, sessionId: string, occurredAt: number): TimedEvent[] {
   const say = (event: TimedEvent['event']): TimedEvent => ({ occurredAt, event });
   return [

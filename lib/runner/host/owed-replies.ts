@@ -7,11 +7,11 @@ import { withDeadline } from '@/lib/runner/with-deadline';
  * What the agent owes, in memory, so that the end of a turn never waits for the server.
  *
  * Ordering: one request at a time; a call during one gets its result, except `markDirty`, which asks again after it.
- * Failure: keeps what it had, and says so at debug. An answer that is no list is an empty list.
+ * Failure: keeps what it had, and logs that at debug. An answer that is not a list counts as an empty one.
  */
 export type OwedReply = ObligationList['obligations'][number];
 
-/** Asks the server. Rejects when it can't be asked. */
+/** Asks the server. Rejects if that fails. */
 type Ask = (signal: AbortSignal) => Promise<unknown>;
 
 const EVERY_MS = 10_000;
@@ -48,7 +48,7 @@ export class OwedReplies {
     void this.refresh();
   }
 
-  /** A list of the caller's own; what is in it is frozen. Never throws, never waits. */
+  /** A new list each time, with frozen entries. Never throws, never waits. */
   get(): OwedReply[] {
     return this.#replies.slice();
   }
@@ -66,7 +66,7 @@ export class OwedReplies {
     if (this.#dirty || this.#stopped.signal.aborted) return;
     this.#dirty = setTimeout(async () => {
       this.#dirty = null;
-      // What is under way may have been asked before the change.
+      // The running request may have been sent before the change.
       await this.#running;
       await this.refresh();
     }, DIRTY_MS).unref();
@@ -83,7 +83,7 @@ export class OwedReplies {
     if (signal.aborted) return;
     try {
       const answer = await withDeadline(TIMEOUT_MS, signal, this.#ask);
-      // The list itself is not frozen: copying one that is takes twenty times as long.
+      // The list itself is not frozen: copying a frozen one takes twenty times as long.
       this.#replies = (Array.isArray(answer) ? answer : []).flatMap((item) => {
         const { data } = owedReply.safeParse(item);
         return data === undefined ? [] : [Object.freeze(data as OwedReply)];

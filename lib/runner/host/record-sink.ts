@@ -3,12 +3,12 @@ import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 
 /**
- * Between a source and the outbox: holds what the disk does not take.
+ * Stands between a source and the outbox: holds what the disk does not accept.
  *
  * Ordering: one group is under way at a time, made of everything that came in the meantime, so nothing overtakes what
  * has to be repeated.
- * Failure: a refused group is tried again once a second. Beyond `maxHeld` records what comes is counted instead of held,
- * and declared lost at that place as soon as the disk takes something again.
+ * Failure: a refused group is tried again once a second. Beyond `maxHeld` records, further ones are counted instead of
+ * held, and declared lost at that place as soon as the disk accepts something again.
  */
 export interface RecordSinkOptions {
   enqueue: (records: OutgoingRecord[], cursors: Cursor[]) => Promise<void>;
@@ -77,7 +77,7 @@ export class RecordSink {
     this.#pump = null;
   }
 
-  /** The records, or the declaration of their loss where no more can be held. */
+  /** The records, or the declaration of their loss if no more can be held. */
   #bounded(records: OutgoingRecord[]): OutgoingRecord[] {
     const [first] = records;
     const fits = this.#heldRecords + records.length <= (this.#options.maxHeld ?? MAX_HELD);

@@ -27,29 +27,29 @@ import { type StatusRecord, statusRecord, takenBy } from './status-record';
 import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
 
 /**
- * The runner of one agent, in however many sessions: everything that stands around a source, started and ended in order.
+ * The runner of one agent with any number of sessions: everything around a source, started and ended in order.
  *
- * Ordering: a session is told of before anything happens in it; commands are taken once the source can act on them. At
- * the end no command is taken any more, the source ends, everything it said is stored, and then sent.
- * Failure: a server that is away stops nothing here but what people want of the agent. What was open is stored with the
- * events that opened it, so the host that comes after a kill knows of it.
+ * Ordering: a session is told before anything happens in it; commands are accepted once the source can act on them. At
+ * the end no more commands are accepted, then the source ends, everything it said is stored, and then sent.
+ * Failure: while the server is away, only people's commands stop. What is open is stored with the events that opened
+ * it, so the host that follows after a kill knows of it.
  */
 export interface RunnerHostOptions {
-  /** What the status record says and the host does not know: the kind, above all. */
+  /** What the status record says beyond what the host knows: above all the kind. */
   about: AgentStatus & { kind: string };
-  /** The component that hands events over, where the log is to tell what they say. */
+  /** The component that hands events over, if the log is to tell what they say. */
   journal?: string | undefined;
-  /** What does not stop while the dashboard is away: `the agent goes on`. */
+  /** What goes on while the dashboard is away: `the agent goes on`. */
   meanwhile: string;
   openOutbox: (listeners: OutboxListeners) => Promise<Outbox>;
   endpoint: Endpoint;
   dataDir: string;
-  /** Where hooks find this runner; without it they don't. */
+  /** Where hooks find this runner; without it they can't. */
   controlFile?: (agentId: string) => string;
   /** INTERLUDE_LOG_LEVEL, or the switch itself. */
   level: LevelSwitch | string | undefined;
   redactor?: Redactor;
-  /** Where the agent's log is; default: `logs` in the data folder. */
+  /** The folder of the agent's log; by default `logs` in the data folder. */
   logDir?: string;
   /** This process. */
   runnerId?: string;
@@ -75,7 +75,7 @@ export class RunnerHost {
   readonly #owed: OwedReplies;
   readonly #journals = new Map<string, EventJournal>();
   readonly #over = new AbortController();
-  /** By session; one in which nothing is open is missing. */
+  /** By session; a session with nothing open is missing. */
   #open = new Map<string, OpenWork>();
   #source: Source | null = null;
   #commands: CommandClient | null = null;
@@ -87,7 +87,7 @@ export class RunnerHost {
   /** @throws ProcessLockedError when another process runs the agent */
   static async open(options: RunnerHostOptions): Promise<RunnerHost> {
     let host: RunnerHost | null = null;
-    // An outbox that is found damaged says so before there is a log to write it to.
+    // A damaged outbox is noticed before there is a log to write that to.
     const early: OutboxNotice[] = [];
     const opened = await options.openOutbox({
       endpoint: options.endpoint,
@@ -139,7 +139,7 @@ export class RunnerHost {
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
-    // Not before: what the runner before this one said of itself is not told any more.
+    // Not earlier: what the previous runner said about itself is no longer told.
     outbox.kick();
     this.#commands = await this.#commandClient();
     await this.#openControl(source);
@@ -164,7 +164,7 @@ export class RunnerHost {
     }
   }
 
-  /** `close` has taken too long for somebody: what runs is ended now. */
+  /** For somebody who will not wait for `close`: ends what runs now. */
   hurry(): void {
     void this.#source?.close(0, this.#endsFor);
   }
@@ -283,7 +283,7 @@ export class RunnerHost {
     await this.#sink.accept(picked.length > 0 ? picked : [statusRecord(this.agentId, about, now)]);
   }
 
-  /** What the status of each session says, and that of the agent alone. */
+  /** The status of each session, and that of the agent alone. */
   async #about(): Promise<AgentStatus> {
     return {
       ...this.#options.about,
@@ -301,7 +301,7 @@ export class RunnerHost {
     return statusRecord(this.agentId, about, at, { facts, open: this.#open.get(facts.sessionId) ?? NOTHING_OPEN });
   }
 
-  /** A source whose agents' hooks call it can't do without; for any other the failure is logged. */
+  /** A source that its agents' hooks call needs the control port; for others a failure is only logged. */
   async #openControl({ control }: Source): Promise<void> {
     const { controlFile } = this.#options;
     if (controlFile === undefined) return;

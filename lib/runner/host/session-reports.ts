@@ -1,29 +1,29 @@
 import type { StatusRecord } from './status-record';
 
-/** All sessions are told of as often as the server tells others that an agent is as it was. */
+/** How often all sessions are reported: as often as the server tells others that an agent is unchanged. */
 const ALL_EVERY_MS = 60_000;
-/** Longer than this between two reports, one was left out: what became of those before it is not known. */
+/** If two reports are further apart than this, one is missing, and it is not known whether earlier ones arrived. */
 const GAP_MS = 15_000;
 
 /**
- * Which of a runner's sessions a report has to tell of. The server keeps the newest status of an agent and does not
- * write what repeats it: two sessions at rest that are told of in turn would be news for ever.
+ * Which of a runner's sessions a report has to include. The server keeps the newest status of an agent and does not
+ * write what repeats it: two sessions at rest reported in turn would be news for ever.
  */
 export class SessionReports {
   #told = new Map<string | undefined, string>();
-  /** The session whose record was the last of all: its status is the one the server has. */
+  /** The session whose record came last: its status is the one the server has. */
   #newest: string | undefined;
   #allAt = Number.NEGATIVE_INFINITY;
   #pickedAt = Number.NEGATIVE_INFINITY;
 
-  /** The next report tells of all of them: the server may not know what it was told. */
+  /** The next report includes all of them: the server may not have what it was told. */
   forget(): void {
     this.#allAt = Number.NEGATIVE_INFINITY;
   }
 
   /**
    * @param sessions a status record of each
-   * @param now milliseconds of a clock that only goes on
+   * @param now milliseconds of a steady clock
    * @returns those under way and those that have changed, or else the one that was told of last: each report is a sign
    *   of life, and one in which nothing is new repeats what the server has
    */

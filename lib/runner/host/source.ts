@@ -8,32 +8,32 @@ import type { OpenWork } from './open-work';
 import type { OwedReply } from './owed-replies';
 
 /**
- * A connection to agents of one kind: it tells what they do, and does what people want of them. One source carries any
+ * A connection to agents of one kind: it tells what they do, and does what people ask of them. One source carries any
  * number of sessions. @see ../sources/README.md
  */
 export interface Source extends Verbs {
-  /** Resolves once it runs its sessions, or looks out for them. */
+  /** Resolves once it runs its sessions, or watches for them. */
   start(): Promise<void>;
   /**
-   * Takes nothing more, waits for what is owed and what runs for at most so long, and ends what it has started.
-   * Called again with 0, it waits no longer.
+   * Accepts nothing more, waits at most this long for owed replies and running work, and ends what it has started.
+   * Called again with 0, it stops waiting.
    * @param reason why its sessions end, as their transcripts will say
    */
   close(deadlineMs: number, reason: string): Promise<void>;
-  /** Those it carries now. */
+  /** The sessions it carries now. */
   readonly sessions: readonly SessionFacts[];
   /** Why it has no verb for a command. */
   readonly refusals?: Partial<Record<CommandType, string>>;
-  /** Why a command for a session it does not carry comes to nothing. Without it, its verbs say so themselves. */
+  /** Why a command for a session it does not carry fails. Without this, its verbs say so themselves. */
   readonly elsewhere?: string;
-  /** What it answers to hooks of its agents. */
+  /** What it answers to its agents' hooks. */
   readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel'>>;
 }
 
-/** What people can ask for. A verb that is missing is refused by the host, and the dashboard offers it to nobody. */
+/** What people can ask for. The host refuses a missing verb, and the dashboard does not offer it. */
 export interface Verbs {
   /**
-   * @param again it was begun before and what became of it is not known: no message may reach an agent twice
+   * @param again it was begun before, with unknown outcome: no message may reach an agent twice
    * @returns once the agent's input has it
    */
   say?: Verb<'message'>;
@@ -54,42 +54,42 @@ export const VERBS: Record<Exclude<CommandType, 'log-level.set'>, keyof Verbs> =
   'question.answer': 'answer',
 };
 
-/** What the status record says of a session beside what is open in it. */
+/** What the status record says about a session besides its open work. */
 export interface SessionFacts {
   sessionId: string;
   cwd?: string;
   process?: { state: 'starting' | 'running' | 'restarting' | 'exited'; pid: number | null; exitCode: number | null };
   /** What the agent says it does. */
   state?: string;
-  /** The program that is the agent, with its version, once it has said so. */
+  /** The agent's program with its version, once it has said so. */
   provider?: string | null;
-  /** Messages in the agent's hands that no turn has answered. */
+  /** Messages the agent holds that no turn has answered. */
   pendingMessages?: number;
 }
 
-/** Where a source stands: what it tells goes out here. */
+/** A source's host: what the source tells goes out here. */
 export interface SourceSurroundings {
   /**
    * In order; stored with the cursors in one transaction.
-   * @returns once it outlives the process, which may take as long as the disk is full
+   * @returns once it is stored, which may take as long as the disk is full
    */
   emit(sessionId: string, events: readonly TimedEvent[], cursors?: readonly Cursor[]): Promise<void>;
   /**
-   * Has the dashboard know of a session before anything happens in it.
-   * @param at since when it is there; now, unless said
+   * Tells the dashboard of a session before anything happens in it.
+   * @param at since when it exists; by default now
    */
   opened(sessionId: string, at?: number, cursors?: readonly Cursor[]): Promise<void>;
-  /** What is open in a session by all that was emitted, also by the process before this one. */
+  /** What is open in a session according to everything emitted, also by the previous process. */
   openWork(sessionId: string): OpenWork;
-  /** The cursors whose name begins so, as the process before this one left them. */
+  /** The cursors whose names have this prefix, as the previous process left them. */
   cursors(prefix: string): Promise<Map<string, string>>;
-  /** What the agent owes by the server's last word, in all its sessions. */
+  /** What the agent owes in all its sessions, as last heard from the server. */
   owed(): readonly OwedReply[];
-  /** A command came to another end than its verb said. */
+  /** A command ended differently than its verb had said. */
   report(commandId: string, outcome: CommandOutcome): void;
-  /** `sessions` differs. */
+  /** `sessions` has changed. */
   changed(): void;
-  /** The agent can't be run any more; why, in a sentence. */
+  /** The agent can no longer run; why, in a sentence. */
   gaveUp(message: string): void;
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string, about?: LogAbout): void;
 }

@@ -8,13 +8,13 @@ import { type SessionFacts, type Source, VERBS, type Verbs } from './source';
 
 export type StatusRecord = Extract<OutgoingRecord, { kind: 'status' }>;
 
-/** A session as a status record tells of it. */
+/** A session as described by a status record. */
 export interface SessionNow {
   facts: SessionFacts;
   open: OpenWork;
 }
 
-/** @param session missing where it concerns the agent alone */
+/** @param session missing if the record is about the agent alone */
 export function statusRecord(
   agentId: string,
   about: AgentStatus,
@@ -33,7 +33,7 @@ export function statusRecord(
   return { kind: 'status', agentId, sessionId, occurredAt, status };
 }
 
-/** What a source takes, as its runner says it; one that takes everything says nothing. */
+/** Which commands a source acts on, as its runner reports it; nothing if it acts on all. */
 export function takenBy(source: Pick<Source, keyof Verbs | 'refusals'>): AgentStatus {
   const takes = COMMAND_TYPES.filter((type) => type === 'log-level.set' || source[VERBS[type]] !== undefined);
   if (takes.length === COMMAND_TYPES.length) return {};

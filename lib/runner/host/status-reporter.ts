@@ -1,5 +1,5 @@
 /**
- * When the runner says how it is: every ten seconds, and soon after something changed.
+ * Sends the runner's status every ten seconds, and soon after a change.
  *
  * Ordering: one report at a time; what changes during one is in the next.
  * Failure: while the server is away it goes on; in the outbox each report takes the place of the one before it, so that
@@ -11,9 +11,9 @@ export interface StatusReporterOptions {
   soonMs?: number;
 }
 
-/** Said in each report, so that the server knows by when to miss the next. */
+/** In each report, so that the server knows when to miss the next. */
 export const REPORT_EVERY_MS = 10_000;
-/** Changes come in groups. */
+/** Changes come in bursts. */
 const SOON_MS = 100;
 
 export class StatusReporter {
@@ -52,7 +52,7 @@ export class StatusReporter {
     return this.#next;
   }
 
-  /** Says it one last time. */
+  /** Reports one last time. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#every) clearInterval(this.#every);

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 
-/** Whether there is somebody at the terminal who can be asked. */
+/** Whether somebody at the terminal can be asked. */
 export function canAsk(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }

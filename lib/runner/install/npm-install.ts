@@ -16,7 +16,7 @@ export interface Install {
   folder: string;
 }
 
-/** How the same is said to a person. Scripts of packages are not run: none that is wanted here needs it. */
+/** The same command for a person. Package scripts do not run: none of the wanted packages needs them. */
 export function installArguments({ spec, folder }: Install): string[] {
   return ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', spec];
 }

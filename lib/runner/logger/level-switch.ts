@@ -11,10 +11,10 @@ export interface LevelChange {
   isRestored?: true;
 }
 
-/** Who turns a level back when its time is over. */
+/** The name of what ends a level when its time is over. */
 export const TIME_LIMIT = 'time-limit';
 
-/** What was set and outlives the process. */
+/** What was set, stored beyond the process. */
 export interface LevelMemory {
   /** Null: nothing is set. */
   level: LogLevel | null;
@@ -50,12 +50,12 @@ const DEFAULT_LEVEL: LogLevel = 'info';
 const LOOK_MS = 30_000;
 
 /**
- * Which level is written: a switch set at run time, else INTERLUDE_LOG_LEVEL, else info. A switch with a time to live
+ * Which level is written: a switch set at run time, else INTERLUDE_LOG_LEVEL, else info. A switch with a time limit
  * goes back by itself, so that nobody's debug session fills a disk for weeks.
  */
 export class LevelSwitch {
   readonly base: LogLevel;
-  /** What to tell of an INTERLUDE_LOG_LEVEL that is no level; else null. */
+  /** What to say about an INTERLUDE_LOG_LEVEL that is not a level; else null. */
   readonly misread: string | null;
   readonly #clock: LevelClock;
   readonly #changed = new Set<(change: LevelChange) => void>();
@@ -102,7 +102,7 @@ export class LevelSwitch {
     this.#changed.add(listener);
   }
 
-  /** @param listener told of whatever is set, also where the level stays what it is */
+  /** @param listener called whenever the level is set, even to what it was */
   onSet(listener: (memory: LevelMemory) => void): void {
     this.#kept.add(listener);
   }
