@@ -6,7 +6,7 @@ import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { chunkBacklogs, chunkNextLines, UNINDEXED_LOGS } from './chunk-lines';
-import { overdueLogs, type Retention, removeOldLines } from './remove-lines';
+import { overdueLogs, type Retention, removeOldLines } from './remove-old-lines';
 
 /** How long after a commit to look for lines to index, and how often for those another process wrote. */
 const INDEX_AFTER_MS = 200;

@@ -3,7 +3,7 @@ import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings } from '@/lib/access/access-settings';
 import { authenticate, authenticateProgram } from '@/lib/access/authenticate';
 import { asResponse } from '@/lib/access/stream-answer';
-import { logRetention } from '@/lib/log-store/log-retention';
+import { logRetention } from '@/lib/log-store/retention-settings';
 import { AppError, withErrors } from '@/lib/protocol/errors';
 import { Readiness } from '@/lib/queries/health';
 import { answerRoute } from './answer-route';

@@ -5,7 +5,7 @@ import type { StreamServer } from '@/lib/fan-out/get-stream';
 import { GapTally } from '@/lib/ingest/gap-tally';
 import type { IngestServer } from '@/lib/ingest/post-events';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
-import type { Retention } from '@/lib/log-store/remove-lines';
+import type { Retention } from '@/lib/log-store/remove-old-lines';
 
 /** Everything built on one open database. Each handler takes the parts it needs. */
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {

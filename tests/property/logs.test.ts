@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chunkBacklogs, chunkNextLines } from '@/lib/log-store/chunk-lines';
-import { type Retention, removeOldLines } from '@/lib/log-store/remove-lines';
+import { type Retention, removeOldLines } from '@/lib/log-store/remove-old-lines';
 import { EVERY_LINE, type LogFilter, matchesLine, parseTerms } from '@/lib/projections/log-filter';
 import { compileLogRegex } from '@/lib/projections/log-regex';
 import { LOG_LEVELS } from '@/lib/protocol/log-levels';

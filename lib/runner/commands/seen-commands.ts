@@ -99,7 +99,7 @@ export class SeenCommands {
   }
 }
 
-/** @returns the statements that forget it in the file, too */
+/** @returns the cursors to remove, so that the file forgets them too */
 function forgetOld(commands: Map<string, SeenCommand>, now: number): Cursor[] {
   const old = [...commands].filter(([, { takenAt }]) => now - takenAt > REMEMBERED_MS);
   return old.map(([id]) => {

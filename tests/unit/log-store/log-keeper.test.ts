@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
-import { logRetention } from '@/lib/log-store/log-retention';
+import { logRetention } from '@/lib/log-store/retention-settings';
 import { type InProcessTarget, inProcessTarget } from '../../support/ingest-target';
 import { LineWriter } from '../../support/line-writer';
 import { PATIENTLY } from '../../support/patience';

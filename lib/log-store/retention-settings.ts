@@ -1,4 +1,4 @@
-import type { Retention } from './remove-lines';
+import type { Retention } from './remove-old-lines';
 
 const DEFAULT_DAYS = 14;
 const DEFAULT_MIB = 256;
