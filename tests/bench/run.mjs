@@ -17,7 +17,8 @@ if (chosen.length === 0) {
 
 let failed = 0;
 for (const file of chosen) {
-  const child = spawn(process.execPath, ['--import', 'tsx', `${folder}${file}`], { stdio: 'inherit' });
+  const args = ['--import', 'tsx', `${folder}run-one.mjs`, `${folder}${file}`];
+  const child = spawn(process.execPath, args, { stdio: 'inherit' });
   const code = await new Promise((resolve, reject) => child.on('exit', resolve).on('error', reject));
   if (code !== 0) failed += 1;
 }
