@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
  * finds there. If the file was replaced by a backup meanwhile, that spoils the backup. So a note says which two files
  * belong together, and a log left behind by another database is set aside before anything is opened.
  *
- * Ordering: the note is written before the first commit, so a log with commits in it is never older than the note.
+ * Ordering: the note is written before the first commit, so an older note never describes a log that has commits in it.
  * Failure: nothing is deleted. If the note does not apply (there is none yet, the folder was copied or mounted
  * elsewhere, the file system renumbers its files) the log counts as the database's own, as it does for SQLite. A backup
  * that was copied into the same file (`cp`) can't be told from the original.

@@ -95,7 +95,7 @@ export class LocalConnection {
 
 /** More than the code has, apart from those built from a reader's filters. */
 const MAX_PREPARED = 128;
-/** A statement whose SQL is longer, in UTF-16 units, is prepared each time. */
+/** A statement whose text arguments are longer together, in UTF-16 units, is prepared each time. */
 const MAX_KEPT_LENGTH = 64 * 1024;
 
 // A statement under way keeps a thread. libSQL reads this when it starts them, at the first statement of the process.

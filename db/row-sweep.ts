@@ -94,7 +94,7 @@ export class RowSweep {
         const before = parked.size;
         const { rows } = await this.#reader.execute(selectDue(due, { only: null, except: [...parked] }));
         for (const row of rows) await this.#alone(kind, parked, String(row[due.key]), work);
-        // each row works by itself, so together they should not fail either
+        // each row could be worked on by itself, so together they should not fail either
         barren = parked.size === before ? barren + 1 : 0;
         if (barren > 1) throw error;
       }

@@ -148,15 +148,16 @@ export const sessions = sqliteTable(
     otherFailureCount: integer('other_failure_count').notNull().default(0),
     /** Something is open in it, and its runner would have to tell the end. */
     isUnderWay: boolean('is_under_way').notNull().default(false),
-    /** The position at which its runner was missed, while no record has come from the session since; else null. */
+    /** Its runner was missed, and no record has come from the session since. */
     isAway: boolean('is_away').notNull().default(false),
+    /** The position at which it was missed. */
     awayPosition: integer('away_position'),
     /** When its runner last sent anything about it, and the server's position before that. */
     seenAt: integer('seen_at'),
     seenPosition: integer('seen_position').notNull().default(0),
     /** The rest of SessionSummary. */
     body: json<SessionBody>('body').notNull(),
-    /** The text that sessions are searched by, in lower case. `session_search` has its trigrams. */
+    /** What sessions are searched by, in lower case. `session_search` has its trigrams while the session is not working. */
     words: text('words').notNull().default(''),
     /** What the turn projection must remember between two batches. Bounded. */
     places: json<TurnPlaces>('places').notNull(),

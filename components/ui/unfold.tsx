@@ -16,7 +16,7 @@ export function useHoldTail(): () => void {
 /** Marks what unfolds more of a part: what stands below it moves. */
 export const UNFOLDS = 'data-unfolds';
 
-/** A part that opens below its button. @returns whether it is open, its id while it is, and the button's props */
+/** A part that opens below its button. @returns whether it is open, its id, and the button's props */
 export function useDisclosure() {
   const [open, setOpen] = useState(false);
   const id = useId();

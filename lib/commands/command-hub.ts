@@ -155,7 +155,7 @@ export class CommandHub {
     for (const stream of [...this.#streams.values()]) stream.close('shutdown');
   }
 
-  /** Does everything the poll does, now: expires commands, ends silent streams and tells who has gone. */
+  /** Does all that is due, now: tells who has gone, and ends commands, requests and log levels whose time is over. */
   async sweep(): Promise<void> {
     await this.#minded();
     for (const work of this.#sweeps(await this.#hour())) await this.#rows.run(work);

@@ -31,7 +31,7 @@ type Ids = 'agentId' | 'position';
 interface Parked {
   position: number;
   agentId: string;
-  /** The agent whose runner told of it. */
+  /** The session whose runner told of it. */
   sessionId: string;
   taskId: string;
   runId: string | null;

@@ -83,7 +83,7 @@ export async function readLogLines(
     return place.kind === 'at' ? positionAt(place.at) : place.position;
   }
 
-  /** The number of the first line at a time or later. */
+  /** The position of the first line at a time or later. */
   async function positionAt(at: number): Promise<number | null> {
     const range = { direction: 'newer', edge: 0, newest, limit: 1, bytes: 1, budgetMs: Infinity } as const;
     const { lines } = await scanLog(reader, id, { ...EVERY_LINE, from: at }, range);
