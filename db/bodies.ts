@@ -8,6 +8,7 @@ type SessionColumn =
   | 'agentId'
   | 'state'
   | 'lastEventAt'
+  | 'stateDueAt'
   | 'answerBy'
   | 'insightCount'
   | 'otherFailureCount'

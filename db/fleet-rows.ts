@@ -18,6 +18,7 @@ export const SESSION_ROW = shapeOf(
   'agentId',
   'state',
   'lastEventAt',
+  'stateDueAt',
   'answerBy',
   'insightCount',
   'otherFailureCount',
@@ -35,7 +36,7 @@ export function agentFromRow(row: Row): AgentSummary {
 
 export function agentToRow({ id, lastSeenAt, updatedPosition, ...body }: AgentSummary) {
   const { runner, everyMs } = reporterOf(body.status);
-  const reported = { reportedBy: runner?.id ?? null, reportsEveryMs: everyMs ?? null };
+  const reported = { reportedBy: runner?.id ?? null, reportsEveryMs: everyMs ?? null, isSilent: false };
   const { requestedAt = null, expiresAt = null } = body.logLevel.desired ?? {};
   const level = { levelRequestedAt: requestedAt, levelExpiresAt: expiresAt };
   const words = agentText({ id, kind: body.kind });
@@ -49,9 +50,9 @@ export function sessionFromRow(row: Row): SessionSummary {
 }
 
 export function sessionToRow(summary: SessionSummary) {
-  const { id, agentId, state, lastEventAt, answerBy = null, updatedPosition, ...rest } = summary;
+  const { id, agentId, state, lastEventAt, stateDueAt, answerBy = null, updatedPosition, ...rest } = summary;
   const { insightCount, otherFailureCount, ...body } = rest;
-  const columns = { id, agentId, state, lastEventAt, answerBy, insightCount, otherFailureCount };
+  const columns = { id, agentId, state, lastEventAt, stateDueAt, answerBy, insightCount, otherFailureCount };
   return { ...columns, body, words: sessionText(summary), updatedPosition: Number(updatedPosition) };
 }
 

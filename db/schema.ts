@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { SessionState } from '@/lib/protocol/agent-state';
 import type { CommandState, CommandType } from '@/lib/protocol/commands';
 import type { LogMarker } from '@/lib/protocol/envelope';
 import type { LogLevel } from '@/lib/protocol/log-levels';
-import type { Insight, Obligation, ParkedState, SessionState, TaskStatus } from '@/lib/protocol/read-models';
+import type { Insight, Obligation, ParkedState, TaskStatus } from '@/lib/protocol/read-models';
 import type { TurnHeader, TurnKind, TurnPlaces, TurnState } from '@/lib/protocol/turn-places';
 import type { AgentBody, ObligationBody, SessionBody, TaskBody } from './bodies';
 
@@ -146,8 +147,10 @@ export const sessions = sqliteTable(
     /** Unseen failures that mark it, and how many of them are not `hook_fatal`. */
     insightCount: integer('insight_count').notNull().default(0),
     otherFailureCount: integer('other_failure_count').notNull().default(0),
-    /** Something is open in it, and its runner would have to tell the end. */
-    isUnderWay: boolean('is_under_way').notNull().default(false),
+    /** Its agent's process has ended. */
+    hasEnded: boolean('has_ended').notNull().default(false),
+    /** When time alone may change its state; null: never. */
+    stateDueAt: integer('state_due_at'),
     /** Its runner was missed, and no record has come from the session since. */
     isAway: boolean('is_away').notNull().default(false),
     /** The position at which it was missed. */
@@ -170,8 +173,10 @@ export const sessions = sqliteTable(
     index('sessions_by_agent').on(table.agentId, table.lastEventAt, table.id),
     index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
     // the few sessions that sweeps look for again and again
-    index('sessions_by_answer').on(table.answerBy).where(sql`state = 'waiting' AND answer_by IS NOT NULL`),
-    index('sessions_under_way').on(table.agentId).where(sql`is_under_way`),
+    index('sessions_by_answer').on(table.answerBy).where(sql`state = 'needs-input' AND answer_by IS NOT NULL`),
+    index('sessions_by_due').on(table.stateDueAt).where(sql`state_due_at IS NOT NULL`),
+    // those that are missed with their runner
+    index('sessions_present').on(table.agentId).where(sql`NOT has_ended AND NOT is_away`),
     index('sessions_with_insights').on(table.agentId).where(sql`insight_count > 0`),
   ],
 );
@@ -183,6 +188,8 @@ export const agents = sqliteTable(
     /** The runner that sent its newest status, and how often that runner reports. */
     reportedBy: text('reported_by'),
     reportsEveryMs: integer('reports_every_ms'),
+    /** Its sessions have been told that nothing is heard of it. */
+    isSilent: boolean('is_silent').notNull().default(false),
     /** When a log level was asked of its runner, and until when; null if none is. */
     levelRequestedAt: integer('level_requested_at'),
     levelExpiresAt: integer('level_expires_at'),
@@ -196,6 +203,8 @@ export const agents = sqliteTable(
   (table) => [
     index('agents_by_update').on(table.updatedPosition),
     index('agents_by_last_seen').on(table.lastSeenAt, table.id),
+    // those that may fall silent
+    index('agents_by_silence').on(table.lastSeenAt, table.id).where(sql`NOT is_silent`),
     index('agents_by_level').on(table.levelExpiresAt).where(sql`level_requested_at IS NOT NULL`),
   ],
 );

@@ -1,7 +1,8 @@
-import { ChevronLeft } from 'lucide-react';
+import { ChevronLeft } from 'lucide';
 import Link from 'next/link';
 import type { ReactNode } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
+import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 
 /** A page of text and tables: its title, the way back, the connection. */
@@ -11,7 +12,7 @@ export function PageFrame(props: { title: string; back: { href: string; label: s
     <main className="h-full overflow-y-auto">
       <header className="sticky top-0 z-10 flex h-12 items-center gap-3 border-line border-b bg-ground px-4 sm:px-6">
         <Link href={back.href} className="hit -ml-1 text-ink-3 hover:text-ink">
-          <ChevronLeft size={17} aria-hidden="true" />
+          <Icon of={ChevronLeft} size={17} />
           <span className="sr-only">{back.label}</span>
         </Link>
         <h1 className="min-w-0 flex-1 truncate font-medium text-md">

@@ -1,9 +1,10 @@
 'use client';
 
-import { Bot } from 'lucide-react';
+import { Bot } from 'lucide';
 import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { useFleet } from '@/components/live/use-fleet';
+import { Icon } from '@/components/ui/icon';
 import { Logo } from '@/components/ui/logo';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
@@ -25,7 +26,7 @@ export function TopBar({ home }: { home: boolean }) {
       <div className="ml-auto flex items-center gap-3">
         {home && <ConnectionBadge />}
         <Link href="/agents" title="Agents" className="hit grid size-5 place-items-center text-ink-3 hover:text-ink">
-          <Bot size={15} strokeWidth={1.75} aria-hidden="true" />
+          <Icon of={Bot} size={15} strokeWidth={1.75} />
           <span className="sr-only">Agents</span>
         </Link>
         <ShortcutHelp />
@@ -40,7 +41,7 @@ function FleetSummary() {
   const list = useFleet(({ listedSessions }) => listedSessions);
   if (list === undefined || list.sessions.length === 0) return null;
   const { sessions, counts, next } = list;
-  const needing = counts.failed + counts.waiting;
+  const needing = counts.failed + counts['needs-input'];
   const working = counts.working;
   const tasks = sessions.reduce((sum, { away, runningTaskCount }) => sum + (away === null ? runningTaskCount : 0), 0);
   const parts = [

@@ -6,7 +6,7 @@ import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { ShownList } from '@/components/live/row-table';
 import { type MorePages, useStart } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list-search';
-import { failuresInWords, glyphOf, STANDING_WORD } from '@/components/sessions/session-words';
+import { failuresInWords, glyphOf, STATE_WORD } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
@@ -15,8 +15,9 @@ import { ListSearch } from '@/components/ui/list-search';
 import { Name } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { nameText } from '@/components/ui/verbatim';
+import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { agentText, searchWords } from '@/lib/protocol/list-search';
-import { type AgentList, type AgentSummary, SESSION_STATES } from '@/lib/protocol/read-models';
+import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
 import { byName } from './by-name';
 import { SelectionBar } from './selection-bar';
 import { useAgents } from './use-agents';
@@ -145,7 +146,7 @@ function AgentState({ agent: { sessionStates, sessionCount } }: { agent: AgentSu
   return (
     <span className="flex items-baseline gap-1.5">
       <Glyph name={glyphOf(state)} className="relative top-[1.5px]" />
-      {STANDING_WORD[state]}
+      {STATE_WORD[state]}
       {sessionCount > 1 && (
         <span className="tabular text-ink-3">{`${sessionStates[state].toLocaleString('en')} of ${sessionCount.toLocaleString('en')}`}</span>
       )}

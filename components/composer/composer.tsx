@@ -1,8 +1,9 @@
 'use client';
 
-import { ArrowUp, X } from 'lucide-react';
+import { ArrowUp, X } from 'lucide';
 import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
 import { useRefusal } from '@/components/live/refusals';
+import { Icon } from '@/components/ui/icon';
 import { Words } from '@/components/ui/name';
 import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
@@ -105,7 +106,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
               onClick={() => change({ replyTo: null })}
               className="hit shrink-0 hover:text-ink"
             >
-              <X size={13} aria-hidden="true" />
+              <Icon of={X} size={13} />
             </button>
           </p>
         )}
@@ -139,7 +140,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
             disabled={isEmpty || ended !== null}
             className="grid size-7 shrink-0 place-items-center rounded-full bg-ink text-ground hover:bg-ink-2 disabled:cursor-default disabled:bg-raised disabled:text-ink-3"
           >
-            <ArrowUp size={15} aria-hidden="true" />
+            <Icon of={ArrowUp} size={15} />
           </button>
         </div>
         <p id={statusId} data-action={interruptKey(session.openTurnId ?? '')} className="min-h-4 text-2xs text-ink-3">

@@ -1,10 +1,11 @@
 'use client';
 
-import { Square } from 'lucide-react';
+import { Square } from 'lucide';
 import { useRef } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
 import { plural } from '@/components/ui/duration';
+import { Icon } from '@/components/ui/icon';
 import { useLiveness } from '@/components/ui/liveness';
 import { useSettled } from '@/components/ui/use-settled';
 import { useShownLongEnough } from '@/components/ui/use-shown-long-enough';
@@ -74,7 +75,7 @@ export function InterruptButton(props: {
       aria-describedby={describedBy}
       className="flex h-7 shrink-0 items-center gap-1.5 rounded px-2 text-ink-2 text-xs transition-colors duration-300 hover:bg-raised hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:hover:bg-transparent"
     >
-      <Square size={10} fill="currentColor" aria-hidden="true" />
+      <Icon of={Square} size={10} fill="currentColor" />
       {isAway ? (isAsked ? 'Interrupt queued' : 'Queue interrupt') : isAsked ? 'Interrupting…' : 'Interrupt'}
     </button>
   );

@@ -1,3 +1,4 @@
+import type { SessionState } from '@/lib/protocol/agent-state';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type {
   AgentDetail,
@@ -42,6 +43,8 @@ export interface ListedSessions {
  */
 export class FleetStore extends Store {
   readonly #counts = new SessionCounts();
+  /** The states that the server told, of sessions that time has changed since. */
+  readonly #toldStates = new WeakMap<SessionSummary, SessionState>();
   /** Lists: all of them, and those of an agent. */
   readonly sessions = new RowTable<SessionSummary>({
     idOf: ({ id }) => id,
@@ -103,6 +106,30 @@ export class FleetStore extends Store {
       else if (event === 'task') this.tasks.takeNews(data, id);
       else if (event === 'obligation') this.obligations.takeNews(data, id);
     }
+    this.changed();
+  }
+
+  /** When time alone may change the state of one of the sessions; null if it changes none. */
+  get stateDueAt(): number | null {
+    let first: number | null = null;
+    for (const { row } of this.sessions.rows()) {
+      if (row.stateDueAt !== null && (first === null || row.stateDueAt < first)) first = row.stateDueAt;
+    }
+    return first;
+  }
+
+  /**
+   * Brings the states to a time of the server's clock. The server tells the same when it gets to it.
+   * @param stateAt a session as it is at a time
+   */
+  passTime(now: number, stateAt: (session: SessionSummary, now: number) => SessionSummary): void {
+    for (const { row } of [...this.sessions.rows()]) {
+      if (row.stateDueAt === null || row.stateDueAt > now) continue;
+      const next = stateAt(row, now);
+      this.#toldStates.set(next, this.#toldStates.get(row) ?? row.state);
+      this.sessions.amend(next);
+    }
+    this.#shownSessions = undefined;
     this.changed();
   }
 
@@ -194,7 +221,12 @@ export class FleetStore extends Store {
       isCountedBy(known?.at) ||
       isCountedBy(this.#start?.after) ||
       (this.#told.has(row.id) && isCountedBy(this.#position));
-    this.#counts.change(row, isSure ? known?.row.state : undefined);
+    this.#counts.change(row, isSure && known !== undefined ? this.#toldState(known.row) : undefined);
+  }
+
+  /** What the server has counted it as. */
+  #toldState(row: SessionSummary): SessionState {
+    return this.#toldStates.get(row) ?? row.state;
   }
 
   #read(table: Held, name: string | null, position: Position, take: () => void): void {

@@ -8,6 +8,7 @@ import { RequestError } from './fetch-json';
 import { FleetStore, type Held } from './fleet-store';
 import { LiveClient } from './live-client';
 import { standStillWhileStale } from './stand-still';
+import { StateClock } from './state-clock';
 import { FleetContext } from './use-fleet';
 
 const LiveContext = createContext<() => LiveClient>(() => {
@@ -55,6 +56,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     <LiveContext value={live}>
       <FleetContext value={stores}>
         <QueryClientProvider client={queryClient}>{children}</QueryClientProvider>
+        <StateClock fleet={stores.fleet} />
       </FleetContext>
     </LiveContext>
   );

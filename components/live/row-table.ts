@@ -60,6 +60,18 @@ export class RowTable<Row extends object> {
     return this.#rows.get(id)?.row;
   }
 
+  rows(): Iterable<{ row: Row }> {
+    return this.#rows.values();
+  }
+
+  /** What a row has become by itself, without news of it. */
+  amend(row: Row): void {
+    const held = this.#rows.get(this.#kind.idOf(row));
+    if (held === undefined) return;
+    held.row = row;
+    for (const list of this.#listsOf(row)) list.shown = null;
+  }
+
   /** Undefined until some of it was read. */
   list(name: string): ShownList<Row> | undefined {
     const list = this.#lists.get(name);

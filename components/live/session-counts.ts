@@ -1,5 +1,6 @@
+import { noSessions, type SessionState } from '@/lib/protocol/agent-state';
 import { comparePositions, ORIGIN, type Position } from '@/lib/protocol/position';
-import { SESSION_STATES, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
+import type { SessionSummary } from '@/lib/protocol/read-models';
 
 export type CountsByState = Record<SessionState, number>;
 
@@ -64,7 +65,7 @@ export class SessionCounts {
 }
 
 export function countByState(sessions: readonly SessionSummary[]): CountsByState {
-  const counts = Object.fromEntries(SESSION_STATES.map((state) => [state, 0])) as CountsByState;
+  const counts = noSessions();
   for (const { state } of sessions) counts[state] += 1;
   return counts;
 }

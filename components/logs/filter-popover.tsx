@@ -1,9 +1,10 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ChevronDown } from 'lucide-react';
+import { ChevronDown } from 'lucide';
 import { Popover } from 'radix-ui';
 import type { ReactNode } from 'react';
+import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { PopoverPanel } from '@/components/ui/popover-panel';
 import { nameText } from '@/components/ui/verbatim';
@@ -35,7 +36,7 @@ export function FilterPopover(props: {
             <span className="truncate">
               <Name text={chosen ?? label} />
             </span>
-            <ChevronDown size={12} aria-hidden="true" className="shrink-0" />
+            <Icon of={ChevronDown} size={12} className="shrink-0" />
           </>
         )}
       </Popover.Trigger>

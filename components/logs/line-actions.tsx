@@ -1,7 +1,8 @@
 'use client';
 
-import { ScanSearch } from 'lucide-react';
+import { ScanSearch } from 'lucide';
 import { CopyButton } from '@/components/ui/copy-button';
+import { Icon } from '@/components/ui/icon';
 import type { LogLine } from '@/lib/protocol/read-models';
 import { plainLine } from './log-words';
 
@@ -23,7 +24,7 @@ export function LineActions(props: { line: LogLine; onContext: ((line: LogLine) 
           onClick={() => onContext(line)}
           className="hit text-ink-3 hover:text-ink"
         >
-          <ScanSearch size={13} strokeWidth={1.75} aria-hidden="true" />
+          <Icon of={ScanSearch} size={13} strokeWidth={1.75} />
         </button>
       )}
       {hasLink && (

@@ -1,7 +1,8 @@
 'use client';
 
-import { Download } from 'lucide-react';
+import { Download } from 'lucide';
 import type { RefObject } from 'react';
+import { Icon } from '@/components/ui/icon';
 import { API_BASE } from '@/lib/protocol/version';
 import { ComponentFilter } from './component-filter';
 import { LevelFilter } from './level-filter';
@@ -85,7 +86,7 @@ export function LogToolbar(props: LogToolbarProps) {
             title="Download what is filtered"
             className="hit text-ink-3 hover:text-ink"
           >
-            <Download size={14} strokeWidth={1.75} aria-hidden="true" />
+            <Icon of={Download} size={14} strokeWidth={1.75} />
             <span className="sr-only">Download what is filtered</span>
           </a>
           <button

@@ -1,7 +1,8 @@
 'use client';
 
-import { ArrowDown } from 'lucide-react';
+import { ArrowDown } from 'lucide';
 import { useState } from 'react';
+import { Icon } from '@/components/ui/icon';
 import type { LogStore } from './log-store';
 import { countOf } from './log-words';
 import { useLogStore } from './use-log-store';
@@ -16,7 +17,7 @@ export function NewLines({ store, onEnd }: { store: LogStore; onEnd: () => void 
       onClick={onEnd}
       className="-translate-x-1/2 absolute bottom-3 left-1/2 flex items-center gap-1.5 rounded-full bg-ink px-3 py-1 text-ground text-xs shadow-lg hover:bg-ink-2"
     >
-      <ArrowDown size={13} aria-hidden="true" />
+      <Icon of={ArrowDown} size={13} />
       <span className="tabular">{count > 0 ? countOf(count, 'new line') : 'Jump to the end'}</span>
     </button>
   );

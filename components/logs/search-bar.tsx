@@ -1,8 +1,9 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide-react';
+import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide';
 import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState } from 'react';
+import { Icon } from '@/components/ui/icon';
 import type { LogQuery } from './log-query';
 import { countOf } from './log-words';
 import type { useHits } from './use-hits';
@@ -59,7 +60,7 @@ export function SearchBar(props: {
   return (
     <search className="flex min-w-0 grow basis-44 items-center gap-2 sm:max-w-[480px]">
       <span className="flex h-7 min-w-0 flex-1 items-center gap-1.5 rounded-md bg-raised px-2 focus-within:outline-2 focus-within:outline-accent">
-        <Search size={13} aria-hidden="true" className="shrink-0 text-ink-3" />
+        <Icon of={Search} size={13} className="shrink-0 text-ink-3" />
         <input
           ref={field}
           type="search"
@@ -79,7 +80,7 @@ export function SearchBar(props: {
             onClick={() => setText('')}
             className="hit text-ink-3 hover:text-ink"
           >
-            <X size={13} aria-hidden="true" />
+            <Icon of={X} size={13} />
           </button>
         )}
         <Toggle
@@ -87,7 +88,7 @@ export function SearchBar(props: {
           isOn={query.isRegex}
           onClick={() => onQuery({ ...query, text, isRegex: !query.isRegex })}
         >
-          <Regex size={13} aria-hidden="true" />
+          <Icon of={Regex} size={13} />
         </Toggle>
       </span>
       {isSearched && (
@@ -96,10 +97,10 @@ export function SearchBar(props: {
             {isBusy || hits.isSeeking ? 'Searching…' : hitWords(hits)}
           </span>
           <Step label="Previous hit" isDisabled={hits.count === 0} onClick={() => hits.step(-1)}>
-            <ChevronUp size={14} aria-hidden="true" />
+            <Icon of={ChevronUp} size={14} />
           </Step>
           <Step label="Next hit" isDisabled={hits.count === 0} onClick={() => hits.step(1)}>
-            <ChevronDown size={14} aria-hidden="true" />
+            <Icon of={ChevronDown} size={14} />
           </Step>
           <Toggle label="Show the other lines, dimmed" isOn={dims} onClick={() => props.onDims(!dims)}>
             <span aria-hidden="true" className="text-2xs">

@@ -1,7 +1,8 @@
 'use client';
 
-import { SlidersHorizontal } from 'lucide-react';
+import { SlidersHorizontal } from 'lucide';
 import { CopyButton } from '@/components/ui/copy-button';
+import { Icon } from '@/components/ui/icon';
 import { FilterPopover } from './filter-popover';
 import type { ChangeLogSettings, LogSettings } from './log-settings';
 import type { LogStore } from './log-store';
@@ -16,7 +17,7 @@ export function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSe
       label="View"
       chosen={null}
       align="end"
-      icon={<SlidersHorizontal size={14} strokeWidth={1.75} aria-hidden="true" />}
+      icon={<Icon of={SlidersHorizontal} size={14} strokeWidth={1.75} />}
     >
       <Choice
         name="Time"

@@ -1,11 +1,10 @@
 'use client';
 
-import { Popover } from 'radix-ui';
-import { type RefObject, useRef } from 'react';
+import type { RefObject } from 'react';
+import { ButtonPopover } from '@/components/ui/button-popover';
 import { Ago } from '@/components/ui/clock';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
-import { PopoverPanel } from '@/components/ui/popover-panel';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { useOwed } from './use-obligations';
 import { Waive } from './waive';
@@ -17,27 +16,10 @@ export function OwedPopover(props: {
   onClose: () => void;
 }) {
   const { session, button, onClose } = props;
-  const leftByPress = useRef(false);
   return (
-    <Popover.Root open onOpenChange={(open) => !open && onClose()}>
-      <Popover.Anchor virtualRef={button as RefObject<HTMLElement>} />
-      <PopoverPanel
-        align="start"
-        aria-label="Replies owed"
-        onInteractOutside={(event) => {
-          // The button closes what it opened by itself.
-          if (button.current?.contains(event.target as Node)) event.preventDefault();
-          else leftByPress.current = true;
-        }}
-        onCloseAutoFocus={(event) => {
-          event.preventDefault();
-          if (!leftByPress.current) button.current?.focus();
-        }}
-        className="w-[min(420px,calc(100vw-24px))] py-1"
-      >
-        <OwedList session={session} onLeave={onClose} />
-      </PopoverPanel>
-    </Popover.Root>
+    <ButtonPopover label="Replies owed" button={button} onClose={onClose}>
+      <OwedList session={session} onLeave={onClose} />
+    </ButtonPopover>
   );
 }
 

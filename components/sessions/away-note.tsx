@@ -6,6 +6,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionAway, SessionSummary } from '@/lib/protocol/read-models';
+import { isUnderWay } from '@/lib/protocol/session-standing';
 import { shellWord } from '@/lib/protocol/shell-word.mjs';
 import { useCommandSetting } from './command-setting';
 
@@ -21,15 +22,8 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
         <p className="flex items-baseline gap-2">
           <Glyph name="lost" className="relative top-[1.5px]" />
           <span className="min-w-0">
-            <span className="font-medium text-ink">
-              {away.agentGoesOn ? 'Nobody watches its terminal' : 'Its runner has gone'}
-            </span>{' '}
-            <Evidence away={away} />.{' '}
-            <span className="text-ink-2">
-              {away.agentGoesOn
-                ? 'The agent goes on there; what it does is told here once it is watched again.'
-                : 'The agent most likely ended with it. What is shown as under way may be over.'}
-            </span>
+            <span className="font-medium text-ink">{titleOf(away)}</span> <Evidence away={away} />.{' '}
+            <span className="text-ink-2">{meaningOf(session, away)}</span>
           </span>
         </p>
         {command !== null && (
@@ -44,6 +38,19 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
       </div>
     </div>
   );
+}
+
+function titleOf({ agentGoesOn, isSilent }: SessionAway): string {
+  if (agentGoesOn) return 'Nobody watches its terminal';
+  return isSilent ? 'Its agent is silent' : 'Its runner has gone';
+}
+
+function meaningOf(session: SessionSummary, { agentGoesOn, isSilent }: SessionAway): string {
+  if (agentGoesOn) return 'The agent goes on there; what it does is told here once it is watched again.';
+  if (isUnderWay(session)) {
+    return `${isSilent ? 'It may have ended.' : 'The agent most likely ended with it.'} What is shown as under way may be over.`;
+  }
+  return isSilent ? 'Nothing was under way.' : 'Nothing was under way. What is written here waits until it is back.';
 }
 
 /** `since 12:03 (4m), last heard 12:02:58` */

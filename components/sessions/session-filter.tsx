@@ -1,13 +1,14 @@
 'use client';
 
-import { X } from 'lucide-react';
+import { X } from 'lucide';
 import type { CountsByState } from '@/components/live/session-counts';
 import { Glyph } from '@/components/ui/glyph';
+import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import { SESSION_STATES, type SessionState } from '@/lib/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { SessionQuery } from './session-query';
-import { glyphOf, STANDING_WORD } from './session-words';
+import { glyphOf, STATE_WORD } from './session-words';
 
 /** Which states are shown, with how many sessions there are in each, and of which agent. */
 export function SessionFilter(props: {
@@ -37,7 +38,7 @@ export function SessionFilter(props: {
               className="sr-only"
             />
             <Glyph name={glyphOf(state)} />
-            {STANDING_WORD[state]}
+            {STATE_WORD[state]}
             <span className="tabular text-ink-3">{counts[state].toLocaleString('en')}</span>
           </label>
         ))}
@@ -52,7 +53,7 @@ export function SessionFilter(props: {
           <span className="truncate">
             <Name text={agentId} />
           </span>
-          <X size={12} aria-hidden="true" className="shrink-0" />
+          <Icon of={X} size={12} className="shrink-0" />
         </button>
       )}
     </div>

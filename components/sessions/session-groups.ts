@@ -1,4 +1,5 @@
 import { plainWords } from '@/components/ui/plain-words';
+import type { SessionState } from '@/lib/protocol/agent-state';
 import { searchWords, sessionText } from '@/lib/protocol/list-search';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import {
@@ -29,9 +30,11 @@ export function groupSessions(sessions: readonly SessionSummary[], search: strin
   })).filter((group) => group.sessions.length > 0);
 }
 
+const AT_REST: ReadonlySet<SessionState> = new Set(['idle', 'complete', 'exited', 'unknown']);
+
 /** Working sessions keep their place while they work: a list that re-sorts with every word can't be clicked. */
 function rank(session: SessionSummary): number {
-  return session.state === 'idle' || session.state === 'done' ? session.lastEventAt : session.stateSince;
+  return AT_REST.has(session.state) ? session.lastEventAt : session.stateSince;
 }
 
 function matches(session: SessionSummary, words: string[]): boolean {

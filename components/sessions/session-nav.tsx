@@ -1,7 +1,7 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ChevronRight } from 'lucide-react';
+import { ChevronRight } from 'lucide';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
 import { FoundRows, MoreRows } from '@/components/live/more-rows';
@@ -10,9 +10,11 @@ import { useListSearch } from '@/components/live/use-list-search';
 import { Boundary } from '@/components/ui/boundary';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
+import { Icon } from '@/components/ui/icon';
 import { ListSearch } from '@/components/ui/list-search';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import { SESSION_STATES, type SessionList, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
+import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { SessionFilter } from './session-filter';
 import { groupSessions, type SessionGroup } from './session-groups';
 import { askedOf, EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';
@@ -21,8 +23,9 @@ import { STANDING_WORD, type Standing } from './session-words';
 import { useListKeys } from './use-list-keys';
 import { useSessions } from './use-sessions';
 
-/** More finished sessions than this start out folded: what is done needs no look. */
-const DONE_SHOWN = 5;
+/** More sessions than this that need no look start out folded. */
+const QUIET_SHOWN = 5;
+const isQuiet = (standing: string) => standing === 'exited' || standing === 'unknown';
 
 /**
  * The list of sessions, grouped by what needs a look. The same element is the start page and, beside a session, the
@@ -111,9 +114,7 @@ export function SessionNav(props: {
               standing={name as Standing | typeof NEW_ROWS}
               rows={rows}
               listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
-              count={
-                group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts, groups)
-              }
+              count={group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts)}
               currentId={currentId}
               // What was searched for is shown, and so is what is all there is.
               unfolds={isFiltered || order.length === 1}
@@ -148,15 +149,11 @@ function sumOf(counts: CountsByState, states: readonly SessionState[] = []): num
   );
 }
 
-/** How many there are of a group, listed or not. Those whose runner has gone are listed apart, whatever their state. */
-function countOf(
-  { standing, sessions }: SessionGroup,
-  counts: CountsByState | undefined,
-  groups: readonly SessionGroup[],
-): number | null {
-  if (standing === 'away' || counts === undefined) return null;
-  const away = groups.find((group) => group.standing === 'away')?.sessions ?? [];
-  return Math.max(sessions.length, counts[standing] - away.filter(({ state }) => state === standing).length);
+/** How many there are of a group, listed or not; null if no count tells. */
+function countOf({ standing, sessions }: SessionGroup, counts: CountsByState | undefined): number | null {
+  // The server counts states, of which these are only some.
+  if (standing === 'lost' || standing === 'failed' || standing === 'unknown' || standing === 'exited') return null;
+  return counts === undefined ? null : Math.max(sessions.length, counts[standing]);
 }
 
 function Group(props: {
@@ -171,11 +168,11 @@ function Group(props: {
   unfolds: boolean;
 }) {
   const { standing, rows, listed, count, currentId, unfolds } = props;
-  const foldable = standing === 'done' && rows.length > DONE_SHOWN && !unfolds;
+  const foldable = rows.length > QUIET_SHOWN && isQuiet(standing) && !unfolds;
   const [unfolded, setUnfolded] = useState(false);
   const open = !foldable || unfolded;
   const id = `sessions-${standing}`;
-  const urgent = standing === 'failed' || standing === 'away' || standing === 'waiting';
+  const urgent = standing === 'failed' || standing === 'lost' || standing === 'needs-input';
   const title = (
     <span className="flex items-baseline gap-1.5">
       <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>
@@ -197,7 +194,12 @@ function Group(props: {
             onClick={() => setUnfolded(!unfolded)}
             className="hit -ml-1 flex items-center gap-1 hover:text-ink"
           >
-            <ChevronRight size={12} aria-hidden="true" className={clsx('transition-transform', open && 'rotate-90')} />
+            <Icon
+              of={ChevronRight}
+              size={12}
+              aria-hidden="true"
+              className={clsx('transition-transform', open && 'rotate-90')}
+            />
             {title}
           </button>
         ) : (

@@ -1,7 +1,8 @@
 'use client';
 
 import { useEffect, useState } from 'react';
-import { SESSION_STATES, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
+import type { SessionSummary } from '@/lib/protocol/read-models';
 
 /** Which sessions are wanted: in any of these states (none: in any), of an agent, with words. */
 export interface SessionQuery {

@@ -11,6 +11,7 @@ import type { SessionSummary } from '@/lib/protocol/read-models';
 import {
   describeState,
   glyphOf,
+  isTimed,
   lastLine,
   marksOf,
   needsLook,
@@ -55,7 +56,7 @@ export const SessionRow = memo(function SessionRow({
         dir="auto"
         className={clsx(
           'col-start-2 row-start-1 max-w-full justify-self-start truncate',
-          session.state === 'done' ? 'text-ink-2' : 'font-medium text-ink',
+          session.state === 'exited' ? 'text-ink-2' : 'font-medium text-ink',
         )}
       >
         <Words text={sessionTitle(session)} />
@@ -63,7 +64,7 @@ export const SessionRow = memo(function SessionRow({
       <span className="tabular col-start-3 row-start-1 whitespace-nowrap text-2xs text-ink-3 @3xl:col-start-5 @3xl:text-right">
         {session.away !== null ? (
           <Ago at={session.away.lastHeardAt} />
-        ) : session.state === 'working' || session.state === 'waiting' ? (
+        ) : isTimed(session) ? (
           <RunningClock since={session.stateSince} />
         ) : (
           <Ago at={session.lastEventAt} />

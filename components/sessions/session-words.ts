@@ -1,24 +1,71 @@
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';
-import { SESSION_STATES, type SessionState, type SessionSummary } from '@/lib/protocol/read-models';
+import type { SessionState, StateNote } from '@/lib/protocol/agent-state';
+import type { SessionSummary } from '@/lib/protocol/read-models';
 
-/** What a session is listed under: its state, or that nobody tells of it any more. */
-export const STANDINGS = ['failed', 'away', ...SESSION_STATES.slice(1)] as const;
-export type Standing = SessionState | 'away';
+/**
+ * What a session is listed under, what needs a person most first: its state, with two differences. A process that has
+ * failed is listed with what has failed; a session that went silent in the middle of something is `lost`.
+ */
+export const STANDINGS = [
+  'needs-input',
+  'failed',
+  'lost',
+  'working',
+  'waiting-on-background',
+  'starting',
+  'idle',
+  'unknown',
+  'complete',
+  'exited',
+] as const;
+export type Standing = SessionState | 'lost';
 
-export function standingOf({ state, away }: Pick<SessionSummary, 'state' | 'away'>): Standing {
-  return away === null ? state : 'away';
+type Stated = Pick<SessionSummary, 'state' | 'evidence' | 'observations'>;
+
+export function standingOf({ state, evidence, observations }: Stated): Standing {
+  if (state === 'unknown') return evidence.last !== undefined && AT_WORK.has(evidence.last) ? 'lost' : 'unknown';
+  const exit = observations.process?.value;
+  const hasFailed = exit !== undefined && (exit.signal !== null || (exit.code ?? 0) !== 0);
+  return state === 'exited' && hasFailed ? 'failed' : state;
 }
 
-export const STANDING_WORD: Record<Standing, string> = {
+const AT_WORK: ReadonlySet<SessionState> = new Set(['working', 'needs-input', 'waiting-on-background']);
+
+export const STATE_WORD: Record<SessionState, string> = {
+  'needs-input': 'Needs input',
   failed: 'Failed',
-  away: 'Runner gone',
-  waiting: 'Waiting',
   working: 'Working',
+  'waiting-on-background': 'Waiting on background',
+  starting: 'Starting',
+  unknown: 'Unknown',
   idle: 'Idle',
-  done: 'Done',
+  complete: 'Complete',
+  exited: 'Exited',
 };
+
+/** The headings of the list. */
+export const STANDING_WORD: Record<Standing, string> = {
+  ...STATE_WORD,
+  lost: 'Unknown, in the middle of something',
+  unknown: 'Unknown, at rest',
+};
+
+const NOTE_WORDS: Record<StateNote, string | null> = {
+  delivering: 'message on its way',
+  resumed: 'resumed after it was complete',
+  compacting: 'compacting',
+  restarting: 'restarting',
+  'no-progress': 'no progress for 10 minutes',
+  'no-output': 'no output',
+  inferred: null,
+};
+
+/** Whether it is told for how long it has been so. */
+export function isTimed({ state }: Pick<SessionSummary, 'state'>): boolean {
+  return state === 'needs-input' || AT_WORK.has(state);
+}
 
 /** The server keeps this much of a title. */
 const TITLE_LENGTH = 120;
@@ -34,18 +81,43 @@ export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'>): str
 
 /** The sign for it. */
 export function glyphOf(standing: Standing): GlyphName {
-  return standing === 'away' ? 'lost' : standing;
+  return GLYPH[standing];
 }
 
+const GLYPH: Record<Standing, GlyphName> = {
+  'needs-input': 'waiting',
+  failed: 'failed',
+  lost: 'lost',
+  working: 'working',
+  'waiting-on-background': 'running',
+  starting: 'starting',
+  unknown: 'unknown',
+  idle: 'idle',
+  complete: 'completed',
+  exited: 'done',
+};
+
 /**
- * The state as a person would say it. Idle with tasks running is not idle: the agent will wake up by itself.
- * @returns `Idle, 2 tasks running`
+ * The state as a person would say it.
+ * @returns `Waiting on background, 2 tasks running`, `Unknown (last: working)`, `Exited (137)`
  */
-export function describeState(session: Pick<SessionSummary, 'state' | 'away' | 'runningTaskCount'>): string {
-  const { away, runningTaskCount: tasks } = session;
-  if (away !== null) return away.agentGoesOn ? 'Not watched' : STANDING_WORD.away;
-  const word = STANDING_WORD[session.state];
-  return tasks > 0 ? `${word}, ${plural(tasks, 'task')} running` : word;
+export function describeState(session: Stated & Pick<SessionSummary, 'runningTaskCount'>): string {
+  const { state, evidence, observations, runningTaskCount: tasks } = session;
+  if (state === 'unknown') {
+    return evidence.last === undefined ? STATE_WORD.unknown : `Unknown (last: ${lower(evidence.last)})`;
+  }
+  const exit = observations.process?.value;
+  if (state === 'exited') {
+    const code = exit?.signal ?? exit?.code ?? null;
+    return code === null ? STATE_WORD.exited : `Exited (${code})`;
+  }
+  const note = evidence.note === undefined ? null : NOTE_WORDS[evidence.note];
+  const running = tasks > 0 ? `${plural(tasks, 'task')} running` : null;
+  return [STATE_WORD[state], note, running].filter((part) => part !== null).join(', ');
+}
+
+function lower(state: SessionState): string {
+  return STATE_WORD[state].toLowerCase();
 }
 
 /** What failed around a session or agent and nobody has looked at. */
@@ -79,12 +151,13 @@ export function marksOf(session: SessionSummary): SessionMark[] {
   return marks;
 }
 
-export function needsLook(session: Pick<SessionSummary, 'state'>): boolean {
-  return session.state === 'failed' || session.state === 'waiting';
+export function needsLook(session: Stated): boolean {
+  const standing = standingOf(session);
+  return standing === 'failed' || standing === 'needs-input' || standing === 'lost';
 }
 
 /** The line beneath, in words: what it fails of or waits for, else what was said last. */
-export function lastLine(session: Pick<SessionSummary, 'state' | 'stateReason' | 'lastText'>): string {
+export function lastLine(session: Stated & Pick<SessionSummary, 'stateReason' | 'lastText'>): string {
   const reason = plainWords(session.stateReason ?? '');
   if (reason !== '' && needsLook(session)) return reason;
   return plainWords(session.lastText ?? '') || reason;

@@ -1,10 +1,11 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ChevronRight } from 'lucide-react';
+import { ChevronRight } from 'lucide';
 import { memo, type ReactNode } from 'react';
 import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
+import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
@@ -77,7 +78,12 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
         {task.kind !== 'shell' && (
           <button type="button" {...button} className="-ml-0.5 flex items-center gap-1 hover:text-ink">
-            <ChevronRight size={12} aria-hidden="true" className={clsx('transition-transform', open && 'rotate-90')} />
+            <Icon
+              of={ChevronRight}
+              size={12}
+              aria-hidden="true"
+              className={clsx('transition-transform', open && 'rotate-90')}
+            />
             What it did
           </button>
         )}

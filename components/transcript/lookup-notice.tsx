@@ -1,6 +1,7 @@
 'use client';
 
-import { X } from 'lucide-react';
+import { X } from 'lucide';
+import { Icon } from '@/components/ui/icon';
 import { OVER } from '@/components/ui/in-view';
 
 /** Looking for what a link leads to: under way, or why it could not be shown. */
@@ -42,7 +43,7 @@ export function LookupNotice(props: {
               onClick={onClose}
               className="hit mt-[2.5px] shrink-0 text-ink-3 hover:text-ink"
             >
-              <X size={13} aria-hidden="true" />
+              <Icon of={X} size={13} />
             </button>
           )}
         </p>

@@ -1,9 +1,10 @@
 'use client';
 
-import { Reply } from 'lucide-react';
+import { Reply } from 'lucide';
 import { memo } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
+import { Icon } from '@/components/ui/icon';
 import { LongText } from '@/components/ui/long-text';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
@@ -76,7 +77,7 @@ function Answer({ item, answers }: { item: MessageItem; answers: string }) {
           onClick={() => replyTo(item.id)}
           className="hit absolute top-1 right-0 text-ink-3 pointer-coarse:opacity-100 opacity-0 hover:text-ink focus-visible:opacity-100 group-hover/message:opacity-100"
         >
-          <Reply size={13} strokeWidth={1.75} aria-hidden="true" />
+          <Icon of={Reply} size={13} strokeWidth={1.75} />
         </button>
       )}
     </div>

@@ -1,6 +1,7 @@
 import { clsx } from 'clsx';
-import { CircleAlert, Info, TriangleAlert } from 'lucide-react';
+import { CircleAlert, Info, TriangleAlert } from 'lucide';
 import { SessionLink } from '@/components/sessions/session-link';
+import { Icon } from '@/components/ui/icon';
 import { longRunClass } from '@/components/ui/long-run';
 import { Words } from '@/components/ui/name';
 import type { NoticeItem } from '@/lib/protocol/read-models';
@@ -13,10 +14,9 @@ const COLOUR = { info: 'text-ink-3', warning: 'text-waiting', error: 'text-faile
 
 /** Something to know at this place: records lost, a record in quarantine, the agent's end. */
 export function NoticeLine({ item }: { item: NoticeItem }) {
-  const Icon = ICON[item.tone];
   return (
     <p className={clsx('my-1.5 flex max-w-prose items-start gap-2 text-xs', COLOUR[item.tone])}>
-      <Icon size={13} strokeWidth={1.75} aria-hidden="true" className="mt-[2.5px] shrink-0" />
+      <Icon of={ICON[item.tone]} size={13} strokeWidth={1.75} className="mt-[2.5px] shrink-0" />
       <span dir="auto" className={clsx('[overflow-wrap:anywhere]', longRunClass(item.text.slice(0, MOST_CHARACTERS)))}>
         <Words text={item.text} most={MOST_CHARACTERS} />
         {item.ofSessionId !== undefined && (

@@ -1,9 +1,10 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ChevronRight } from 'lucide-react';
+import { ChevronRight } from 'lucide';
 import { memo } from 'react';
 import { RunningClock } from '@/components/ui/clock';
+import { Icon } from '@/components/ui/icon';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { useDisclosure } from '@/components/ui/unfold';
 import { formatDuration } from '@/lib/protocol/duration';
@@ -26,7 +27,12 @@ export const ReasoningLine = memo(function ReasoningLine({
         {...button}
         className="-mx-1.5 flex items-center gap-2 rounded px-1.5 py-[3px] text-ink-3 text-xs hover:text-ink"
       >
-        <ChevronRight size={13} aria-hidden="true" className={clsx('transition-transform', open && 'rotate-90')} />
+        <Icon
+          of={ChevronRight}
+          size={13}
+          aria-hidden="true"
+          className={clsx('transition-transform', open && 'rotate-90')}
+        />
         {item.streaming ? (
           <span className="tabular flex gap-1.5">
             Thinking <RunningClock since={item.at} />

@@ -1,6 +1,7 @@
 'use client';
 
-import { CornerDownRight } from 'lucide-react';
+import { CornerDownRight } from 'lucide';
+import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
@@ -42,7 +43,7 @@ export function ReplyLink({ answers }: { answers: string }) {
     <p className="flex flex-wrap items-baseline gap-x-2 text-2xs text-ink-3">
       {answers.split(' ', MOST_LINKS).map((id) => (
         <JumpLink key={id} anchor={messageAnchor(id)} className="flex min-w-0 items-baseline gap-1 hover:text-ink">
-          <CornerDownRight size={11} aria-hidden="true" className="relative top-[1.5px] shrink-0" />
+          <Icon of={CornerDownRight} size={11} className="relative top-[1.5px] shrink-0" />
           <span className="truncate underline decoration-line-strong underline-offset-2">
             in reply to{' '}
             <bdi>

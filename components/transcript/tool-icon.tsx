@@ -5,15 +5,16 @@ import {
   FileText,
   FolderSearch,
   Globe,
+  type IconNode,
   ListTodo,
-  type LucideIcon,
   Search,
   SquareTerminal,
   Timer,
   Wrench,
-} from 'lucide-react';
+} from 'lucide';
+import { Icon } from '@/components/ui/icon';
 
-const ICONS: [RegExp, LucideIcon][] = [
+const ICONS: [RegExp, IconNode][] = [
   [/^(?:bash|shell|terminal|exec|powershell|monitor)/i, SquareTerminal],
   [/^(?:edit|multiedit|write|notebookedit|apply_patch|str_replace)/i, FileDiff],
   [/^(?:read|view|cat|open)/i, FileText],
@@ -27,6 +28,6 @@ const ICONS: [RegExp, LucideIcon][] = [
 ];
 
 export function ToolIcon({ name }: { name: string }) {
-  const Icon = ICONS.find(([pattern]) => pattern.test(name))?.[1] ?? Wrench;
-  return <Icon size={13} strokeWidth={1.75} aria-hidden="true" className="shrink-0 text-ink-3" />;
+  const sign = ICONS.find(([pattern]) => pattern.test(name))?.[1] ?? Wrench;
+  return <Icon of={sign} size={13} strokeWidth={1.75} className="shrink-0 text-ink-3" />;
 }

@@ -1,8 +1,9 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { Check, Copy, Link2, X } from 'lucide-react';
+import { Check, Copy, Link2, X } from 'lucide';
 import { useEffect, useState } from 'react';
+import { Icon } from './icon';
 
 const SHOWN_MS = 1_600;
 
@@ -28,7 +29,7 @@ export function CopyButton(props: {
     return () => clearTimeout(timer);
   }, [outcome]);
 
-  const Icon = outcome === 'copied' ? Check : outcome === 'refused' ? X : icon === 'link' ? Link2 : Copy;
+  const sign = outcome === 'copied' ? Check : outcome === 'refused' ? X : icon === 'link' ? Link2 : Copy;
   const said = outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'Not allowed to copy' : label;
   return (
     <button
@@ -47,7 +48,7 @@ export function CopyButton(props: {
         className,
       )}
     >
-      <Icon size={13} strokeWidth={1.75} aria-hidden="true" />
+      <Icon of={sign} size={13} strokeWidth={1.75} />
       {withLabel && <span>{outcome === null ? label : said}</span>}
     </button>
   );

@@ -13,6 +13,8 @@ const COLOUR = {
   completed: 'text-ink-3',
   stopped: 'text-ink-3',
   lost: 'text-waiting',
+  unknown: 'text-ink-3',
+  starting: 'text-ink-3',
   woken: 'text-accent',
 };
 
@@ -59,6 +61,8 @@ const SHAPE: Record<GlyphName, React.ReactNode> = {
   completed: <path d="M2.5 6.5l2.5 2.5 4.5-6" />,
   stopped: <rect x="3" y="3" width="6" height="6" fill="currentColor" stroke="none" rx="1" />,
   lost: <circle cx="6" cy="6" r="4" strokeDasharray="2 2.2" />,
+  unknown: <circle cx="6" cy="6" r="4" strokeDasharray="2 2.2" />,
+  starting: <circle cx="6" cy="6" r="1.75" />,
   woken: (
     <>
       <path d="M2 2v8M10 2v8" />

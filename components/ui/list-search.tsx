@@ -1,6 +1,7 @@
 'use client';
 
-import { Search, X } from 'lucide-react';
+import { Search, X } from 'lucide';
+import { Icon } from './icon';
 
 /** What to look for in the list. */
 export function ListSearch(props: {
@@ -15,7 +16,7 @@ export function ListSearch(props: {
   const { what, hasKey = false, field, value, onChange } = props;
   return (
     <div className="flex min-w-0 flex-1 items-center border-line border-b focus-within:border-accent">
-      <Search size={14} strokeWidth={1.75} aria-hidden="true" className="shrink-0 text-ink-3" />
+      <Icon of={Search} size={14} strokeWidth={1.75} className="shrink-0 text-ink-3" />
       <input
         ref={field}
         type="search"
@@ -33,7 +34,7 @@ export function ListSearch(props: {
           onClick={() => onChange('')}
           className="hit text-ink-3 hover:text-ink"
         >
-          <X size={14} aria-hidden="true" />
+          <Icon of={X} size={14} />
         </button>
       )}
     </div>

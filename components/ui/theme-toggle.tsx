@@ -1,7 +1,8 @@
 'use client';
 
-import { Monitor, Moon, Sun } from 'lucide-react';
+import { Monitor, Moon, Sun } from 'lucide';
 import { useTheme } from 'next-themes';
+import { Icon } from './icon';
 import { useHydrated } from './now';
 
 const NEXT = { system: 'light', light: 'dark', dark: 'system' } as const;
@@ -13,7 +14,6 @@ export function ThemeToggle() {
   const { theme, setTheme } = useTheme();
   const hydrated = useHydrated();
   const current: Theme = hydrated && theme !== undefined && theme in NEXT ? (theme as Theme) : 'system';
-  const Icon = ICON[current];
   return (
     <button
       type="button"
@@ -22,7 +22,7 @@ export function ThemeToggle() {
       title={`Theme: ${current}`}
       className="hit grid size-5 place-items-center text-ink-3 hover:text-ink"
     >
-      <Icon size={14} strokeWidth={1.75} aria-hidden="true" />
+      <Icon of={ICON[current]} size={14} strokeWidth={1.75} />
     </button>
   );
 }

@@ -1,8 +1,9 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { Logs } from 'lucide-react';
+import { Logs } from 'lucide';
 import { createContext, useContext } from 'react';
+import { Icon } from './icon';
 import { nameText } from './verbatim';
 
 /** A log beside the page that can be brought to the span of time of something on it, named by its anchor. */
@@ -36,7 +37,7 @@ export function ShowInLog(props: { anchor: string; name: string; className?: str
       onClick={() => lock.toggle(anchor)}
       className={clsx('hit inline-flex rounded-sm hover:text-ink', held ? 'text-ink' : 'text-ink-3', className)}
     >
-      <Logs size={13} strokeWidth={held ? 2.25 : 1.75} aria-hidden="true" />
+      <Icon of={Logs} size={13} strokeWidth={held ? 2.25 : 1.75} />
     </button>
   );
 }

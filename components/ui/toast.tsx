@@ -1,7 +1,8 @@
 'use client';
 
-import { X } from 'lucide-react';
+import { X } from 'lucide';
 import { useEffect } from 'react';
+import { Icon } from './icon';
 import { OVER } from './in-view';
 import { Name } from './name';
 
@@ -25,7 +26,7 @@ export function Toast({ text, onClose }: { text: string | null; onClose: () => v
             <Name text={text} />
           </span>
           <button type="button" aria-label="Dismiss" onClick={onClose} className="hit mt-0.5 shrink-0">
-            <X size={13} aria-hidden="true" />
+            <Icon of={X} size={13} />
           </button>
         </p>
       )}

@@ -12,9 +12,10 @@ import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
 import { cutTerms } from './cut-terms';
 import { expiredLevels, expireLevels, renewLevel } from './desire-level';
+import { dueStates, resolveDueStates } from './due-states';
 import { expireCommands, expiredCommands, type Hour } from './expire-commands';
 import { expireRequests, overdueSessions } from './expire-requests';
-import { missedRunners, openSessions, tellAbsence } from './runner-absence';
+import { missedRunners, openSessions, silentAgents, tellAbsence, tellSilence } from './runner-absence';
 import {
   connectRunner,
   disconnectMute,
@@ -168,6 +169,7 @@ export class CommandHub {
       return (choice: RowChoice) => this.#database.writes.run((transaction) => work(transaction, choice));
     };
     const tellAll = written((transaction, choice) => tellAbsence(transaction, now, choice));
+    const tellSilent = written((transaction, choice) => tellSilence(transaction, now, choice));
     // What this says about an agent can't be taken back, so it needs a clock that can be trusted.
     const requests: RowWork = {
       kind: 'what expired in the session',
@@ -194,19 +196,29 @@ export class CommandHub {
       {
         kind: 'the missed runner of',
         due: missedRunners(now),
-        work: (choice) => (choice.only === null ? tellAll(choice) : this.#tellSessions(choice, now)),
+        work: (choice) => (choice.only === null ? tellAll(choice) : this.#tellSessions(choice, now, tellAbsence)),
+      },
+      {
+        kind: 'the silent agent',
+        due: silentAgents(now),
+        work: (choice) => (choice.only === null ? tellSilent(choice) : this.#tellSessions(choice, now, tellSilence)),
+      },
+      {
+        kind: 'the state of the session',
+        due: dueStates(now),
+        work: written((transaction, choice) => resolveDueStates(transaction, now, choice)),
       },
     ];
   }
 
-  /** One runner's sessions; one by one if they can't be told together. */
-  async #tellSessions(runner: RowChoice & { only: string | null }, now: number): Promise<number> {
+  /** One agent's sessions; one by one if they can't be told together. */
+  async #tellSessions(agent: RowChoice, now: number, tell: typeof tellAbsence): Promise<number> {
     const { writes } = this.#database;
-    const agentId = runner.only ?? '';
+    const agentId = agent.only ?? '';
     await this.#rows.run({
-      kind: `of the missed runner of ${JSON.stringify(agentId)} the session`,
+      kind: `of the missed agent ${JSON.stringify(agentId)} the session`,
       due: openSessions(agentId),
-      work: (sessions) => writes.run((transaction) => tellAbsence(transaction, now, runner, sessions)),
+      work: (sessions) => writes.run((transaction) => tell(transaction, now, agent, sessions)),
     });
     return 0;
   }

@@ -6,6 +6,7 @@ import {
   COMMAND_LEASE_MS,
   INTERRUPT_EXPIRY_MS,
   MESSAGE_EXPIRY_MS,
+  PROGRESS_MS,
   RUNNER_AWAY_MS,
   RUNNER_GRACE_MS,
 } from '@/lib/protocol/limits';
@@ -19,10 +20,11 @@ import { writeDesired } from './desired-level';
  * |---|---|---|---|
  * | runners.alive_until | RUNNER_AWAY_MS | at most now and its term | later by as much, at most now and its term |
  * | runners.absence_due_at | RUNNER_GRACE_MS | the same | the same |
+ * | sessions.state_due_at | PROGRESS_MS, the longest | the same | the same |
  * | commands.lease_until | COMMAND_LEASE_MS | the same | the same |
  * | commands.expires_at | that of its type | the same | the same |
  * | agents.level_expires_at | what was asked, from level_requested_at | requested now at the latest | the same |
- * | agents.last_seen_at | none; silence is counted from it | now at the latest | of those that are connected, the same |
+ * | agents.last_seen_at | none; silence is counted from it | now at the latest | of those that may fall silent, the same |
  * | producers.last_seen_at | none: how near the clock is to the newest record | now at the latest | stays |
  * | runners.missed_at, first_connected_at | none: shown, and compared with nothing | stays | stays |
  *
@@ -49,6 +51,10 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
       ],
     },
   ]);
+  await transaction.execute({
+    sql: 'UPDATE sessions SET state_due_at = min(state_due_at + ?1, ?2) WHERE state_due_at IS NOT NULL',
+    args: [ahead, now + PROGRESS_MS],
+  });
   await transaction.execute({ sql: 'UPDATE producers SET last_seen_at = ?1 WHERE last_seen_at > ?1', args: [now] });
   await cutLevels(transaction, now, ahead);
   await cutSeen(transaction, now, ahead);
@@ -72,7 +78,7 @@ async function cutLevels(transaction: WriteTransaction, now: number, ahead: numb
 async function cutSeen(transaction: WriteTransaction, now: number, ahead: number): Promise<void> {
   const { rows } = await transaction.execute({
     sql: `SELECT id, last_seen_at FROM agents WHERE last_seen_at > ?1
-          OR (?2 > 0 AND id IN (SELECT agent_id FROM runners WHERE alive_until IS NOT NULL))`,
+          OR (?2 > 0 AND (NOT is_silent OR id IN (SELECT agent_id FROM runners WHERE alive_until IS NOT NULL)))`,
     args: [now, ahead],
   });
   const facts = rows.map((row) => {

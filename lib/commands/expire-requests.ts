@@ -25,7 +25,7 @@ export function overdueSessions(now: number): DueRows {
   return {
     table: 'sessions',
     key: 'id',
-    where: `state = 'waiting' AND answer_by <= ?1`,
+    where: `state = 'needs-input' AND answer_by <= ?1`,
     args: [now - REQUEST_GRACE_MS],
   };
 }

@@ -1,17 +1,20 @@
+import type { Row } from '@libsql/client';
 import { AGENT_ROW } from '@/db/fleet-rows';
 import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice, selectDue } from '@/db/row-sweep';
 import { runners, sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendFacts } from '@/lib/ingest/append-facts';
-import { type AgUiEvent, CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';
+import type { EventFact } from '@/lib/ingest/facts';
+import { CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
-import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { LEAST_SILENCE_MS, MISSED_REPORTS, RUNNER_GRACE_MS, SILENT_MS } from '@/lib/protocol/limits';
+import { isUnderWay } from '@/lib/protocol/session-standing';
 import { takePosition } from './take-position';
 
 /**
- * What a runner's absence means for its agent's sessions: those in which something is under way say that it has gone,
- * and say that it is back.
+ * What it means for an agent's sessions that its runner is gone, or that an agent without one is silent: nothing is
+ * known of them any more until they are heard of again. Where something was under way, the transcript says so.
  *
  * Ordering: told in the sessions' own logs, so that transcript, session list and every client say the same.
  * Failure: what has to be told, and when, is in the runner's row. It survives any server, and only one of two servers
@@ -23,7 +26,7 @@ const MAX_TOLD = 50;
 /** A runner's last batch may be stored a moment after its stream was seen to end. */
 const LAST_BREATH_MS = 1_000;
 
-const MISSABLE = `agent_id = ?1 AND is_under_way AND state <> 'done' AND NOT is_away`;
+const MISSABLE = 'agent_id = ?1 AND NOT has_ended AND NOT is_away';
 const SEEN_AT = 'ifnull(seen_at, last_event_at)';
 
 const RUNNER = shapeOf(runners);
@@ -66,7 +69,7 @@ export async function tellAbsence(
   const lastPosition = missedPosition ?? Number.MAX_SAFE_INTEGER;
   const [missed, agents] = await transaction.batch([
     {
-      sql: `SELECT id, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE}
+      sql: `SELECT id, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE}
             AND (seen_position < ?2 OR ${SEEN_AT} BETWEEN ?3 AND ?4) AND ${isChosen('id', 5)}
             ORDER BY id LIMIT ${MAX_TOLD}`,
       args: [agentId, lastPosition, since, since + LAST_BREATH_MS, ...choiceArgs(which)],
@@ -87,25 +90,71 @@ export async function tellAbsence(
     return 1;
   }
   const goesOn = readAgentStatus(AGENT_ROW.first(agents)?.body.status ?? null).agentGoesOn === true;
-  await appendFacts(
-    transaction,
-    now,
-    missed.rows.map((row) => {
-      const value: RunnerAwayValue = {
-        since,
-        ...(missedPosition === null ? {} : { since_position: missedPosition }),
-        last_heard_at: Number(row.seen_at),
-        agent_goes_on: goesOn,
-      };
-      return { agentId, sessionId: String(row.id), event: { type: 'CUSTOM', name: CUSTOM.runnerAway, value } };
-    }),
-  );
+  const position = missedPosition === null ? {} : { since_position: missedPosition };
+  const facts = missed.rows.map((row) => awayFact(agentId, row, { since, ...position, agent_goes_on: goesOn }));
+  await appendFacts(transaction, now, facts);
   return 1;
 }
 
-/** An agent's sessions in which something may be under way: those that may have to be told. */
+/** @param row of a session, with `seen_at` */
+function awayFact(agentId: string, row: Row, about: Omit<RunnerAwayValue, 'last_heard_at' | 'at_rest'>): EventFact {
+  const { id: sessionId, body } = AWAY.read(row);
+  const rest = isUnderWay(body) ? {} : { at_rest: true };
+  const value: RunnerAwayValue = { ...about, last_heard_at: Number(row.seen_at), ...rest };
+  return { agentId, sessionId, event: { type: 'CUSTOM', name: CUSTOM.runnerAway, value } };
+}
+
+/** An agent's sessions that may have to be told. */
 export function openSessions(agentId: string): DueRows {
-  return { table: 'sessions', key: 'id', where: `agent_id = ?1 AND state <> 'done'`, args: [agentId] };
+  return { table: 'sessions', key: 'id', where: 'agent_id = ?1 AND NOT has_ended', args: [agentId] };
+}
+
+/** Agents that have sent nothing for longer than they promised, or may. Those with a runner are looked at only once. */
+export function silentAgents(now: number): DueRows {
+  return {
+    table: 'agents',
+    key: 'id',
+    where: `NOT is_silent AND last_seen_at <= ?1
+      AND last_seen_at + ifnull(max(?3, ${MISSED_REPORTS} * reports_every_ms), ${SILENT_MS}) <= ?2`,
+    args: [now - LEAST_SILENCE_MS, now, LEAST_SILENCE_MS],
+    order: 'last_seen_at',
+  };
+}
+
+/**
+ * Tells the sessions of one silent agent that nothing is heard of it. With a runner it is not silent as long as the
+ * runner's stream lasts, whose end is told by `tellAbsence`.
+ *
+ * @param whose of which agents
+ * @param which of their sessions
+ * @returns how many agents were dealt with, at most one; call again until it is 0
+ */
+export async function tellSilence(
+  transaction: WriteTransaction,
+  now: number,
+  whose: RowChoice = EVERY_ROW,
+  which: RowChoice = EVERY_ROW,
+): Promise<number> {
+  const due = await transaction.execute(selectDue(silentAgents(now), whose, 'id, last_seen_at', 1));
+  const [agent] = due.rows;
+  if (agent === undefined) return 0;
+  const agentId = String(agent.id);
+  const { rows } = await transaction.execute({
+    sql: `SELECT id, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${isChosen('id', 2)}
+            AND NOT EXISTS (SELECT 1 FROM runners WHERE agent_id = ?1) ORDER BY id LIMIT ${MAX_TOLD}`,
+    args: [agentId, ...choiceArgs(which)],
+  });
+  const about = { since: Number(agent.last_seen_at), agent_goes_on: false, is_silent: true };
+  await appendFacts(
+    transaction,
+    now,
+    rows.map((row) => awayFact(agentId, row, about)),
+  );
+  if (rows.length > 0) return 1;
+  // a single session says nothing about all of them
+  if (which.only !== null) return 0;
+  await transaction.execute({ sql: 'UPDATE agents SET is_silent = 1 WHERE id = ?', args: [agentId] });
+  return 1;
 }
 
 /**
@@ -148,18 +197,15 @@ export async function tellReturn(
   now: number,
 ): Promise<void> {
   const { rows } = await transaction.execute({
-    sql: `SELECT id, body FROM sessions WHERE agent_id = ?1 AND state IN ('failed', 'waiting') AND is_away
+    sql: `SELECT id, body FROM sessions WHERE agent_id = ?1 AND NOT has_ended AND is_away
             AND (?2 IS NULL OR ifnull(away_position, ?2 + 1) > ?2)`,
     args: [agentId, firstConnectedPosition],
   });
   const events = rows.map((row) => {
     const { id, body } = AWAY.read(row);
-    const event: AgUiEvent = {
-      type: 'CUSTOM',
-      name: CUSTOM.runnerBack,
-      value: { away_since: body.away?.since ?? now },
-    };
-    return { agentId, sessionId: id, event };
+    const rest = isUnderWay(body) ? {} : { at_rest: true };
+    const value = { away_since: body.away?.since ?? now, ...rest };
+    return { agentId, sessionId: id, event: { type: 'CUSTOM', name: CUSTOM.runnerBack, value } as const };
   });
   for (let at = 0; at < events.length; at += MAX_TOLD) {
     await appendFacts(transaction, now, events.slice(at, at + MAX_TOLD));

@@ -4,11 +4,8 @@ import { runners } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { appendFacts } from '@/lib/ingest/append-facts';
-import { MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { LEAST_SILENCE_MS, MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import { tellReturn } from './runner-absence';
-
-/** An agent's last sign of life is only noted every 5 s, so anything shorter is no silence. */
-const LEAST_SILENCE_MS = 15_000;
 
 /**
  * Which runner an agent's commands go to.

@@ -29,13 +29,14 @@ export async function writableSession(transaction: WriteTransaction, sessionId: 
   ]);
   const session = SESSION.first(found);
   if (session === undefined) throw missing('session', sessionId, 'GET /api/v1/sessions lists them.');
-  const { ended = null, pendingRequests = [], morePending = 0 } = rememberedFold(session.memory);
+  const { pendingRequests = [], morePending = 0 } = rememberedFold(session.memory);
+  const ended = session.body.observations.process;
   const agent = agents?.rows[0] && agentFromRow(agents.rows[0]);
   const connectedSince = agent?.connection === 'connected' ? agent.connectedSince : null;
   // A runner that came after the end may have resumed the session; if not, it says so.
-  const isTakenUp = connectedSince !== null && connectedSince >= (ended?.at ?? 0);
-  if (ended !== null && !isTakenUp) {
-    const why = ended.reason === null ? '' : ` (${ended.reason})`;
+  const isTakenUp = connectedSince !== null && connectedSince >= (ended?.observedAt ?? 0);
+  if (ended !== undefined && !isTakenUp) {
+    const why = ended.value.reason === null ? '' : ` (${ended.value.reason})`;
     throw conflict(
       'session_ended',
       `The agent of this session has ended${why}, so nobody can act on this. Start its runner again with --resume, or use another session.`,

@@ -172,7 +172,7 @@ function* fleetStatements(batch: BatchRows): Generator<InStatement> {
   yield* SESSIONS.rows(batch.sessions, ({ summary, ...rest }) => ({ ...sessionToRow(summary), ...rest }));
   yield* AGENTS.rows(batch.agents, agentToRow);
   yield* inPieces(stillThereAgentIds, (json) => ({
-    sql: 'UPDATE agents SET last_seen_at = ? WHERE id IN (SELECT value FROM json_each(?))',
+    sql: 'UPDATE agents SET last_seen_at = ?, is_silent = 0 WHERE id IN (SELECT value FROM json_each(?))',
     args: [receivedAt, json],
   }));
   yield* obligationStatements(batch);

@@ -135,7 +135,7 @@ export function selectProducerSessions(producerId: string): InStatement {
 export function selectOpenSessions(agentIds: Iterable<string>): InStatement {
   return {
     sql: `SELECT s.id FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.agent_id = wanted.value
-          WHERE s.state <> 'done' ORDER BY s.last_event_at DESC LIMIT ${MAX_FANNED_OUT}`,
+          WHERE NOT s.has_ended ORDER BY s.last_event_at DESC LIMIT ${MAX_FANNED_OUT}`,
     args: [JSON.stringify([...agentIds])],
   };
 }

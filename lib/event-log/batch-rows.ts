@@ -129,7 +129,7 @@ export interface SessionChange {
   places: TurnPlaces;
   memory: SessionMemory;
   /** What queries need to find of its memory. */
-  isUnderWay: boolean;
+  hasEnded: boolean;
   isAway: boolean;
   awayPosition: number | null;
   seenAt: number | null;

@@ -227,7 +227,7 @@ const SESSION_MEMORY = shapeOf(
   sessions,
   'places',
   'memory',
-  'isUnderWay',
+  'hasEnded',
   'isAway',
   'awayPosition',
   'seenAt',

@@ -1,4 +1,5 @@
 import { differs } from '@/lib/projections/differs';
+import { noSessions } from '@/lib/protocol/agent-state';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
@@ -96,7 +97,7 @@ function newAgent(id: string, at: number): AgentSummary {
     status: null,
     statusAt: null,
     sessionCount: 0,
-    sessionStates: { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 },
+    sessionStates: noSessions(),
     lostCount: 0,
     quarantinedCount: 0,
     parkedCount: 0,

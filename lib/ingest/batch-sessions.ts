@@ -2,7 +2,7 @@ import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { NO_FAILURES } from './failure-tally';
 import type { FailureTally, SessionBatch } from './session-batch';
 
-const NOTHING_NEW = { failures: NO_FAILURES, markedUpTo: 0, isHeard: false };
+const NOTHING_NEW = { failures: NO_FAILURES, markedUpTo: 0, isHeard: false, isDue: false };
 
 /** The sessions that a batch writes to or speaks of: stored ones, and those that begin with it. */
 export class BatchSessions {
@@ -32,7 +32,7 @@ export class BatchSessions {
     if (before === undefined) return null;
     const { agentId, startedAt } = before.summary;
     const { markedUpTo = 0 } = before.memory;
-    return this.#remember({ id, agentId, before, startedAt, ...NOTHING_NEW, entries: [], markedUpTo });
+    return this.#remember({ id, agentId, before, startedAt, ...NOTHING_NEW, entries: [], told: [], markedUpTo });
   }
 
   /**
@@ -41,7 +41,7 @@ export class BatchSessions {
    * @param failures what it counts from, if it begins now
    */
   claim(id: string, agentId: string, at: number, failures: FailureTally): SessionBatch {
-    const fresh = { id, agentId, before: null, startedAt: at, ...NOTHING_NEW, entries: [], failures };
+    const fresh = { id, agentId, before: null, startedAt: at, ...NOTHING_NEW, entries: [], told: [], failures };
     return this.find(id) ?? this.#remember(fresh);
   }
 
@@ -53,14 +53,14 @@ export class BatchSessions {
     return stored + (fresh?.size ?? 0) > own;
   }
 
-  /** The agent's sessions that are not done. */
+  /** The agent's sessions whose process has not ended. */
   openOf(agentId: string): SessionBatch[] {
-    return this.#of(agentId, this.#state.sessions.keys()).filter(({ before }) => before?.summary.state !== 'done');
+    return this.#of(agentId, this.#state.sessions.keys()).filter(({ before }) => before?.hasEnded !== true);
   }
 
   /**
    * Where a loss that names no session may have been: in every session this outbox has written to for the agent. An
-   * outbox that has written to none replaces one that could no longer be read: then in every session that is not done.
+   * outbox that has written to none replaces one that could no longer be read: then in every session that has not ended.
    */
   writtenFor(agentId: string): SessionBatch[] {
     const own = this.#of(agentId, this.#state.producerSessionIds);

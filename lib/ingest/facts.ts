@@ -16,6 +16,8 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'runner-connected'; runnerId: string }
   | { kind: 'runner-away' }
   | { kind: 'level-asked'; desired: DesiredLogLevel | null }
+  /** Time alone may have changed the state of a session. The agent's own row does not change. */
+  | { kind: 'state-due'; sessionId: string }
   /** The clock was moved: on the new clock, the agent was last seen at this time. */
   | { kind: 'clock-moved'; lastSeenAt: number }
   /** A person has looked at the failures up to a position. The marks of these sessions are counted anew. */

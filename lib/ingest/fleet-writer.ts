@@ -4,9 +4,9 @@ import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, customValue, pickNumber } from '@/lib/projections/event-fields';
 import { owedDifference } from '@/lib/projections/session-summary';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { SessionState } from '@/lib/protocol/agent-state';
 import type { EventRecord, IngestRecord } from '@/lib/protocol/envelope';
 import { positionFromNumber } from '@/lib/protocol/position';
-import type { SessionState } from '@/lib/protocol/read-models';
 import { isOfHook } from '@/lib/protocol/signals';
 import { AgentLedger } from './agent-ledger';
 import { BatchSessions } from './batch-sessions';
@@ -73,6 +73,11 @@ export class FleetWriter {
 
   /** Takes over what the server itself knows about an agent. */
   learn(fact: AgentFact): void {
+    if (fact.kind === 'state-due') {
+      const session = this.sessions.find(fact.sessionId);
+      if (session !== null) session.isDue = true;
+      return;
+    }
     const agent = this.agents.announce(fact.agentId);
     switch (fact.kind) {
       case 'runner-connected':
@@ -117,8 +122,9 @@ export class FleetWriter {
     };
     const projected: (SessionProjection & { session: SessionBatch })[] = [];
     for (const session of this.sessions.values()) {
-      const { before, entries, failures } = session;
-      if (before !== null && entries.length === 0 && failures.all === 0 && !this.#isNews(session)) continue;
+      const { before, entries, failures, told, isDue } = session;
+      const isTouched = entries.length > 0 || told.length > 0 || failures.all !== 0 || isDue;
+      if (before !== null && !isTouched && !this.#isNews(session)) continue;
       const { tasks, obligations, said, position } = this.#state;
       const of = <T>(rows: ReadonlyMap<string, T[]>) => rows.get(session.id) ?? [];
       const stored = { tasks: of(tasks), obligations: of(obligations), said: of(said), position };

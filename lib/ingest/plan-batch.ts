@@ -2,6 +2,8 @@ import { Pace } from '@/db/next-turn';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { heardLevel } from '@/lib/projections/log-level';
+import { isReportDue } from '@/lib/projections/session-summary';
+import { statusTold } from '@/lib/projections/status-told';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
 import {
@@ -24,7 +26,8 @@ import { insightRow, keptInsights } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
-import { isAtRest } from './project-session';
+import { foldOf, isAtRest } from './project-session';
+import { rememberedFold } from './remembered-fold';
 import type { SessionBatch } from './session-batch';
 import { SnapshotRoom, unmarked, withDerived } from './snapshot-room';
 import type { Opening } from './stamp-requests';
@@ -132,6 +135,7 @@ class BatchDraft {
     }
     this.#producer.accepted += 1;
     if (!this.#isServer) this.#producer.agentId = record.agentId;
+    if (record.kind === 'status' && session !== null) this.#hear(session, record);
     switch (record.kind) {
       case 'event':
         if (session === null) return;
@@ -216,6 +220,19 @@ class BatchDraft {
     const row = insightRow(this.#position, record, insight);
     this.#insights.push(row);
     if (row.isFailure) this.#fleet.fail(row);
+  }
+
+  /** Its records repeat what they told: only what is new is looked at. */
+  #hear(session: SessionBatch, { status }: StatusRecord): void {
+    const told = statusTold(readAgentStatus(status));
+    if (told === null) return;
+    const { before } = session;
+    const last = session.told.at(-1)?.status.key ?? rememberedFold(before?.memory).observed?.statusKey;
+    // The same words may be a new report, if anything has happened since.
+    const mayBeNew = session.entries.length > 0 || before === null || isReportDue(foldOf(session, 0));
+    if (told.key === last && !(told.report?.at === null && mayBeNew)) return;
+    session.told.push({ position: this.#position, status: told });
+    session.isHeard = !this.#isServer;
   }
 
   #observe({ agentId, occurredAt, status }: StatusRecord): void {

@@ -8,16 +8,11 @@ import {
   ObligationLedger,
 } from '@/lib/projections/obligations';
 import type { Placement } from '@/lib/projections/placement';
-import {
-  differsForReaders,
-  isUnderWay,
-  newSession,
-  type SessionFold,
-  SessionLedger,
-} from '@/lib/projections/session-summary';
+import { differsForReaders, newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
 import { TaskLedger } from '@/lib/projections/tasks';
 import { addTo } from '@/lib/protocol/grouped';
 import type { Task } from '@/lib/protocol/read-models';
+import { hasEnded, isUnderWay } from '@/lib/protocol/session-standing';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import { placeSession } from './place-session';
 import { rememberedFold } from './remembered-fold';
@@ -78,7 +73,7 @@ export async function projectSession(
   }
 
   turns.addTo(rows, sessionId);
-  const before = foldOf(session);
+  const before = foldOf(session, receivedAt);
   rows.openings.push(...(await stampRequests(owner, before.pendingRequests, placements, pace)));
   await pace.rest();
   const taskLedger = new TaskLedger(owner);
@@ -96,13 +91,23 @@ export async function projectSession(
   await pace.each(placements, (placement) => owed.apply(placement));
   const owedChanges = owed.changes();
   const summaryLedger = new SessionLedger(before, session.isHeard ? receivedAt : null);
-  await pace.each(placements, (placement) => summaryLedger.apply(placement));
+  const told = [...session.told];
+  const hearUpTo = (position: number) => {
+    while (told[0] !== undefined && told[0].position < position) {
+      summaryLedger.hear((told.shift() as (typeof told)[number]).status, receivedAt);
+    }
+  };
+  await pace.each(placements, (placement) => {
+    hearUpTo(Number(placement.entry.position));
+    summaryLedger.apply(placement);
+  });
+  hearUpTo(Number.POSITIVE_INFINITY);
   const changedTasks: Task[] = [];
   await pace.each(taskLedger.changed(), (task) => {
     changedTasks.push(task);
     summaryLedger.tell(known.get(task.position) ?? null, task);
   });
-  const after = summaryLedger.result(owedChanges);
+  const after = summaryLedger.result(owedChanges, receivedAt);
   await pace.rest();
   if (session.isHeard) after.seenPosition = basePosition;
   after.summary.insightCount += session.failures.all;
@@ -111,8 +116,10 @@ export async function projectSession(
   const isDue =
     announcedAt === undefined || (Math.abs(receivedAt - announcedAt) >= QUIET_ANNOUNCE_MS && placements.length > 0);
   const announces = isDue || differsForReaders(before, after);
-  // something began in it, or it is heard of again after its runner had gone
-  const isStarted = session.isHeard && isUnderWay(after) && (before.away !== null || !isUnderWay(before));
+  // it can be missed from now on
+  const isNew =
+    session.before === null || before.away !== null || hasEnded(before.summary) || !isUnderWay(before.summary);
+  const isStarted = session.isHeard && !hasEnded(after.summary) && isNew;
   if (isStarted) rows.startedAgentIds.push(agentId);
   const { summary, ...fold } = after;
   return {
@@ -125,7 +132,7 @@ export async function projectSession(
         announcedAt: announces ? receivedAt : announcedAt,
         markedUpTo: session.markedUpTo,
       },
-      isUnderWay: isUnderWay(after),
+      hasEnded: hasEnded(after.summary),
       isAway: fold.away !== null,
       awayPosition: fold.awayPosition,
       seenAt: fold.seenAt,
@@ -138,16 +145,15 @@ export async function projectSession(
 }
 
 /** The projection's state as it was stored: the summary in its columns, the rest in `memory`. */
-export function foldOf({ id, agentId, before, startedAt }: SessionBatch): SessionFold {
-  const fresh = newSession(id, agentId, startedAt);
+export function foldOf({ id, agentId, before, startedAt }: SessionBatch, heardAt: number): SessionFold {
+  const fresh = newSession(id, agentId, startedAt, heardAt);
   return before === null ? fresh : { ...fresh, ...rememberedFold(before.memory), summary: before.summary };
 }
 
 /** Whether nothing is going on in a session, so that it makes no difference to it whether its runner is there. */
 export function isAtRest(session: SessionBatch): boolean {
-  if (session.before === null) return false;
-  const fold = foldOf(session);
-  return fold.away === null && !isUnderWay(fold);
+  const { before } = session;
+  return before !== null && !before.isAway && !isUnderWay(before.summary);
 }
 
 /** The last header of every turn the batch opened or changed, less those that a move left empty. */

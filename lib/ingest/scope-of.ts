@@ -33,6 +33,9 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
         scope.allProducerSessions = true;
         scope.openSessionsOf.add(record.agentId);
         return;
+      case 'state-due':
+        scope.sessionIds.add(record.sessionId);
+        return;
       case 'failures-seen':
         for (const id of record.sessionIds) scope.sessionIds.add(id);
     }

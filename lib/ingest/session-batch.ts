@@ -2,6 +2,7 @@ import type { EventRow, SessionChange } from '@/lib/event-log/batch-rows';
 import type { SaidRow } from '@/lib/event-log/read-batch-state';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
+import type { StatusTold } from '@/lib/projections/status-told';
 import type { Obligation, Task } from '@/lib/protocol/read-models';
 
 /** How many failures there are, and how many of them are not hooks that died. */
@@ -29,8 +30,12 @@ export interface SessionBatch {
   failures: FailureTally;
   /** The position of the newest failure that ever marked it. */
   markedUpTo: number;
+  /** What status records tell of its state, each with the counter when it came. */
+  told: { position: number; status: StatusTold }[];
   /** The agent itself said something about it in this batch, if only that it is still there. */
   isHeard: boolean;
+  /** Time may have changed its state. */
+  isDue: boolean;
 }
 
 /** What is stored about a session that its new events may touch. */

@@ -1,22 +1,16 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
-import type { SessionAway, SessionState, SessionSummary, Task } from '@/lib/protocol/read-models';
+import type { SessionAway, SessionSummary, Task } from '@/lib/protocol/read-models';
+import { hasEnded } from '@/lib/protocol/session-standing';
 import { differs } from './differs';
-import {
-  caption,
-  contentText,
-  customName,
-  customValue,
-  inputUserMessages,
-  pick,
-  pickNumber,
-  pickText,
-  pickTime,
-} from './event-fields';
+import { contentText, customName, customValue, inputUserMessages, pickNumber, pickTime } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { ObligationChange } from './obligations';
+import { NO_MEMORY, type ObservationMemory, Observer, reportTurnNow } from './observe';
 import { type OpenRequest, OpenRequests } from './open-requests';
 import type { Placement } from './placement';
+import { stateAt } from './resolve-state';
+import type { StatusTold } from './status-told';
 
 const TITLE_LENGTH = 120;
 const PREVIEW_LENGTH = 240;
@@ -31,10 +25,8 @@ export interface SessionFold {
   pendingRequests: OpenRequest[];
   /** How many more are open than `pendingRequests` holds. */
   morePending: number;
-  lastTurn: { state: 'finished' | 'failed' | 'interrupted'; message: string | null } | null;
-  /** `at`: when the server heard of it. */
-  ended: { failed: boolean; reason: string | null; at: number } | null;
-  /** Set when its runner has gone, until the session is heard of again. */
+  observed: ObservationMemory;
+  /** Set when nothing is heard of it any more, until something is. */
   away: SessionAway | null;
   /** The server's position when the runner was missed, which may be long before the session was told. */
   awayPosition: number | null;
@@ -44,16 +36,23 @@ export interface SessionFold {
   seenPosition: number | null;
 }
 
-/** A session about which nothing is known yet. */
-export function newSession(id: string, agentId: string, at: number): SessionFold {
+/**
+ * A session about which nothing is known yet.
+ * @param at when it began, on the agent's clock
+ * @param heardAt when the server learned of it
+ */
+export function newSession(id: string, agentId: string, at: number, heardAt: number = at): SessionFold {
   return {
     summary: {
       id,
       agentId,
       title: null,
-      state: 'idle',
+      state: 'starting',
       stateReason: null,
-      stateSince: at,
+      evidence: { rule: 15, source: 'session', observedAt: heardAt },
+      observations: { session: { observedAt: heardAt, turnId: null, value: null } },
+      stateDueAt: null,
+      stateSince: heardAt,
       openTurnId: null,
       lastTurnKind: null,
       turnCount: 0,
@@ -67,16 +66,15 @@ export function newSession(id: string, agentId: string, at: number): SessionFold
       lastText: null,
       away: null,
       startedAt: at,
-      lastEventAt: at,
-      lastHeardAt: at,
+      lastEventAt: heardAt,
+      lastHeardAt: heardAt,
       updatedPosition: '0',
     },
     titleMessageId: null,
     textMessageId: null,
     pendingRequests: [],
     morePending: 0,
-    lastTurn: null,
-    ended: null,
+    observed: NO_MEMORY,
     away: null,
     awayPosition: null,
     seenAt: null,
@@ -91,6 +89,7 @@ export function newSession(id: string, agentId: string, at: number): SessionFold
 export class SessionLedger {
   readonly #next: SessionFold;
   readonly #open: OpenRequests;
+  readonly #observer: Observer;
   readonly #heardAt: number | null;
   #last: Placement | null = null;
 
@@ -98,8 +97,10 @@ export class SessionLedger {
    * @param heardAt when the agent itself spoke about the session, on the server's clock; null if somebody else did
    */
   constructor(fold: SessionFold, heardAt: number | null) {
-    this.#next = { ...fold, summary: { ...fold.summary } };
+    const observed = { ...fold.observed };
+    this.#next = { ...fold, observed, summary: { ...fold.summary } };
     this.#open = new OpenRequests(fold.pendingRequests, fold.morePending);
+    this.#observer = new Observer(this.#next.summary, observed);
     this.#heardAt = heardAt;
     if (heardAt === null) return;
     this.#next.seenAt = heardAt;
@@ -110,8 +111,13 @@ export class SessionLedger {
   apply(placement: Placement): void {
     if (this.#heardAt !== null) this.#next.summary.lastHeardAt = this.#heardAt;
     this.#open.apply(placement);
-    apply(this.#next, placement, this.#open);
+    apply(this.#next, placement, this.#observer);
     this.#last = placement;
+  }
+
+  /** What a status record tells of it, between the placements before and after it. */
+  hear(told: StatusTold, at: number): void {
+    this.#observer.hear(told, at);
   }
 
   /** Counts a task that the placements changed. */
@@ -119,8 +125,11 @@ export class SessionLedger {
     this.#next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
 
-  /** @param obligations those that the same placements changed */
-  result(obligations: readonly ObligationChange[]): SessionFold {
+  /**
+   * @param obligations those that the same placements changed
+   * @param now the time by which its state is resolved; by default that of the last placement
+   */
+  result(obligations: readonly ObligationChange[], now?: number): SessionFold {
     const next = this.#next;
     next.pendingRequests = this.#open.list();
     next.morePending = this.#open.more;
@@ -128,15 +137,19 @@ export class SessionLedger {
     if (answerBy === undefined) delete next.summary.answerBy;
     else next.summary.answerBy = answerBy;
     next.summary.owedCount += owedDifference(obligations);
-    enterState(next, this.#open, this.#last?.entry.receivedAt ?? this.#heardAt ?? next.summary.stateSince);
+    const at = now ?? this.#last?.entry.receivedAt ?? this.#heardAt ?? next.summary.stateSince;
+    next.summary.pendingRequestCount = this.#open.count;
+    this.#observer.settle(this.#open, at);
+    this.#observer.cut(at);
+    next.summary.away = hasEnded(next.summary) ? null : next.away;
+    next.summary = stateAt(next.summary, at);
     return next;
   }
 }
 
-/** Whether something is going on in it whose end its runner would have to tell. */
-export function isUnderWay({ summary, ended }: SessionFold): boolean {
-  if (ended !== null) return false;
-  return summary.openTurnId !== null || summary.runningTaskCount > 0 || summary.pendingRequestCount > 0;
+/** Whether the same report would be a new one: another turn has begun since it was made. */
+export function isReportDue({ summary, observed }: SessionFold): boolean {
+  return reportTurnNow(summary.turnCount, observed) !== observed.reportTurn;
 }
 
 /** How many more replies are owed than before. */
@@ -152,9 +165,15 @@ export function differsForReaders(a: SessionFold, b: SessionFold): boolean {
   return differs(a.summary, b.summary, QUIET);
 }
 
-const QUIET: ReadonlySet<keyof SessionSummary> = new Set(['lastEventAt', 'lastHeardAt', 'lastText', 'updatedPosition']);
+const QUIET: ReadonlySet<keyof SessionSummary> = new Set([
+  'lastEventAt',
+  'lastHeardAt',
+  'lastText',
+  'stateDueAt',
+  'updatedPosition',
+]);
 
-function apply(fold: SessionFold, placement: Placement, open: OpenRequests): void {
+function apply(fold: SessionFold, placement: Placement, observer: Observer): void {
   const { entry } = placement;
   const { summary } = fold;
   // On the server's clock, even if it was set back: lists are sorted by this, and agents' clocks can't be relied on.
@@ -162,18 +181,20 @@ function apply(fold: SessionFold, placement: Placement, open: OpenRequests): voi
   for (const turn of placement.turns) {
     if (turn.kind === 'none') continue;
     if (turn.state === 'open') {
-      if (summary.openTurnId !== turn.id) summary.turnCount += 1;
+      const isNew = summary.openTurnId !== turn.id;
+      if (isNew) summary.turnCount += 1;
       summary.openTurnId = turn.id;
       summary.lastTurnKind = turn.kind;
-      fold.ended = null;
+      if (isNew) observer.turnBegan(turn.id, entry.receivedAt);
     } else {
       if (summary.openTurnId === turn.id) summary.openTurnId = null;
-      fold.lastTurn = { state: turn.state, message: turn.error?.message ?? null };
+      observer.turnEnded(turn.id, turn.state, turn.error?.message ?? null, entry.receivedAt);
     }
+    observer.claimed(turn.userMessageIds);
   }
+  observer.see(placement);
   if (placement.turnId?.startsWith('task:') !== true) applyText(fold, placement);
   if (entry.event.type === 'CUSTOM') applyCustom(fold, placement);
-  enterState(fold, open, entry.receivedAt);
 }
 
 function applyText(fold: SessionFold, { entry, entityId, role }: Placement): void {
@@ -217,63 +238,19 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
     case CUSTOM.quarantined:
       fold.summary.quarantinedCount += 1;
       return;
-    case CUSTOM.sessionStarted:
-      fold.ended = null;
-      return;
     case CUSTOM.runnerAway:
       fold.away = {
         since: pickTime(value, 'since') ?? entry.occurredAt,
         lastHeardAt: Math.max(pickTime(value, 'last_heard_at') ?? 0, fold.summary.lastHeardAt),
         agentGoesOn: value.agent_goes_on === true,
+        ...(value.is_silent === true ? { isSilent: true as const } : {}),
       };
       fold.awayPosition = pickNumber(value, 'since_position');
       return;
     case CUSTOM.runnerBack:
       fold.away = null;
       return;
-    case CUSTOM.sessionEnded: {
-      const exitCode = pick(value, 'exitCode', 'exit_code');
-      const failed = typeof exitCode === 'number' && exitCode !== 0;
-      fold.ended = { failed, reason: caption(pickText(value, 'reason')), at: entry.receivedAt };
+    case CUSTOM.sessionEnded:
       fold.away = null;
-    }
   }
-}
-
-function enterState(fold: SessionFold, open: OpenRequests, at: number): void {
-  const { summary } = fold;
-  summary.pendingRequestCount = open.count;
-  const away = isMissed(fold) ? fold.away : null;
-  if (summary.away?.since !== away?.since) summary.away = away;
-  const [state, reason] = decide(fold, open);
-  if (state !== summary.state) summary.stateSince = at;
-  summary.state = state;
-  summary.stateReason = reason;
-}
-
-/** Whether its runner went while something was under way. After a failed turn, running tasks alone don't count. */
-function isMissed(fold: SessionFold): boolean {
-  if (fold.away === null || !isUnderWay(fold)) return false;
-  const { openTurnId, pendingRequestCount } = fold.summary;
-  return openTurnId !== null || pendingRequestCount > 0 || fold.lastTurn?.state !== 'failed';
-}
-
-/** First match wins. */
-function decide(fold: SessionFold, open: OpenRequests): [SessionState, string | null] {
-  const lastTurnFailed = fold.lastTurn?.state === 'failed';
-  if (fold.ended?.failed === true) return ['failed', fold.ended.reason ?? "the agent's process failed"];
-  if (fold.ended !== null && !lastTurnFailed) return ['done', fold.ended.reason];
-  if (fold.summary.away !== null) return fold.summary.away.agentGoesOn ? ['waiting', UNSEEN] : ['failed', gone(fold)];
-  if (open.count > 0) return ['waiting', open.first?.title ?? 'The agent asks'];
-  if (fold.summary.openTurnId !== null) return ['working', null];
-  if (lastTurnFailed) return ['failed', fold.lastTurn?.message ?? null];
-  return ['idle', null];
-}
-
-const UNSEEN = 'nobody watches its terminal: start the companion of its hooks there again';
-
-function gone({ summary }: SessionFold): string {
-  if (summary.pendingRequestCount > 0) return 'its runner has gone while it waited for an answer';
-  if (summary.openTurnId !== null) return 'its runner has gone in the middle of a turn';
-  return `its runner has gone while ${summary.runningTaskCount === 1 ? 'a task' : `${summary.runningTaskCount} tasks`} ran`;
 }

@@ -207,6 +207,11 @@ const ofCommand = (state: 'queued' | 'done' | 'failed') =>
   });
 
 const shown = (placer: TurnPlacer, placement: Placement) => placer.show(placement);
+/** Where nothing was under way, a runner that goes and comes back is no news in the transcript. */
+const unlessAtRest = (placer: TurnPlacer, placement: Placement) => {
+  if (customValue(placement.entry.event).at_rest === true) placement.turnId = null;
+  else placer.show(placement);
+};
 
 const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.taskStarted]: about(taskEventId, shown),
@@ -244,8 +249,8 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.commandDone]: ofCommand('done'),
   [CUSTOM.commandFailed]: ofCommand('failed'),
   [CUSTOM.obligationWaived]: shown,
-  [CUSTOM.runnerAway]: shown,
-  [CUSTOM.runnerBack]: shown,
+  [CUSTOM.runnerAway]: unlessAtRest,
+  [CUSTOM.runnerBack]: unlessAtRest,
   [CUSTOM.lost]: shown,
   [CUSTOM.quarantined]: shown,
   [CUSTOM.parkedAssigned]: shown,

@@ -110,9 +110,9 @@ export const CUSTOM = {
   commandFailed: 'command:failed',
   /** A reply was waived: it is not owed any longer, though nobody replied. `value` is ObligationWaivedValue. */
   obligationWaived: 'obligation:waived',
-  /** The runner has gone in the middle of something. `value` is RunnerAwayValue. Written by the server. */
+  /** Nothing is heard of the session any more. `value` is RunnerAwayValue. Written by the server. */
   runnerAway: 'runner:away',
-  /** The same runner is there again. `value` is `{ away_since }`. Written by the server. */
+  /** The same runner is there again. `value` is `{ away_since, at_rest? }`. Written by the server. */
   runnerBack: 'runner:back',
 } as const;
 
@@ -235,6 +235,10 @@ export interface RunnerAwayValue {
   last_heard_at: number;
   /** The agent does not end with its runner. */
   agent_goes_on: boolean;
+  /** The agent has no stream of commands, and has been silent for too long. */
+  is_silent?: boolean;
+  /** Nothing was under way: the transcript does not mention it. */
+  at_rest?: boolean;
 }
 
 /** `value` of `obligation:waived`. */

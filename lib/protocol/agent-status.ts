@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { REPORT_STATES } from './agent-state';
 import { LOG_LEVELS } from './log-levels';
 
 /**
@@ -40,10 +41,27 @@ export const agentStatusSchema = z.looseObject({
       state: z.enum(['starting', 'running', 'restarting', 'exited']),
       pid: z.number().nullable(),
       exitCode: z.number().nullable(),
+      signal: lenient(z.string().nullable()),
     }),
   ),
-  /** What the agent says it does. */
+  /**
+   * In a word, what the agent says of itself (`working`, `idle`, `complete`, `failure`), or what it is seen to do
+   * (`busy`, `still`, `compacting`).
+   */
   state: text,
+  /** What the agent said of itself, at length, in each record until it says something else. */
+  report: lenient(
+    z.looseObject({
+      state: z.enum(REPORT_STATES),
+      /** Longer than MAX_REPORT_SUMMARY, it is cut. */
+      summary: lenient(z.string()),
+      link: lenient(z.string()),
+      /** The turn in which it was said. */
+      turnId: lenient(z.string().nullable()),
+      /** When it was said: with another time, the same words are a new report. */
+      at: lenient(z.number()),
+    }),
+  ),
   openTurnId: lenient(z.string().nullable()),
   tasks: lenient(z.array(z.looseObject({ id: z.string(), description: z.string() }))),
   requests: lenient(z.array(z.string())),

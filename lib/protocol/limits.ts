@@ -85,6 +85,24 @@ export const MAX_NAMED = 1_000;
 export const MAX_FANNED_OUT = 1_000;
 /** Most open requests that a session remembers by name; beyond that they are counted. */
 export const MAX_PENDING_REQUESTS = 200;
+/** How long a message counts as on its way while nothing is heard of it. */
+export const DELIVERING_MS = 60_000;
+/** An agent that was done and runs for this long has resumed its work. */
+export const RESUMED_MS = 5_000;
+/** Stillness shorter than this says nothing about background work. */
+export const SETTLED_MS = 2_000;
+/** A still agent is believed to work for this long after it said so. */
+export const BELIEVED_MS = 10_000;
+/** How long nothing may be observed of a session. */
+export const STARTING_MS = 60_000;
+/** A running agent that tells nothing for this long makes no progress. */
+export const PROGRESS_MS = 10 * 60_000;
+/** Longest summary of a self-report, in UTF-16 code units. */
+export const MAX_REPORT_SUMMARY = 160;
+/** An agent's last sign of life is only noted every 5 s, so anything shorter is no silence. */
+export const LEAST_SILENCE_MS = 15_000;
+/** An agent without a stream of commands is silent after this long, unless it promised a record every so often. */
+export const SILENT_MS = 120_000;
 /** How much of a title, reason or error is kept beside what it is about, in UTF-16 code units. */
 export const MAX_CAPTION = 4_000;
 /** Most insights kept per agent that nobody has to look at: the newest. */

@@ -1,3 +1,4 @@
+import type { Observations, SessionState, StateEvidence } from './agent-state';
 import type { CommandType, MessageDelivery, Sender } from './commands';
 import type { LogMarker } from './envelope';
 import type { DesiredLogLevel, LogLevel } from './log-levels';
@@ -163,26 +164,16 @@ export interface Task {
   position: Position;
 }
 
-/**
- * What a session needs from a person, in the order of urgency.
- * `failed`: its last turn failed, its agent died in mid-turn, or its runner has gone in the middle of something.
- * `waiting`: a permission or a question is open, or nobody watches an agent that goes on by itself. `working`: a turn
- * is open. `idle`: no turn is open (tasks may run). `done`: its agent has ended.
- */
-export const SESSION_STATES = ['failed', 'waiting', 'working', 'idle', 'done'] as const;
-export type SessionState = (typeof SESSION_STATES)[number];
-
-/**
- * Its runner has gone in the middle of something: an open turn, a running task, a request. That may have changed since,
- * and nobody knows.
- */
+/** Nothing is heard of it any more: its runner has gone, or its agent, which has none, is silent. */
 export interface SessionAway {
-  /** When the runner was missed, on the server's clock. */
+  /** When it was missed, on the server's clock. */
   since: number;
   /** Its last word about the session. */
   lastHeardAt: number;
   /** The agent is not a child of its runner and goes on unobserved. Otherwise it has most likely ended with it. */
   agentGoesOn: boolean;
+  /** Its agent has no stream of commands that could end: it has sent nothing for too long. */
+  isSilent?: true;
 }
 
 export interface SessionSummary {
@@ -193,6 +184,11 @@ export interface SessionSummary {
   state: SessionState;
   /** Why, in a few words, where the state alone does not tell. */
   stateReason: string | null;
+  evidence: StateEvidence;
+  /** All that the state follows from by `resolveState`, with `away` and `lastHeardAt`. */
+  observations: Observations;
+  /** When time alone may change the state, on the server's clock; null: never. */
+  stateDueAt: number | null;
   /** When the server heard of it. */
   stateSince: number;
   openTurnId: string | null;
@@ -213,7 +209,7 @@ export interface SessionSummary {
   otherFailureCount: number;
   /** The beginning of the newest assistant message. */
   lastText: string | null;
-  /** Null while its runner is there, and where nothing was going on when it went. */
+  /** Null while there are signs of life, and once its process has ended. */
   away: SessionAway | null;
   startedAt: number;
   /** When the server received its newest event. */

@@ -1,9 +1,9 @@
 import type { Asked } from '@/lib/access/asked';
 import { clientOf } from '@/lib/access/client-of';
 import type { ServerContext } from '@/lib/access/server-context';
+import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { AppError } from '@/lib/protocol/errors';
 import type { AgentsQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@/lib/protocol/queries';
-import { SESSION_STATES } from '@/lib/protocol/read-models';
 import { downloadLog } from './download-log';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logPlaceOf } from './log-query';
@@ -22,7 +22,7 @@ import { readTurnAt } from './read-turn-at';
  */
 
 /**
- * Without `after` or a filter: the sessions that are not done, and the newest `limit` of those that are. Otherwise a
+ * Without `after` or a filter: the sessions that have not exited, and the newest `limit` of those that have. Otherwise a
  * page of those that match.
  */
 export async function getSessions(asked: Asked<never, { query: SessionsQuery }>, server: ServerContext) {

@@ -3,15 +3,10 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
+import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { Position } from '@/lib/protocol/position';
 import { LIST_LIMIT } from '@/lib/protocol/queries';
-import {
-  SESSION_STATES,
-  type SessionDetail,
-  type SessionList,
-  type SessionState,
-  type SessionSummary,
-} from '@/lib/protocol/read-models';
+import type { SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { cursorText, type ListCursor } from './list-cursor';
 import { matchOf } from './log-match';
 import { asRead, type Query, query, readTogether } from './read-together';
@@ -26,25 +21,25 @@ const MOST_FOUND_COUNTED = 1_000;
 export const SESSIONS_IN_PAGE = 100;
 
 /**
- * The sessions that are not done and the newest `done` of those that are, 1,000 together at most, newest event first.
- * If there are more, those that need a person most are kept: failed, waiting, working, idle, done.
+ * The sessions that have not exited and the newest `exited` of those that have, 1,000 together at most, newest event
+ * first. If there are more, those are kept whose state comes first in SESSION_STATES.
  */
-export async function readSessions(database: Database, done = LIST_LIMIT): Promise<SessionList> {
-  const limitOf = (state: SessionState) => (state === 'done' ? done : LIST_LIMIT) + 1;
+export async function readSessions(database: Database, exited = LIST_LIMIT): Promise<SessionList> {
+  const limitOf = (state: SessionState) => (state === 'exited' ? exited : LIST_LIMIT) + 1;
   const ofEach = (state: SessionState) => newest([inState(state)], null, limitOf(state));
   const { position, counts, states } = await readByState(database, EVERY_SESSION, ofEach);
   // One row more per state than can be listed was read, to know whether there are more.
   const found = states.flat();
-  const isDoneCut = (states.at(-1)?.length ?? 0) > done;
-  const sessions = await new Pace().map((isDoneCut ? found.slice(0, -1) : found).slice(0, LIST_LIMIT), sessionFromRow);
+  const isCut = (states.at(-1)?.length ?? 0) > exited;
+  const sessions = await new Pace().map((isCut ? found.slice(0, -1) : found).slice(0, LIST_LIMIT), sessionFromRow);
   const hasMore = sessions.length < found.length;
   const next = hasMore ? nextAfter(sessions.at(-1)) : null;
   return { position, sessions: newestFirst(sessions), hasMore, next, counts };
 }
 
 /**
- * One page of the sessions that match: those that need a person most first (failed, waiting, working, idle, done),
- * within a state those with the newest event.
+ * One page of the sessions that match: in the order of SESSION_STATES, within a state those with the newest event
+ * first.
  */
 export async function readSessionPage(
   database: Database,
@@ -69,7 +64,7 @@ async function readByState(
   const wanted = passing.map((state) => ofEach(state, SESSION_STATES.indexOf(state))).filter((one) => one !== null);
   const counted = SESSION_STATES.map((state) => countOf([inState(state), ...conditionsOf(filter)]));
   const { position, found } = await readTogether<(number | Row)[]>(reader, [...counted, ...wanted]);
-  const counts = { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 };
+  const counts = noSessions();
   for (const [at, state] of SESSION_STATES.entries()) counts[state] = (found[at]?.[0] as number | undefined) ?? 0;
   return { position, counts, states: found.slice(counted.length) as Row[][] };
 }

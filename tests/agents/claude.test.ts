@@ -65,7 +65,7 @@ describe('a live Claude Code', () => {
     expect(said(turns[1])).toBe('Poll exited with code 3');
     expect(taskEnds(turns).map((one) => one.id)).toEqual([task?.id]);
     expect(await stage.end()).toMatchObject({ exitCode: 0 });
-    expect(await operator.session()).toMatchObject({ state: 'done', stateReason: 'the runner was stopped' });
+    expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
     expect(stage.problems()).toEqual([]);
   });
 
@@ -168,7 +168,7 @@ describe('a live Claude Code', () => {
       return open;
     });
     expect(asked.expiresAt).toBeGreaterThan(Date.now());
-    expect(await operator.session()).toMatchObject({ state: 'waiting', pendingRequestCount: 1 });
+    expect(await operator.session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
     await operator.answer(asked.id, { behavior: 'allow' });
     const turns = await operator.finished(2);
     expect(existsSync(join(stage.cwd, 'marker'))).toBe(true);
@@ -323,7 +323,7 @@ describe('what breaks off', () => {
     await server.restart();
     // While it was down it said nothing; the time a slow machine takes to start it counts for neither.
     const downMs = Math.max(0, Date.now() - killedAt - RUNNER_AWAY_MS);
-    await expect.poll(async () => (await operator.session())?.state, { timeout: 40_000 }).toBe('failed');
+    await expect.poll(async () => (await operator.session())?.state, { timeout: 40_000 }).toBe('unknown');
     expect(Date.now() - killedAt - downMs).toBeLessThan(30_000);
     const missed = await operator.session();
     expect(missed).toMatchObject({
@@ -352,7 +352,7 @@ describe('what breaks off', () => {
     const newer = await fetch(`${agent}/commands?${query}`, { headers });
     expect((await run.ended).exitCode).toBe(1);
     const stateReason = 'another runner of this agent has taken over';
-    expect(await operator.session()).toMatchObject({ state: 'done', stateReason });
+    expect(await operator.session()).toMatchObject({ state: 'exited', stateReason });
     await newer.body?.cancel();
   });
 

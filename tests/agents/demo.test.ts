@@ -39,7 +39,7 @@ test('the demo’s agent is the real Claude Code where that is installed, asks, 
   expect(said(real[3])).toContain('Red it is.');
   expect(await operator.tasks()).toHaveLength(1);
   await stage.close();
-  expect(await operator.session()).toMatchObject({ state: 'done', stateReason: 'the runner was stopped' });
+  expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
   await killMarked(assistant.sessionId);
 });
 

@@ -52,7 +52,7 @@ describe('a Claude Code with our hooks', () => {
     expect(turns[1]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
     expect(taskEnds(turns).map(({ id }) => id)).toEqual([task?.id]);
     await stage.leave();
-    await expect.poll(async () => (await operator.session())?.state).toBe('done');
+    await expect.poll(async () => (await operator.session())?.state).toBe('exited');
     expect(stage.problems()).toEqual([]);
   });
 
@@ -192,7 +192,7 @@ describe('a Claude Code with our hooks', () => {
     const open = await operator.until('the question', (turns) =>
       requests(turns).find((one) => one.outcome === null && JSON.stringify(one.input).includes('touch marker')),
     );
-    expect(await operator.session()).toMatchObject({ state: 'waiting', pendingRequestCount: 1 });
+    expect(await operator.session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
     answer();
     const turns = await operator.finished(2);
     expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
@@ -333,8 +333,8 @@ test('a companion that was dead when the turn ended has its session idle when it
 });
 
 test.each([
-  ['finished', 'done', 'had ended its turn', [say('All is well.')]],
-  ['failed', 'failed', 'was in the middle of it', [bash('tail -f /dev/null', 'Look on')]],
+  ['finished', 'exited', 'had ended its turn', [say('All is well.')]],
+  ['failed', 'exited', 'was in the middle of it', [bash('tail -f /dev/null', 'Look on')]],
 ])(
   'a turn is %s and its session %s, where the agent %s and was killed while its companion was dead',
   async (turnState, state, _, more) => {
@@ -365,7 +365,7 @@ test('a companion that is killed leaves its session unseen and not working; watc
   await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
   const killedAt = Date.now();
   await stage.killCompanion();
-  await expect.poll(async () => (await operator.session())?.state, { timeout: 40_000 }).toBe('waiting');
+  await expect.poll(async () => (await operator.session())?.state, { timeout: 40_000 }).toBe('unknown');
   expect(Date.now() - killedAt).toBeLessThan(30_000);
   expect(await operator.session()).toMatchObject({ away: { agentGoesOn: true }, pendingRequestCount: 0 });
   await stage.companion();

@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { noSessions, SESSION_STATES } from '@/lib/protocol/agent-state';
 import type {
   AgentDetail,
   AgentList,
   SessionDetail,
   SessionList,
+  SessionSummary,
   TaskDetail,
   TaskList,
   TranscriptPage,
   Turn,
 } from '@/lib/protocol/read-models';
-import { SESSION_STATES, type SessionSummary } from '@/lib/protocol/read-models';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
@@ -179,7 +180,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         const q = `zebra-${id}`;
         expect(await found({ q })).toEqual({
           names: ['four', 'one', 'three', 'two'],
-          counts: { failed: 1, waiting: 0, working: 2, idle: 1, done: 0 },
+          counts: { ...noSessions(), failed: 1, working: 2, idle: 1 },
         });
         expect((await found({ q: `${q.toUpperCase()} mend` })).names).toEqual(['one']);
         expect((await found({ q: `${q} ok` })).names).toEqual(['three']);
@@ -202,7 +203,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         const { agent } = await read<AgentDetail>(`/agents/${id}`);
         expect(agent).toMatchObject({
           sessionCount: 5,
-          sessionStates: { failed: 1, waiting: 0, working: 1, idle: 3, done: 0 },
+          sessionStates: { failed: 1, 'needs-input': 0, working: 1, idle: 3, exited: 0 },
         });
         const agents = await read<AgentList>(`/agents?q=${encodeURIComponent(id.toUpperCase())}`);
         expect(agents).toMatchObject({ agents: [{ id }], count: 1, next: null });

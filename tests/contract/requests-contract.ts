@@ -131,7 +131,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       // those that are remembered are resolved, and the agent still waits
       await send(...ids.slice(0, MAX_PENDING_REQUESTS).map((requestId) => resolves(requestId, 'allowed')));
       const session = await (await target.get(`/api/v1/sessions/${id}`)).json();
-      expect(session).toMatchObject({ session: { state: 'waiting', pendingRequestCount: 2 } });
+      expect(session).toMatchObject({ session: { state: 'needs-input', pendingRequestCount: 2 } });
       expect((await answer(latest.id, { behavior: 'allow', digest: latest.digest })).status).toBe(202);
     });
 

@@ -127,7 +127,7 @@ test('a recording’s session says before one types that it can’t answer, and 
   const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
   const working = async () =>
     (await sessions()).filter(
-      ({ state, agentId }) => agentId !== ASSISTANT && (state === 'working' || state === 'waiting'),
+      ({ state, agentId }) => agentId !== ASSISTANT && (state === 'working' || state === 'needs-input'),
     );
   await expect.poll(async () => (await working()).length).toBeGreaterThan(0);
   // the one that goes on longest
@@ -157,12 +157,12 @@ test('a recording’s session says before one types that it can’t answer, and 
 
 test('when the demo is stopped nothing says that it works, and the agent that answers has ended', async () => {
   const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
-  const working = async () => (await sessions()).filter(({ state }) => state === 'working' || state === 'waiting');
+  const working = async () => (await sessions()).filter(({ state }) => state === 'working' || state === 'needs-input');
   await expect.poll(async () => (await working()).length).toBeGreaterThan(0);
   demo?.process.kill('SIGINT');
   expect((await demo?.ended)?.exitCode).toBe(130);
   await expect.poll(working, { timeout: 30_000 }).toEqual([]);
-  expect((await sessions()).find(({ agentId }) => agentId === ASSISTANT)?.state).toBe('done');
+  expect((await sessions()).find(({ agentId }) => agentId === ASSISTANT)?.state).toBe('exited');
 
   const recorded = (await sessions()).find(({ agentId }) => agentId !== ASSISTANT);
   const page = await it.open(`/sessions/${recorded?.id}`);

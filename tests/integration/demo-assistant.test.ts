@@ -22,7 +22,7 @@ test('the demo’s agent asks before it runs the tests, runs them when it is all
   await expectTakesPart(stage);
   expect(notices(await stage.operator.turns())[0]).toContain('a scripted agent');
   await stage.close();
-  expect(await stage.operator.session()).toMatchObject({ state: 'done', stateReason: 'the runner was stopped' });
+  expect(await stage.operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
 });
 
 test('denied, the demo’s agent runs nothing and says so', async () => {
@@ -92,7 +92,7 @@ test('the demo’s agent, stopped where it asks, was interrupted: neither its tu
   const turns = await stage.operator.turns();
   expect(turns.find(({ kind }) => kind === 'user')).toMatchObject({ state: 'interrupted', error: null });
   expect(requests(turns)).toMatchObject([{ outcome: 'cancelled' }]);
-  expect(await stage.operator.session()).toMatchObject({ state: 'done', stateReason: 'the runner was stopped' });
+  expect(await stage.operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
 });
 
 test('the demo’s agent says that it is of the demo, and acts on every command', async () => {
@@ -137,7 +137,7 @@ test('killed in mid-turn and started again, the demo goes on with its agent’s 
   );
   second.process.kill('SIGINT');
   expect((await second.ended).exitCode).toBe(130);
-  expect((await operator.session())?.state).toBe('done');
+  expect((await operator.session())?.state).toBe('exited');
 });
 
 async function sessionIds(): Promise<string[]> {

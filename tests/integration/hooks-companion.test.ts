@@ -151,7 +151,7 @@ describe('a day in a terminal', () => {
     const [first, second] = [...new Set(steps.flatMap((step) => (step.kind === 'line' ? [step.sessionId] : [])))];
     const ended = async (id: string) =>
       ((await read(`/sessions/${id}`)) as { session: { state: string } }).session.state;
-    await eventually(async () => (await ended(second as string)) === 'done');
+    await eventually(async () => (await ended(second as string)) === 'exited');
     const turns = await turnsOf(first as string);
     expect(turns.map(({ kind, state }) => `${kind} ${state}`).filter((one) => !one.startsWith('none'))).toEqual([
       ...['user finished', 'between-run finished', 'user finished', 'user finished', 'between-run finished'],
@@ -162,7 +162,7 @@ describe('a day in a terminal', () => {
     const { tasks } = (await read(`/sessions/${first}/tasks`)) as { tasks: Task[] };
     expect(tasks.map(({ status }) => status).sort()).toEqual(['completed', 'completed', 'failed']);
     // /clear began another session, and ended this one. They don't wait for each other.
-    await eventually(async () => (await ended(first as string)) === 'done');
+    await eventually(async () => (await ended(first as string)) === 'exited');
     expect(texts(await turnsOf(second as string))).toEqual(['A new beginning.', 'Hello again.']);
   });
 });
@@ -351,8 +351,8 @@ describe('a companion that was not there when the turn ended', () => {
   });
 
   test.each([
-    ['finished', 'done', 'had said its last word', 'end_turn'],
-    ['failed', 'failed', 'was in the middle of something', 'tool_use'],
+    ['finished', 'exited', 'had said its last word', 'end_turn'],
+    ['failed', 'exited', 'was in the middle of something', 'tool_use'],
   ])('has its turn %s and its session %s, where the agent %s and is gone', async (turnState, state, _, reason) => {
     const { pid, kill } = await process();
     const { sessionId, assistant, disconnect, connect } = await atWork(undefined, pid);
@@ -383,7 +383,7 @@ test.each([
     // Nobody is there any more to be held for an answer.
     if (first === 'SessionEnd') expect(answers).toEqual(['', '']);
     const session = async () => ((await read(`/sessions/${sessionId}`)) as { session: SessionSummary }).session;
-    await eventually(async () => (await session()).state === 'done');
+    await eventually(async () => (await session()).state === 'exited');
     const turns = await turnsOf(sessionId);
     expect(texts(turns).filter((text) => text === 'It is built.')).toHaveLength(1);
     expect(turns.filter(({ state }) => state === 'open')).toEqual([]);

@@ -131,7 +131,7 @@ describe('a runner', () => {
     });
     expect(await close()).toEqual({ waiting: 0 });
     expect([closedWith(), closedFor()]).toEqual([0, 'the runner was stopped']);
-    expect(await session(sessionId)).toMatchObject({ state: 'done', stateReason: 'it was closed' });
+    expect(await session(sessionId)).toMatchObject({ state: 'exited', stateReason: 'it was closed' });
     await settled(async () => (await summary(agentId)).connection).toBe('away');
   });
 

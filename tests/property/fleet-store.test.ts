@@ -4,8 +4,9 @@ import { ALL, FleetStore } from '@/components/live/fleet-store';
 import type { RowFrame } from '@/components/live/row-frame';
 import { countByState } from '@/components/live/session-counts';
 import { owedIn } from '@/components/obligations/use-obligations';
+import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { comparePositions } from '@/lib/protocol/position';
-import { type Obligation, SESSION_STATES, type SessionSummary, type Task } from '@/lib/protocol/read-models';
+import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { aSession, aTask } from '../ui/rows';
 
 /** Some hundred histories take what they take; on a busy machine several times what they take alone. */

@@ -4,7 +4,8 @@ import { sessionToRow } from '@/db/fleet-rows';
 import { sessions } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
 import { newSession } from '@/lib/projections/session-summary';
-import { SESSION_STATES, type SessionSummary } from '@/lib/protocol/read-models';
+import { SESSION_STATES } from '@/lib/protocol/agent-state';
+import type { SessionSummary } from '@/lib/protocol/read-models';
 import { cursorOf } from '@/lib/queries/list-cursor';
 import { readSessionPage, type SessionFilter } from '@/lib/queries/read-sessions';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
@@ -13,7 +14,7 @@ const WRITER = new RowWriter(sessions, { key: ['id'], keeps: ['agentId'], lacks:
 const REST = {
   places: { turns: [], places: [] } as never,
   memory: {},
-  isUnderWay: false,
+  hasEnded: false,
   isAway: false,
   awayPosition: null,
   seenAt: null,

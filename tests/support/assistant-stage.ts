@@ -57,7 +57,7 @@ export async function expectTakesPart(stage: AssistantStage): Promise<void> {
   const { operator } = stage;
   const asked = await askForTests(stage);
   expect(asked).toMatchObject({ requestKind: 'permission', toolName: 'Bash' });
-  expect((await operator.session())?.state).toBe('waiting');
+  expect((await operator.session())?.state).toBe('needs-input');
   await operator.answer(asked.id, { behavior: 'allow', digest: asked.digest });
   const turns = await operator.finished(2);
   expect(turns.filter(({ kind }) => kind !== 'none').map(({ kind, state }) => `${kind} ${state}`)).toEqual([

@@ -4,7 +4,12 @@ import type { AgentSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
 const words = (status: object | null) =>
-  endOf(aSession({ state: 'done', stateReason: 'stopped' }), { id: 'a', status } as AgentSummary, []);
+  endOf(aSession({ state: 'exited', stateReason: 'stopped', observations }), { id: 'a', status } as AgentSummary);
+
+const observations = {
+  session: { observedAt: 1, turnId: null, value: null },
+  process: { observedAt: 5, turnId: null, value: { code: 0, signal: null, reason: 'stopped' } },
+};
 
 test('an ended session is resumed by its runner, but for one of the demo: that begins another', () => {
   expect(words(null)).toBe(

@@ -39,7 +39,7 @@ function Woken({ turn, tasks }: { turn: Turn; tasks: Task[] }) {
 describe('where a text stands on one line it is in words', () => {
   it('as the last words of a session, and as why it waits', () => {
     expect(words(<SessionRow session={aSession({ lastText: MARKDOWN })} current={false} />)).toContain(WORDS);
-    const waiting = aSession({ state: 'waiting', stateReason: MARKDOWN });
+    const waiting = aSession({ state: 'needs-input', stateReason: MARKDOWN });
     expect(words(<SessionRow session={waiting} current={false} />)).toContain(WORDS);
   });
 

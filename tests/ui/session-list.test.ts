@@ -1,39 +1,66 @@
 import { describe, expect, it } from 'vitest';
 import { FleetStore, type ListedSessions } from '@/components/live/fleet-store';
 import { groupSessions } from '@/components/sessions/session-groups';
-import { describeState, sessionTitle } from '@/components/sessions/session-words';
+import { describeState, STANDINGS, sessionTitle } from '@/components/sessions/session-words';
 
+import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
-const NONE = { failed: 0, waiting: 0, working: 0, idle: 0, done: 0 };
+const NONE = noSessions();
+
+/** Silent since it was this. */
+const unknown = (last: SessionState) => ({
+  state: 'unknown' as const,
+  evidence: { rule: 3 as const, source: 'connection' as const, observedAt: 4, last },
+});
+const exited = (code: number) => ({
+  state: 'exited' as const,
+  observations: {
+    session: { observedAt: 1, turnId: null, value: null },
+    process: { observedAt: 5, turnId: null, value: { code, signal: null, reason: null } },
+  },
+});
 
 describe('the session list', () => {
   it('puts first what needs a person, and leaves out groups without sessions', () => {
-    const states = ['done', 'idle', 'working', 'waiting', 'failed'] as const;
+    const states = [...SESSION_STATES].reverse();
     const groups = groupSessions(
       states.map((state) => aSession({ id: state, state })),
       '',
     );
-    expect(groups.map((group) => group.standing)).toEqual(['failed', 'waiting', 'working', 'idle', 'done']);
+    expect(groups.map((group) => group.standing)).toEqual(STANDINGS.filter((standing) => standing !== 'lost'));
     expect(groupSessions([aSession({ state: 'idle' })], '')).toHaveLength(1);
   });
 
-  it('lists apart whose runner has gone, and says of no task of theirs that it runs', () => {
+  it('lists apart what went silent in the middle of something, and says of no task of theirs that it runs', () => {
     const away = { since: 5, lastHeardAt: 4, agentGoesOn: false };
     const sessions = [
       aSession({ id: 'a', state: 'failed' }),
-      aSession({ id: 'b', state: 'failed', away, runningTaskCount: 2 }),
-      aSession({ id: 'c', state: 'waiting', away: { ...away, agentGoesOn: true } }),
-      aSession({ id: 'd', state: 'waiting' }),
+      aSession({ id: 'b', ...unknown('working'), away, runningTaskCount: 2 }),
+      aSession({ id: 'c', ...unknown('needs-input'), away: { ...away, agentGoesOn: true } }),
+      aSession({ id: 'd', state: 'needs-input' }),
+      aSession({ id: 'e', ...unknown('idle'), away }),
+      aSession({ id: 'f', ...exited(137) }),
+      aSession({ id: 'g', ...exited(0) }),
     ];
     const groups = groupSessions(sessions, '').map((group) => [group.standing, ...group.sessions.map(({ id }) => id)]);
     expect(groups).toEqual([
-      ['failed', 'a'],
-      ['away', 'b', 'c'],
-      ['waiting', 'd'],
+      ['needs-input', 'd'],
+      ['failed', 'a', 'f'],
+      ['lost', 'b', 'c'],
+      ['unknown', 'e'],
+      ['exited', 'g'],
     ]);
-    expect(sessions.map(describeState)).toEqual(['Failed', 'Runner gone', 'Not watched', 'Waiting']);
+    expect(sessions.map(describeState)).toEqual([
+      'Failed',
+      'Unknown (last: working)',
+      'Unknown (last: needs input)',
+      'Needs input',
+      'Unknown (last: idle)',
+      'Exited (137)',
+      'Exited (0)',
+    ]);
   });
 
   it('keeps working sessions in place while they work', () => {
@@ -47,22 +74,22 @@ describe('the session list', () => {
   it('finds whatever a row shows', () => {
     const away = { since: 5, lastHeardAt: 4, agentGoesOn: true };
     const sessions = [
-      aSession({ id: 'x1', state: 'waiting', stateReason: 'Allow Bash?', lastText: 'Let me look' }),
+      aSession({ id: 'x1', state: 'needs-input', stateReason: 'Allow Bash?', lastText: 'Let me look' }),
       aSession({ id: 'x2', state: 'failed', stateReason: 'No disk left', insightCount: 2 }),
       aSession({ id: 'x3', lastTurnKind: 'between-run', runningTaskCount: 3, owedCount: 4 }),
-      aSession({ id: 'x4', away, lostCount: 7, quarantinedCount: 8 }),
-      aSession({ id: 'x5', state: 'done', lastText: '**All** `green` now' }),
+      aSession({ id: 'x4', ...unknown('idle'), away, lostCount: 7, quarantinedCount: 8 }),
+      aSession({ id: 'x5', state: 'exited', lastText: '**All** `green` now' }),
     ];
     const found = (search: string) =>
       groupSessions(sessions, search).flatMap((group) => group.sessions.map(({ id }) => id));
     expect(found('allow bash?')).toEqual(['x1']);
-    expect(found('waiting')).toEqual(['x1']);
+    expect(found('needs input')).toEqual(['x1']);
     expect(found('no disk')).toEqual(['x2']);
     expect(found('2 hooks failed')).toEqual(['x2']);
     expect(found('woke by itself')).toEqual(['x3']);
     expect(found('3 tasks')).toEqual(['x3']);
     expect(found('owes 4')).toEqual(['x3']);
-    expect(found('not watched')).toEqual(['x4']);
+    expect(found('unknown')).toEqual(['x4']);
     expect(found('7 lost 8 quarantined')).toEqual(['x4']);
     expect(found('all green')).toEqual(['x5']);
     expect(found('**all**')).toEqual(['x5']);
@@ -84,7 +111,10 @@ describe('the session list', () => {
   it('says that an idle session has tasks running', () => {
     expect(describeState(aSession({ state: 'idle', runningTaskCount: 2 }))).toBe('Idle, 2 tasks running');
     expect(describeState(aSession({ state: 'idle', runningTaskCount: 1 }))).toBe('Idle, 1 task running');
-    expect(describeState(aSession({ state: 'waiting' }))).toBe('Waiting');
+    expect(describeState(aSession({ state: 'waiting-on-background', runningTaskCount: 2 }))).toBe(
+      'Waiting on background, 2 tasks running',
+    );
+    expect(describeState(aSession({ state: 'needs-input' }))).toBe('Needs input');
   });
 
   it('calls a session by its first words as they are, or by its id', () => {
@@ -143,9 +173,12 @@ describe('the session list', () => {
     expect([all.now().counts, all.now().countsAreOld]).toEqual([{ ...NONE, failed: 1, working: 1 }, false]);
     expect([part.now().counts, part.now().countsAreOld]).toEqual([{ ...NONE, failed: 1, idle: 899 }, true]);
     // Counted before the last change of what is loaded, which it is told of besides.
-    part.news('5', aSession({ id: 'a', state: 'done' }));
+    part.news('5', aSession({ id: 'a', state: 'exited' }));
     part.fleet.takeCounts({ ...NONE, failed: 1, working: 1, idle: 899 }, '4');
-    expect([part.now().counts, part.now().countsAreOld]).toEqual([{ ...NONE, working: 1, idle: 899, done: 1 }, false]);
+    expect([part.now().counts, part.now().countsAreOld]).toEqual([
+      { ...NONE, working: 1, idle: 899, exited: 1 },
+      false,
+    ]);
   });
 
   it('takes in a further page, each session once, and of two that know it the one that knows later', () => {

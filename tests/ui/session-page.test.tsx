@@ -9,6 +9,7 @@ import { LiveProvider } from '@/components/live/live-provider';
 import { useStart } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { NowProvider } from '@/components/ui/now';
+import { noSessions } from '@/lib/protocol/agent-state';
 import type { Turn } from '@/lib/protocol/read-models';
 import { API_BASE } from '@/lib/protocol/version';
 import { aMessage, aSession, aTask, aTurn } from './rows';
@@ -46,7 +47,7 @@ const start: SessionStart = {
 
 function Beside() {
   useStart((fleet) => {
-    const counts = { failed: 0, waiting: 0, working: 0, idle: 2, done: 0 };
+    const counts = { ...noSessions(), idle: 2 };
     fleet.takeSessions({ sessions: [shown, other], position: '9', hasMore: false, next: null, counts });
   });
   return <SessionNav currentId="shown" keysEverywhere={false} empty={null} />;
@@ -139,7 +140,7 @@ it('after a gap all that is shown is read again, at whatever position, and the s
   stream.send({ event: 'session', id: '20', data: { ...other, title: 'Gone with the disk', updatedPosition: '20' } });
   await page.findByText('Gone with the disk');
   const turns = [aTurn({ items: [aMessage({ text: 'Restored words' })] })];
-  const counts = { failed: 0, waiting: 0, working: 0, idle: 2, done: 0 };
+  const counts = { ...noSessions(), idle: 2 };
   answers = {
     '/sessions?': {
       sessions: [shown, { ...other, title: 'Restored', updatedPosition: '6' }],

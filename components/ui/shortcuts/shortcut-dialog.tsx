@@ -1,7 +1,8 @@
 'use client';
 
-import { X } from 'lucide-react';
+import { X } from 'lucide';
 import { useLayoutEffect, useRef } from 'react';
+import { Icon } from '../icon';
 import { SHORTCUTS, type ShortcutId } from './shortcut-list';
 import { SHORTCUT_WORDS, signOf } from './shortcut-words';
 import { useOpenDialog, useShortcuts } from './use-shortcuts';
@@ -41,7 +42,7 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
             Keyboard shortcuts
           </h2>
           <button type="button" aria-label="Close" onClick={onClose} className="hit text-ink-3 hover:text-ink">
-            <X size={15} aria-hidden="true" />
+            <Icon of={X} size={15} />
           </button>
         </div>
         {PLACES.map((place) => (

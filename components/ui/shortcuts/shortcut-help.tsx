@@ -1,8 +1,9 @@
 'use client';
 
-import { Keyboard } from 'lucide-react';
+import { Keyboard } from 'lucide';
 import { useState } from 'react';
 import { createPortal } from 'react-dom';
+import { Icon } from '../icon';
 import { CodeOnDemand, OnDemand, usePreload } from '../on-demand';
 import { useShortcuts } from './use-shortcuts';
 
@@ -22,7 +23,7 @@ export function ShortcutHelp() {
         onClick={() => setOpen(true)}
         className="hit grid size-5 place-items-center text-ink-3 hover:text-ink"
       >
-        <Keyboard size={14} strokeWidth={1.75} aria-hidden="true" />
+        <Icon of={Keyboard} size={14} strokeWidth={1.75} />
       </button>
       {isOpen &&
         // Not in here: where there is no room for the list of sessions, what stands above it is hidden with it.

@@ -46,13 +46,13 @@ const outcomes = async () => {
 describe('a request whose time is over, and of which its agent says nothing', () => {
   it.each([0, HOUR, -HOUR])('is waited for no more, by a runner whose clock is %i ms ahead', async (aheadMs) => {
     await asks('q1', WAITS_MS, aheadMs);
-    expect(await session()).toMatchObject({ state: 'waiting', answerBy: clocks.now() + WAITS_MS });
+    expect(await session()).toMatchObject({ state: 'needs-input', answerBy: clocks.now() + WAITS_MS });
     clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS - 1);
     await hub.sweep();
     expect(await outcomes()).toEqual([null]);
     clocks.goesBy(1);
     await hub.sweep();
-    expect(await session()).toEqual({ state: 'idle', pendingRequestCount: 0, answerBy: undefined });
+    expect(await session()).toEqual({ state: 'unknown', pendingRequestCount: 0, answerBy: undefined });
     expect(await outcomes()).toEqual(['expired']);
   });
 
@@ -63,7 +63,7 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS);
     await hub.sweep();
     expect(await outcomes()).toEqual(['expired', null, null]);
-    expect(await session()).toMatchObject({ state: 'waiting', pendingRequestCount: 2 });
+    expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 2 });
   });
 
   it('has expired by a clock that can be believed only', async () => {

@@ -89,7 +89,7 @@ describe.each([
     await passes(RUNNER_AWAY_MS);
     expect(await agent()).toMatchObject({ connection: 'away' });
     await passes(RUNNER_GRACE_MS);
-    expect(await session()).toMatchObject({ state: 'failed' });
+    expect(await session()).toMatchObject({ state: 'unknown' });
   });
 
   it('and whose server starts anew then, likewise', async () => {
@@ -100,7 +100,7 @@ describe.each([
     await passes(RUNNER_AWAY_MS);
     await passes(RUNNER_GRACE_MS);
     expect(await agent()).toMatchObject({ connection: 'away' });
-    expect(await session()).toMatchObject({ state: 'failed' });
+    expect(await session()).toMatchObject({ state: 'unknown' });
   });
 
   it('tells of a runner that left before when its grace is over, not sooner and not later', async () => {
@@ -111,7 +111,7 @@ describe.each([
     await hub.sweep();
     expect(await session()).toMatchObject({ state: 'working' });
     await passes(moved > 0 ? 1_000 : RUNNER_GRACE_MS);
-    expect(await session()).toMatchObject({ state: 'failed' });
+    expect(await session()).toMatchObject({ state: 'unknown' });
   });
 
   it('counts what was said after the runner had gone as said since, and what was said before as before', async () => {
@@ -125,7 +125,7 @@ describe.each([
     await passes(RUNNER_GRACE_MS);
     const { sessions } = await readSessions(target.database);
     const states = Object.fromEntries(sessions.map(({ id, state }) => [id, state]));
-    expect(states).toEqual({ s1: 'working', s2: 'failed' });
+    expect(states).toEqual({ s1: 'working', s2: 'unknown' });
   });
 
   it('sends what nobody acknowledged again when its lease is over, and takes nothing for expired', async () => {
@@ -191,7 +191,7 @@ describe.each([
     await passes(RUNNER_GRACE_MS);
     expect(await agent()).toMatchObject({ connection: 'away' });
     expect((await agent())?.lastSeenAt).toBeLessThanOrEqual(clocks.now());
-    expect(await session()).toMatchObject({ state: 'failed' });
+    expect(await session()).toMatchObject({ state: 'unknown' });
     expect(await stateOf('message')).toBe('queued');
   });
 });

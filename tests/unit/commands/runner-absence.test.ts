@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/write-queue';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
-import { RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { RUNNER_AWAY_MS, RUNNER_GRACE_MS, SILENT_MS } from '@/lib/protocol/limits';
 import { readSession } from '@/lib/queries/read-sessions';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
@@ -64,8 +64,9 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await session()).toMatchObject({ state: 'working', away: null });
     await sweepAt(T0 + 5_000 + RUNNER_GRACE_MS);
     expect(await session()).toMatchObject({
-      state: 'failed',
+      state: 'unknown',
       stateReason: 'its runner has gone in the middle of a turn',
+      evidence: { rule: 3, source: 'connection', observedAt: T0, last: 'working' },
       away: { since: T0 + 5_000, lastHeardAt: T0, agentGoesOn: false },
     });
     expect(RUNNER_GRACE_MS).toBeLessThan(MOST_MS);
@@ -81,7 +82,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await session()).toMatchObject({ state: 'working' });
     await target.restart();
     await sweepAt(T0 + RUNNER_AWAY_MS + RUNNER_GRACE_MS);
-    expect(await session()).toMatchObject({ state: 'failed', away: { since: T0 + RUNNER_AWAY_MS } });
+    expect(await session()).toMatchObject({ state: 'unknown', away: { since: T0 + RUNNER_AWAY_MS } });
     expect(RUNNER_AWAY_MS + RUNNER_GRACE_MS).toBeLessThan(MOST_MS - 2_000);
   });
 
@@ -106,26 +107,24 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await notices()).toEqual(['runner-away']);
   });
 
-  it.each([
-    [
-      'a request waits',
-      { type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q' } },
-      'its runner has gone while it waited for an answer',
-    ],
-    [
-      'a task runs',
-      { type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } },
-      'its runner has gone while a task ran',
-    ],
-  ])('counts where %s, too', async (_what, event, stateReason) => {
+  it('counts where a task runs, too', async () => {
     await connect();
-    await says(event);
+    await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
     await leave();
     await sweepAt(now + RUNNER_GRACE_MS);
-    expect(await session()).toMatchObject({ state: 'failed', stateReason });
+    const stateReason = 'its runner has gone while it waited for its tasks';
+    expect(await session()).toMatchObject({ state: 'unknown', stateReason });
   });
 
-  it('is no matter where nothing was under way, or where the end was told', async () => {
+  it('leaves a request to be answered, and says that its runner has gone', async () => {
+    await connect();
+    await says({ type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q' } });
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({ state: 'needs-input', away: { since: T0 } });
+  });
+
+  it('is told in no transcript where nothing was under way, and not at all where the end was told', async () => {
     await connect();
     await says({ type: 'CUSTOM', name: 'marker', value: 1 }, 's1');
     await turnStarts('s2');
@@ -134,9 +133,14 @@ describe('a runner that is killed in mid-turn', () => {
     await says({ type: 'RUN_ERROR', message: 'No credit' }, 's3');
     await leave();
     await sweepAt(now + RUNNER_GRACE_MS);
-    expect(await session('s1')).toMatchObject({ state: 'idle', away: null });
-    expect(await session('s2')).toMatchObject({ state: 'failed', stateReason: 'killed', away: null });
-    expect(await session('s3')).toMatchObject({ state: 'failed', stateReason: 'No credit', away: null });
+    expect(await session('s1')).toMatchObject({ state: 'unknown', away: { since: T0 } });
+    expect(await notices()).toEqual([]);
+    expect(await session('s2')).toMatchObject({ state: 'exited', stateReason: 'killed', away: null });
+    expect(await session('s3')).toMatchObject({
+      state: 'unknown',
+      stateReason: 'its runner has gone',
+      evidence: { last: 'failed' },
+    });
   });
 
   it('is unseen and not dead where the agent is no child of its runner', async () => {
@@ -145,13 +149,81 @@ describe('a runner that is killed in mid-turn', () => {
     await reports({ kind: 'hooks', agentGoesOn: true });
     await leave();
     await sweepAt(now + RUNNER_GRACE_MS);
-    expect(await session()).toMatchObject({ state: 'waiting', away: { agentGoesOn: true } });
+    expect(await session()).toMatchObject({ state: 'unknown', away: { agentGoesOn: true } });
+  });
+});
+
+describe('an agent that never had a stream', () => {
+  const known = (id?: string) => session(id);
+
+  it('is unknown once it was silent for two minutes, and says what it was', async () => {
+    await turnStarts();
+    await sweepAt(T0 + SILENT_MS - 1);
+    expect(await known()).toMatchObject({ state: 'working', away: null });
+    await sweepAt(T0 + SILENT_MS);
+    expect(await known()).toMatchObject({
+      state: 'unknown',
+      stateReason: 'it has fallen silent in the middle of a turn',
+      evidence: { rule: 3, source: 'connection', observedAt: T0, last: 'working' },
+      away: { since: T0, lastHeardAt: T0, agentGoesOn: false, isSilent: true },
+    });
+    expect(await notices()).toEqual(['runner-away']);
+    await sweepAt(T0 + 2 * SILENT_MS);
+    expect(await notices()).toEqual(['runner-away']);
   });
 
-  it('concerns no agent that never had a stream, however long it says nothing', async () => {
+  it('is given twice the time in which it promised its next record', async () => {
     await turnStarts();
-    await sweepAt(T0 + 24 * 3_600_000);
-    expect(await session()).toMatchObject({ state: 'working', away: null, lastHeardAt: T0 });
+    await reports({ kind: 'http', everyMs: 300_000 });
+    await sweepAt(T0 + 600_000 - 1);
+    expect(await known()).toMatchObject({ state: 'working' });
+    await sweepAt(T0 + 600_000);
+    expect(await known()).toMatchObject({ state: 'unknown' });
+  });
+
+  it('is missed no sooner than after fifteen seconds, however often it promised to report', async () => {
+    await turnStarts();
+    await reports({ kind: 'http', everyMs: 1_000 });
+    await sweepAt(T0 + 14_999);
+    expect(await known()).toMatchObject({ state: 'working' });
+    await sweepAt(T0 + 15_000);
+    expect(await known()).toMatchObject({ state: 'unknown' });
+  });
+
+  it('is silent with none of its sessions while it speaks in one, and heard of again only where it speaks', async () => {
+    await turnStarts('s1');
+    await turnStarts('s2');
+    now = T0 + 100_000;
+    await says({ type: 'CUSTOM', name: 'marker' }, 's2');
+    await sweepAt(T0 + SILENT_MS);
+    expect(await known('s1')).toMatchObject({ state: 'working' });
+    await sweepAt(T0 + 100_000 + SILENT_MS);
+    expect([(await known('s1'))?.state, (await known('s2'))?.state]).toEqual(['unknown', 'unknown']);
+    now += 5_000;
+    await says({ type: 'CUSTOM', name: 'marker' }, 's2');
+    expect([(await known('s1'))?.state, (await known('s2'))?.state]).toEqual(['unknown', 'working']);
+    await sweepAt(now + SILENT_MS);
+    expect((await known('s2'))?.state).toBe('unknown');
+  });
+
+  it('is silent without a word in the transcript where nothing was under way', async () => {
+    await turnStarts();
+    await says({ type: 'RUN_FINISHED', threadId: 's1', runId: 't0' });
+    await sweepAt(T0 + SILENT_MS);
+    expect(await known()).toMatchObject({
+      state: 'unknown',
+      stateReason: 'it has fallen silent',
+      evidence: { last: 'idle' },
+    });
+    expect(await notices()).toEqual([]);
+  });
+
+  it('is as silent after a restart as before', async () => {
+    await turnStarts();
+    now = T0 + SILENT_MS;
+    await target.restart();
+    await sweep();
+    expect(await known()).toMatchObject({ state: 'unknown' });
   });
 });
 
@@ -180,7 +252,7 @@ describe('a runner that comes back', () => {
   it('as another process takes up only what it speaks of', async () => {
     await succeeds();
     await sweepAt(now + RUNNER_GRACE_MS);
-    expect(await session('s1')).toMatchObject({ state: 'failed', away: { since: T0 } });
+    expect(await session('s1')).toMatchObject({ state: 'unknown', away: { since: T0 } });
     expect(await session('s2')).toMatchObject({ state: 'working', away: null });
     await reports({ kind: 'claude' }, 's1');
     expect(await session('s1')).toMatchObject({ state: 'working', away: null });
@@ -193,7 +265,7 @@ describe('a runner that comes back', () => {
     now += 1_000;
     await connect(AFTER, 'three');
     await sweepAt(T0 + RUNNER_GRACE_MS);
-    expect(await session('s1')).toMatchObject({ state: 'failed', away: { since: T0 } });
+    expect(await session('s1')).toMatchObject({ state: 'unknown', away: { since: T0 } });
     await sweepAt(now + 10 * RUNNER_GRACE_MS);
     expect(await session('s2')).toMatchObject({ state: 'working', away: null });
   });
@@ -203,9 +275,9 @@ describe('a runner that comes back', () => {
     await sweepAt(T0 + RUNNER_GRACE_MS);
     await leave('two');
     await sweepAt(now + RUNNER_GRACE_MS);
-    expect(await session('s2')).toMatchObject({ state: 'failed' });
+    expect(await session('s2')).toMatchObject({ state: 'unknown' });
     await connect(AFTER, 'three');
-    expect(await session('s1')).toMatchObject({ state: 'failed', away: { since: T0 } });
+    expect(await session('s1')).toMatchObject({ state: 'unknown', away: { since: T0 } });
     expect(await session('s2')).toMatchObject({ state: 'working', away: null });
   });
 
@@ -225,8 +297,8 @@ describe('a runner that comes back', () => {
       await write((transaction) => renewRunners(transaction, ['three'], now));
       await sweep();
     }
-    expect(await session('s1')).toMatchObject({ state: 'failed' });
-    expect(await session('s2')).toMatchObject({ state: 'failed' });
+    expect(await session('s1')).toMatchObject({ state: 'unknown' });
+    expect(await session('s2')).toMatchObject({ state: 'unknown' });
     expect(await notices()).toEqual(['runner-away']);
   });
 
@@ -237,7 +309,7 @@ describe('a runner that comes back', () => {
     await sweepAt(now + RUNNER_GRACE_MS);
     await says({ type: 'CUSTOM', name: 'session:ended', value: { reason: 'killed', exitCode: 137 } });
     await connect(RUNNER, 'two');
-    expect(await session()).toMatchObject({ state: 'failed', stateReason: 'killed', away: null });
+    expect(await session()).toMatchObject({ state: 'exited', stateReason: 'killed', away: null });
   });
 });
 
@@ -251,7 +323,7 @@ describe('an agent that speaks though nobody listens for it', () => {
     await says({ type: 'CUSTOM', name: 'marker', value: 2 });
     expect(await session()).toMatchObject({ state: 'working', away: null });
     await sweepAt(now + RUNNER_GRACE_MS);
-    expect(await session()).toMatchObject({ state: 'failed' });
+    expect(await session()).toMatchObject({ state: 'unknown' });
   });
 
   it('is missed where it begins a turn after its runner was told to have gone', async () => {
@@ -262,7 +334,7 @@ describe('an agent that speaks though nobody listens for it', () => {
     now += 60_000;
     await turnStarts();
     await sweepAt(now + RUNNER_GRACE_MS);
-    expect(await session()).toMatchObject({ state: 'failed' });
+    expect(await session()).toMatchObject({ state: 'unknown' });
   });
 
   it('is not said to have gone while it goes on speaking', async () => {
@@ -291,7 +363,7 @@ describe('a runner whose connection stands but that says nothing', () => {
     now = T0 + 20_001;
     expect(await mute()).toEqual(['one']);
     await sweep();
-    expect(await session()).toMatchObject({ state: 'failed', away: { lastHeardAt: T0 } });
+    expect(await session()).toMatchObject({ state: 'unknown', away: { lastHeardAt: T0 } });
   });
 
   it('is not missed while it says that all is as it was', async () => {
@@ -317,7 +389,7 @@ describe('a runner whose connection stands but that says nothing', () => {
     now += RUNNER_GRACE_MS - 1_000;
     await reports(successor, 's2');
     await sweepAt(now + RUNNER_GRACE_MS);
-    expect(await session('s1')).toMatchObject({ state: 'failed' });
+    expect(await session('s1')).toMatchObject({ state: 'unknown' });
     expect(await session('s2')).toMatchObject({ state: 'working', away: null });
   });
 

@@ -53,7 +53,7 @@ describe('the absence of runners', () => {
     async (goesOn) => {
       await allGone({ a1: { agentGoesOn: goesOn, everyMs: goesOn, logSwitch: { until: goesOn } } });
       await hub().sweep();
-      expect((await states()).map(({ state }) => state)).toEqual(['failed', 'failed', 'failed']);
+      expect((await states()).map(({ state }) => state)).toEqual(['unknown', 'unknown', 'unknown']);
       expect(said).not.toHaveBeenCalled();
     },
   );
@@ -72,9 +72,9 @@ describe('the absence of runners', () => {
     for (let time = 0; time < 3; time += 1, now += RUNNER_GRACE_MS) await own.sweep();
     expect(await rows('SELECT id, state FROM sessions ORDER BY id')).toEqual([
       { id: 'of-a1', state: 'working' },
-      { id: 'of-a2', state: 'failed' },
-      { id: 'of-a3', state: 'failed' },
-      { id: 'second', state: 'failed' },
+      { id: 'of-a2', state: 'unknown' },
+      { id: 'of-a3', state: 'unknown' },
+      { id: 'second', state: 'unknown' },
     ]);
     expect(said).toHaveBeenCalledTimes(1);
   });
@@ -83,7 +83,7 @@ describe('the absence of runners', () => {
     await allGone();
     await cut('sessions', 'of-a2');
     await hub().sweep();
-    expect((await states()).map(({ state }) => state)).toEqual(['failed', 'working', 'failed']);
+    expect((await states()).map(({ state }) => state)).toEqual(['unknown', 'working', 'unknown']);
   });
 });
 

@@ -24,7 +24,7 @@ it('a session whose agent ended has no task that still runs, though the tasks st
     ['b2', 'completed'],
   ]);
   const detail = await readSession(target.database, 's1');
-  expect(detail?.session).toMatchObject({ state: 'failed', runningTaskCount: 0 });
+  expect(detail?.session).toMatchObject({ state: 'exited', runningTaskCount: 0 });
 });
 
 it('no session whose agent ended has a task that still runs, however many there were and however many sessions end at once', async () => {

@@ -58,7 +58,7 @@ describe('a status record', () => {
     expect(await session()).toMatchObject({
       id: 's1',
       agentId: 'a1',
-      state: 'idle',
+      state: 'starting',
       turnCount: 0,
       updatedPosition: '1',
     });
@@ -109,7 +109,7 @@ describe('a status record', () => {
     const before = await positionOf();
     await ingest(target, [status(4, { status: { kind: 'claude', openTurnId: 'r' } })]);
     expect(await agent()).toMatchObject({ status: { kind: 'claude', openTurnId: 'r' } });
-    expect(await positionOf()).toBe(before + 1);
+    expect(await positionOf()).toBe(before + 2);
   });
 
   it('that repeats the one before it in another session makes that one known', async () => {

@@ -17,7 +17,7 @@ function summaryOf(...chapters: AgUiEvent[][]): SessionFold {
 
 describe('a session', () => {
   it.each([
-    ['is idle before its first turn', [], { state: 'idle', title: null }],
+    ['is starting before anything was observed of it', [], { state: 'starting', title: null }],
     ['works while a turn is open', [runStarts('r1')], { state: 'working', openTurnId: 'r1', turnCount: 1 }],
     [
       'is idle between turns, and says how many tasks run',
@@ -37,7 +37,7 @@ describe('a session', () => {
     [
       'waits while a request is open, also in a turn',
       [runStarts('r1'), custom('request:opened', { request_id: 'q', title: 'Run rm?' })],
-      { state: 'waiting', stateReason: 'Run rm?', pendingRequestCount: 1 },
+      { state: 'needs-input', stateReason: 'Run rm?', pendingRequestCount: 1 },
     ],
     [
       'waits no more once the request is resolved',
@@ -45,19 +45,24 @@ describe('a session', () => {
       { state: 'working', pendingRequestCount: 0 },
     ],
     [
-      'is done when its agent ended well',
+      'has exited when its agent ended well',
       [runStarts('r1'), runEnds('r1'), custom('session:ended', { reason: 'exit', exitCode: 0 })],
-      { state: 'done' },
+      { state: 'exited', evidence: { rule: 1, source: 'process' } },
     ],
     [
-      'has failed when its agent died',
-      [runStarts('r1'), custom('session:ended', { reason: 'killed', exitCode: 137 })],
-      { state: 'failed', stateReason: 'killed', openTurnId: null },
+      'has exited when its agent died, and says how',
+      [runStarts('r1'), custom('session:ended', { reason: 'killed', exitCode: 137, signal: 'SIGKILL' })],
+      {
+        state: 'exited',
+        stateReason: 'killed',
+        openTurnId: null,
+        observations: { process: { value: { code: 137, signal: 'SIGKILL', reason: 'killed' } } },
+      },
     ],
     [
-      'stays failed when its agent ends well after a failed turn',
+      'has exited when its agent ends well after a failed turn',
       [runStarts('r1'), [{ type: 'RUN_ERROR', message: 'No credit' }], custom('session:ended', { reason: 'exit' })],
-      { state: 'failed' },
+      { state: 'exited', stateReason: 'exit' },
     ],
     ['knows when the agent woke by itself', [runStarts('r1', wokenBy('b1'))], { lastTurnKind: 'between-run' }],
     [
@@ -73,21 +78,30 @@ describe('a session', () => {
   const gone = (goesOn = false) => custom('runner:away', { since: 500, last_heard_at: 400, agent_goes_on: goesOn });
   it.each([
     [
-      'does not work any more once its runner has gone in the middle of a turn, and names the evidence',
+      'is unknown once its runner has gone in the middle of a turn, and names the evidence',
       [runStarts('r1'), gone()],
-      { state: 'failed', away: { since: 500, lastHeardAt: 400, agentGoesOn: false }, openTurnId: 'r1' },
+      {
+        state: 'unknown',
+        evidence: { rule: 3, source: 'connection', last: 'working' },
+        away: { since: 500, lastHeardAt: 400, agentGoesOn: false },
+        openTurnId: 'r1',
+      },
     ],
-    ['wants a look where its agent goes on unseen', [runStarts('r1'), gone(true)], { state: 'waiting' }],
-    ['is idle where nothing was under way when its runner went', [gone()], { state: 'idle', away: null }],
+    ['is unknown where its agent goes on unseen', [runStarts('r1'), gone(true)], { state: 'unknown' }],
+    [
+      'is unknown where nothing was under way when its runner went, and says that it was idle',
+      [runStarts('r1'), runEnds('r1'), gone()],
+      { state: 'unknown', stateReason: 'its runner has gone', evidence: { last: 'idle' } },
+    ],
     [
       'keeps what the agent said of its own end',
       [runStarts('r1'), gone(), custom('session:ended', { reason: 'killed', exitCode: 137 })],
-      { state: 'failed', stateReason: 'killed', away: null },
+      { state: 'exited', stateReason: 'killed', away: null },
     ],
     [
-      'keeps what was said of a turn that failed, though a task ran',
+      'says that its last turn had failed, though a task ran',
       [taskStarts('b1'), runStarts('r1'), [{ type: 'RUN_ERROR', message: 'No credit' }], gone()],
-      { state: 'failed', stateReason: 'No credit', away: null },
+      { state: 'unknown', evidence: { last: 'failed' } },
     ],
     ['works again once its runner is back', [runStarts('r1'), gone(), custom('runner:back', {})], { state: 'working' }],
   ] as const)('%s', (_name, chapters, expected) => {
@@ -99,7 +113,7 @@ describe('a session', () => {
     const { placements } = placeEvents(NO_PLACES, [
       { position: '9', occurredAt: 999, receivedAt: 1_500, event: { type: 'CUSTOM', name: 'marker' } },
     ]);
-    expect(foldSession(missed, placements, []).summary.state).toBe('failed');
+    expect(foldSession(missed, placements, []).summary.state).toBe('unknown');
     const heard = foldSession(missed, placements, [], [], 1_500);
     expect(heard.summary).toMatchObject({ state: 'working', away: null, lastHeardAt: 1_500 });
   });

@@ -1,11 +1,12 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { X } from 'lucide-react';
+import { X } from 'lucide';
 import { useLogSettings } from '@/components/logs/log-settings';
 import { formatLogTime } from '@/components/logs/log-time';
 import type { Span } from '@/components/time-lock/span-of';
 import type { RanThen } from '@/components/time-lock/use-ran-then';
+import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
 import { useNow } from '@/components/ui/now';
@@ -45,7 +46,7 @@ export function LogContext(props: {
             onClick={onRelease}
             className="hit shrink-0 self-center hover:text-ink"
           >
-            <X size={12} aria-hidden="true" />
+            <Icon of={X} size={12} />
           </button>
         </p>
       )}

@@ -1,11 +1,12 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ChevronLeft, ExternalLink, X } from 'lucide-react';
+import { ChevronLeft, ExternalLink, X } from 'lucide';
 import Link from 'next/link';
 import type { ReactNode } from 'react';
 import type { Span } from '@/components/time-lock/span-of';
 import { BottomPane } from '@/components/ui/bottom-pane';
+import { Icon } from '@/components/ui/icon';
 import { OVER } from '@/components/ui/in-view';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
@@ -34,7 +35,7 @@ export function LogPanel(props: {
       <header className="flex min-h-8 shrink-0 flex-wrap items-center gap-x-4 gap-y-1 px-3 pt-1.5 text-ink-3 text-xs sm:px-4">
         {covers && (
           <button type="button" onClick={() => close()} className="hit flex items-center gap-1 hover:text-ink">
-            <ChevronLeft size={15} aria-hidden="true" />
+            <Icon of={ChevronLeft} size={15} />
             Back to the transcript
           </button>
         )}
@@ -47,7 +48,7 @@ export function LogPanel(props: {
           href={`/agents/${encodeURIComponent(agentId)}/logs`}
           className="hit ml-auto flex items-center gap-1.5 hover:text-ink"
         >
-          <ExternalLink size={13} strokeWidth={1.75} aria-hidden="true" />
+          <Icon of={ExternalLink} size={13} strokeWidth={1.75} />
           Open the whole log
         </Link>
         {!covers && (
@@ -58,7 +59,7 @@ export function LogPanel(props: {
             onClick={() => close()}
             className="hit hover:text-ink"
           >
-            <X size={14} aria-hidden="true" />
+            <Icon of={X} size={14} />
           </button>
         )}
       </header>

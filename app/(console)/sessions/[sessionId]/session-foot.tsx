@@ -62,7 +62,7 @@ export function SessionFoot(props: {
           handle={composer}
           session={session}
           agent={agent}
-          ended={endOf(session, agent, turns)}
+          ended={endOf(session, agent)}
           sent={() => sentTexts(known, messages)}
           quoteOf={(id) => quoteOf(known, id)}
           onSend={onSend}

@@ -1,16 +1,25 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ChevronLeft, Logs } from 'lucide-react';
+import { ChevronLeft, Logs } from 'lucide';
 import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { OwedReplies } from '@/components/obligations/owed-replies';
 import { Evidence } from '@/components/sessions/away-note';
-import { describeState, failuresInWords, glyphOf, sessionTitle, standingOf } from '@/components/sessions/session-words';
+import {
+  describeState,
+  failuresInWords,
+  glyphOf,
+  isTimed,
+  sessionTitle,
+  standingOf,
+} from '@/components/sessions/session-words';
+import { StateWhy } from '@/components/sessions/state-why';
 import { useSession } from '@/components/sessions/use-sessions';
 import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
+import { Icon } from '@/components/ui/icon';
 import { LastHeard } from '@/components/ui/last-heard';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
@@ -28,7 +37,7 @@ export function SessionHeader(props: {
   return (
     <header className="flex shrink-0 items-start gap-3 border-line border-b px-4 py-2.5 sm:px-6">
       <Link href="/" className="hit mt-[2px] -ml-1 text-ink-3 hover:text-ink lg:hidden">
-        <ChevronLeft size={17} aria-hidden="true" />
+        <Icon of={ChevronLeft} size={17} />
         <span className="sr-only">Sessions</span>
       </Link>
       <div className="min-w-0 flex-1">
@@ -43,6 +52,7 @@ export function SessionHeader(props: {
           <span className="flex min-w-0 max-w-full items-center gap-1.5 text-ink-2">
             <Glyph name={glyphOf(standingOf(session))} />
             <span className="shrink-0">{describeState(session)}</span>
+            <StateWhy session={session} />
             {session.away === null && session.stateReason !== null && (
               <span dir="auto" className="truncate text-ink-3 max-[280px]:hidden">
                 <Words text={plainWords(session.stateReason)} />
@@ -53,7 +63,7 @@ export function SessionHeader(props: {
               <span className="max-sm:hidden">
                 <Evidence away={session.away} />
               </span>
-            ) : session.state === 'working' || session.state === 'waiting' ? (
+            ) : isTimed(session) ? (
               <RunningClock since={session.stateSince} className="text-ink-3" />
             ) : (
               // As wide as it gets: what stands behind it, and what hangs from that, is not moved as it ticks.
@@ -97,7 +107,7 @@ export function SessionHeader(props: {
           onClick={log.toggle}
           className={clsx('hit flex items-center gap-1.5 text-xs hover:text-ink', log.open ? 'text-ink' : 'text-ink-3')}
         >
-          <Logs size={14} strokeWidth={1.75} aria-hidden="true" />
+          <Icon of={Logs} size={14} strokeWidth={1.75} />
           <span className="max-sm:sr-only">Log</span>
         </button>
         <div className="flex justify-end max-sm:min-w-20">

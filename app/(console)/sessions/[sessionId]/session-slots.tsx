@@ -26,8 +26,7 @@ export function SessionSlots({ children }: { children: ReactNode }) {
   const { queue } = useOutgoing(sessionId);
   const owed = useOwedMessages(session);
   const away = agent?.connection === 'away';
-  const hasEnded = useTranscriptState((state) => endOf(session, agent, state?.turns) !== null);
-  const canWrite = useRefusal('message') === null && !hasEnded;
+  const canWrite = useRefusal('message') === null && endOf(session, agent) === null;
   const value = useMemo(
     (): TranscriptSlots => ({
       ...slots,

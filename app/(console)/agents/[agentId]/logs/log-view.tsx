@@ -1,6 +1,6 @@
 'use client';
 
-import { ChevronLeft } from 'lucide-react';
+import { ChevronLeft } from 'lucide';
 import Link from 'next/link';
 import { SeenWhileShown } from '@/components/agents/seen-while-shown';
 import { useAgent } from '@/components/agents/use-agents';
@@ -8,6 +8,7 @@ import { ConnectionBadge } from '@/components/live/connection-badge';
 import { AgentLog } from '@/components/logs/agent-log';
 import type { FirstLog } from '@/components/logs/first-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
+import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentDetail } from '@/lib/protocol/read-models';
@@ -21,7 +22,7 @@ export function LogView({ initial, first }: { initial: AgentDetail; first: First
     <main className="flex h-full min-h-0 flex-col">
       <header className="flex shrink-0 items-start gap-3 px-3 pt-2.5 pb-1 sm:px-4">
         <Link href={href} className="hit mt-[2px] -ml-1 text-ink-3 hover:text-ink">
-          <ChevronLeft size={17} aria-hidden="true" />
+          <Icon of={ChevronLeft} size={17} />
           <span className="sr-only">Agent</span>
         </Link>
         <div className="min-w-0 flex-1">

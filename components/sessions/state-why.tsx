@@ -1,0 +1,36 @@
+'use client';
+
+import { useCallback, useRef, useState } from 'react';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+
+const popoverCode = new CodeOnDemand(async () => (await import('./evidence-popover')).EvidencePopover);
+
+/** Why a session counts as being in its state: a press or a key away. */
+export function StateWhy({ session }: { session: SessionSummary }) {
+  const [open, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  usePreload(popoverCode);
+  const toggle = useCallback(() => setOpen((is) => !is), []);
+  useShortcuts({ 'session.why': toggle });
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        title="Why? (e)"
+        aria-label="Why this state?"
+        aria-haspopup="dialog"
+        aria-expanded={open}
+        onClick={toggle}
+        className="hit shrink-0 text-ink-3 hover:text-ink hover:underline aria-expanded:text-ink"
+      >
+        why?
+      </button>
+      {open && (
+        <OnDemand code={popoverCode} name="The evidence" props={{ session, button, onClose: () => setOpen(false) }} />
+      )}
+    </>
+  );
+}

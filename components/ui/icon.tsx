@@ -1,0 +1,26 @@
+import type { IconNode } from 'lucide';
+import { createElement, type SVGProps } from 'react';
+
+/**
+ * One of Lucide's drawings, for the eye only. Its package for React brings as much code again as all the icons of a page.
+ *
+ * @param props `size` in pixels
+ */
+export function Icon({ of, size = 24, ...props }: SVGProps<SVGSVGElement> & { of: IconNode; size?: number }) {
+  return (
+    <svg
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth={2}
+      strokeLinecap="round"
+      strokeLinejoin="round"
+      aria-hidden="true"
+      {...props}
+    >
+      {of.map(([tag, attributes]) => createElement(tag, { key: JSON.stringify(attributes), ...attributes }))}
+    </svg>
+  );
+}

@@ -1,0 +1,253 @@
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { Observations, Observed, SelfReport } from '@/lib/protocol/agent-state';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import { caption, contentText, customName, customValue, inputUserMessages, pick, pickText } from './event-fields';
+import { interludeOf } from './interlude-metadata';
+import type { OpenRequests } from './open-requests';
+import type { Placement } from './placement';
+import type { StatusTold } from './status-told';
+
+/**
+ * What events and status records say of the state of a session: the newest observation from each source, on the
+ * server's clock. Observations are never changed in place, so that those that stay are the same objects.
+ */
+
+/** What has to be remembered to tell which turn a report belongs to, and whether it is news. */
+export interface ObservationMemory {
+  /** The newest message of a person, and the number of the turn that answers it: they count from 1. */
+  messageId: string | null;
+  messageTurn: number;
+  /** The turn the report belongs to, when the agent says it was made, and whether it came after that message. */
+  reportTurn: number;
+  reportAt: number | null;
+  reportIsAfter: boolean;
+  /** The agent has written something in the open turn. */
+  hasSpoken: boolean;
+  /** What the last status record told. */
+  statusKey: string | null;
+}
+
+export const NO_MEMORY: ObservationMemory = {
+  messageId: null,
+  messageTurn: 0,
+  reportTurn: 0,
+  reportAt: null,
+  reportIsAfter: false,
+  hasSpoken: false,
+  statusKey: null,
+};
+
+/** The part of a session's summary that observations follow from and stand in. */
+type Observable = Pick<SessionSummary, 'observations' | 'openTurnId' | 'turnCount' | 'runningTaskCount'>;
+
+/** The turn that a report made now belongs to. An agent without turns answers a message by what it reports after it. */
+export function reportTurnNow(turnCount: number, { messageTurn }: ObservationMemory): number {
+  return turnCount > 0 ? turnCount : messageTurn;
+}
+
+export class Observer {
+  readonly #summary: Observable;
+  readonly #memory: ObservationMemory;
+
+  /** @param summary its observations are replaced; @param memory is changed */
+  constructor(summary: Observable, memory: ObservationMemory) {
+    this.#summary = summary;
+    this.#memory = memory;
+  }
+
+  /** A turn has begun; the summary counts it already. */
+  turnBegan(id: string, at: number): void {
+    this.#memory.hasSpoken = false;
+    this.#put('turn', { observedAt: at, turnId: id, value: { state: 'running' } });
+    this.#drop('agent', 'process', 'message');
+  }
+
+  turnEnded(id: string, state: 'finished' | 'failed' | 'interrupted', message: string | null, at: number): void {
+    const value = {
+      state,
+      ...(message === null ? {} : { message }),
+      ...(state === 'finished' && !this.#memory.hasSpoken ? { isSilent: true as const } : {}),
+    };
+    this.#put('turn', { observedAt: at, turnId: id, value });
+    this.#drop('agent');
+  }
+
+  /** A turn answers these messages. */
+  claimed(messageIds: readonly string[]): void {
+    const { messageId } = this.#memory;
+    if (messageId !== null && messageIds.includes(messageId)) this.#memory.messageTurn = this.#summary.turnCount;
+  }
+
+  /** What an event says, apart from turns, tasks and requests. */
+  see({ entry: { event, receivedAt }, turnId, entityId, role }: Placement): void {
+    if (turnId?.startsWith('task:') === true) return;
+    switch (event.type) {
+      case 'CUSTOM':
+        this.#seeCustom(customName(event), customValue(event), receivedAt);
+        return;
+      case 'RUN_STARTED': {
+        const message = inputUserMessages(event).at(-1);
+        if (message !== undefined) this.#written(message.id, true, receivedAt);
+        return;
+      }
+      case 'TEXT_MESSAGE_START':
+      case 'TEXT_MESSAGE_CHUNK':
+      case 'TEXT_MESSAGE_CONTENT':
+        if (interludeOf(event).ofSnapshot !== undefined) return;
+        if (role === 'user') {
+          if (entityId === null || event.type === 'TEXT_MESSAGE_CONTENT') return;
+          this.#written(entityId, turnId !== null && turnId === this.#summary.openTurnId, receivedAt);
+        } else if (role === 'assistant') this.#spoke(contentText(event.delta).trim() !== '', receivedAt);
+        return;
+      case 'TOOL_CALL_START':
+      case 'TOOL_CALL_CHUNK':
+      case 'REASONING_MESSAGE_START':
+      case 'REASONING_MESSAGE_CHUNK':
+        if (interludeOf(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
+    }
+  }
+
+  /** What the runner says of the session. */
+  hear(told: StatusTold, at: number): void {
+    this.#memory.statusKey = told.key;
+    this.#seeProcess(told.process, at);
+    this.#seeAgent(told.agent, at);
+    if (told.report !== null) this.#report(told.report, at);
+  }
+
+  /** To be called after the requests and tasks have changed. */
+  settle(open: OpenRequests, at: number): void {
+    const { openTurnId, runningTaskCount, observations } = this.#summary;
+    const title = open.count === 0 ? null : (open.first?.title ?? 'The agent asks');
+    if (title === null) this.#drop('request');
+    else if (observations.request?.value !== title) {
+      this.#put('request', { observedAt: at, turnId: openTurnId, value: title });
+    }
+    const { task } = observations;
+    // Tasks of an agent whose turns are not known.
+    if (runningTaskCount > 0) this.#isStill(at);
+    if (runningTaskCount <= 0) this.#drop('task');
+    else if (task?.value !== runningTaskCount) {
+      this.#put('task', { observedAt: task?.observedAt ?? at, turnId: null, value: runningTaskCount });
+    }
+    this.#weigh();
+  }
+
+  /** No observation is newer than now: the clock was set back since. */
+  cut(now: number): void {
+    const entries = Object.entries(this.#summary.observations) as [keyof Observations, Observed<unknown>][];
+    if (entries.every(([, { observedAt }]) => observedAt <= now)) return;
+    this.#summary.observations = Object.fromEntries(
+      entries.map(([source, one]) => [source, { ...one, observedAt: Math.min(one.observedAt, now) }]),
+    ) as unknown as Observations;
+  }
+
+  /** Whether the report still counts: it was made after the last message, in the turn that answers it or a later one. */
+  #weigh(): void {
+    const { report } = this.#summary.observations;
+    if (report === undefined) return;
+    const { messageId, messageTurn, reportTurn, reportIsAfter } = this.#memory;
+    const isOutdated = messageId !== null && (!reportIsAfter || reportTurn < messageTurn);
+    if (isOutdated === (report.isOutdated === true)) return;
+    const { isOutdated: _, ...rest } = report;
+    this.#put('report', isOutdated ? { ...rest, isOutdated } : rest);
+  }
+
+  #seeCustom(name: string | null, value: Record<string, unknown>, at: number): void {
+    switch (name) {
+      case CUSTOM.sessionStarted:
+        this.#drop('process');
+        return;
+      case CUSTOM.sessionEnded: {
+        const code = pick(value, 'exitCode', 'exit_code');
+        const exit = {
+          code: typeof code === 'number' ? code : null,
+          signal: caption(pickText(value, 'signal')),
+          reason: caption(pickText(value, 'reason')),
+        };
+        this.#put('process', { observedAt: at, turnId: null, value: exit });
+        this.#drop('message');
+        return;
+      }
+      case CUSTOM.messageDelivery: {
+        const isIt = pickText(value, 'message_id', 'messageId') === this.#memory.messageId;
+        if (isIt && value.delivery === 'failed') this.#drop('message');
+      }
+    }
+  }
+
+  /** A person wrote. */
+  #written(id: string, isInTurn: boolean, at: number): void {
+    if (id === this.#memory.messageId) return;
+    this.#memory.messageId = id;
+    this.#memory.messageTurn = this.#summary.turnCount + (isInTurn ? 0 : 1);
+    this.#memory.reportIsAfter = false;
+    if (!isInTurn) this.#put('message', { observedAt: at, turnId: null, value: null });
+  }
+
+  /** The agent did something. */
+  #spoke(isText: boolean, at: number): void {
+    if (isText) this.#memory.hasSpoken = true;
+    this.#drop('message');
+    this.#isStill(at);
+  }
+
+  /** It has no turns, or none is known: what it did is over. */
+  #isStill(at: number): void {
+    if (this.#summary.observations.turn !== undefined) return;
+    this.#put('turn', { observedAt: at, turnId: null, value: { state: 'finished' } });
+  }
+
+  #seeProcess(process: StatusTold['process'], at: number): void {
+    if (process === 'there') this.#drop('process');
+    else if (process !== null && this.#summary.observations.process === undefined) {
+      this.#put('process', { observedAt: at, turnId: null, value: process });
+    }
+  }
+
+  #seeAgent(seen: StatusTold['agent'], at: number): void {
+    if (seen === undefined) return;
+    const { agent, turn } = this.#summary.observations;
+    const byTurn = turn === undefined ? null : turn.value.state === 'running' ? 'running' : 'still';
+    if (seen === byTurn) this.#drop('agent');
+    else if (agent?.value !== seen) {
+      this.#put('agent', { observedAt: at, turnId: this.#summary.openTurnId, value: seen });
+    }
+  }
+
+  /** A report stays in the runner's records: it is news if it says something else, or if it was made anew. */
+  #report({ value, turnId, at: madeAt }: NonNullable<StatusTold['report']>, at: number): void {
+    const memory = this.#memory;
+    const { report } = this.#summary.observations;
+    const { turnCount, openTurnId } = this.#summary;
+    const isSame = report !== undefined && isSameReport(report.value, value);
+    const turn = reportTurnNow(turnCount, memory);
+    if (isSame && (madeAt === null ? turn === memory.reportTurn : madeAt === memory.reportAt)) return;
+    memory.reportTurn = turn;
+    memory.reportAt = madeAt;
+    memory.reportIsAfter = true;
+    const ofTurn = turnId ?? openTurnId ?? this.#summary.observations.turn?.turnId ?? null;
+    this.#put('report', { observedAt: at, turnId: ofTurn, value });
+    // Only the agent's own later word outweighs the failure of its turn.
+    const { turn: seen } = this.#summary.observations;
+    if (value.state === 'complete' && seen?.value.state === 'failed') {
+      this.#put('turn', { ...seen, value: { ...seen.value, isOutweighed: true } });
+    }
+    if (!isSame || madeAt !== null) this.#drop('message');
+  }
+
+  #put<Source extends keyof Observations>(source: Source, observed: Observations[Source]): void {
+    this.#summary.observations = { ...this.#summary.observations, [source]: observed };
+  }
+
+  #drop(...sources: Exclude<keyof Observations, 'session'>[]): void {
+    if (sources.every((source) => this.#summary.observations[source] === undefined)) return;
+    const rest = { ...this.#summary.observations };
+    for (const source of sources) delete rest[source];
+    this.#summary.observations = rest;
+  }
+}
+
+function isSameReport(a: SelfReport, b: SelfReport): boolean {
+  return a.state === b.state && a.summary === b.summary && a.link === b.link;
+}

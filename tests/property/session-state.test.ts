@@ -1,0 +1,257 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import { stateAt } from '@/lib/projections/resolve-state';
+import { newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
+import { statusTold } from '@/lib/projections/status-told';
+import { placeEvents } from '@/lib/projections/turns';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { REPORT_STATES, type ReportState, SESSION_STATES } from '@/lib/protocol/agent-state';
+import { readAgentStatus } from '@/lib/protocol/agent-status';
+import { RESUMED_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
+import { foldTasks } from '../support/folds';
+
+/**
+ * Lives of agents that report, are observed, die and come back, with clocks that are wrong, followed by the fold and
+ * the rules alone. What the server adds, which is to notice in time that a runner has gone, is done here as it does it.
+ */
+const T0 = 1_795_170_000_000;
+/** Invariant 8. */
+const MOST_MS = 30_000;
+const OWNER = { sessionId: 's1', agentId: 'a1' };
+
+type Step =
+  | { kind: 'turn-starts' | 'turn-finishes' | 'turn-fails' | 'speaks' | 'writes' | 'asks' | 'is-answered' }
+  | { kind: 'task-starts' | 'task-ends' | 'dies-silently' | 'is-killed' | 'ends-well' | 'comes-back' }
+  | { kind: 'reports'; state: ReportState }
+  | { kind: 'waits'; seconds: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.constantFrom('turn-starts', 'turn-finishes', 'speaks', 'writes').map((kind) => ({ kind })),
+  },
+  { weight: 3, arbitrary: fc.constantFrom('turn-fails', 'asks', 'is-answered').map((kind) => ({ kind })) },
+  { weight: 4, arbitrary: fc.constantFrom('task-starts', 'task-ends').map((kind) => ({ kind })) },
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom('dies-silently', 'is-killed', 'ends-well', 'comes-back').map((kind) => ({ kind })),
+  },
+  { weight: 6, arbitrary: fc.constantFrom(...REPORT_STATES).map((state) => ({ kind: 'reports' as const, state })) },
+  {
+    weight: 12,
+    arbitrary: fc.constantFrom(0, 1, 3, 6, 11, 29, 31, 70, 700).map((seconds) => ({ kind: 'waits' as const, seconds })),
+  },
+) as fc.Arbitrary<Step>;
+
+class Life {
+  now = T0;
+  readonly #skewMs: number;
+  #places: TurnPlaces = NO_PLACES;
+  #fold: SessionFold = newSession('s1', 'a1', T0);
+  #position = 0;
+  #turns = 0;
+  #ids = 0;
+  isTurnOpen = false;
+  isAlive = true;
+  /** When it died without a word; the server learns of it by its silence. */
+  diedAt: number | null = null;
+  isMissed = false;
+  hasExited = false;
+  #openTasks: string[] = [];
+  #openRequest: string | null = null;
+  /** What counts of the last report, by a bookkeeping of its own. */
+  terminal: { state: 'complete' | 'failure'; at: number } | null = null;
+  turnSince = 0;
+
+  constructor(skewMs: number) {
+    this.#skewMs = skewMs;
+  }
+
+  get session() {
+    return this.#fold.summary;
+  }
+
+  #tell(events: AgUiEvent[], status: object | null, isHeard: boolean): void {
+    const entries = events.map((event): EventEntry => {
+      this.#position += 1;
+      const occurredAt = this.now + (isHeard ? this.#skewMs : 0);
+      return { position: String(this.#position), occurredAt, receivedAt: this.now, event };
+    });
+    const { places, placements } = placeEvents(this.#places, entries);
+    this.#places = places;
+    const ledger = new SessionLedger(this.#fold, isHeard ? this.now : null);
+    for (const placement of placements) ledger.apply(placement);
+    const told = status === null ? null : statusTold(readAgentStatus(status as Record<string, unknown>));
+    if (told !== null) ledger.hear(told, this.now);
+    for (const task of foldTasks([], placements, OWNER)) {
+      const runs = task.status === 'running';
+      // an end of a task that is not known here was running before
+      ledger.tell(runs ? null : { ...task, status: 'running' }, task);
+    }
+    this.#fold = ledger.result([], this.now);
+  }
+
+  #says(...events: AgUiEvent[]): void {
+    this.#tell(events, null, true);
+  }
+
+  #custom(name: string, value: object, isHeard = true): void {
+    this.#tell([{ type: 'CUSTOM', name, value }], null, isHeard);
+  }
+
+  /** Time passes, from one moment at which something may change to the next, as the server looks. */
+  passes(seconds: number, look: () => void): void {
+    const end = this.now + seconds * 1_000;
+    while (this.now < end) {
+      const missedAt = this.diedAt === null || this.isMissed ? null : this.diedAt + RUNNER_AWAY_MS + RUNNER_GRACE_MS;
+      const deadAt = this.diedAt === null ? null : this.diedAt + MOST_MS;
+      const moments = [this.session.stateDueAt, missedAt, deadAt].filter((at) => at !== null && at > this.now);
+      this.now = Math.min(end, ...(moments as number[]));
+      if (missedAt !== null && this.now >= missedAt) {
+        this.isMissed = true;
+        const value = { since: missedAt - RUNNER_GRACE_MS, last_heard_at: this.diedAt, agent_goes_on: false };
+        this.#custom(CUSTOM.runnerAway, value, false);
+      }
+      const { stateDueAt } = this.session;
+      if (stateDueAt !== null && stateDueAt <= this.now) {
+        this.#fold = { ...this.#fold, summary: stateAt(this.session, this.now) };
+      }
+      look();
+    }
+  }
+
+  does(one: Step): void {
+    const turn = `t${this.#turns}`;
+    if (one.kind === 'writes') {
+      this.#ids += 1;
+      const metadata = { interlude: { delivery: 'queued' as const } };
+      const id = `u${this.#ids}`;
+      const message: AgUiEvent[] = [
+        { type: 'TEXT_MESSAGE_START', messageId: id, role: 'user', metadata },
+        { type: 'TEXT_MESSAGE_END', messageId: id },
+      ];
+      this.#tell(message, null, false);
+      this.terminal = null;
+      return;
+    }
+    if (!this.isAlive && one.kind !== 'comes-back') return;
+    switch (one.kind) {
+      case 'turn-starts':
+        // a turn that breaks off no longer asks for anything
+        if (this.isTurnOpen) this.#openRequest = null;
+        this.#turns += 1;
+        this.isTurnOpen = true;
+        this.turnSince = this.now;
+        this.hasExited = false;
+        this.#says({ type: 'RUN_STARTED', threadId: 's1', runId: `t${this.#turns}` });
+        return;
+      case 'turn-finishes':
+        if (!this.isTurnOpen) return;
+        this.isTurnOpen = false;
+        this.#says({ type: 'RUN_FINISHED', threadId: 's1', runId: turn });
+        return;
+      case 'turn-fails':
+        if (!this.isTurnOpen) return;
+        this.isTurnOpen = false;
+        this.terminal = null;
+        this.#openRequest = null;
+        this.#says({ type: 'RUN_ERROR', message: 'No credit' });
+        return;
+      case 'speaks':
+        this.#ids += 1;
+        this.#says({ type: 'TEXT_MESSAGE_CHUNK', messageId: `m${this.#ids}`, role: 'assistant', delta: 'Hm.' });
+        return;
+      case 'asks':
+        this.#openRequest = 'q';
+        this.#custom(CUSTOM.requestOpened, { request_id: 'q', title: 'Run rm?' });
+        return;
+      case 'is-answered':
+        this.#openRequest = null;
+        this.#custom(CUSTOM.requestResolved, { request_id: 'q', outcome: 'allowed' });
+        return;
+      case 'task-starts':
+        this.#ids += 1;
+        this.#openTasks.push(`b${this.#ids}`);
+        this.#custom(CUSTOM.taskStarted, { task_id: `b${this.#ids}` });
+        return;
+      case 'task-ends': {
+        const id = this.#openTasks.shift();
+        if (id !== undefined) this.#custom(CUSTOM.taskCompleted, { task_id: id, status: 'completed' });
+        return;
+      }
+      case 'reports': {
+        const { state } = one;
+        this.#ids += 1;
+        const openTurnId = this.isTurnOpen ? turn : null;
+        this.#tell([], { report: { state, at: this.#ids, turnId: openTurnId }, openTurnId }, true);
+        const counts = this.session.observations.report?.isOutdated !== true;
+        this.terminal = counts && (state === 'complete' || state === 'failure') ? { state, at: this.now } : null;
+        return;
+      }
+      case 'dies-silently':
+        this.isAlive = false;
+        this.diedAt = this.now;
+        return;
+      case 'is-killed':
+      case 'ends-well': {
+        const isKilled = one.kind === 'is-killed';
+        this.isAlive = false;
+        this.hasExited = true;
+        this.isTurnOpen = false;
+        this.#openRequest = null;
+        this.terminal = null;
+        this.#custom(CUSTOM.sessionEnded, isKilled ? { signal: 'SIGKILL' } : { exitCode: 0 });
+        return;
+      }
+      case 'comes-back':
+        if (this.isAlive) return;
+        this.isAlive = true;
+        this.diedAt = null;
+        this.isMissed = false;
+        this.hasExited = false;
+        this.#custom(CUSTOM.sessionStarted, {});
+        this.isTurnOpen = this.session.openTurnId !== null;
+    }
+  }
+
+  get isAsking(): boolean {
+    return this.#openRequest !== null;
+  }
+}
+
+/** What must hold at any moment. */
+function check(life: Life): void {
+  const { session, now } = life;
+  const { state, evidence } = session;
+  expect(SESSION_STATES).toContain(state);
+  expect(evidence.observedAt).toBeLessThanOrEqual(now);
+  if (life.hasExited) expect(['exited', 'complete']).toContain(state);
+  // Nothing works, waits or rests once it has been dead for 30 s; what it asked may still be answered.
+  if (life.diedAt !== null && now - life.diedAt >= MOST_MS) {
+    expect(state).toBe(life.isAsking ? 'needs-input' : 'unknown');
+  }
+  if (!life.isAlive || life.isAsking || life.terminal === null) return;
+  // A terminal report stands unless the agent runs on.
+  const reported = life.terminal.state === 'failure' ? 'failed' : 'complete';
+  const hasRunOn = life.isTurnOpen && now - Math.max(life.turnSince, life.terminal.at) >= RESUMED_MS;
+  expect(state).toBe(hasRunOn ? 'working' : reported);
+  expect(evidence.report?.state).toBe(life.terminal.state);
+}
+
+it('is never null, never working 30 s after death, and no terminal report is overwritten without evidence, in 10,000 lives', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 30 }), fc.integer({ min: -600_000, max: 600_000 }), (steps, skewMs) => {
+      const life = new Life(skewMs);
+      check(life);
+      for (const one of steps) {
+        if (one.kind === 'waits') life.passes(one.seconds, () => check(life));
+        else life.does(one);
+        check(life);
+      }
+      life.passes(31, () => check(life));
+    }),
+    { numRuns: 10_000 },
+  );
+});

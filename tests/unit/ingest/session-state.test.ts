@@ -1,0 +1,274 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { connectRunner } from '@/lib/commands/runner-connection';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { readAgents } from '@/lib/queries/read-agents';
+import { readSession } from '@/lib/queries/read-sessions';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+/** What becomes of a session's state by what is told of it, with the clock in hand. */
+const T0 = 1_795_170_000_000;
+
+let target: InProcessTarget;
+let now = T0;
+let seq = 0;
+beforeEach(async () => {
+  now = T0;
+  seq = 0;
+  target = await inProcessTarget(() => now);
+  // its stream lasts: what is told is all there is
+  await target.database.writes.run((transaction) =>
+    connectRunner(transaction, 'a1', { id: 'r', startedAt: 1 }, 'one', now + 1e9),
+  );
+});
+afterEach(() => target.close());
+
+const says = (event: AgUiEvent, sessionId = 's1') => ingest(target, [record(++seq, { event, sessionId })]);
+const reports = (status: object, sessionId = 's1') =>
+  ingest(target, [record(++seq, { kind: 'status', sessionId, status, event: undefined })]);
+const starts = (runId: string, sessionId = 's1') =>
+  says({ type: 'RUN_STARTED', threadId: sessionId, runId }, sessionId);
+const speaks = (id: string) => says({ type: 'TEXT_MESSAGE_CHUNK', messageId: id, role: 'assistant', delta: 'Done.' });
+const finishes = (runId: string, more: object = {}, sessionId = 's1') =>
+  says({ type: 'RUN_FINISHED', threadId: sessionId, runId, ...more }, sessionId);
+const writes = (id: string, metadata: object = {}) =>
+  ingest(target, [
+    record(++seq, { event: { type: 'TEXT_MESSAGE_START', messageId: id, role: 'user', metadata } }),
+    record(++seq, { event: { type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta: 'Go on' } }),
+    record(++seq, { event: { type: 'TEXT_MESSAGE_END', messageId: id } }),
+  ]);
+const hub = () => new CommandHub({ database: target.database, now: () => now, steady: () => now });
+async function passes(seconds: number): Promise<void> {
+  now += seconds * 1_000;
+  await hub().sweep();
+}
+const session = async (id = 's1') => (await readSession(target.database, id))?.session;
+/** State, rule and note. */
+const stands = async (id = 's1') => {
+  const found = await session(id);
+  const { rule, note } = found?.evidence ?? {};
+  return [found?.state, rule, ...(note === undefined ? [] : [note])];
+};
+
+describe('what an agent says of itself', () => {
+  it('counts in its own session, and in no other one of the agent', async () => {
+    await starts('r1', 's1');
+    await finishes('r1', {}, 's1');
+    await starts('r2', 's2');
+    await finishes('r2', {}, 's2');
+    await reports({ report: { state: 'complete', summary: 'All green' } }, 's1');
+    await reports({ report: { state: 'failure', summary: 'No credit' } }, 's2');
+    expect(await session('s1')).toMatchObject({ state: 'complete', stateReason: 'All green' });
+    expect(await session('s2')).toMatchObject({ state: 'failed', stateReason: 'No credit' });
+    const { agents } = await readAgents(target.database, { after: null, limit: 10, words: [] });
+    expect(agents[0]?.sessionStates).toMatchObject({ complete: 1, failed: 1, idle: 0 });
+  });
+
+  it.each([
+    ['complete', 'complete', 6],
+    ['completed', 'complete', 6],
+    ['failure', 'failed', 5],
+    ['error', 'failed', 5],
+    ['idle', 'idle', 11],
+    ['working', 'working', 12],
+    ['busy', 'working', 14],
+    ['still', 'idle', 14],
+  ])('as the word %s is %s', async (word, state, rule) => {
+    await starts('r1');
+    await speaks('m1');
+    await finishes('r1');
+    await reports({ state: word });
+    expect((await stands()).slice(0, 2)).toEqual([state, rule]);
+  });
+
+  it('in a turn that goes on counts for a moment, and again once that has ended', async () => {
+    await starts('r1');
+    await speaks('m1');
+    await reports({ report: { state: 'complete', turnId: 'r1', at: 1 }, openTurnId: 'r1' });
+    expect(await stands()).toEqual(['complete', 7]);
+    await passes(5);
+    expect(await stands()).toEqual(['working', 8]);
+    await finishes('r1');
+    expect(await stands()).toEqual(['complete', 6]);
+  });
+
+  it('is kept as a note once the agent has run on for five seconds', async () => {
+    await starts('r1');
+    await speaks('m1');
+    await finishes('r1');
+    await reports({ report: { state: 'complete', summary: 'Done' } });
+    await starts('r2');
+    expect(await stands()).toEqual(['complete', 7]);
+    await passes(5);
+    expect(await stands()).toEqual(['working', 8, 'resumed']);
+    expect((await session())?.evidence.report).toMatchObject({ state: 'complete', summary: 'Done' });
+  });
+
+  it('does not count once a person has written, until it is said anew in the turn that answers', async () => {
+    await starts('r1');
+    await speaks('m1');
+    await finishes('r1');
+    const complete = { report: { state: 'complete', summary: 'Done' } };
+    await reports(complete);
+    await writes('u1');
+    expect(await stands()).toEqual(['working', 4, 'delivering']);
+    await reports({ ...complete, pendingMessages: 1 });
+    expect(await stands()).toEqual(['working', 4, 'delivering']);
+    await starts('r2');
+    expect(await stands()).toEqual(['working', 14]);
+    await speaks('m2');
+    await finishes('r2');
+    expect(await stands()).toEqual(['idle', 14, 'inferred']);
+    await reports(complete);
+    expect(await stands()).toEqual(['complete', 6]);
+  });
+
+  it('in the turn before the one that answers a message does not count, though it comes after the message', async () => {
+    await starts('r1');
+    await speaks('m1');
+    await writes('u1', { interlude: { delivery: 'queued' } });
+    await reports({ report: { state: 'complete', turnId: 'r1', at: 1 } });
+    await finishes('r1');
+    expect((await session())?.state).not.toBe('complete');
+    await says({
+      type: 'RUN_STARTED',
+      threadId: 's1',
+      runId: 'r2',
+      metadata: { interlude: { userMessageIds: ['u1'] } },
+    });
+    await speaks('m2');
+    await reports({ report: { state: 'complete', turnId: 'r2', at: 2 } });
+    await finishes('r2');
+    expect(await stands()).toEqual(['complete', 6]);
+  });
+
+  it('in a turn that turns out to have answered the message counts', async () => {
+    await starts('r1');
+    await writes('u1', { interlude: { delivery: 'queued' } });
+    await speaks('m1');
+    await reports({ report: { state: 'complete', turnId: 'r1', at: 1 } });
+    await finishes('r1', { metadata: { interlude: { userMessageIds: ['u1'] } } });
+    expect(await stands()).toEqual(['complete', 6]);
+  });
+
+  it('is cut at 160, and whatever else comes as a report counts as none', async () => {
+    await reports({ report: { state: 'complete', summary: 'x'.repeat(500) } });
+    expect((await session())?.stateReason).toHaveLength(160);
+    await reports({ report: { state: 'asleep' }, state: 7, process: 'gone', openTurnId: [] }, 's2');
+    expect(await stands('s2')).toEqual(['starting', 15]);
+  });
+
+  it('is told to readers when it changes, and not with each record that repeats it', async () => {
+    await starts('r1');
+    const status = { report: { state: 'working', summary: 'Step 1' } };
+    await reports(status);
+    const before = (await session())?.updatedPosition;
+    await reports({ ...status, outbox: { depth: 1 } });
+    expect((await session())?.updatedPosition).toBe(before);
+    await reports({ report: { state: 'working', summary: 'Step 2' } });
+    expect(await session()).toMatchObject({ stateReason: 'Step 2' });
+    expect((await session())?.updatedPosition).not.toBe(before);
+  });
+});
+
+describe('what is observed of an agent', () => {
+  it('is still while no turn is open, by its first status record', async () => {
+    await reports({ openTurnId: null, process: { state: 'starting', pid: null, exitCode: null } });
+    expect(await stands()).toEqual(['starting', 15]);
+    await reports({ openTurnId: null, process: { state: 'running', pid: 7, exitCode: null } });
+    expect(await stands()).toEqual(['idle', 14, 'inferred']);
+  });
+
+  it('ends an open turn whose end was lost, and counts less than what its events tell later', async () => {
+    await starts('r1');
+    await reports({ openTurnId: null });
+    expect(await stands()).toEqual(['idle', 14, 'inferred']);
+    await starts('r2');
+    expect(await stands()).toEqual(['working', 14]);
+  });
+
+  it('is that its process has ended, until it is there again', async () => {
+    await starts('r1');
+    await reports({ process: { state: 'exited', pid: null, exitCode: null, signal: 'SIGKILL' } });
+    expect(await session()).toMatchObject({ state: 'exited', stateReason: 'killed by SIGKILL' });
+    await reports({ process: { state: 'restarting', pid: null, exitCode: null } });
+    expect(await stands()).toEqual(['working', 14, 'restarting']);
+    await reports({ process: { state: 'running', pid: 8, exitCode: null }, openTurnId: null });
+    expect(await stands()).toEqual(['idle', 14, 'inferred']);
+  });
+
+  it('is complete where it reported that and ended well, and exited where not', async () => {
+    await starts('r1');
+    await speaks('m1');
+    await reports({ report: { state: 'complete', summary: 'All green', turnId: 'r1' } });
+    await finishes('r1');
+    await says({ type: 'CUSTOM', name: 'session:ended', value: { exitCode: 0 } });
+    expect(await session()).toMatchObject({ state: 'complete', evidence: { rule: 1 } });
+    await reports({ report: { state: 'complete' } }, 's2');
+    await says({ type: 'CUSTOM', name: 'session:ended', value: { exitCode: 1 } }, 's2');
+    expect(await session('s2')).toMatchObject({ state: 'exited', stateReason: 'exit code 1' });
+  });
+
+  it('is that it compacts', async () => {
+    await starts('r1');
+    await reports({ state: 'compacting' });
+    expect(await stands()).toEqual(['working', 14, 'compacting']);
+    await reports({ state: 'busy' });
+    expect(await stands()).toEqual(['working', 14]);
+  });
+
+  it('is that a turn has finished without a word', async () => {
+    await starts('r1');
+    await finishes('r1');
+    expect(await stands()).toEqual(['idle', 14, 'no-output']);
+  });
+});
+
+describe('a state that time alone changes', () => {
+  it('is changed by the server, whichever instance looks and after a restart, and told to readers', async () => {
+    await starts('r1');
+    await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
+    await finishes('r1');
+    expect(await session()).toMatchObject({ state: 'idle', stateDueAt: now + 2_000 });
+    const before = (await session())?.updatedPosition;
+    await passes(1.999);
+    expect(await session()).toMatchObject({ state: 'idle', updatedPosition: before });
+    await target.restart();
+    await passes(0.001);
+    expect(await session()).toMatchObject({ state: 'waiting-on-background', stateSince: now, stateDueAt: null });
+    expect((await session())?.updatedPosition).not.toBe(before);
+    expect((await session())?.lastEventAt).toBe(T0);
+  });
+
+  it('says after ten minutes without a word that there is no progress, and takes it back with the next', async () => {
+    await starts('r1');
+    await passes(600);
+    expect(await stands()).toEqual(['working', 16, 'no-progress']);
+    await speaks('m1');
+    expect(await stands()).toEqual(['working', 14]);
+  });
+
+  it('does so once, however many servers look', async () => {
+    await reports({ kind: 'claude' });
+    now += 60_000;
+    await Promise.all([hub().sweep(), hub().sweep()]);
+    const told = (await session())?.updatedPosition;
+    expect(await stands()).toEqual(['unknown', 15]);
+    await passes(3_600);
+    expect((await session())?.updatedPosition).toBe(told);
+  });
+
+  it('changes as late as its whole term after a clock that was set back by a day', async () => {
+    const own = hub();
+    await own.sweep();
+    await starts('r1');
+    await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
+    await finishes('r1');
+    now -= 24 * 3_600_000;
+    await target.restart();
+    await hub().sweep();
+    await passes(600);
+    await passes(2);
+    expect((await session())?.state).toBe('waiting-on-background');
+  });
+});
