@@ -89,7 +89,13 @@ export class TaskLedger {
     if (name === CUSTOM.sessionEnded) {
       // Nobody is left to say how they end.
       for (const task of this.#byPosition.values()) {
-        if (task.status === 'running') this.#put({ ...task, status: 'lost', endedAt: entry.occurredAt });
+        if (task.status !== 'running') {
+          yield;
+          continue;
+        }
+        const reason = pickText(customValue(entry.event), 'reason');
+        const error = `The agent has ended${reason === null ? '' : ` (${reason})`}, and nothing told how this ended.`;
+        this.#put({ ...task, status: 'lost', error: task.error ?? caption(error), endedAt: entry.occurredAt });
         yield;
       }
     }
@@ -214,8 +220,8 @@ function withEnd(task: Task, { event, occurredAt }: EventEntry, reportedBy: stri
   const status = taskEndTold(event);
   if (status === null || !overrules({ status, reportedBy }, task)) return task;
   const endedAt = pickTime(customValue(event), 'ended_at', 'endedAt') ?? occurredAt;
-  // The outcome that was reported with another end does not apply to this one.
-  const isOther = task.reportedBy !== null && task.status !== status;
+  // What was guessed, or reported with another end, does not apply to this one.
+  const isOther = (task.reportedBy !== null || task.status === 'lost') && task.status !== status;
   const outcome = isOther ? { summary: null, exitCode: null, error: null } : {};
   return { ...task, ...outcome, status, reportedBy, endedAt };
 }

@@ -24,6 +24,8 @@ export interface ProcessExit {
   /** For people: `exited`, `terminated by signal SIGKILL`. */
   reason?: string;
   exitCode?: number | null;
+  /** `SIGKILL` */
+  signal?: string | null;
   /** Somebody ended it on purpose: what it was doing has not failed. */
   isAsked?: boolean;
   /** The session goes on with another process: what follows, in a sentence. Without it, the session has ended. */
@@ -135,10 +137,10 @@ export class ClaudeAdapter {
       this.#flushThinking();
       this.#requests.processEnded();
       this.#turns.exit(exit.isAsked === true);
-      this.#processEnded();
-      const { reason = 'exited', exitCode, goesOn } = exit;
+      this.#processEnded(exit.reason ?? null);
+      const { reason = 'exited', exitCode, signal, goesOn } = exit;
       const notice = { text: `The agent’s process ended (${reason}). ${goesOn}`, tone: 'warning' };
-      if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode })));
+      if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
       else this.#emit(custom(CUSTOM.notice, notice));
     });
     this.#ended = true;
@@ -179,7 +181,7 @@ export class ClaudeAdapter {
 
   #init(message: Fields): void {
     const socket = textOf(message.messaging_socket_path);
-    if (socket !== null && this.#socket !== null && socket !== this.#socket) this.#processEnded();
+    if (socket !== null && this.#socket !== null && socket !== this.#socket) this.#processEnded(null);
     this.#socket = socket ?? this.#socket;
     this.#tasks.settle();
     this.#turns.init(message);
@@ -260,9 +262,9 @@ export class ClaudeAdapter {
     for (const { toolUseId, ...result } of results) this.#requests.toolResult(toolUseId, result);
   }
 
-  #processEnded(): void {
+  #processEnded(how: string | null): void {
     this.#lanes.closeAll();
-    this.#tasks.processEnded();
+    this.#tasks.processEnded(how);
     this.#nextResult = 0;
     this.#socket = null;
   }

@@ -5,6 +5,8 @@ import { custom, type Emit } from './emit';
 import type { TaskEnd } from './task-ends';
 import { endOf, exitCode, isOf, keyOf, STATUSES, type TaskRun, usageOf } from './task-run';
 
+const NOT_TOLD = 'It runs no longer, and the agent has not told how it ended.';
+
 /**
  * Background tasks by (task_id, run_id): a resumed subagent keeps its id and gets another run. Messages without a run
  * are about the latest one.
@@ -93,7 +95,7 @@ export class Tasks {
     for (const task of this.#all()) {
       if (task.listed === 'never' || entries.some((entry) => isOf(task, entry))) continue;
       task.listed = 'no longer';
-      if (task.patched !== null) this.#infer(task, task.patched);
+      if (task.patched !== null) this.#infer(task, task.patched, NOT_TOLD);
     }
     for (const entry of entries) {
       const task = this.#find(entry);
@@ -106,12 +108,17 @@ export class Tasks {
 
   /** A turn begins: a task that has left the set without a notification will not get one any more. */
   settle(): void {
-    for (const task of this.#all()) if (task.listed === 'no longer') this.#infer(task, task.patched ?? 'lost');
+    for (const task of this.#all())
+      if (task.listed === 'no longer') this.#infer(task, task.patched ?? 'lost', NOT_TOLD);
   }
 
-  /** The process is gone: nothing will tell how its tasks ended. */
-  processEnded(): void {
-    for (const task of this.#all()) this.#infer(task, task.patched ?? 'lost');
+  /**
+   * The process is gone: nothing will tell how its tasks ended.
+   * @param how `ended by SIGKILL`; null if that is not known
+   */
+  processEnded(how: string | null): void {
+    const why = `The agent’s process has gone${how === null ? '' : ` (${how})`}, and nothing told how this ended.`;
+    for (const task of this.#all()) this.#infer(task, task.patched ?? 'lost', why);
     this.#unstarted.clear();
   }
 
@@ -130,9 +137,10 @@ export class Tasks {
     return this.#byId.get(taskId)?.at(-1)?.runId ?? null;
   }
 
-  #infer(task: TaskRun, status: Status): void {
+  /** @param why it counts as lost */
+  #infer(task: TaskRun, status: Status, why: string): void {
     if (task.phase === 'ended') return;
-    if (task.shown) this.#tellEnd(task, status, {});
+    if (task.shown) this.#tellEnd(task, status, status === 'lost' ? { reason: why } : {});
     task.phase = 'ended';
     task.inferred = true;
   }

@@ -63,7 +63,12 @@ export function endsOf(open: OpenWork, sessionId: string, occurredAt: number): T
       say({
         type: 'CUSTOM',
         name: CUSTOM.taskCompleted,
-        value: { task_id: id, ...(runId === null ? {} : { run_id: runId }), status: 'lost' },
+        value: {
+          task_id: id,
+          ...(runId === null ? {} : { run_id: runId }),
+          status: 'lost',
+          error: 'The runner ended while this ran, and nothing told how it ended.',
+        },
       }),
     ),
   ];

@@ -58,7 +58,13 @@ export const VERBS: Record<Exclude<CommandType, 'log-level.set'>, keyof Verbs> =
 export interface SessionFacts {
   sessionId: string;
   cwd?: string;
-  process?: { state: 'starting' | 'running' | 'restarting' | 'exited'; pid: number | null; exitCode: number | null };
+  process?: {
+    state: 'starting' | 'running' | 'restarting' | 'exited';
+    pid: number | null;
+    exitCode: number | null;
+    /** That ended it: `SIGKILL`. */
+    signal?: string | null;
+  };
   /** What the agent says it does. */
   state?: string;
   /** The agent's program with its version, once it has said so. */

@@ -55,6 +55,12 @@ describe('a task', () => {
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, summary: 'failed' });
   });
 
+  it('that was given up as lost no longer says why once its end is told', () => {
+    const lost = [...taskStarts('b1'), ...taskEnds('b1', 'lost', { error: 'Its process has gone' })];
+    expect(tasks(lost)).toMatchObject([{ status: 'lost', error: 'Its process has gone' }]);
+    expect(tasks(lost, taskEnds('b1', 'completed'))).toMatchObject([{ status: 'completed', error: null }]);
+  });
+
   describe('whose end another session reported', () => {
     const by = (reportedBy: string, events: AgUiEvent[]) =>
       events.map((event) => ({ ...event, metadata: { interlude: { reportedBy } } }));
@@ -101,7 +107,10 @@ describe('a task', () => {
       taskEnds('b2', 'completed'),
       custom('session:ended', { reason: 'exit' }),
     );
-    expect(all.map((task) => task.status)).toEqual(['lost', 'completed']);
+    expect(all).toMatchObject([
+      { status: 'lost', endedAt: expect.any(Number), error: expect.stringContaining('The agent has ended (exit)') },
+      { status: 'completed', error: null },
+    ]);
   });
 
   it('is another one when its id starts again under another run', () => {

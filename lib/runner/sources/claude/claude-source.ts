@@ -181,7 +181,8 @@ export class ClaudeSource implements Source {
       const exit = await this.#runOnce();
       this.#requests.cancelAll();
       const reason = exitText(exit);
-      this.#observe({ state: 'exited', pid: null, exitCode: exit.exitCode });
+      const { exitCode, signal } = exit;
+      this.#observe({ state: 'exited', pid: null, exitCode, signal });
       if (this.#ending.signal.aborted) {
         this.#conversation.processEnded({ reason: this.#endsFor, isAsked: true });
         return;
@@ -190,14 +191,14 @@ export class ClaudeSource implements Source {
       if (next.kind === 'give-up') {
         const why = `Claude Code ended ${next.exits} times within ${next.withinMs / 1000} s, the last time it was: ${reason}`;
         this.#over = why;
-        this.#conversation.processEnded({ reason: why, exitCode: exit.exitCode ?? 1 });
+        this.#conversation.processEnded({ reason: why, exitCode: exitCode ?? (signal === null ? 1 : null), signal });
         await this.#tellSurvivors();
         this.#input.close(why);
         this.#conversation.remember({ running: false });
         this.#around.gaveUp(why);
         return;
       }
-      this.#observe({ state: 'restarting', pid: null, exitCode: exit.exitCode });
+      this.#observe({ state: 'restarting', pid: null, exitCode, signal });
       this.#conversation.processEnded({ reason, goesOn: `It is started again in ${next.waitMs / 1000} s.` });
       await this.#tellSurvivors();
       await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
