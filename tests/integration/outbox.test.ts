@@ -530,6 +530,25 @@ describe('a full outbox', () => {
     await outbox.idle();
     expect(server.ledger.lost).toBe(2);
   });
+
+  test('a loss that the server has already, without its having been sent, counts no further drops', async () => {
+    await server.close();
+    const outbox = await open({ clock: new StoppedClock(), maxBatchRows: 1, bound: { maxRows: 9, maxBytes: 1_000 } });
+    const tooLarge = 'x'.repeat(2_000);
+    await outbox.enqueue([said('s1', 'fits'), said('s1', tooLarge)]);
+    await reaches(outbox, () => outbox.status.state === 'waiting');
+    const records = [1, 2].map((seq) => ({ seq, ...said('s1', 'from a newer copy of the file') }) as never);
+    await server.ledger.take({ producer: outbox.status.producer, records });
+    server.script({ kind: 'answer', ...refusal(409, 'sequence_gap', { expectedSeq: 3 }) });
+    await server.listen();
+    outbox.kick();
+    await outbox.idle();
+    await outbox.enqueue(said('s1', tooLarge));
+    await outbox.idle();
+    expect(server.ledger.records.slice(2)).toMatchObject([
+      { seq: 3, kind: 'lost', sessionId: 's1', lost: { count: 1, reason: 'outbox-full' } },
+    ]);
+  });
 });
 
 test('whatever becomes of a record, its size is that of its JSON in bytes', async () => {

@@ -216,6 +216,8 @@ export class OutboxStore {
       );
       this.#rows -= Number(gone?.rows[0]?.rows);
       this.#bytes -= Number(gone?.rows[0]?.bytes);
+      // The server may have more than it was sent: an open `lost` record that left the queue must count nothing more.
+      this.#handedOutSeq = Math.max(this.#handedOutSeq, seq);
       this.#statuses.acknowledged(seq, hadDuplicates);
     });
   }
