@@ -154,14 +154,14 @@ describe('what the server refused', () => {
 });
 
 test.each([
-  [1, 'an older'],
-  [99, 'a newer'],
-])('a file of version %i is left as it is, with the reason', async (version, age) => {
+  [1, 'an older version of Interlude; send what waits in it with the version that wrote it, then move the file away'],
+  [99, 'a newer version of Interlude; update this Interlude'],
+])('a file of version %i is left as it is, with the reason', async (version, reason) => {
   await (await withRefused()).stop();
   const client = createClient({ url: `file:${file}` });
   onTestFinished(() => client.close());
   await client.execute(`PRAGMA user_version = ${version}`);
-  await expect(open()).rejects.toThrow(`written by ${age} Interlude`);
+  await expect(open()).rejects.toThrow(`${file} was written by ${reason}`);
   await expect(readOutbox(file)).rejects.toThrow(`not an outbox of this version (${version})`);
   expect((await client.execute('SELECT count(*) AS kept FROM poisoned')).rows[0]?.kept).toBe(2);
 });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fileNameOf } from '@/lib/runner/logger/log-name';
 import { Outbox } from '@/lib/runner/outbox/outbox';
+import { OutboxVersionError } from '@/lib/runner/outbox/store';
 import { ProcessLockedError } from '@/lib/runner/process-lock';
 import type { OutboxListeners } from './runner-host';
 
@@ -9,7 +10,8 @@ import type { OutboxListeners } from './runner-host';
  * The outbox of an agent. One that was not named takes the first of `<base>`, `<base>-2`, … that nobody runs, so that
  * two runners in one folder are two agents.
  *
- * Failure: an agent that was named and runs already is refused, with the process that runs it.
+ * Failure: an agent that was named and runs already is refused, with the process that runs it. One whose file another
+ * version of Interlude wrote is refused as well; without a name it is passed over, and a notice says so.
  */
 export interface OutboxClaim {
   folder: string;
@@ -25,7 +27,10 @@ export interface OutboxClaim {
 /** How many unnamed agents of one folder to try. */
 const MOST_AGENTS = 64;
 
-/** @throws ProcessLockedError when the named agent is run by another process */
+/**
+ * @throws ProcessLockedError when the named agent is run by another process
+ * @throws OutboxVersionError when another version of Interlude wrote the named agent's file
+ */
 export async function claimOutbox(claim: OutboxClaim): Promise<Outbox> {
   if (claim.agentId !== undefined) return await open(claim, claim.agentId);
   let free: Outbox | null = null;
@@ -33,7 +38,10 @@ export async function claimOutbox(claim: OutboxClaim): Promise<Outbox> {
     const agentId = at === 1 ? claim.baseId : `${claim.baseId}-${at}`;
     const opened = await open(claim, agentId).catch((error) => {
       if (error instanceof ProcessLockedError) return null;
-      throw error;
+      if (!(error instanceof OutboxVersionError)) throw error;
+      const message = `the outbox of ${agentId} is passed over: ${error.message}`;
+      claim.listeners.onNotice({ level: 'warn', kind: 'passed-over', message });
+      return null;
     });
     if (opened === null) continue;
     if (await claim.carries(opened)) {

@@ -27,6 +27,7 @@ export type OutboxNotice =
   | { level: 'error'; kind: 'lost-by-server'; count: number; message: string }
   | { level: 'error'; kind: 'rewound'; message: string }
   | { level: 'error'; kind: 'dropped'; count: number; message: string }
+  | { level: 'warn'; kind: 'passed-over'; message: string }
   | { level: 'warn'; kind: 'quarantined'; rejected: IngestAnswer['rejected']; message: string };
 
 /** The component of all this in an agent's log. */

@@ -112,6 +112,7 @@ export class Outbox {
    * Opens or makes the file and begins to send what waits in it.
    *
    * @throws ProcessLockedError when another process has it open
+   * @throws OutboxVersionError when another version of Interlude wrote it
    */
   static async open(file: string, options: OutboxOptions): Promise<Outbox> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });

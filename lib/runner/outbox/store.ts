@@ -64,7 +64,10 @@ export class OutboxStore {
     this.#bound = bound;
   }
 
-  /** @throws LibsqlError; `isCorrupt` (open-store) tells whether the file must be set aside. */
+  /**
+   * @throws LibsqlError; `isCorrupt` (open-store) tells whether the file must be set aside.
+   * @throws OutboxVersionError when another version of Interlude wrote the file, which is left as it is
+   */
   static async open(file: string, birth: Birth, bound: Bound): Promise<OutboxStore> {
     // what SQLite puts beside it is as closed as the file itself
     makePrivate(file);
@@ -72,7 +75,7 @@ export class OutboxStore {
     const store = new OutboxStore(client, bound);
     try {
       for (const pragma of OUTBOX_PRAGMAS) await client.execute(pragma);
-      await store.#load(birth);
+      await store.#load(file, birth);
       return store;
     } catch (error) {
       client.close();
@@ -94,12 +97,9 @@ export class OutboxStore {
     return this.#rows + this.#statuses.heldBack;
   }
 
-  async #load(birth: Birth): Promise<void> {
+  async #load(file: string, birth: Birth): Promise<void> {
     const version = Number((await this.#client.execute('PRAGMA user_version')).rows[0]?.user_version);
-    if (version !== 0 && version !== OUTBOX_VERSION) {
-      const age = version > OUTBOX_VERSION ? 'a newer' : 'an older';
-      throw new Error(`the outbox was written by ${age} Interlude (version ${version}); send what waits with that one`);
-    }
+    if (version !== 0 && version !== OUTBOX_VERSION) throw new OutboxVersionError(file, version);
     if (version === 0) {
       await this.#client.batch(
         [
@@ -341,5 +341,16 @@ export class OutboxStore {
     const result = this.#tail.then(operation);
     this.#tail = result.catch(() => undefined);
     return result;
+  }
+}
+
+export class OutboxVersionError extends Error {
+  constructor(file: string, version: number) {
+    const [age, next] =
+      version > OUTBOX_VERSION
+        ? ['a newer', 'update this Interlude']
+        : ['an older', 'send what waits in it with the version that wrote it, then move the file away'];
+    super(`${file} was written by ${age} version of Interlude; ${next}`);
+    this.name = 'OutboxVersionError';
   }
 }

@@ -1,0 +1,88 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createClient } from '@libsql/client';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { claimOutbox } from '@/lib/runner/host/claim-outbox';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
+import type { Outbox } from '@/lib/runner/outbox/outbox';
+import { OutboxVersionError } from '@/lib/runner/outbox/store';
+import { ProcessLockedError } from '@/lib/runner/process-lock';
+import { callCli } from '../support/cli-in-process';
+import { tempDir } from '../support/temp-dir';
+
+const SERVER_URL = 'http://127.0.0.1:9/';
+
+let dataDir: string;
+let folder: string;
+let notices: OutboxNotice[];
+
+beforeEach(async () => {
+  dataDir = await tempDir();
+  folder = join(dataDir, 'outboxes');
+  notices = [];
+});
+
+async function claim(agentId?: string): Promise<Outbox> {
+  const outbox = await claimOutbox({
+    folder,
+    serverKey: SERVER_URL,
+    agentId,
+    baseId: 'base',
+    carries: async () => false,
+    listeners: {
+      endpoint: async () => ({ url: SERVER_URL, token: undefined }),
+      sendAtOpen: false,
+      onStatus: () => undefined,
+      onNotice: (notice) => notices.push(notice),
+    },
+  });
+  onTestFinished(async () => void (await outbox.stop()));
+  return outbox;
+}
+
+/** Leaves the outbox of `base` as another version of Interlude would have written it. */
+async function leaveVersion(version: number): Promise<void> {
+  await (await claim()).stop();
+  const [name] = readdirSync(folder).filter((file) => file.endsWith('.db'));
+  const client = createClient({ url: `file:${join(folder, name as string)}` });
+  await client.execute(`PRAGMA user_version = ${version}`);
+  client.close();
+}
+
+test('an unnamed runner goes on with the next id where another process runs the first', async () => {
+  expect((await claim()).agentId).toBe('base');
+  expect((await claim()).agentId).toBe('base-2');
+  await expect(claim('base')).rejects.toThrow(ProcessLockedError);
+  expect(notices).toEqual([]);
+});
+
+test.each([
+  [1, /written by an older version of Interlude; send what waits in it with the version that wrote it/],
+  [99, /written by a newer version of Interlude; update this Interlude$/],
+])(
+  'an unnamed runner goes on with the next id where the first has a file of version %i, and says why',
+  async (version, reason) => {
+    await leaveVersion(version);
+    expect((await claim()).agentId).toBe('base-2');
+    expect(notices).toEqual([{ level: 'warn', kind: 'passed-over', message: expect.stringMatching(reason) }]);
+    expect(notices[0]?.message).toMatch(/^the outbox of base is passed over: /);
+  },
+);
+
+test('a named runner whose file is of another version is refused, with the reason', async () => {
+  await leaveVersion(99);
+  await expect(claim('base')).rejects.toThrow(OutboxVersionError);
+  expect(notices).toEqual([]);
+});
+
+test('the command of a named runner ends with that reason in one line', async () => {
+  await leaveVersion(99);
+  const args = ['runner', 'hooks', '--agent', 'base', '--url', SERVER_URL];
+  const { exitCode, stderr } = await callCli(args, { INTERLUDE_DATA_DIR: dataDir });
+  expect({ exitCode, lines: stderr.trim().split('\n') }).toEqual({
+    exitCode: 1,
+    lines: [
+      expect.stringMatching(/^interlude: .* was written by a newer version of Interlude; update this Interlude$/),
+    ],
+  });
+});
