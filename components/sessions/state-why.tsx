@@ -1,6 +1,8 @@
 'use client';
 
+import { CircleQuestionMark } from 'lucide';
 import { useCallback, useRef, useState } from 'react';
+import { Icon } from '@/components/ui/icon';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { SessionSummary } from '@/lib/protocol/read-models';
@@ -26,7 +28,8 @@ export function StateWhy({ session }: { session: SessionSummary }) {
         onClick={toggle}
         className="hit shrink-0 text-ink-3 hover:text-ink hover:underline aria-expanded:text-ink"
       >
-        why?
+        <span className="max-sm:hidden">why?</span>
+        <Icon of={CircleQuestionMark} size={13} className="sm:hidden" />
       </button>
       {open && (
         <OnDemand code={popoverCode} name="The evidence" props={{ session, button, onClose: () => setOpen(false) }} />

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
+import { OutboxVersionError } from '@/lib/runner/outbox/store';
 import { ProcessLockedError } from '@/lib/runner/process-lock';
 import type { Endpoint } from '@/lib/runner/server-request';
 import type { Recording } from './recording';
@@ -51,14 +52,17 @@ export function replayCursor(sessionId: string, line: number): { name: string; v
   return { name: CURSOR, value: JSON.stringify({ sessionId, line }) };
 }
 
-/** @throws ProcessLockedError when the named session is being replayed by another process */
+/**
+ * @throws ProcessLockedError when the named session is being replayed by another process
+ * @throws OutboxVersionError when another version of Interlude wrote the named session's file
+ */
 export async function openReplayOutbox(place: ReplayPlace, listeners: Listeners): Promise<ReplayOutbox> {
   if (place.sessionId !== undefined) return openAt(fileOf(place), place, listeners);
   for (let at = 0; at < MOST_AT_ONCE; at += 1) {
     try {
       return await openAt(fileOf(place, at), place, listeners);
     } catch (error) {
-      if (!(error instanceof ProcessLockedError)) throw error;
+      if (!(error instanceof ProcessLockedError || error instanceof OutboxVersionError)) throw error;
     }
   }
   throw new Error(`${MOST_AT_ONCE} replays of ${place.recording.name} run already`);

@@ -1,0 +1,148 @@
+// @vitest-environment happy-dom
+import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { FleetStore } from '@/components/live/fleet-store';
+import { StateClock } from '@/components/live/state-clock';
+import { StateWhy } from '@/components/sessions/state-why';
+import { NowProvider } from '@/components/ui/now';
+import { stateAt } from '@/lib/projections/resolve-state';
+import { noSessions } from '@/lib/protocol/agent-state';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import { aSession } from './rows';
+
+/** What a page makes of a session's state as time passes, and says of its evidence. */
+const NOW = 1_795_170_000_000;
+const session = { observedAt: NOW - 60_000, turnId: null, value: null };
+
+/** Its turn has just ended, and a task runs: two seconds from now it waits. */
+function resting(fields: Partial<SessionSummary> = {}): SessionSummary {
+  const turn = { observedAt: NOW, turnId: 'r1', value: { state: 'finished' as const } };
+  const task = { observedAt: NOW - 9_000, turnId: null, value: 1 };
+  return stateAt(aSession({ runningTaskCount: 1, observations: { session, turn, task }, ...fields }), NOW);
+}
+
+function fleetOf(...sessions: SessionSummary[]): FleetStore {
+  const fleet = new FleetStore();
+  const counts = noSessions();
+  for (const { state } of sessions) counts[state] += 1;
+  fleet.takeSessions({ sessions, position: '9', hasMore: true, next: 'idle.5.b', counts });
+  return fleet;
+}
+
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+});
+
+describe('as time passes a page', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+    vi.setSystemTime(NOW);
+  });
+
+  it.each([0, -3_600_000, 600_000])(
+    'changes the states that are due, by a clock that is %i ms ahead',
+    async (aheadMs) => {
+      vi.setSystemTime(NOW + aheadMs);
+      const fleet = fleetOf(resting());
+      render(
+        <NowProvider renderedAt={NOW}>
+          <StateClock fleet={fleet} />
+        </NowProvider>,
+      );
+      expect(fleet.sessions.get('s')?.state).toBe('idle');
+      await act(() => vi.advanceTimersByTimeAsync(1_000));
+      expect(fleet.sessions.get('s')?.state).toBe('idle');
+      await act(() => vi.advanceTimersByTimeAsync(2_000));
+      await vi.waitFor(() => expect(fleet.sessions.get('s')?.state).toBe('waiting-on-background'));
+      expect(fleet.stateDueAt).toBeNull();
+    },
+  );
+
+  it('counts a session as what the server told, until that tells otherwise', () => {
+    const fleet = fleetOf(resting());
+    const before = fleet.listedSessions;
+    fleet.passTime(NOW + 2_000, stateAt);
+    expect(fleet.listedSessions?.sessions.map(({ state }) => state)).toEqual(['waiting-on-background']);
+    expect(fleet.listedSessions?.counts).toEqual(before?.counts);
+    const told = { ...stateAt(resting(), NOW + 2_100), updatedPosition: '12' };
+    fleet.takeFrames([{ event: 'session', id: '12', data: told }]);
+    const counts = { ...noSessions(), 'waiting-on-background': 1 };
+    expect([fleet.listedSessions?.counts, fleet.listedSessions?.countsAreOld]).toEqual([counts, false]);
+  });
+
+  it('leaves alone what is not due', () => {
+    const fleet = fleetOf(resting(), aSession({ id: 'other' }));
+    const other = fleet.sessions.get('other');
+    fleet.passTime(NOW + 2_000, stateAt);
+    expect(fleet.sessions.get('other')).toBe(other);
+  });
+});
+
+describe('why a session is in its state', () => {
+  const shown = () =>
+    stateAt(
+      aSession({
+        lastHeardAt: NOW - 4 * 60_000,
+        observations: {
+          session,
+          turn: { observedAt: NOW - 5 * 60_000, turnId: 'r2', value: { state: 'running' } },
+          report: {
+            observedAt: NOW - 9 * 60_000,
+            turnId: 'r1',
+            value: { state: 'complete', summary: 'All **green**', link: 'https://example.org/pr/7' },
+          },
+        },
+        away: { since: NOW - 3 * 60_000, lastHeardAt: NOW - 4 * 60_000, agentGoesOn: false },
+      }),
+      NOW,
+    );
+
+  it('is told by its rule, and by each observation with its age, on a press', async () => {
+    vi.setSystemTime(NOW);
+    render(
+      <NowProvider renderedAt={NOW}>
+        <StateWhy session={shown()} />
+      </NowProvider>,
+    );
+    fireEvent.click(screen.getByRole('button', { name: 'Why this state?' }));
+    const dialog = await screen.findByRole('dialog', { name: 'Why this state' });
+    expect(dialog.textContent).toContain('Unknown (last: working)');
+    expect(dialog.textContent).toContain('nothing is heard of it any more. (rule 3)');
+    const rows = within(dialog).getAllByRole('row').slice(1);
+    expect(rows.map((row) => row.textContent)).toEqual([
+      expect.stringMatching(/^Connection \(decided\)its runner has gone4m/),
+      expect.stringMatching(/^Self-reportcomplete: All \*\*green\*\* https:\/\/example.org\/pr\/79m/),
+      expect.stringMatching(/^Turnis open5m/),
+      expect.stringMatching(/^Sessionis known1m/),
+      expect.stringMatching(/^Last word.*4m/),
+    ]);
+  });
+
+  it('is told by a key, and put away by it', async () => {
+    render(
+      <NowProvider renderedAt={NOW}>
+        <StateWhy session={shown()} />
+      </NowProvider>,
+    );
+    fireEvent.keyDown(document.body, { key: 'e' });
+    await screen.findByRole('dialog', { name: 'Why this state' });
+    fireEvent.keyDown(screen.getByRole('dialog'), { key: 'Escape' });
+    await vi.waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+  });
+
+  it('leads nowhere a report should not lead', async () => {
+    const observations = {
+      session,
+      report: {
+        observedAt: NOW,
+        turnId: null,
+        value: { state: 'idle' as const, summary: null, link: 'javascript:alert(1)' },
+      },
+    };
+    render(<StateWhy session={stateAt(aSession({ observations }), NOW)} />);
+    fireEvent.click(screen.getByRole('button', { name: 'Why this state?' }));
+    const dialog = await screen.findByRole('dialog');
+    expect(within(dialog).queryByRole('link')).toBeNull();
+  });
+});
