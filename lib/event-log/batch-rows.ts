@@ -142,6 +142,8 @@ export interface SessionMemory {
   fold?: unknown;
   /** What the obligation projection remembers, opaque here. */
   obligations?: unknown;
+  /** What is remembered of the requests that follow from what the agent says, opaque here. */
+  wireRequests?: unknown;
   /** When the row was last given a new position, on the server's clock. */
   announcedAt?: number;
   /** The position of the newest failure that ever marked it. */

@@ -1,6 +1,7 @@
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { NO_FAILURES } from './failure-tally';
 import type { FailureTally, SessionBatch } from './session-batch';
+import { type WireMemory, WireRequests } from './wire-requests';
 
 const NOTHING_NEW = { failures: NO_FAILURES, markedUpTo: 0, isHeard: false, isDue: false };
 
@@ -73,7 +74,10 @@ export class BatchSessions {
       .filter((session): session is SessionBatch => session?.agentId === agentId);
   }
 
-  #remember(session: SessionBatch): SessionBatch {
+  #remember(told: Omit<SessionBatch, 'wireRequests'>): SessionBatch {
+    const { memory, places = null } = told.before ?? {};
+    const wireRequests = new WireRequests(memory?.wireRequests as WireMemory | undefined, places);
+    const session = { ...told, wireRequests };
     this.#known.set(session.id, session);
     if (session.before === null) {
       const fresh = this.#fresh.get(session.agentId) ?? new Set();

@@ -7,6 +7,7 @@ import { statusTold } from '@/lib/projections/status-told';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
 import {
+  type EventRecord,
   type IngestAnswer,
   type IngestRecord,
   type LogRecord,
@@ -17,7 +18,7 @@ import {
 } from '@/lib/protocol/envelope';
 import { timeSchema } from '@/lib/protocol/field-schemas';
 import { readInsight } from '@/lib/protocol/insight';
-import { CLOCK_SKEW_MS, MAX_FANNED_OUT } from '@/lib/protocol/limits';
+import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 import type { AgentFact } from './facts';
@@ -28,11 +29,12 @@ import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { foldOf, isAtRest } from './project-session';
 import { rememberedFold } from './remembered-fold';
-import type { SessionBatch } from './session-batch';
+import type { SessionBatch, SessionEntry } from './session-batch';
 import { SnapshotRoom, unmarked, withDerived } from './snapshot-room';
 import type { Opening } from './stamp-requests';
 import { OWN, type TaskMention, taskMention } from './task-owners';
 import { TaskRouter, whyParked } from './task-router';
+import type { DerivedRoom } from './wire-requests';
 
 /** In how many places a batch tells of losses that name no session; beyond that only the agent counts them. */
 const MAX_LOSSES_SAID = 10_000;
@@ -93,6 +95,7 @@ class BatchDraft {
   #lossesSaid = 0;
   readonly #events: EventRow[] = [];
   readonly #snapshots: SnapshotRoom;
+  readonly #derivedRoom: DerivedRoom = { left: MAX_DERIVED };
   readonly #logs: LogTally;
   readonly #insights: InsightRow[] = [];
   readonly #quarantine: QuarantineRow[] = [];
@@ -141,7 +144,7 @@ class BatchDraft {
         if (session === null) return;
         if (this.#isServer && owner.kind === 'own') this.#fleet.unpark(record);
         for (const { to, event } of this.tasks.route(record, session, mention, owner)) {
-          this.#append(to, record.seq, record.occurredAt, unmarked(event));
+          this.#tell(to, record, unmarked(event));
         }
         return;
       case 'log':
@@ -202,15 +205,23 @@ class BatchDraft {
     return this.#position;
   }
 
-  #append(session: SessionBatch, seq: number, occurredAt: number, event: AgUiEvent): void {
+  /** Appends an event, and what follows from it. */
+  #tell(to: SessionBatch, { seq, occurredAt }: EventRecord, event: AgUiEvent): void {
+    const entry = this.#append(to, seq, occurredAt, to.wireRequests.marked(event));
+    for (const derived of to.wireRequests.take(entry, this.#derivedRoom)) this.#append(to, seq, occurredAt, derived);
+  }
+
+  #append(session: SessionBatch, seq: number, occurredAt: number, event: AgUiEvent): SessionEntry {
     const position = this.#next();
     const { id: sessionId, agentId } = session;
     const row = { position, sessionId, agentId, seq, occurredAt, entityId: null, turnId: null, event };
     this.#events.push(row);
     const entry = { position: positionFromNumber(position), occurredAt, receivedAt: this.#receivedAt, event };
     const parts = this.#snapshots.partsOf(session.id, event);
-    session.entries.push({ entry, row, parts });
+    const appended = { entry, row, parts };
+    session.entries.push(appended);
     this.#position += parts.length;
+    return appended;
   }
 
   /** What a line says besides its message. */

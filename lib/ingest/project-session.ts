@@ -129,6 +129,7 @@ export async function projectSession(
       memory: {
         fold,
         obligations: owed.fold,
+        wireRequests: session.wireRequests.memory,
         announcedAt: announces ? receivedAt : announcedAt,
         markedUpTo: session.markedUpTo,
       },

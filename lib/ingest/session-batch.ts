@@ -4,6 +4,7 @@ import type { EventEntry } from '@/lib/projections/event-entry';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import type { StatusTold } from '@/lib/projections/status-told';
 import type { Obligation, Task } from '@/lib/protocol/read-models';
+import type { WireRequests } from './wire-requests';
 
 /** How many failures there are, and how many of them are not hooks that died. */
 export interface FailureTally {
@@ -26,6 +27,8 @@ export interface SessionBatch {
   startedAt: number;
   /** Its events of this batch in position order, each with the row it becomes. */
   entries: SessionEntry[];
+  /** What its events ask of people without saying so. */
+  wireRequests: WireRequests;
   /** Failures around it that this batch tells. */
   failures: FailureTally;
   /** The position of the newest failure that ever marked it. */

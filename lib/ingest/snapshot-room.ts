@@ -25,9 +25,11 @@ export class SnapshotRoom {
   }
 }
 
-/** Only ingest marks events as parts of a snapshot. */
+/** Only ingest marks events as parts of a snapshot, as derived, and as taking the place of something derived. */
 export function unmarked(event: AgUiEvent): AgUiEvent {
-  return interludeOf(event).ofSnapshot === undefined ? event : withInterlude(event, { ofSnapshot: undefined });
+  const { ofSnapshot, derived, replaces } = interludeOf(event);
+  const isMarked = (ofSnapshot ?? derived ?? replaces) !== undefined;
+  return isMarked ? withInterlude(event, { ofSnapshot: undefined, derived: undefined, replaces: undefined }) : event;
 }
 
 /** A request's rows and those derived from its snapshots, in the order of their positions. */

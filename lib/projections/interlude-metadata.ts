@@ -6,7 +6,7 @@ import { idList } from './event-fields';
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'agent', 'unknown'] as const;
 const LISTS = ['userMessageIds', 'foldedTaskIds', 'replyTo'] as const;
-const TEXTS = ['taskRunId', 'clientId', 'reportedBy', 'assignedBy'] as const;
+const TEXTS = ['taskRunId', 'clientId', 'reportedBy', 'assignedBy', 'replaces'] as const;
 
 /**
  * What an event says under `metadata.interlude`, as far as it has the agreed shape. Agents can write anything there, so
@@ -15,7 +15,7 @@ const TEXTS = ['taskRunId', 'clientId', 'reportedBy', 'assignedBy'] as const;
 export function interludeOf(event: AgUiEvent): InterludeMetadata {
   const said: unknown = event.metadata?.interlude;
   if (!isObject(said)) return NOTHING;
-  const { turn, trigger, from, ofSnapshot } = said;
+  const { turn, trigger, from, ofSnapshot, derived } = said;
   const known: InterludeMetadata = {};
   for (const key of LISTS) if (Array.isArray(said[key])) known[key] = idList(said[key]);
   for (const key of TEXTS) if (typeof said[key] === 'string') known[key] = said[key];
@@ -23,6 +23,7 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
   if (isObject(trigger)) known.trigger = triggerOf(trigger);
   if (said.whole === true) known.whole = true;
   if (isObject(ofSnapshot)) known.ofSnapshot = { turnId: stringOrNull(ofSnapshot.turnId) };
+  if (isObject(derived)) known.derived = { turnId: stringOrNull(derived.turnId) };
   if (said.delivery === 'queued') known.delivery = 'queued';
   if (isObject(from) && typeof from.id === 'string' && (from.kind === 'person' || from.kind === 'agent'))
     known.from = { kind: from.kind, id: from.id };

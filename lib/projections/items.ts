@@ -263,16 +263,15 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     if (id === null) return;
     const digest = pickText(value, 'digest');
     const known = draft.find('request', id);
-    if (known !== undefined) {
-      if (known.digest === digest) {
-        // Told again unchanged, it may only wait longer.
-        draft.put({ ...known, expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry) });
-        return;
-      }
-      draft.replace(known, superseded(known, entry));
+    if (known !== undefined && known.digest === digest) {
+      // Told again unchanged, it may only wait longer.
+      draft.put({ ...known, expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry) });
+      return;
     }
+    const replaced = draft.find('request', interludeOf(entry.event).replaces ?? null);
+    if (known !== undefined && known !== replaced) draft.replace(known, superseded(known, entry));
     const toolName = pickText(value, 'tool_name', 'toolName');
-    draft.put({
+    const asked: RequestItem = {
       ...base(entry, id),
       kind: 'request',
       requestKind: value.kind === 'question' ? 'question' : 'permission',
@@ -287,7 +286,9 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
       digest,
       openedPosition: digest === null ? null : pickText(value, 'opened_position'),
       answer: null,
-    });
+    };
+    if (replaced === undefined) draft.put(asked);
+    else draft.replace(replaced, { ...asked, position: replaced.position, at: replaced.at });
   },
   [CUSTOM.requestResolved]: (draft, entry) => {
     const value = customValue(entry.event);

@@ -4,6 +4,7 @@ import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import type { EventEntry } from './event-entry';
 import { caption, customName, customValue, pickId, pickText, pickTime } from './event-fields';
+import { interludeOf } from './interlude-metadata';
 import type { Placement } from './placement';
 
 /** A request that the agent waits for. */
@@ -65,7 +66,9 @@ export class OpenRequests {
     const id = pickId(value, 'request_id', 'requestId');
     switch (customName(entry.event)) {
       case CUSTOM.requestOpened:
-        if (id !== null) this.#put(opened(id, value, entry));
+        if (id === null) return;
+        this.#replace(interludeOf(entry.event).replaces, id);
+        this.#put(opened(id, value, entry));
         return;
       case CUSTOM.requestResolved:
         if (id !== null) this.#resolve(id);
@@ -84,6 +87,10 @@ export class OpenRequests {
     // The same request keeps its place: it may only wait longer.
     if (known?.digest !== request.digest) this.#open.delete(request.id);
     this.#open.set(request.id, request);
+  }
+
+  #replace(replaced: string | undefined, id: string): void {
+    if (replaced !== undefined && replaced !== id) this.#open.delete(replaced);
   }
 
   #resolve(id: string): void {

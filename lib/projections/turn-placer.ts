@@ -239,6 +239,22 @@ export class TurnPlacer {
     this.#setHome(kind, id, { turnId, position: placement.entry.position, role: placement.role, streaming: null });
   }
 
+  /** The same in a turn that may be over, unless it stands somewhere already. */
+  openIn(placement: Placement, kind: string, id: string, turnId: string): void {
+    if (this.#home(kind, id) === undefined) {
+      this.#setHome(kind, id, { turnId, position: placement.entry.position, role: null, streaming: null });
+    }
+    this.join(placement, kind, id);
+  }
+
+  /** What is now known under another id stays where it stands. */
+  takePlaceOf(placement: Placement, kind: string, replaced: string, id: string): void {
+    const home = this.#home(kind, replaced);
+    if (home === undefined || replaced === id) return;
+    this.#changeHomes().delete(`${kind}:${replaced}`);
+    this.#setHome(kind, id, { ...home, position: placement.entry.position });
+  }
+
   /** A START. If it comes again, what it names begins anew in its place, and only what follows folds into it. */
   startEntity(placement: Placement, kind: string, id: string, task: string | null): void {
     const known = this.#home(kind, id);

@@ -231,9 +231,12 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
     else if (ofSessionId !== null) placer.endTask(placement, id, pickId(value, 'run_id'), { ofSessionId });
   }),
   [CUSTOM.taskTold]: about(FOREIGN_TASK, underTask),
-  [CUSTOM.requestOpened]: about(REQUEST, (placer, placement, id, task) =>
-    placer.openEntity(placement, 'request', id, task),
-  ),
+  [CUSTOM.requestOpened]: about(REQUEST, (placer, placement, id, task) => {
+    const { derived, replaces } = interludeOf(placement.entry.event);
+    if (replaces !== undefined) placer.takePlaceOf(placement, 'request', replaces, id);
+    if (derived?.turnId != null) placer.openIn(placement, 'request', id, derived.turnId);
+    else placer.openEntity(placement, 'request', id, task);
+  }),
   [CUSTOM.requestResolved]: about(REQUEST, (placer, placement, id) =>
     placer.endEntity(placement, 'request', id, false),
   ),

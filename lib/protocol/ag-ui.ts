@@ -57,6 +57,13 @@ export interface InterludeMetadata {
    * is new. Written by ingest.
    */
   ofSnapshot?: { turnId: string | null };
+  /**
+   * On a `request:opened` or `request:resolved` that follows from the event before it: `turnId` is the run that asks, null
+   * if none is known. Written by ingest.
+   */
+  derived?: { turnId: string | null };
+  /** On a `request:opened`: the derived request whose place it takes. Written by ingest. */
+  replaces?: string;
   /** With `delivery`: the name its sender's browser gave it, by which that knows it again. */
   clientId?: string;
 }

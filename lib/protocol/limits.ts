@@ -23,6 +23,8 @@ export const MAX_JSON_DEPTH = 64;
 export const MAX_RECORDS_PER_REQUEST = 10_000;
 /** Most messages and calls of snapshots that one request tells: the newest of each for which there is room. */
 export const MAX_SNAPSHOT_PARTS = 10_000;
+/** Most requests and ends of requests that ingest derives from one request. */
+export const MAX_DERIVED = 10_000;
 /** Longest id (agent, session, producer, message…), in UTF-16 code units. */
 export const MAX_ID_LENGTH = 256;
 

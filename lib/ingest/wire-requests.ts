@@ -1,0 +1,476 @@
+import { endsChunks, namedChunk, withChunk, withoutChunk } from '@/lib/projections/chunks';
+import {
+  contentText,
+  customName,
+  customValue,
+  idField,
+  inputUserMessages,
+  pick,
+  pickId,
+  type StreamedKind,
+  streamedKind,
+  subagentTaskId,
+} from '@/lib/projections/event-fields';
+import { interludeOf } from '@/lib/projections/interlude-metadata';
+import { parsedArgs } from '@/lib/projections/parsed-args';
+import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
+import { type AgUiEvent, CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
+import { compact, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
+import type { TurnPlaces } from '@/lib/protocol/turn-places';
+import { withInterlude } from '@/lib/protocol/with-interlude';
+import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './interrupts';
+import type { SessionEntry } from './session-batch';
+
+/** The tool by which an agent asks a person. */
+const QUESTION_TOOL = 'AskUserQuestion';
+
+/** Most calls of a run that are remembered until they have a result; those that ask a person stay longest. */
+const MAX_CALLS = 16;
+/** Most text of the arguments of one call, and of all of them, in UTF-16 code units: beyond it a request has no input. */
+const MAX_ARGS = 32 * 1024;
+const MAX_ALL_ARGS = 2 * MAX_ARGS;
+/** Most calls that are remembered for having been asked about. */
+const MAX_SETTLED = 64;
+/** Most messages of people that are remembered: a run names them again. */
+const MAX_SAID = 16;
+
+type Outcome = RequestResolvedValue['outcome'];
+
+interface Open {
+  id: string;
+  /** The tool call that it is about. */
+  callId: string | null;
+  kind: RequestOpenedValue['kind'];
+  /** It was derived here, and so is its end. */
+  isDerived: boolean;
+}
+
+interface Call {
+  id: string;
+  name: string;
+  /** Its arguments so far; null if they are too long. */
+  args: string | null;
+}
+
+/** What is remembered between batches: JSON, and bounded by what is open. What is empty is left out. */
+export interface WireMemory {
+  open?: Open[];
+  /** Calls of the open run that have no result yet. */
+  calls?: Call[];
+  /** Calls about which nothing more is to be asked: their agent told of the request itself, or somebody answered it. */
+  settled?: string[];
+  /** The newest messages of people. */
+  said?: string[];
+  /** A person's turn has begun without saying what that person said. */
+  isUnsaid?: true;
+}
+
+/** How many events a request may still derive. */
+export interface DerivedRoom {
+  left: number;
+}
+
+/**
+ * The requests of a session that only follow from what its agent says: the interrupts with which a run ends, and calls of
+ * AskUserQuestion that a run leaves without a result. Each becomes a `request:opened` right behind its event, as if the
+ * agent had said so, and what answers it a `request:resolved`. So everything that knows requests knows these.
+ *
+ * If the agent tells of a request itself, before or after, that counts, and nothing is derived beside it.
+ */
+export class WireRequests {
+  #open: Open[];
+  #calls: Call[];
+  #settled: string[];
+  #said: string[];
+  #isUnsaid: boolean;
+  #runId: string | null;
+  #chunks: TurnPlaces['chunks'];
+  #derived: AgUiEvent[] = [];
+  #room: DerivedRoom = { left: 0 };
+
+  /** @param places those of the same moment as the memory */
+  constructor(memory: WireMemory = {}, places: Pick<TurnPlaces, 'openTurn' | 'chunks'> | null = null) {
+    this.#open = [...(memory.open ?? [])];
+    this.#calls = [...(memory.calls ?? [])];
+    this.#settled = [...(memory.settled ?? [])];
+    this.#said = [...(memory.said ?? [])];
+    this.#isUnsaid = memory.isUnsaid === true;
+    this.#runId = places?.openTurn?.id ?? null;
+    this.#chunks = places?.chunks;
+  }
+
+  get memory(): WireMemory {
+    const lists = { open: this.#open, calls: this.#calls, settled: this.#settled, said: this.#said };
+    const kept: WireMemory = Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
+    return this.#isUnsaid ? { ...kept, isUnsaid: true } : kept;
+  }
+
+  /** To be called before `take`. @returns the event; a request that takes the place of a derived one says so */
+  marked(event: AgUiEvent): AgUiEvent {
+    const derived = customName(event) === CUSTOM.requestOpened ? this.#derivedLike(event) : undefined;
+    return derived === undefined ? event : withInterlude(event, { replaces: derived.id });
+  }
+
+  /** @returns the events that follow from this one, to stand right behind it */
+  take({ entry, parts }: Pick<SessionEntry, 'entry' | 'parts'>, room: DerivedRoom): readonly AgUiEvent[] {
+    const task = subagentTaskId(entry.event);
+    const { event } = namedChunk(this.#chunks, entry, task);
+    this.#followChunks(event, task);
+    const handle = Object.hasOwn(TAKE, event.type) ? TAKE[event.type] : undefined;
+    if (handle === undefined) return NOTHING;
+    this.#room = room;
+    this.#derived = [];
+    handle(this, event, { isSubagent: task !== null, position: entry.position, parts });
+    return this.#derived;
+  }
+
+  startRun(event: AgUiEvent, position: string): void {
+    const runId = idField(event, 'runId') ?? `run:${position}`;
+    const breaksIn = this.#runId !== null && this.#runId !== runId;
+    this.#runId = runId;
+    for (const { interruptId, status } of resumptionsOf(event)) {
+      const named = this.#open.filter(({ id, isDerived }) => isDerived && (interruptId === null || id === interruptId));
+      for (const request of named) this.#resolve(request, status === 'cancelled' ? status : answerTo(request, status));
+    }
+    for (const callId of inputResults(event)) this.endCall(callId, false);
+    const { turn, userMessageIds } = interludeOf(event);
+    const byItself = event.input === undefined && idField(event, 'parentRunId') !== null;
+    if (turn === 'user' || (turn === undefined && !byItself)) {
+      const named = [inputUserMessages(event).at(-1)?.id, userMessageIds?.at(-1)];
+      for (const id of named) if (id !== undefined) this.hearUser(id);
+      this.#isUnsaid = event.input === undefined && userMessageIds === undefined && this.#open.some(isDerivedOne);
+    }
+    if (breaksIn) this.#breakOff();
+  }
+
+  finishRun(event: AgUiEvent, position: string): void {
+    const turnId = this.#runId;
+    const isItsEnd = this.#endsRun(event);
+    // Without its beginning, which came too early to be known, a run may still ask.
+    if (!isItsEnd && turnId !== null) return;
+    if (isItsEnd) this.#runId = null;
+    if (fieldsOf(event.outcome).type === 'cancelled') {
+      if (isItsEnd) this.#breakOff();
+      return;
+    }
+    const interrupts = interruptsOf(event);
+    this.goOn(new Set(interrupts.map(({ id }) => id)));
+    for (const [index, interrupt] of interrupts.entries()) {
+      this.#interrupt(interrupt, interrupt.id ?? `interrupt:${position}:${index}`, turnId);
+    }
+    if (!isItsEnd) return;
+    for (const call of this.#calls) if (call.name === QUESTION_TOOL) this.#ask(call, turnId);
+    this.#calls = [];
+  }
+
+  failRun(event: AgUiEvent): void {
+    if (!this.#endsRun(event)) return;
+    this.#runId = null;
+    this.#breakOff();
+  }
+
+  endSession(): void {
+    this.#runId = null;
+    this.#breakOff();
+  }
+
+  /** A person's message has reached the agent, which then waits for nothing that it asked before. */
+  hearUser(id: string): void {
+    if (this.#said.includes(id)) return;
+    this.#said = [...this.#said, id].slice(-MAX_SAID);
+    for (const request of this.#open.filter(isDerivedOne)) this.#resolve(request, 'answered');
+    this.#settleQuestions(() => true);
+  }
+
+  knows(messageId: string): boolean {
+    return this.#said.includes(messageId);
+  }
+
+  /** The agent says or does something in a turn that did not say how it came about: it has its answer. */
+  goOn(except: ReadonlySet<string | null> = NONE): void {
+    if (!this.#isUnsaid) return;
+    this.#isUnsaid = false;
+    for (const request of this.#open)
+      if (request.isDerived && !except.has(request.id)) this.#resolve(request, 'unknown');
+  }
+
+  beginCall(id: string, name: string | null): void {
+    if (name === null || this.#settled.includes(id)) return;
+    this.#calls = this.#calls.filter((call) => call.id !== id);
+    if (this.#calls.length >= MAX_CALLS) {
+      const first = this.#calls.findIndex((call) => call.name !== QUESTION_TOOL);
+      this.#calls.splice(Math.max(0, first), 1);
+    }
+    this.#calls.push({ id, name, args: '' });
+  }
+
+  addArgs(id: string, event: AgUiEvent): void {
+    const call = this.#calls.find((known) => known.id === id);
+    const delta = contentText(event.delta);
+    if (call !== undefined) this.#putArgs(call, interludeOf(event).whole === true ? delta : add(call.args, delta));
+  }
+
+  continueCall(id: string, event: AgUiEvent): void {
+    if (!this.#calls.some((call) => call.id === id)) this.beginCall(id, textOf(event.toolCallName));
+    this.addArgs(id, event);
+  }
+
+  endCall(callId: string, isError: boolean): void {
+    this.#calls = this.#calls.filter((call) => call.id !== callId);
+    for (const request of this.#open) {
+      if (!request.isDerived || request.callId !== callId) continue;
+      this.#resolve(request, request.kind === 'permission' && isError ? 'unknown' : answerTo(request, 'resolved'));
+    }
+  }
+
+  /** The agent tells of a request itself. */
+  told(event: AgUiEvent): void {
+    const { id, callId } = namesOf(event);
+    if (id === null) return;
+    const derived = this.#derivedLike(event);
+    this.#open = this.#open.filter((request) => request !== derived && request.id !== id);
+    const kind = customValue(event).kind === 'question' ? 'question' : 'permission';
+    if (this.#open.length < MAX_PENDING_REQUESTS) this.#open.push({ id, callId, kind, isDerived: false });
+    for (const name of new Set([id, callId ?? id])) this.#settle(name);
+    this.#calls = this.#calls.filter((call) => call.id !== id && call.id !== callId);
+  }
+
+  toldResolved(event: AgUiEvent): void {
+    const { id } = namesOf(event);
+    const request = this.#open.find((known) => known.id === id);
+    if (request !== undefined) this.#forget(request);
+  }
+
+  /** A snapshot is history: only what stands behind a call in it answers that. */
+  takeSnapshot(parts: readonly SnapshotPart[]): void {
+    const before = new Set<string>();
+    for (const { kind, id, text, fields } of parts) {
+      if (kind === 'result') this.endCall(id, fields.error !== undefined);
+      else if (kind === 'call') {
+        before.add(id);
+        const event = { type: 'TOOL_CALL_CHUNK', toolCallName: fields.toolCallName, delta: text };
+        this.continueCall(id, withInterlude(event, { whole: true }));
+      } else if (kind === 'text' && fields.role === 'user') {
+        if (!this.#said.includes(id)) this.#said = [...this.#said, id].slice(-MAX_SAID);
+        for (const request of this.#open) {
+          if (request.isDerived && before.has(request.callId ?? '')) this.#resolve(request, 'answered');
+        }
+        this.#settleQuestions((call) => before.has(call.id));
+      }
+    }
+  }
+
+  #interrupt({ callId, isApproval, message, reason, expiresAt }: Interrupt, id: string, turnId: string | null): void {
+    const known = this.#open.filter((one) => one.id === id || (callId !== null && one.callId === callId));
+    if (known.some(({ isDerived }) => !isDerived)) return;
+    const call = this.#calls.find((one) => one.id === callId);
+    // Asked again, in words that don't have the call's input any more.
+    if (known.some((one) => one.id === id) && callId !== null && call === undefined) return;
+    this.#calls = this.#calls.filter((one) => one !== call);
+    const input = call === undefined ? null : inputOf(call);
+    const isQuestion = call?.name === QUESTION_TOOL || !isApproval;
+    const said = message ?? (isQuestion ? questionIn(input) : null) ?? (call === undefined ? reason : null);
+    this.#openDerived(turnId, {
+      request_id: id,
+      kind: isQuestion ? 'question' : 'permission',
+      tool_use_id: callId ?? undefined,
+      tool_name: call?.name,
+      title: said ?? (isQuestion ? UNNAMED : undefined),
+      input: input ?? undefined,
+      expires_at: expiresAt ?? undefined,
+    });
+  }
+
+  #ask(call: Call, turnId: string | null): void {
+    if (this.#open.some(({ id, callId }) => id === call.id || callId === call.id)) return;
+    const input = inputOf(call);
+    this.#openDerived(turnId, {
+      request_id: call.id,
+      kind: 'question',
+      tool_use_id: call.id,
+      tool_name: call.name,
+      title: questionIn(input) ?? UNNAMED,
+      input: input ?? undefined,
+    });
+  }
+
+  #openDerived(turnId: string | null, value: RequestOpenedValue): void {
+    const { request_id: id, kind, tool_use_id: callId = null } = value;
+    const others = this.#open.filter((one) => one.id !== id);
+    if (others.length >= MAX_PENDING_REQUESTS || this.#room.left <= 0) return;
+    this.#open = [...others, { id, callId, kind, isDerived: true }];
+    this.#derive(CUSTOM.requestOpened, compact(value), turnId);
+  }
+
+  #resolve(request: Open, outcome: Outcome): void {
+    if (this.#room.left <= 0) return;
+    this.#forget(request);
+    this.#derive(CUSTOM.requestResolved, { request_id: request.id, outcome }, null);
+  }
+
+  #forget(request: Open): void {
+    this.#open = this.#open.filter((known) => known !== request);
+    if (request.callId !== null) this.#settle(request.callId);
+  }
+
+  #derive(name: string, value: object, turnId: string | null): void {
+    this.#room.left -= 1;
+    const metadata = { interlude: { derived: { turnId } } };
+    this.#derived.push({ type: 'CUSTOM', name, value, metadata });
+  }
+
+  /** Nothing is waited for any more, whoever told of it. */
+  #breakOff(): void {
+    for (const request of this.#open.filter(isDerivedOne)) this.#resolve(request, 'cancelled');
+    this.#open = [];
+    this.#calls = [];
+    this.#isUnsaid = false;
+  }
+
+  /** Questions that somebody answered before their run ended. */
+  #settleQuestions(isAnswered: (call: Call) => boolean): void {
+    const answered = this.#calls.filter((call) => call.name === QUESTION_TOOL && isAnswered(call));
+    for (const { id } of answered) this.#settle(id);
+    this.#calls = this.#calls.filter((call) => !answered.includes(call));
+  }
+
+  #settle(callId: string): void {
+    if (!this.#settled.includes(callId)) this.#settled = [...this.#settled, callId].slice(-MAX_SETTLED);
+  }
+
+  /** The derived request that this one, told by the agent itself, is about. */
+  #derivedLike(event: AgUiEvent): Open | undefined {
+    const { id, callId } = namesOf(event);
+    const own = this.#open.filter(isDerivedOne);
+    return own.find((one) => one.id === id) ?? own.find((one) => one.callId !== null && one.callId === (callId ?? id));
+  }
+
+  #putArgs(call: Call, args: string | null): void {
+    const others = this.#calls.reduce((sum, one) => (one === call ? sum : sum + (one.args?.length ?? 0)), 0);
+    const isTooLong = args !== null && (args.length > MAX_ARGS || args.length + others > MAX_ALL_ARGS);
+    const changed = { ...call, args: isTooLong ? null : args };
+    this.#calls = this.#calls.map((one) => (one === call ? changed : one));
+  }
+
+  #endsRun(event: AgUiEvent): boolean {
+    const runId = idField(event, 'runId');
+    return this.#runId !== null && (runId === null || runId === this.#runId);
+  }
+
+  #followChunks(event: AgUiEvent, task: string | null): void {
+    if (endsChunks(event)) this.#chunks = withoutChunk(this.#chunks, task);
+    if (!event.type.endsWith('_CHUNK')) return;
+    const kind = streamedKind(event.type);
+    const id = kind === null ? null : idOf(kind, event);
+    if (kind !== null && id !== null) this.#chunks = withChunk(this.#chunks, { task, kind, id });
+  }
+}
+
+const NOTHING: readonly AgUiEvent[] = [];
+const NONE: ReadonlySet<string | null> = new Set();
+const UNNAMED = 'The agent asks';
+
+interface Around {
+  isSubagent: boolean;
+  position: string;
+  parts: readonly SnapshotPart[];
+}
+
+type Take = (requests: WireRequests, event: AgUiEvent, around: Around) => void;
+
+const text: Take = (requests, event, { isSubagent }) => {
+  const id = idOf('text', event);
+  if (isSubagent || id === null) return;
+  if (event.role !== 'user') {
+    if (!requests.knows(id)) requests.goOn();
+  } else if (interludeOf(event).delivery !== 'queued') requests.hearUser(id);
+};
+
+const thought: Take = (requests, _, { isSubagent }) => {
+  if (!isSubagent) requests.goOn();
+};
+
+const call =
+  (take: (requests: WireRequests, id: string, event: AgUiEvent) => void): Take =>
+  (requests, event, { isSubagent }) => {
+    const id = idOf('tool', event);
+    if (!isSubagent && id !== null) take(requests, id, event);
+  };
+
+const result: Take = (requests, event) => {
+  const id = idOf('tool', event);
+  if (id !== null) requests.endCall(id, event.isError === true || event.error !== undefined);
+};
+
+const TAKE: Record<string, Take | undefined> = {
+  RUN_STARTED: (requests, event, { position }) => requests.startRun(event, position),
+  RUN_FINISHED: (requests, event, { position }) => requests.finishRun(event, position),
+  RUN_ERROR: (requests, event) => requests.failRun(event),
+  TEXT_MESSAGE_START: text,
+  TEXT_MESSAGE_CHUNK: text,
+  REASONING_MESSAGE_START: thought,
+  REASONING_MESSAGE_CHUNK: thought,
+  TOOL_CALL_START: call((requests, id, event) => {
+    requests.goOn();
+    requests.beginCall(id, textOf(event.toolCallName));
+  }),
+  TOOL_CALL_ARGS: call((requests, id, event) => requests.addArgs(id, event)),
+  TOOL_CALL_CHUNK: call((requests, id, event) => {
+    requests.goOn();
+    requests.continueCall(id, event);
+  }),
+  TOOL_CALL_END: (requests, event, around) => {
+    if (pick(event, 'result') !== undefined) result(requests, event, around);
+  },
+  TOOL_CALL_RESULT: result,
+  MESSAGES_SNAPSHOT: (requests, _, { parts }) => requests.takeSnapshot(parts),
+  CUSTOM: (requests, event) => {
+    switch (customName(event)) {
+      case CUSTOM.requestOpened:
+        requests.told(event);
+        return;
+      case CUSTOM.requestResolved:
+        requests.toldResolved(event);
+        return;
+      case CUSTOM.messageDelivery: {
+        const id = pickId(customValue(event), 'message_id', 'messageId');
+        if (id !== null && customValue(event).delivery === 'delivered') requests.hearUser(id);
+        return;
+      }
+      case CUSTOM.sessionEnded:
+        requests.endSession();
+    }
+  },
+};
+
+function idOf(kind: StreamedKind, event: AgUiEvent): string | null {
+  return idField(event, kind === 'tool' ? 'toolCallId' : 'messageId');
+}
+
+function namesOf(event: AgUiEvent): { id: string | null; callId: string | null } {
+  const value = customValue(event);
+  return { id: pickId(value, 'request_id', 'requestId'), callId: pickId(value, 'tool_use_id', 'toolCallId') };
+}
+
+function isDerivedOne({ isDerived }: Open): boolean {
+  return isDerived;
+}
+
+function answerTo({ kind }: Open, status: 'resolved' | 'denied'): Outcome {
+  if (kind === 'question') return 'answered';
+  return status === 'denied' ? 'denied' : 'allowed';
+}
+
+function add(args: string | null, delta: string): string | null {
+  return args === null ? null : args + delta;
+}
+
+function inputOf({ args }: Call): unknown {
+  return args === null ? null : parsedArgs(args);
+}
+
+/** The first question of the arguments of AskUserQuestion. */
+function questionIn(input: unknown): string | null {
+  return textOf(fieldsOf(listOf(fieldsOf(input).questions)[0]).question);
+}
