@@ -19,9 +19,14 @@ export function refusalOf(status: Record<string, unknown> | null, type: CommandT
   if (!Array.isArray(takes) || takes.includes(type)) return null;
   const said = fieldOf(status?.takesNot, type);
   return {
-    reason: said === null ? 'its runner does not act on this' : cutText(said, MAX_REASON),
+    reason: said === null ? unsaid(type, takes) : cutText(said, MAX_REASON),
     instead: insteadOf(status?.instead),
   };
+}
+
+function unsaid(type: CommandType, takes: readonly unknown[]): string {
+  const isAnswer = type === 'question.answer' || type === 'permission.decision';
+  return isAnswer && takes.includes('message') ? 'answer with a message' : 'its runner does not act on this';
 }
 
 function insteadOf(instead: unknown): Refusal['instead'] {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
 import { MAX_PENDING_REQUESTS, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
-import type { Item, NoticeItem, RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
+import type { Item, NoticeItem, RequestItem, SessionSummary, TranscriptPage } from '@/lib/protocol/read-models';
 import { requestDigest } from '@/lib/protocol/request-digest';
 import type { CommandFrame } from '@/lib/protocol/sse';
 import { FrameReader } from '../support/frames';
@@ -354,6 +354,146 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(await ack.json()).toEqual({ commandId, state: 'done' });
       expect(await notices()).toEqual(['The decision reached the agent.']);
       expect(await request()).toMatchObject({ outcome: null, answer: null });
+    });
+
+    describe('that only follow from what the agent says', () => {
+      const finishes = (more: object = {}): AgUiEvent => ({ type: 'RUN_FINISHED', threadId: 's', runId: 'r', ...more });
+      const interrupted = (...interrupts: object[]) => finishes({ outcome: { type: 'interrupt', interrupts } });
+      const says = (messageId: string): AgUiEvent[] => [
+        { type: 'TEXT_MESSAGE_START', messageId, role: 'user' },
+        { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: 'Blue' },
+        { type: 'TEXT_MESSAGE_END', messageId },
+      ];
+      const questions = { questions: [{ question: 'Which colour?', options: [{ label: 'red' }] }] };
+      const call: AgUiEvent[] = [
+        { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'AskUserQuestion' },
+        { type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta: JSON.stringify(questions) },
+        { type: 'TOOL_CALL_END', toolCallId: 'c' },
+      ];
+      const own = (requestId = 'c') =>
+        opens(requestId, '', {
+          kind: 'question',
+          tool_name: 'AskUserQuestion',
+          tool_use_id: 'c',
+          title: 'Which colour?',
+          input: questions,
+        });
+      const summary = async () => {
+        const { sessions } = await (await target.get(`/api/v1/sessions?agentId=${id}`)).json();
+        return sessions[0] as SessionSummary;
+      };
+
+      test('wait for a person from the end of the run that asks, stand in it, and can be answered', async () => {
+        await send(starts, ...call, interrupted({ id: 'i', reason: 'input_required', message: 'How many?' }));
+        const waiting = { state: 'waiting', stateReason: 'How many?', pendingRequestCount: 2, openTurnId: null };
+        expect(await summary()).toMatchObject(waiting);
+        const page = (await (await target.get(`/api/v1/sessions/${id}/transcript`)).json()) as TranscriptPage;
+        expect(page.turns.map(({ id: turnId, items }) => [turnId, items.map(({ kind }) => kind)])).toEqual([
+          ['r', ['tool-call', 'request', 'request']],
+        ]);
+        const [interrupt, question] = await requests();
+        expect(interrupt).toMatchObject({ id: 'i', requestKind: 'question', title: 'How many?', outcome: null });
+        expect(question).toMatchObject({
+          id: 'c',
+          requestKind: 'question',
+          toolCallId: 'c',
+          toolName: 'AskUserQuestion',
+          title: 'Which colour?',
+          input: questions,
+          outcome: null,
+        });
+        for (const item of [interrupt, question]) expect(item?.openedPosition).toBe(item?.position);
+        expect(question?.digest).toBe(
+          requestDigest({
+            sessionId: id,
+            requestId: 'c',
+            tool: 'AskUserQuestion',
+            input: questions,
+            position: question?.position ?? '',
+          }),
+        );
+        const answers = { 'Which colour?': 'red' };
+        expect((await answer('c', { answers, digest: question?.digest })).status).toBe(202);
+        expect(await sent()).toMatchObject([{ type: 'question.answer', body: { requestId: 'c', answers } }]);
+      });
+
+      test('are answered by the next message, whoever sends it', async () => {
+        await send(starts, ...call, interrupted({ id: 'i' }, { id: 'p', toolCallId: 'b' }));
+        await send(...says('m'));
+        expect((await requests()).map(({ outcome }) => outcome)).toEqual(['answered', 'answered', 'answered']);
+        expect(await summary()).toMatchObject({ state: 'idle', pendingRequestCount: 0 });
+        expect(await refusal(await answer('c', { answers: { it: 'red' } }))).toEqual([409, 'request_resolved']);
+      });
+
+      test('are answered by a message of the dashboard once the agent has it', async () => {
+        await send(starts, ...call, finishes());
+        const message = await target.send(`/api/v1/sessions/${id}/messages`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ text: 'Blue', clientId: 'm' }),
+        });
+        expect(message.status).toBe(202);
+        expect(await summary()).toMatchObject({ pendingRequestCount: 1 });
+        const { messageId } = await message.json();
+        const metadata = { interlude: { turn: 'user' as const, userMessageIds: [messageId] } };
+        await send({ type: 'RUN_STARTED', threadId: 's', runId: 'r2', metadata });
+        expect(await requests()).toMatchObject([{ id: 'c', outcome: 'answered' }]);
+        expect(await summary()).toMatchObject({ state: 'working', pendingRequestCount: 0 });
+      });
+
+      test('are answered by the run that goes on from them, as it says', async () => {
+        await send(starts, interrupted({ id: 'i' }, { id: 'p', toolCallId: 'b' }, { id: 'x' }, { id: 'y' }));
+        const resume = [
+          { interruptId: 'i', status: 'resolved', payload: 3 },
+          { interruptId: 'p', status: 'resolved' },
+          { interruptId: 'x', status: 'cancelled' },
+        ];
+        const input = { threadId: 's', runId: 'r2', messages: [], tools: [], context: [], resume };
+        await send({ type: 'RUN_STARTED', threadId: 's', runId: 'r2', input });
+        expect((await requests()).map(({ outcome }) => outcome)).toEqual(['answered', 'allowed', 'cancelled', null]);
+        expect(await summary()).toMatchObject({ state: 'waiting', pendingRequestCount: 1 });
+      });
+
+      test('are answered by the result of the call', async () => {
+        await send(starts, ...call, finishes());
+        await send({ type: 'TOOL_CALL_RESULT', messageId: 't', toolCallId: 'c', content: 'red' });
+        expect(await requests()).toMatchObject([{ outcome: 'answered' }]);
+        expect(await summary()).toMatchObject({ state: 'idle', pendingRequestCount: 0 });
+      });
+
+      test.each([
+        ['before the run ends', [own(), finishes()]],
+        ['after the run has ended', [finishes(), own()]],
+        ['after it, under another id', [finishes(), own('q')]],
+        ['after it, with another input', [finishes(), { ...own(), value: { ...(own().value as object), input: {} } }]],
+      ] as [string, AgUiEvent[]][])('are not doubled by the agent that tells of them %s', async (_, events) => {
+        await send(starts, ...call, ...events.slice(0, -1));
+        await send(...events.slice(-1));
+        const [item, ...others] = await requests();
+        expect(others).toEqual([]);
+        expect(item).toMatchObject({ toolCallId: 'c', outcome: null });
+        expect(await summary()).toMatchObject({ state: 'waiting', pendingRequestCount: 1 });
+        await send(...says('m'));
+        // Its agent says itself what became of it.
+        expect((await request()).outcome).toBe(null);
+        await send(resolves(item?.id ?? '', 'answered'));
+        expect(await requests()).toMatchObject([{ outcome: 'answered' }]);
+        expect(await summary()).toMatchObject({ state: 'idle', pendingRequestCount: 0 });
+      });
+
+      test('are nobody’s but ingest’s to mark', async () => {
+        const metadata = { interlude: { derived: { turnId: 'r' }, replaces: 'p' } };
+        await send(starts, opens('p', 'ls'), { ...opens('q', 'id'), metadata });
+        expect((await requests()).map((item) => item.id)).toEqual(['p', 'q']);
+        expect(await summary()).toMatchObject({ pendingRequestCount: 2 });
+      });
+
+      test('are over with a run that fails, in the transcript too', async () => {
+        await send(starts, ...call, interrupted({ id: 'i' }));
+        await send({ type: 'RUN_STARTED', threadId: 's', runId: 'r2' }, { type: 'RUN_ERROR', message: 'it broke' });
+        expect((await requests()).map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled']);
+        expect(await summary()).toMatchObject({ state: 'failed', pendingRequestCount: 0 });
+      });
     });
   });
 }

@@ -18,6 +18,15 @@ describe('what a runner says of the commands it acts on', () => {
     expect(refusalOf(status, 'interrupt')).toEqual({ reason: 'its runner does not act on this', instead });
   });
 
+  test('points to a message where that is all an answer can be', () => {
+    for (const type of ['question.answer', 'permission.decision'] as const) {
+      const reason = 'answer with a message';
+      expect(refusalOf({ takes: ['message'] }, type)).toEqual({ reason, instead: null });
+      expect(refusalOf({ takes: ['message'], takesNot: { [type]: 'it is busy' } }, type)?.reason).toBe('it is busy');
+      expect(refusalOf({ takes: [] }, type)?.reason).toBe('its runner does not act on this');
+    }
+  });
+
   test('is read whatever an agent writes in its place', () => {
     const reason = 'its runner does not act on this';
     for (const takesNot of [7, [], 'no', { message: {} }, { message: '' }, null]) {

@@ -1,0 +1,437 @@
+import { describe, expect, it } from 'vitest';
+import { interruptsOf, resumptionsOf } from '@/lib/ingest/interrupts';
+import { type WireMemory, WireRequests } from '@/lib/ingest/wire-requests';
+import { snapshotParts } from '@/lib/projections/snapshot-parts';
+import { placeEvents } from '@/lib/projections/turns';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { fieldsOf } from '@/lib/protocol/fields';
+import { MAX_DERIVED, MAX_NAMED, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
+import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
+
+/** A session between two batches, each of which is one event: what is not remembered is lost. */
+class Told {
+  memory: WireMemory = {};
+  readonly derived: AgUiEvent[] = [];
+  last: AgUiEvent | null = null;
+  #places: TurnPlaces = NO_PLACES;
+  #position = 0;
+
+  tell(...events: AgUiEvent[]): this {
+    for (const event of events) {
+      const requests = new WireRequests(JSON.parse(JSON.stringify(this.memory)), this.#places);
+      this.#position += 1;
+      const entry = { position: String(this.#position), occurredAt: 1_000, receivedAt: 1_000, event };
+      this.last = requests.marked(event);
+      const more = requests.take({ entry, parts: snapshotParts(event) }, { left: MAX_DERIVED });
+      this.derived.push(...more);
+      this.memory = requests.memory;
+      const entries = [event, ...more].map((one) => ({ ...entry, event: one }));
+      this.#places = placeEvents(this.#places, entries).places;
+    }
+    return this;
+  }
+
+  /** What was derived, in short: `+id`, and `-id outcome`. */
+  get said(): string[] {
+    return this.derived.map(({ name, value }) => {
+      const { request_id: id, outcome } = fieldsOf(value);
+      return name === 'request:opened' ? `+${id}` : `-${id} ${outcome}`;
+    });
+  }
+
+  get opened(): unknown[] {
+    return this.derived.filter(({ name }) => name === 'request:opened').map(({ value }) => value);
+  }
+}
+
+const told = (...events: AgUiEvent[]) => new Told().tell(...events);
+const starts = (runId: string, more: object = {}): AgUiEvent => ({
+  type: 'RUN_STARTED',
+  threadId: 's',
+  runId,
+  ...more,
+});
+const finishes = (more: object = {}): AgUiEvent => ({ type: 'RUN_FINISHED', threadId: 's', ...more });
+const interrupts = (...list: unknown[]): AgUiEvent => finishes({ outcome: { type: 'interrupt', interrupts: list } });
+const custom = (name: string, value: object, more: object = {}): AgUiEvent => ({
+  type: 'CUSTOM',
+  name,
+  value,
+  ...more,
+});
+const user = (messageId: string, more: object = {}): AgUiEvent => ({
+  type: 'TEXT_MESSAGE_START',
+  messageId,
+  role: 'user',
+  ...more,
+});
+const assistant: AgUiEvent = { type: 'TEXT_MESSAGE_START', messageId: 'a', role: 'assistant' };
+const resumes = (runId: string, ...resume: object[]) => starts(runId, { input: { messages: [], resume } });
+const QUESTIONS = { questions: [{ question: 'Which colour?', options: [{ label: 'red' }, { label: 'blue' }] }] };
+const calls = (toolCallId: string, toolCallName: string, args: unknown): AgUiEvent[] => [
+  { type: 'TOOL_CALL_START', toolCallId, toolCallName },
+  { type: 'TOOL_CALL_ARGS', toolCallId, delta: JSON.stringify(args) },
+  { type: 'TOOL_CALL_END', toolCallId },
+];
+const asks = (toolCallId = 'c') => calls(toolCallId, 'AskUserQuestion', QUESTIONS);
+const gives = (toolCallId: string, more: object = {}): AgUiEvent => ({
+  type: 'TOOL_CALL_RESULT',
+  toolCallId,
+  content: 'x',
+  ...more,
+});
+const opens = (request_id: string, tool_use_id: string, more: object = {}) =>
+  custom('request:opened', { request_id, tool_use_id, kind: 'question', input: QUESTIONS, ...more });
+const resolves = (request_id: string) => custom('request:resolved', { request_id, outcome: 'answered' });
+
+describe('an interrupt', () => {
+  it('asks in the run that ended with it', () => {
+    const { derived } = told(starts('r'), interrupts({ id: 'i', reason: 'input_required', message: 'How many?' }));
+    expect(derived).toEqual([
+      {
+        type: 'CUSTOM',
+        name: 'request:opened',
+        value: { request_id: 'i', kind: 'question', title: 'How many?' },
+        metadata: { interlude: { derived: { turnId: 'r' } } },
+      },
+    ]);
+  });
+
+  it('about a tool call asks for permission, with what the call was given', () => {
+    const { opened } = told(
+      starts('r'),
+      ...calls('c', 'Bash', { command: 'ls' }),
+      interrupts({ id: 'i', reason: 'tool_call', toolCallId: 'c', expiresAt: '2030-01-01T00:00:00Z' }),
+    );
+    expect(opened).toEqual([
+      {
+        request_id: 'i',
+        kind: 'permission',
+        tool_use_id: 'c',
+        tool_name: 'Bash',
+        input: { command: 'ls' },
+        expires_at: Date.parse('2030-01-01T00:00:00Z'),
+      },
+    ]);
+  });
+
+  it('about a call of AskUserQuestion asks once, with its questions', () => {
+    const { opened } = told(starts('r'), ...asks(), interrupts({ id: 'i', reason: 'tool_call', toolCallId: 'c' }));
+    expect(opened).toMatchObject([
+      { request_id: 'i', kind: 'question', tool_use_id: 'c', title: 'Which colour?', input: QUESTIONS },
+    ]);
+  });
+
+  it('is read in every shape that agents send', () => {
+    const ids = (event: AgUiEvent) => interruptsOf(event).map(({ id }) => id);
+    const one = { id: 'i', reason: 'x' };
+    expect(ids(interrupts(one))).toEqual(['i']);
+    expect(ids(finishes({ outcome: { interrupts: [one] } }))).toEqual(['i']);
+    expect(ids(finishes({ outcome: { type: 'interrupt', interrupt: { interrupts: [one] } } }))).toEqual(['i']);
+    expect(ids(finishes({ outcome: { type: 'interrupt', interrupt: one } }))).toEqual(['i']);
+    expect(ids(finishes({ outcome: 'interrupt', interrupt: one }))).toEqual(['i']);
+    for (const outcome of [undefined, null, 7, [], 'interrupt', { type: 'interrupt' }, { interrupts: 3 }])
+      expect(ids(finishes({ outcome }))).toEqual([]);
+    for (const type of ['success', 'cancelled'])
+      expect(ids(finishes({ outcome: { type, interrupts: [one] } }))).toEqual([]);
+  });
+
+  it('is answered by the resume that names it: allowed, denied, answered or cancelled', () => {
+    const asked = () =>
+      told(
+        starts('r'),
+        interrupts({ id: 'p', toolCallId: 'c' }, { id: 'q' }, { id: 'd', toolCallId: 'e' }, { id: 'x' }),
+      );
+    const { derived } = asked();
+    expect(derived).toHaveLength(4);
+    const session = asked().tell(
+      resumes(
+        'r2',
+        { interruptId: 'p', status: 'resolved', payload: { approved: true } },
+        { interruptId: 'q', status: 'resolved', payload: 4 },
+        { interruptId: 'd', status: 'resolved', payload: { approved: false } },
+        { interruptId: 'x', status: 'cancelled' },
+        { interruptId: 'other', status: 'resolved' },
+      ),
+    );
+    expect(session.said.slice(4)).toEqual(['-p allowed', '-q answered', '-d denied', '-x cancelled']);
+    expect(session.memory.open).toBeUndefined();
+  });
+
+  it('that a resume does not name waits on for the next message', () => {
+    const session = told(
+      starts('r', { input: { messages: [{ id: 'm1', role: 'user', content: 'Go' }] } }),
+      interrupts({ id: 'i' }, { id: 'j' }),
+      // the run that goes on repeats the conversation
+      starts('r2', {
+        input: {
+          messages: [{ id: 'm1', role: 'user', content: 'Go' }],
+          resume: [{ interruptId: 'i', status: 'resolved' }],
+        },
+      }),
+      assistant,
+      finishes(),
+    );
+    expect(session.said).toEqual(['+i', '+j', '-i answered']);
+    expect(session.tell(user('m2')).said.slice(3)).toEqual(['-j answered']);
+  });
+
+  it.each([
+    ['told as an event', [user('m2')]],
+    ['told in a chunk', [{ ...user('m2'), type: 'TEXT_MESSAGE_CHUNK', delta: 'Hi' }]],
+    ['in the input of a run', [starts('r2', { input: { messages: [{ id: 'm2', role: 'user', content: 'Hi' }] } })]],
+    ['named by a run', [starts('r2', { metadata: { interlude: { turn: 'user', userMessageIds: ['m2'] } } })]],
+    [
+      'that was queued, once it is delivered',
+      [
+        user('m2', { metadata: { interlude: { delivery: 'queued' } } }),
+        custom('message:delivery', { message_id: 'm2', delivery: 'delivered' }),
+      ],
+    ],
+  ] as [string, AgUiEvent[]][])('is answered by the next message %s', (_, events) => {
+    const session = told(starts('r'), user('m1'), interrupts({ id: 'i' }, { id: 'p', toolCallId: 'c' }));
+    expect(session.tell(...events.slice(0, -1)).said).toEqual(['+i', '+p']);
+    expect(session.tell(...events.slice(-1)).said).toEqual(['+i', '+p', '-i answered', '-p answered']);
+  });
+
+  it('is answered neither by a message told again nor by a turn that the agent began itself', () => {
+    const session = told(
+      user('m1'),
+      starts('r'),
+      interrupts({ id: 'i' }),
+      user('m1'),
+      starts('r2', { metadata: { interlude: { turn: 'between-run' } } }),
+      assistant,
+      finishes(),
+      starts('r3', { parentRunId: 'r2' }),
+      assistant,
+      finishes(),
+    );
+    expect(session.said).toEqual(['+i']);
+  });
+
+  it('is over when the agent goes on in a turn that does not say how it came about', () => {
+    const session = told(starts('r'), interrupts({ id: 'i' }), starts('r2'));
+    expect(session.said).toEqual(['+i']);
+    expect(session.tell(assistant).said).toEqual(['+i', '-i unknown']);
+    const answered = told(starts('r'), interrupts({ id: 'i' }), starts('r2'), user('m2'), assistant, finishes());
+    expect(answered.said).toEqual(['+i', '-i answered']);
+    const again = told(starts('r'), interrupts({ id: 'i' }), starts('r2'), interrupts({ id: 'i', message: 'Again?' }));
+    expect(again.said).toEqual(['+i', '+i']);
+    expect(again.memory.open).toHaveLength(1);
+  });
+
+  it.each([
+    ['a run that fails', [starts('r2'), { type: 'RUN_ERROR', message: 'x' }]],
+    ['a run that is stopped', [starts('r2'), finishes({ outcome: { type: 'cancelled' } })]],
+    ['a run that another breaks in on', [starts('r2'), starts('r3')]],
+    ['the end of the session', [custom('session:ended', {})]],
+  ] as [string, AgUiEvent[]][])('is cancelled by %s', (_, events) => {
+    const session = told(starts('r'), interrupts({ id: 'i' })).tell(...events);
+    expect(session.said).toEqual(['+i', '-i cancelled']);
+    expect(session.memory.open).toBeUndefined();
+  });
+
+  it('is not derived where its agent tells of the request itself, before or after', () => {
+    const before = told(starts('r'), opens('q', 'c'), interrupts({ id: 'i', toolCallId: 'c' }));
+    expect(before.said).toEqual([]);
+    const after = told(starts('r'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
+    expect(after.last?.metadata?.interlude).toEqual({ replaces: 'i' });
+    expect(after.tell(user('m')).said).toEqual(['+i']);
+  });
+
+  it('counts in the run it ends, and not in one that is unknown while another runs', () => {
+    expect(told(starts('r'), { ...interrupts({ id: 'i' }), runId: 'old' }).said).toEqual([]);
+    const late = told(interrupts({ id: 'i' }));
+    expect(late.derived).toMatchObject([{ metadata: { interlude: { derived: { turnId: null } } } }]);
+  });
+
+  it('has a name of its own where its id is missing or can’t be kept, and asks once under each id', () => {
+    const long = 'i'.repeat(300);
+    const { said } = told(
+      starts('r'),
+      interrupts({}, null, 5, { id: long }, { id: 'i' }, { id: 'i' }, { id: '' }, [], 'i'),
+    );
+    expect(said).toEqual(['+interrupt:2:0', '+interrupt:2:1', '+i', '+interrupt:2:3']);
+  });
+
+  it('is bounded, however many there are and however often', () => {
+    const many = Array.from({ length: 5_000 }, (_, at) => ({ id: `i${at}`, message: 'x' }));
+    expect(interruptsOf(interrupts(...many))).toHaveLength(MAX_NAMED);
+    const session = told(starts('r'), interrupts(...many), starts('r2'), interrupts(...many.toReversed()));
+    expect(session.memory.open).toHaveLength(MAX_PENDING_REQUESTS);
+    expect(session.derived.length).toBeLessThan(4 * MAX_PENDING_REQUESTS);
+    const named = many.map(({ id }) => ({ interruptId: id, status: 'resolved' }));
+    expect(resumptionsOf(resumes('r3', ...named))).toHaveLength(MAX_NAMED);
+    session.tell(user('m'));
+    expect(session.memory.open).toBeUndefined();
+  });
+
+  it('waits for the next request where this one derives too much', () => {
+    const requests = new WireRequests();
+    const entryOf = (event: AgUiEvent) => ({
+      entry: { position: '1', occurredAt: 1, receivedAt: 1, event },
+      parts: [],
+    });
+    const room = { left: 3 };
+    requests.take(entryOf(starts('r')), room);
+    expect(requests.take(entryOf(interrupts({ id: 'a' }, { id: 'b' })), room)).toHaveLength(2);
+    expect(requests.take(entryOf(user('m1')), room)).toHaveLength(1);
+    expect(room.left).toBe(0);
+    expect(requests.memory.open).toMatchObject([{ id: 'b' }]);
+    expect(requests.take(entryOf(user('m2')), { left: 1 })).toMatchObject([{ value: { request_id: 'b' } }]);
+  });
+});
+
+describe('a call of AskUserQuestion', () => {
+  it('asks when its run has finished without a result', () => {
+    const session = told(starts('r'), ...asks());
+    expect(session.said).toEqual([]);
+    session.tell(finishes());
+    expect(session.derived).toEqual([
+      {
+        type: 'CUSTOM',
+        name: 'request:opened',
+        value: {
+          request_id: 'c',
+          kind: 'question',
+          tool_use_id: 'c',
+          tool_name: 'AskUserQuestion',
+          title: 'Which colour?',
+          input: QUESTIONS,
+        },
+        metadata: { interlude: { derived: { turnId: 'r' } } },
+      },
+    ]);
+  });
+
+  it('asks the same however its arguments come', () => {
+    const whole = JSON.stringify(QUESTIONS);
+    const start = { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'AskUserQuestion' };
+    const args = (delta: string, more: object = {}) => ({ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta, ...more });
+    const chunk = (delta: string, more: object = {}) => ({ type: 'TOOL_CALL_CHUNK', delta, ...more });
+    const wanted = told(starts('r'), ...asks(), finishes()).opened;
+    for (const events of [
+      [start, ...[...whole].map((letter) => args(letter))],
+      [start, args('{"half'), args(whole, { metadata: { interlude: { whole: true } } })],
+      [start, args('{"half'), start, args(whole)],
+      [
+        chunk('', { toolCallId: 'c', toolCallName: 'AskUserQuestion' }),
+        chunk(whole.slice(0, 9)),
+        chunk(whole.slice(9)),
+      ],
+      [
+        {
+          type: 'MESSAGES_SNAPSHOT',
+          messages: [
+            {
+              id: 'a',
+              role: 'assistant',
+              toolCalls: [{ id: 'c', type: 'function', function: { name: 'AskUserQuestion', arguments: whole } }],
+            },
+          ],
+        },
+      ],
+    ] as AgUiEvent[][]) {
+      expect(told(starts('r'), ...events, finishes()).opened).toEqual(wanted);
+    }
+  });
+
+  it('asks for free text where its arguments are no JSON, or too long to be kept', () => {
+    const start = { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'AskUserQuestion' };
+    for (const delta of ['', '{"questions":', JSON.stringify({ questions: ['x'.repeat(50_000)] })]) {
+      const { opened, memory } = told(
+        starts('r'),
+        start,
+        { type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta },
+        finishes(),
+      );
+      expect(opened).toEqual([
+        { request_id: 'c', kind: 'question', tool_use_id: 'c', tool_name: 'AskUserQuestion', title: 'The agent asks' },
+      ]);
+      expect(JSON.stringify(memory).length).toBeLessThan(1_000);
+    }
+  });
+
+  it.each([
+    ['has a result', [gives('c')]],
+    ['ends with its result', [{ type: 'TOOL_CALL_END', toolCallId: 'c', result: 'red' }]],
+    ['was followed by a message', [user('m2')]],
+    ['was asked about by its agent', [opens('q', 'c')]],
+    ['was asked about by its agent under its own id', [opens('c', 'c')]],
+    ['was asked about and answered', [opens('q', 'c'), resolves('q')]],
+  ] as [string, AgUiEvent[]][])('asks nothing if it %s', (_, events) => {
+    expect(told(starts('r'), ...asks(), ...events, finishes()).said).toEqual([]);
+  });
+
+  it('asks nothing if its agent told of the request before the call', () => {
+    expect(told(starts('r'), opens('q', 'c'), resolves('q'), ...asks(), finishes()).said).toEqual([]);
+  });
+
+  it('asks nothing in a run that fails or is stopped, nor later, nor if a subagent made it', () => {
+    expect(told(starts('r'), ...asks(), { type: 'RUN_ERROR', message: 'x' }, starts('r2'), finishes()).said).toEqual(
+      [],
+    );
+    const cancelled = finishes({ outcome: { type: 'cancelled' } });
+    expect(told(starts('r'), ...asks(), cancelled, starts('r2'), finishes()).said).toEqual([]);
+    const ofSubagent = asks().map((event) => ({ ...event, subagentRunId: 't' }));
+    expect(told(starts('r'), ...ofSubagent, finishes()).said).toEqual([]);
+  });
+
+  it('gives way to the request that its agent tells of later', () => {
+    const session = told(starts('r'), ...asks(), finishes(), opens('q', 'c'));
+    expect(session.last?.metadata?.interlude).toEqual({ replaces: 'c' });
+    expect(session.tell(user('m2'), gives('c')).said).toEqual(['+c']);
+  });
+
+  it.each([
+    ['its result', [gives('c')]],
+    ['its result, as an error', [gives('c', { isError: true })]],
+    [
+      'its result in the input of a run',
+      [
+        starts('r2', {
+          input: {
+            messages: [
+              { id: 'a', role: 'assistant' },
+              { id: 't', role: 'tool', toolCallId: 'c', content: 'red' },
+            ],
+          },
+        }),
+      ],
+    ],
+    [
+      'its result in a snapshot',
+      [{ type: 'MESSAGES_SNAPSHOT', messages: [{ id: 't', role: 'tool', toolCallId: 'c', content: 'red' }] }],
+    ],
+    ['the next message', [user('m2')]],
+  ] as [string, AgUiEvent[]][])('is answered by %s', (_, events) => {
+    const session = told(starts('r'), user('m1'), ...asks(), finishes()).tell(...events);
+    expect(session.said).toEqual(['+c', '-c answered']);
+  });
+
+  it('is not asked again by a snapshot that repeats it', () => {
+    const call = {
+      id: 'c',
+      type: 'function',
+      function: { name: 'AskUserQuestion', arguments: JSON.stringify(QUESTIONS) },
+    };
+    const messages = [
+      { id: 'm1', role: 'user', content: 'Paint it' },
+      { id: 'a', role: 'assistant', toolCalls: [call] },
+    ];
+    const session = told(starts('r'), user('m1'), ...asks(), finishes(), user('m2'), starts('r2'));
+    session.tell({ type: 'MESSAGES_SNAPSHOT', messages }, finishes());
+    expect(session.said).toEqual(['+c', '-c answered']);
+    const answered = [...messages, { id: 'm2', role: 'user', content: 'red' }];
+    expect(told(starts('r'), { type: 'MESSAGES_SNAPSHOT', messages: answered }, finishes()).said).toEqual([]);
+  });
+
+  it('is found among many others, and what is remembered of them is bounded', () => {
+    const others = Array.from({ length: 300 }, (_, at) => calls(`b${at}`, 'Bash', { command: 'x'.repeat(9_000) }));
+    const session = told(starts('r'), ...asks(), ...others.flat());
+    expect(JSON.stringify(session.memory).length).toBeLessThan(200_000);
+    expect(session.tell(finishes()).opened).toMatchObject([{ request_id: 'c', input: QUESTIONS }]);
+    expect(session.memory.calls).toBeUndefined();
+  });
+});
