@@ -108,8 +108,8 @@ export class WireRequests {
 
   /** To be called before `take`. @returns the event; a request that takes the place of a derived one says so */
   marked(event: AgUiEvent): AgUiEvent {
-    const derived = customName(event) === CUSTOM.requestOpened ? this.#derivedLike(event) : undefined;
-    return derived === undefined ? event : withInterlude(event, { replaces: derived.id });
+    const replaced = customName(event) === CUSTOM.requestOpened ? this.#replacedBy(event) : undefined;
+    return replaced === undefined ? event : withInterlude(event, { replaces: replaced.id });
   }
 
   /** @returns the events that follow from this one, to stand right behind it */
@@ -228,8 +228,10 @@ export class WireRequests {
   told(event: AgUiEvent): void {
     const { id, callId } = namesOf(event);
     if (id === null) return;
-    const derived = this.#derivedLike(event);
-    this.#open = this.#open.filter((request) => request !== derived && request.id !== id);
+    const replaced = this.#replacedBy(event);
+    const others = this.#derivedLike(event).filter((request) => request !== replaced);
+    this.#open = this.#open.filter((request) => request !== replaced && (request.isDerived || request.id !== id));
+    for (const request of others) this.#resolve(request, 'cancelled');
     const kind = customValue(event).kind === 'question' ? 'question' : 'permission';
     if (this.#open.length < MAX_PENDING_REQUESTS) this.#open.push({ id, callId, kind, isDerived: false });
     for (const name of new Set([id, callId ?? id])) this.#settle(name);
@@ -269,7 +271,10 @@ export class WireRequests {
     if (known.some((one) => one.id === id) && callId !== null && call === undefined) return;
     this.#calls = this.#calls.filter((one) => one !== call);
     const input = call === undefined ? null : inputOf(call);
-    const isQuestion = call?.name === QUESTION_TOOL || !isApproval;
+    // The same question, which a run before had left open without an interrupt.
+    const left = id === callId ? undefined : known.find((one) => one.id === callId);
+    if (left !== undefined) this.#resolve(left, 'cancelled');
+    const isQuestion = call?.name === QUESTION_TOOL || left?.kind === 'question' || !isApproval;
     const said = message ?? (isQuestion ? questionIn(input) : null) ?? (call === undefined ? reason : null);
     this.#openDerived(turnId, {
       request_id: id,
@@ -339,11 +344,21 @@ export class WireRequests {
     if (!this.#settled.includes(callId)) this.#settled = [...this.#settled, callId].slice(-MAX_SETTLED);
   }
 
-  /** The derived request that this one, told by the agent itself, is about. */
-  #derivedLike(event: AgUiEvent): Open | undefined {
+  /** The derived request whose place this one takes, unless it has one of its own. */
+  #replacedBy(event: AgUiEvent): Open | undefined {
+    const { id } = namesOf(event);
+    const isKnown = this.#open.some((request) => !request.isDerived && request.id === id);
+    const alike = isKnown ? [] : this.#derivedLike(event);
+    return alike.find((request) => request.id === id) ?? alike[0];
+  }
+
+  /** The derived requests that this one, told by the agent itself, is about. */
+  #derivedLike(event: AgUiEvent): Open[] {
     const { id, callId } = namesOf(event);
-    const own = this.#open.filter(isDerivedOne);
-    return own.find((one) => one.id === id) ?? own.find((one) => one.callId !== null && one.callId === (callId ?? id));
+    return this.#open.filter(
+      (request) =>
+        request.isDerived && (request.id === id || (request.callId !== null && request.callId === (callId ?? id))),
+    );
   }
 
   #putArgs(call: Call, args: string | null): void {

@@ -238,6 +238,16 @@ describe('an interrupt', () => {
     const after = told(starts('r'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
     expect(after.last?.metadata?.interlude).toEqual({ replaces: 'i' });
     expect(after.tell(user('m')).said).toEqual(['+i']);
+    const asked = told(
+      starts('r'),
+      interrupts({ id: 'i', toolCallId: 'c' }, { id: 'j', toolCallId: 'c' }),
+      opens('q', 'c'),
+    );
+    expect(asked.said).toEqual(['+i', '+j', '-j cancelled']);
+    // One that stands somewhere already stays there.
+    const again = told(starts('r'), opens('q', 'b'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
+    expect(again.said).toEqual(['+i', '-i cancelled']);
+    expect(again.last?.metadata).toBeUndefined();
   });
 
   it('counts in the run it ends, and not in one that is unknown while another runs', () => {
@@ -408,6 +418,13 @@ describe('a call of AskUserQuestion', () => {
   ] as [string, AgUiEvent[]][])('is answered by %s', (_, events) => {
     const session = told(starts('r'), user('m1'), ...asks(), finishes()).tell(...events);
     expect(session.said).toEqual(['+c', '-c answered']);
+  });
+
+  it('gives way to an interrupt about the same call', () => {
+    const session = told(starts('r'), ...asks(), finishes(), starts('r2', { input: {} }));
+    session.tell(interrupts({ id: 'i', toolCallId: 'c', message: 'Which?' }));
+    expect(session.said).toEqual(['+c', '-c cancelled', '+i']);
+    expect(session.opened.at(-1)).toMatchObject({ kind: 'question', title: 'Which?' });
   });
 
   it('is not asked again by a snapshot that repeats it', () => {
