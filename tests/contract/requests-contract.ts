@@ -385,7 +385,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
 
       test('wait for a person from the end of the run that asks, stand in it, and can be answered', async () => {
         await send(starts, ...call, interrupted({ id: 'i', reason: 'input_required', message: 'How many?' }));
-        const waiting = { state: 'waiting', stateReason: 'How many?', pendingRequestCount: 2, openTurnId: null };
+        const waiting = { state: 'needs-input', stateReason: 'How many?', pendingRequestCount: 2, openTurnId: null };
         expect(await summary()).toMatchObject(waiting);
         const page = (await (await target.get(`/api/v1/sessions/${id}/transcript`)).json()) as TranscriptPage;
         expect(page.turns.map(({ id: turnId, items }) => [turnId, items.map(({ kind }) => kind)])).toEqual([
@@ -421,7 +421,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         await send(starts, ...call, interrupted({ id: 'i' }, { id: 'p', toolCallId: 'b' }));
         await send(...says('m'));
         expect((await requests()).map(({ outcome }) => outcome)).toEqual(['answered', 'answered', 'answered']);
-        expect(await summary()).toMatchObject({ state: 'idle', pendingRequestCount: 0 });
+        expect(await summary()).toMatchObject({ state: 'working', pendingRequestCount: 0 });
         expect(await refusal(await answer('c', { answers: { it: 'red' } }))).toEqual([409, 'request_resolved']);
       });
 
@@ -451,7 +451,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         const input = { threadId: 's', runId: 'r2', messages: [], tools: [], context: [], resume };
         await send({ type: 'RUN_STARTED', threadId: 's', runId: 'r2', input });
         expect((await requests()).map(({ outcome }) => outcome)).toEqual(['answered', 'allowed', 'cancelled', null]);
-        expect(await summary()).toMatchObject({ state: 'waiting', pendingRequestCount: 1 });
+        expect(await summary()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
       });
 
       test('are answered by the result of the call', async () => {
@@ -472,13 +472,13 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         const [item, ...others] = await requests();
         expect(others).toEqual([]);
         expect(item).toMatchObject({ toolCallId: 'c', outcome: null });
-        expect(await summary()).toMatchObject({ state: 'waiting', pendingRequestCount: 1 });
+        expect(await summary()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
         await send(...says('m'));
         // Its agent says itself what became of it.
         expect((await request()).outcome).toBe(null);
         await send(resolves(item?.id ?? '', 'answered'));
         expect(await requests()).toMatchObject([{ outcome: 'answered' }]);
-        expect(await summary()).toMatchObject({ state: 'idle', pendingRequestCount: 0 });
+        expect(await summary()).toMatchObject({ state: 'working', pendingRequestCount: 0 });
       });
 
       test('are nobody’s but ingest’s to mark', async () => {

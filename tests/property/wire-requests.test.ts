@@ -139,7 +139,7 @@ it(
               const { items, summary } = await told(server, `s${serial}`, events, pieces);
               const open = items.filter(({ outcome }) => outcome === null);
               expect(summary.pendingRequestCount).toBe(open.length);
-              expect(summary.state === 'waiting').toBe(open.length > 0);
+              expect(summary.state === 'needs-input').toBe(open.length > 0);
               for (const { toolCallId } of open.filter(isOfCall)) {
                 expect(open.filter((other) => !isDerived(other) && other.toolCallId === toolCallId)).toEqual([]);
               }
