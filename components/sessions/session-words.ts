@@ -2,7 +2,7 @@ import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';
 import type { SessionState, StateNote } from '@/lib/protocol/agent-state';
-import type { SessionSummary } from '@/lib/protocol/read-models';
+import type { SessionAway, SessionSummary } from '@/lib/protocol/read-models';
 
 /**
  * What a session is listed under, what needs a person most first: its state, with two differences. A process that has
@@ -114,6 +114,12 @@ export function describeState(session: Stated & Pick<SessionSummary, 'runningTas
   const note = evidence.note === undefined ? null : NOTE_WORDS[evidence.note];
   const running = tasks > 0 ? `${plural(tasks, 'task')} running` : null;
   return [STATE_WORD[state], note, running].filter((part) => part !== null).join(', ');
+}
+
+/** Why nothing is heard of a session, where there is room for two words. */
+export function goneWord({ agentGoesOn, isSilent }: SessionAway): string {
+  if (agentGoesOn) return 'Not watched';
+  return isSilent ? 'Silent' : 'Runner gone';
 }
 
 function lower(state: SessionState): string {

@@ -21,7 +21,7 @@ export function StateWhy({ session }: { session: SessionSummary }) {
       <button
         ref={button}
         type="button"
-        title="Why? (e)"
+        title="Why? (E)"
         aria-label="Why this state?"
         aria-haspopup="dialog"
         aria-expanded={open}

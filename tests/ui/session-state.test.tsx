@@ -125,7 +125,7 @@ describe('why a session is in its state', () => {
         <StateWhy session={shown()} />
       </NowProvider>,
     );
-    fireEvent.keyDown(document.body, { key: 'e' });
+    fireEvent.keyDown(document.body, { key: 'E' });
     await screen.findByRole('dialog', { name: 'Why this state' });
     fireEvent.keyDown(screen.getByRole('dialog'), { key: 'Escape' });
     await vi.waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());

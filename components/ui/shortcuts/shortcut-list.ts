@@ -30,7 +30,7 @@ export const SHORTCUTS = {
   'transcript.first': { keys: ['Home'] },
   'transcript.log': { keys: ['l'], everywhere: true },
   'transcript.in-log': { keys: ['L'], everywhere: true },
-  'session.why': { keys: ['e'], everywhere: true, once: true },
+  'session.why': { keys: ['E'], everywhere: true, once: true },
   'transcript.leave': { keys: ['Escape'], everywhere: true, once: true },
   'message.write': { keys: ['c'], everywhere: true },
   'message.send': { keys: ['Enter'] },

@@ -54,7 +54,7 @@ export function SessionHeader(props: {
             <span className="shrink-0">{describeState(session)}</span>
             <StateWhy session={session} />
             {session.away === null && session.stateReason !== null && (
-              <span dir="auto" className="truncate text-ink-3 max-[280px]:hidden">
+              <span dir="auto" className="truncate text-ink-3 max-[440px]:hidden">
                 <Words text={plainWords(session.stateReason)} />
               </span>
             )}

@@ -2,7 +2,7 @@
 
 import type { ReactNode } from 'react';
 import { RefusalsProvider } from '@/components/live/refusals';
-import { describeState } from '@/components/sessions/session-words';
+import { goneWord } from '@/components/sessions/session-words';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { useSessionRows } from './session-scope';
 
@@ -12,7 +12,7 @@ export function SessionLiveness({ children }: { children: ReactNode }) {
   return (
     <LivenessProvider
       stoppedAt={session.away?.lastHeardAt ?? null}
-      why={describeState(session)}
+      why={session.away === null ? '' : goneWord(session.away)}
       isAway={agent?.connection === 'away' && agent.connectedSince !== null}
       heardAt={session.lastHeardAt}
     >
