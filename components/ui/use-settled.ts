@@ -6,8 +6,13 @@ import { readScrolls, type Scrolls, scrollersOf, shiftBetween } from './scrolled
 import { type Place, type Shift, Stillness } from './stillness';
 
 const LOOK_MS = 100;
-/** What scrolls within this of a wheel, a finger or a key was scrolled by it. One that scrolled nothing moved nothing. */
-const SCROLLING_MS = 300;
+/**
+ * What begins to scroll within so many looks of a wheel, a finger or a key is scrolled by it until it stands. Looks, and
+ * no time: a busy page scrolls late, and looks late too. An input that scrolled nothing moved nothing.
+ */
+const LOOKS_TO_BEGIN = 3;
+/** What goes away while it scrolls never says that it stands. */
+const LOOKS_TO_END = 20;
 const UNMOVED: Shift = { left: 0, top: 0 };
 
 /**
@@ -44,7 +49,7 @@ export function useSettled(
       const place = placeOf(target);
       const before = scrolls;
       scrolls = place === null ? new Map() : readScrolls(scrollersOf(target));
-      stillness.look(place, now, now - lastScroll < SCROLLING_MS ? shiftBetween(before, scrolls) : UNMOVED);
+      stillness.look(place, now, isScrolledByReader() ? shiftBetween(before, scrolls) : UNMOVED);
       const settled = stillness.isSettled(now);
       setSettledOf(settled ? of : null);
       return settled;
@@ -68,14 +73,38 @@ export function useSettled(
 
 const looks = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
-let lastScroll = Number.NEGATIVE_INFINITY;
+/** Since the reader's last input that scrolls. */
+let looksSince = Number.POSITIVE_INFINITY;
+/** What that input has scrolled, and scrolls still. */
+const scrolling = new Set<EventTarget>();
 
 const SCROLLS = ['wheel', 'touchmove', 'keydown'] as const;
 const SCROLL_KEYS = /^(?:Arrow(?:Up|Down|Left|Right)|Page(?:Up|Down)|Home|End| )$/;
 
-function noteScroll(event: Event): void {
+function isScrolledByReader(): boolean {
+  return looksSince < (scrolling.size > 0 ? LOOKS_TO_END : LOOKS_TO_BEGIN);
+}
+
+function noteInput(event: Event): void {
   if (event instanceof KeyboardEvent && !SCROLL_KEYS.test(event.key)) return;
-  lastScroll = performance.now();
+  if (!isScrolledByReader()) scrolling.clear();
+  looksSince = 0;
+}
+
+function noteScroll({ target }: Event): void {
+  // A browser that tells no end of it would leave it scrolling.
+  if (target !== null && 'onscrollend' in window && looksSince < LOOKS_TO_BEGIN) scrolling.add(target);
+}
+
+function noteScrollEnd({ target }: Event): void {
+  if (target === null || !scrolling.has(target)) return;
+  // The last of the way is the reader's too.
+  lookAtAll();
+  scrolling.delete(target);
+}
+
+function lookAtAll(): void {
+  for (const one of looks) one();
 }
 
 /** One timer for all that is looked at. */
@@ -83,15 +112,24 @@ function everyLook(look: () => void): () => void {
   looks.add(look);
   if (timer === null) {
     timer = setInterval(() => {
-      for (const one of looks) one();
+      lookAtAll();
+      looksSince += 1;
     }, LOOK_MS);
-    for (const kind of SCROLLS) window.addEventListener(kind, noteScroll, { capture: true, passive: true });
+    listen((type, note) => window.addEventListener(type, note, { capture: true, passive: true }));
   }
   return () => {
     looks.delete(look);
     if (looks.size > 0 || timer === null) return;
     clearInterval(timer);
     timer = null;
-    for (const kind of SCROLLS) window.removeEventListener(kind, noteScroll, { capture: true });
+    listen((type, note) => window.removeEventListener(type, note, { capture: true }));
+    looksSince = Number.POSITIVE_INFINITY;
+    scrolling.clear();
   };
+}
+
+function listen(act: (type: string, note: (event: Event) => void) => void): void {
+  for (const type of SCROLLS) act(type, noteInput);
+  act('scroll', noteScroll);
+  act('scrollend', noteScrollEnd);
 }

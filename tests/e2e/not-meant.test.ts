@@ -105,6 +105,30 @@ test('a reader who scrolled by themselves may press at once what was settled bef
   await close();
 });
 
+test('and so may one whose scrolling the busy page comes to late', async () => {
+  const { page, ask, write, runner, close } = await meet('busy scroller');
+  await write(...message('long', 'One more line\n\n'.repeat(60)));
+  await ask('a', 'ls');
+  await write(...message('more', 'And one more\n\n'.repeat(4)));
+  const allow = allowOf(page, 'a');
+  await allow.waitFor();
+  await transcriptOf(page).hover();
+  await transcriptOf(page).evaluate((box) => box.scrollTo(0, box.scrollHeight - box.clientHeight - 60));
+  await takesPresses(allow);
+  await page.evaluate(() => {
+    const beBusy = () => {
+      const since = performance.now();
+      while (performance.now() - since < 600);
+    };
+    window.addEventListener('wheel', beBusy, { once: true, passive: true });
+  });
+  const clicked = clickOnceMoved(allow, await topOf(allow));
+  await page.mouse.wheel(0, 40);
+  expect((await clicked).isOffered).toBe(false);
+  expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'a', behavior: 'allow' });
+  await close();
+});
+
 test('Ctrl+. that was meant for the turn before interrupts none that has just begun', async () => {
   const { page, write, runner, close } = await meet('hasty');
   const interrupt = page.getByRole('button', { name: 'Interrupt' });
