@@ -19,9 +19,11 @@ export async function takesPresses(button: Locator): Promise<void> {
 
 /**
  * Presses it as a person does, who waits until it can be pressed, and takes a tenth of a second for it. A bare `click`
- * tries again and again meanwhile, and scrolls each time, which moves what has to stand still.
+ * tries again and again meanwhile, and scrolls each time, which moves what has to stand still. What is out of
+ * sight is scrolled to before it is waited for: the page sees no person scroll there, and counts it as moved.
  */
 export async function press(button: Locator): Promise<void> {
+  await button.scrollIntoViewIfNeeded();
   await takesPresses(button);
   await button.click({ delay: 100 });
 }
