@@ -2,7 +2,8 @@
 
 import { Name } from '@/components/ui/name';
 import { useKnownUntil } from '@/components/ui/now';
-import type { AgentSummary } from '@/lib/protocol/read-models';
+import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
+import { sendingTo } from '@/lib/protocol/sending';
 
 /** The one thing worth saying about writing here, the most pressing first. */
 export function ComposerStatus(props: {
@@ -11,9 +12,11 @@ export function ComposerStatus(props: {
   effect: string | null;
   /** Why the turn that runs can’t be interrupted from here, else null. */
   noInterrupt: string | null;
+  session: SessionSummary;
   agent: AgentSummary | null;
 }) {
-  const { ended, failure, effect, noInterrupt, agent } = props;
+  const { ended, failure, effect, noInterrupt, session, agent } = props;
+  const sending = sendingTo(session, agent);
   const isStale = useKnownUntil() !== null;
   if (ended !== null) return <Name text={ended} />;
   if (failure !== null)
@@ -25,10 +28,8 @@ export function ComposerStatus(props: {
   if (isStale) {
     return <span className="text-waiting">Offline: what you send waits here until the page is live.</span>;
   }
-  if (agent?.connection === 'away') {
-    const never = agent.connectedSince === null ? 'No runner listens for this agent' : 'The agent is away';
-    return <span className="text-waiting">{never}: the message waits.</span>;
-  }
+  const isDoubtful = sending.kind === 'warned' || (sending.kind === 'queued' && agent?.connection === 'away');
+  if (isDoubtful) return <span className="text-waiting">{sending.reason}</span>;
   if (effect !== null) return effect;
   if (noInterrupt !== null)
     return (
@@ -36,5 +37,6 @@ export function ComposerStatus(props: {
         Can’t be interrupted here: <Name text={noInterrupt} />.
       </>
     );
+  if (sending.reason !== null) return <Name text={sending.reason} />;
   return <span className="max-sm:hidden">Enter sends, Shift+Enter begins a new line.</span>;
 }

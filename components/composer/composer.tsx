@@ -149,6 +149,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
             failure={interrupt?.failure ?? null}
             effect={interrupt !== null && session.runningTaskCount > 0 ? effect : null}
             noInterrupt={session.openTurnId === null ? null : (noInterrupt?.reason ?? null)}
+            session={session}
             agent={agent}
           />
         </p>

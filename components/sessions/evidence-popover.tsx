@@ -1,5 +1,6 @@
 'use client';
 
+import { clsx } from 'clsx';
 import type { ReactNode, RefObject } from 'react';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { Ago } from '@/components/ui/clock';
@@ -68,8 +69,8 @@ function Row(props: { source: string; decided: EvidenceSource | null; at: number
   const { source, decided, at, children } = props;
   const isDecisive = source === decided;
   return (
-    <tr className={isDecisive ? 'font-medium text-ink' : 'text-ink-2'}>
-      <th scope="row" className="whitespace-nowrap py-0.5 pr-3 font-[inherit]">
+    <tr className={clsx('align-baseline', isDecisive ? 'font-medium text-ink' : 'text-ink-2')}>
+      <th scope="row" className={clsx('whitespace-nowrap py-0.5 pr-3', isDecisive ? 'font-medium' : 'font-normal')}>
         {SOURCE_WORDS[source] ?? source}
         {isDecisive && <span className="sr-only"> (decided)</span>}
       </th>

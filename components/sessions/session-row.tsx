@@ -56,7 +56,7 @@ export const SessionRow = memo(function SessionRow({
         dir="auto"
         className={clsx(
           'col-start-2 row-start-1 max-w-full justify-self-start truncate',
-          session.state === 'exited' ? 'text-ink-2' : 'font-medium text-ink',
+          standingOf(session) === 'exited' ? 'text-ink-2' : 'font-medium text-ink',
         )}
       >
         <Words text={sessionTitle(session)} />
@@ -113,6 +113,7 @@ function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard:
 
 const COLOUR: Record<SessionMark['kind'], string> = {
   woken: 'text-accent',
+  note: 'text-waiting',
   failures: 'text-failed',
   lost: 'text-waiting',
   quarantined: 'text-waiting',

@@ -48,8 +48,7 @@ export const STATE_WORD: Record<SessionState, string> = {
 /** The headings of the list. */
 export const STANDING_WORD: Record<Standing, string> = {
   ...STATE_WORD,
-  lost: 'Unknown, in the middle of something',
-  unknown: 'Unknown, at rest',
+  lost: 'Lost contact',
 };
 
 const NOTE_WORDS: Record<StateNote, string | null> = {
@@ -60,6 +59,15 @@ const NOTE_WORDS: Record<StateNote, string | null> = {
   'no-progress': 'no progress for 10 minutes',
   'no-output': 'no output',
   inferred: null,
+};
+
+/** Of these, what a person should notice in a list. */
+const MARKED: Partial<Record<StateNote, string>> = {
+  resumed: 'resumed',
+  compacting: 'compacting',
+  restarting: 'restarting',
+  'no-progress': 'no progress',
+  'no-output': 'no output',
 };
 
 /** Whether it is told for how long it has been so. */
@@ -135,7 +143,7 @@ export function failuresInWords(of: Pick<SessionSummary, 'insightCount' | 'other
 
 /** What is told about a session in a word or two beside its agent. */
 export interface SessionMark {
-  kind: 'failures' | 'lost' | 'quarantined' | 'owed' | 'tasks' | 'woken';
+  kind: 'note' | 'failures' | 'lost' | 'quarantined' | 'owed' | 'tasks' | 'woken';
   text: string;
   /** The same at length. */
   title?: string;
@@ -143,10 +151,13 @@ export interface SessionMark {
 
 /** What needs a person most comes first, but for a sign that is small: where there is no room for all, the last ones go. */
 export function marksOf(session: SessionSummary): SessionMark[] {
-  const { insightCount, lostCount, quarantinedCount, owedCount, runningTaskCount, lastTurnKind, away } = session;
+  const { insightCount, lostCount, quarantinedCount, owedCount, runningTaskCount, lastTurnKind, away, evidence } =
+    session;
   const marks: SessionMark[] = [];
   if (lastTurnKind === 'between-run')
     marks.push({ kind: 'woken', text: 'Woke by itself', title: 'The agent started its last turn itself' });
+  const note = evidence.note === undefined ? null : MARKED[evidence.note];
+  if (note != null) marks.push({ kind: 'note', text: note });
   if (insightCount > 0) marks.push({ kind: 'failures', text: failuresInWords(session) });
   if (lostCount > 0) marks.push({ kind: 'lost', text: `${lostCount} lost` });
   if (quarantinedCount > 0) marks.push({ kind: 'quarantined', text: `${quarantinedCount} quarantined` });

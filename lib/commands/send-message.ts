@@ -1,8 +1,10 @@
 import { columnText } from '@/db/column-text';
+import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import type { Reader } from '@/db/reader';
 import type { Asked } from '@/lib/access/asked';
 import { type MessageAnswer, OPERATOR, type SendMessage } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
+import { type Sending, sendingTo } from '@/lib/protocol/sending';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
 
@@ -32,7 +34,28 @@ export async function postMessage(
       return { body: { messageId, text, from: OPERATOR, ...(replyTo === undefined ? {} : { replyTo }) } };
     },
   });
-  return { messageId: commandId, delivery: DELIVERY[state] };
+  return {
+    messageId: commandId,
+    delivery: DELIVERY[state],
+    sending: await sendingNow(server.database.reader, sessionId),
+  };
+}
+
+async function sendingNow(reader: Reader, sessionId: string): Promise<Sending> {
+  const id = columnText(sessionId);
+  const [found, agents] = await reader.batch(
+    [
+      { sql: `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ?`, args: [id] },
+      {
+        sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = (SELECT agent_id FROM sessions WHERE id = ?)`,
+        args: [id],
+      },
+    ],
+    'read',
+  );
+  const [session, agent] = [found?.rows[0], agents?.rows[0]];
+  if (session === undefined) throw new Error('a session is never deleted');
+  return sendingTo(sessionFromRow(session), agent === undefined ? null : agentFromRow(agent));
 }
 
 const DELIVERY = {

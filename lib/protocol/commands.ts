@@ -4,6 +4,7 @@ import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH } from './limits';
 import { type DesiredLogLevel, LOG_LEVELS, type LogLevel } from './log-levels';
 import { namedValues } from './named-values';
 import { isPosition, type Position } from './position';
+import type { Sending } from './sending';
 
 /**
  * What the server asks of a runner. @see PROTOCOL.md, Commands
@@ -189,6 +190,8 @@ export type Ack = z.infer<typeof ackSchema>;
 export interface MessageAnswer {
   messageId: string;
   delivery: MessageDelivery;
+  /** What becomes of it, as the session stands now. */
+  sending: Sending;
 }
 export interface CommandAnswer {
   commandId: string;

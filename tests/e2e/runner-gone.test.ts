@@ -74,7 +74,7 @@ test('a session whose runner went in mid-turn says so everywhere it said working
     .waitFor();
   const listed = page.getByRole('navigation', { name: 'Sessions' });
   await listed
-    .getByRole('region', { name: /^Unknown, in the middle/ })
+    .getByRole('region', { name: /^Lost contact/ })
     .getByText('Build it and watch the deploy')
     .waitFor();
   const clock = transcriptOf(page).locator('p', { hasText: 'Runner gone, worked' }).locator('time');

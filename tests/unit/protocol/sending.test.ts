@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { stateAt } from '@/lib/projections/resolve-state';
+import type { Observations } from '@/lib/protocol/agent-state';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import { sendingTo } from '@/lib/protocol/sending';
+import { aSession } from '../../ui/rows';
+
+const NOW = 1_795_170_000_000;
+const HERE = { connection: 'connected' as const, connectedSince: NOW - 5_000 };
+const AWAY = { connection: 'away' as const, connectedSince: NOW - 5_000 };
+const NEVER = { connection: 'away' as const, connectedSince: null };
+const seen = <Value>(value: Value, agoMs = 60_000) => ({ observedAt: NOW - agoMs, turnId: 'r1', value });
+const session = { observedAt: NOW - 1_000, turnId: null, value: null };
+const gone = { since: NOW - 50_000, lastHeardAt: NOW - 60_000, agentGoesOn: false };
+
+/** A session with these observations, as it stands now. */
+function having(observations: Partial<Observations>, fields: Partial<SessionSummary> = {}): SessionSummary {
+  return stateAt(aSession({ observations: { session, ...observations }, lastHeardAt: NOW, ...fields }), NOW);
+}
+
+const running = { turn: seen({ state: 'running' as const }) };
+const still = { turn: seen({ state: 'finished' as const }) };
+const ended = { process: seen({ code: 0, signal: null, reason: 'exit' }) };
+
+describe('a message to a session', () => {
+  it.each([
+    ['is idle', having(still), HERE, 'allowed', null],
+    ['waits on its tasks', having({ ...still, task: seen(1) }), HERE, 'allowed', null],
+    ['has failed', having({ turn: seen({ state: 'failed' as const }) }), HERE, 'allowed', null],
+    ['has just been written to', having({ ...still, message: seen(null, 1) }), HERE, 'allowed', null],
+    ['works', having(running), HERE, 'queued', 'next step'],
+    ['compacts', having({ ...running, agent: seen('compacting' as const) }), HERE, 'queued', 'compacts'],
+    ['is started again', having({ ...running, agent: seen('restarting' as const) }), HERE, 'queued', 'restarted'],
+    ['is starting', having({}), HERE, 'queued', 'starting'],
+    ['waits for an answer', having({ ...running, request: seen('Run rm?') }), HERE, 'queued', 'an answer'],
+    ['has no runner just now', having(still), AWAY, 'queued', 'The agent is away: the message waits.'],
+    ['never had a runner', having(still), NEVER, 'queued', 'No runner listens for this agent: the message waits.'],
+    ['is silent', having(running, { away: gone }), AWAY, 'warned', 'The agent is away: the message waits.'],
+    ['is not taken up by the runner there is', having(running, { away: gone }), HERE, 'warned', 'may reach nobody'],
+    ['has ended', having({ ...still, ...ended }), AWAY, 'refused', 'has ended (exit)'],
+  ])('that %s', (_what, to, agent, kind, reason) => {
+    const sending = sendingTo(to, agent);
+    expect(sending.kind).toBe(kind);
+    if (reason === null) expect(sending.reason).toBeNull();
+    else expect(sending.reason).toContain(reason);
+  });
+
+  it('that has ended can be taken by a runner that has come since', () => {
+    const later = { ...HERE, connectedSince: NOW - 1_000 };
+    expect(sendingTo(having({ ...still, ...ended }), later).kind).toBe('allowed');
+  });
+});
