@@ -69,6 +69,10 @@ export const events = sqliteTable(
   (table) => [
     index('events_by_session').on(table.sessionId, table.position),
     index('events_by_turn').on(table.sessionId, table.turnId, table.position),
+    // what a session lacks
+    index('events_missing')
+      .on(table.sessionId, table.position)
+      .where(sql`name IN ('interlude:lost', 'interlude:quarantined')`),
     // The entities in a snapshot are looked up by id.
     index('events_by_entity')
       .on(table.sessionId, table.entityId, table.position)
@@ -334,7 +338,10 @@ export const quarantine = sqliteTable(
 export const producerSessions = sqliteTable(
   'producer_sessions',
   { producerId: text('producer_id').notNull(), sessionId: text('session_id').notNull() },
-  (table) => [primaryKey({ columns: [table.producerId, table.sessionId] })],
+  (table) => [
+    primaryKey({ columns: [table.producerId, table.sessionId] }),
+    index('producer_sessions_by_session').on(table.sessionId),
+  ],
 );
 
 /** What runners are asked to do. Rows are never deleted, so the outcome can be looked up. */

@@ -7,6 +7,7 @@ import { Ago } from '@/components/ui/clock';
 import { Name, Words } from '@/components/ui/name';
 import type { EvidenceSource, Observations, StateRule } from '@/lib/protocol/agent-state';
 import type { SessionSummary } from '@/lib/protocol/read-models';
+import { DeliveryVerdict } from './delivery-verdict';
 import { describeState } from './session-words';
 
 /** The rule that decided a session's state, and everything observed of it, each with its age. */
@@ -60,6 +61,8 @@ export function EvidencePopover(props: {
             </Row>
           </tbody>
         </table>
+        <h3 className="mt-2 text-2xs text-ink-3">Delivery</h3>
+        <DeliveryVerdict session={session} />
       </div>
     </ButtonPopover>
   );

@@ -1,3 +1,5 @@
+CREATE INDEX `producer_sessions_by_session` ON `producer_sessions` (`session_id`);--> statement-breakpoint
+CREATE INDEX `events_missing` ON `events` (`session_id`,`position`) WHERE name IN ('interlude:lost', 'interlude:quarantined');--> statement-breakpoint
 DROP INDEX `sessions_under_way`;--> statement-breakpoint
 DROP INDEX `sessions_by_answer`;--> statement-breakpoint
 ALTER TABLE `sessions` ADD `has_ended` integer DEFAULT false NOT NULL;--> statement-breakpoint

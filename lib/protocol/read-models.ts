@@ -425,6 +425,30 @@ export interface SessionList {
    */
   counts: Record<SessionState, number>;
 }
+/** `GET /sessions/:id/delivery`: whether everything that was told of a session is there, and what is not. */
+export interface SessionDelivery {
+  position: Position;
+  /** The outboxes that have written to it, the one heard of last first, at most 20. */
+  producers: ProducerSummary[];
+  /** What is missing from it, the newest first, at most 100. */
+  missing: MissingRecords[];
+  /** How many records were declared lost, and how many are in quarantine, listed or not. */
+  lostCount: number;
+  quarantinedCount: number;
+  /** How many records its runner says are still to come, and when it said so; null if it does not say. */
+  waiting: { count: number; at: number } | null;
+}
+export interface MissingRecords {
+  kind: 'lost' | 'quarantined';
+  /** Where the log says so. */
+  position: Position;
+  at: number;
+  count: number;
+  /** Of a quarantined record. */
+  seq: number | null;
+  /** Why, in the outbox's or the server's words. */
+  reason: string;
+}
 export interface SessionDetail {
   position: Position;
   session: SessionSummary;

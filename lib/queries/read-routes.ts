@@ -8,6 +8,7 @@ import { downloadLog } from './download-log';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logPlaceOf } from './log-query';
 import { AGENTS_GROUP, type ParkedPage, readAgent, readAgents, readParked } from './read-agents';
+import { readDelivery } from './read-delivery';
 import { readLogComponents } from './read-log-components';
 import { readLogLevel } from './read-log-level';
 import { readLogLines } from './read-log-lines';
@@ -49,6 +50,10 @@ export function getTranscript(asked: Asked<'sessionId', { query: TranscriptRange
   return inTurn(asked, server, () =>
     found('session', sessionId, readTranscript(server.database, sessionId, asked.query)),
   );
+}
+
+export function getDelivery({ ids: { sessionId } }: Asked<'sessionId'>, { database }: ServerContext) {
+  return found('session', sessionId, readDelivery(database, sessionId));
 }
 
 export function getTurnAt(

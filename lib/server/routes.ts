@@ -96,6 +96,7 @@ export const ROUTES: readonly Route[] = [
   signedIn('GET', '/sessions', read.getSessions, { query: query.sessionsQuery }),
   signedIn('GET', '/sessions/:sessionId', read.getSession),
   signedIn('GET', '/sessions/:sessionId/transcript', read.getTranscript, { query: query.transcriptQuery }),
+  signedIn('GET', '/sessions/:sessionId/delivery', read.getDelivery),
   signedIn('GET', '/sessions/:sessionId/turn-at', read.getTurnAt, { query: query.turnAtQuery }),
   signedIn('GET', '/sessions/:sessionId/tasks', read.getTasks),
   signedIn('GET', '/sessions/:sessionId/tasks/:taskId', read.getTask, { query: query.taskQuery }),

@@ -5,6 +5,7 @@ import { noSessions, SESSION_STATES } from '@/lib/protocol/agent-state';
 import type {
   AgentDetail,
   AgentList,
+  SessionDelivery,
   SessionDetail,
   SessionList,
   SessionSummary,
@@ -141,6 +142,48 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         for (const path of refused) {
           expect(await refusal(path)).toMatchObject({ status: 400, code: 'invalid_argument' });
         }
+      });
+
+      test('say whether everything that was told of them is here, and exactly what is missing', async () => {
+        const whole = `${id}-whole`;
+        await ingest(target, [record(1, { agentId: id, sessionId: whole, event: started })], 1, `${id}-a`);
+        const delivery = (of: string) => read<SessionDelivery>(`/sessions/${encodeURIComponent(of)}/delivery`);
+        expect(await delivery(whole)).toMatchObject({
+          producers: [{ id: `${id}-a`, lastSeq: 1 }],
+          missing: [],
+          lostCount: 0,
+          quarantinedCount: 0,
+          waiting: null,
+        });
+        const lossy = { agentId: id, sessionId: `${id}-lossy` };
+        await ingest(
+          target,
+          [
+            record(1, { ...lossy, event: started }),
+            record(2, { ...lossy, kind: 'lost', event: undefined, lost: { count: 12, reason: 'outbox-full' } }),
+            record(3, { ...lossy, kind: 'rumour' }),
+            record(4, {
+              ...lossy,
+              kind: 'status',
+              event: undefined,
+              status: { outbox: { depth: 3, oldestAgeMs: 5, poisoned: 0, lost: 12 } },
+            }),
+          ],
+          1,
+          `${id}-b`,
+        );
+        const { missing, ...rest } = await delivery(`${id}-lossy`);
+        expect(rest).toMatchObject({
+          producers: [{ id: `${id}-b`, lastSeq: 4 }],
+          lostCount: 12,
+          quarantinedCount: 1,
+          waiting: { count: 3 },
+        });
+        expect(missing).toMatchObject([
+          { kind: 'quarantined', count: 1, seq: 3, reason: expect.stringContaining('kind is one of') },
+          { kind: 'lost', count: 12, seq: null, reason: 'outbox-full' },
+        ]);
+        expect((await target.get('/api/v1/sessions/nowhere/delivery')).status).toBe(404);
       });
 
       test('are filtered and searched by the server, and counted by state as far as they pass', async () => {

@@ -1,4 +1,5 @@
 // @vitest-environment happy-dom
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FleetStore } from '@/components/live/fleet-store';
@@ -7,7 +8,7 @@ import { StateWhy } from '@/components/sessions/state-why';
 import { NowProvider } from '@/components/ui/now';
 import { stateAt } from '@/lib/projections/resolve-state';
 import { noSessions } from '@/lib/protocol/agent-state';
-import type { SessionSummary } from '@/lib/protocol/read-models';
+import type { SessionDelivery, SessionSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
 /** What a page makes of a session's state as time passes, and says of its evidence. */
@@ -32,6 +33,7 @@ function fleetOf(...sessions: SessionSummary[]): FleetStore {
 afterEach(() => {
   cleanup();
   vi.useRealTimers();
+  vi.unstubAllGlobals();
 });
 
 describe('as time passes a page', () => {
@@ -79,6 +81,40 @@ describe('as time passes a page', () => {
   });
 });
 
+const producer = {
+  id: 'p1',
+  epoch: 1,
+  agentId: 'agent-1',
+  lastSeq: 1_812,
+  accepted: 1_812,
+  duplicates: 0,
+  gaps: 0,
+  rejected: 0,
+  lost: 0,
+  clockSkewMs: null,
+  lastSeenAt: NOW,
+};
+const whole: SessionDelivery = {
+  position: '9',
+  producers: [producer],
+  missing: [],
+  lostCount: 0,
+  quarantinedCount: 0,
+  waiting: null,
+};
+
+/** @param delivery what the server says of it */
+function renderWhy(session: SessionSummary, delivery = whole): void {
+  vi.stubGlobal('fetch', async () => Response.json(delivery));
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <NowProvider renderedAt={NOW}>
+        <StateWhy session={session} />
+      </NowProvider>
+    </QueryClientProvider>,
+  );
+}
+
 describe('why a session is in its state', () => {
   const shown = () =>
     stateAt(
@@ -100,11 +136,7 @@ describe('why a session is in its state', () => {
 
   it('is told by its rule, and by each observation with its age, on a press', async () => {
     vi.setSystemTime(NOW);
-    render(
-      <NowProvider renderedAt={NOW}>
-        <StateWhy session={shown()} />
-      </NowProvider>,
-    );
+    renderWhy(shown());
     fireEvent.click(screen.getByRole('button', { name: 'Why this state?' }));
     const dialog = await screen.findByRole('dialog', { name: 'Why this state' });
     expect(dialog.textContent).toContain('Unknown (last: working)');
@@ -120,11 +152,7 @@ describe('why a session is in its state', () => {
   });
 
   it('is told by a key, and put away by it', async () => {
-    render(
-      <NowProvider renderedAt={NOW}>
-        <StateWhy session={shown()} />
-      </NowProvider>,
-    );
+    renderWhy(shown());
     fireEvent.keyDown(document.body, { key: 'E' });
     await screen.findByRole('dialog', { name: 'Why this state' });
     fireEvent.keyDown(screen.getByRole('dialog'), { key: 'Escape' });
@@ -140,9 +168,33 @@ describe('why a session is in its state', () => {
         value: { state: 'idle' as const, summary: null, link: 'javascript:alert(1)' },
       },
     };
-    render(<StateWhy session={stateAt(aSession({ observations }), NOW)} />);
+    renderWhy(stateAt(aSession({ observations }), NOW));
     fireEvent.click(screen.getByRole('button', { name: 'Why this state?' }));
     const dialog = await screen.findByRole('dialog');
     expect(within(dialog).queryByRole('link')).toBeNull();
+  });
+
+  it.each([
+    ['is complete', whole, 'Complete to #1,812, nothing missing'],
+    [
+      'lacks records',
+      {
+        ...whole,
+        missing: [
+          { kind: 'quarantined' as const, position: '8', at: NOW, count: 1, seq: 7, reason: 'too large' },
+          { kind: 'lost' as const, position: '4', at: NOW, count: 12, seq: null, reason: 'outbox-full' },
+        ],
+        lostCount: 12,
+        quarantinedCount: 1,
+      },
+      'Complete to #1,812, 12 records lost and 1 in quarantine missing#7 in quarantine (now): too large12 records lost (now): outbox-full',
+    ],
+    ['has more to come', { ...whole, waiting: { count: 3, at: NOW } }, '3 records to come'],
+  ])('says whether what was told of it %s', async (_what, delivery, words) => {
+    vi.setSystemTime(NOW);
+    renderWhy(shown(), delivery);
+    fireEvent.click(screen.getByRole('button', { name: 'Why this state?' }));
+    const dialog = await screen.findByRole('dialog');
+    await vi.waitFor(() => expect(dialog.textContent).toContain(words));
   });
 });
