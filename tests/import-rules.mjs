@@ -106,6 +106,7 @@ const MAY_BESIDES = {
   'lib/access/command-place.ts': ['node:path'],
   // The SDK is where the person has it.
   'lib/runner/sources/claude/claude-sdk.ts': [COMPUTED],
+  'lib/runner/mcp': ['@modelcontextprotocol/sdk'],
   'components/agents': ['components/sessions', 'components/logs'],
   'components/tasks': ['components/sessions'],
   'components/transcript': ['components/sessions'],

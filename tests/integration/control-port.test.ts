@@ -35,6 +35,7 @@ beforeEach(async () => {
     sessionEnd: tell('session-end'),
     hookFatal: tell('hook-fatal'),
     logLevel: new LevelSwitch('info'),
+    tools: () => null,
   };
   port = await ControlPort.open({ file, handlers, onError: (message) => failures.push(message) });
   onTestFinished(() => port.close());

@@ -47,6 +47,7 @@ function openPort(): Promise<ControlPort> {
     sessionEnd: tell('session-end'),
     hookFatal: tell('hook-fatal'),
     logLevel: new LevelSwitch(undefined),
+    tools: () => null,
   };
   return ControlPort.open({ file: controlPath(dataDir, 'hooks'), handlers });
 }

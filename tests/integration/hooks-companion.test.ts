@@ -256,6 +256,32 @@ describe('a message from the dashboard', () => {
     expect(replies.find(({ text }) => text === 'Four.')).toMatchObject({ replyTo: [messageId] });
   }, 30_000);
 
+  test('that the agent answers with a tool in mid-turn does not hold it, and is answered when the turn ends', async () => {
+    const agentId = randomUUID();
+    const { sessionId, home, hook, say, assistant, owed } = await atWork(agentId);
+    const { messageId } = await post(`/sessions/${sessionId}/messages`, { text: 'How far?', clientId: 'c1' });
+    await eventually(async () => JSON.stringify(await owed()).includes(`${messageId}`));
+    const control = await readControlFile(controlPath(home, 'hooks'));
+    const called = await fetch(`${control?.url}/tools/reply?pid=2147483000,${process.pid}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${control?.secret}` },
+      body: JSON.stringify({ messageId, text: 'Half way.' }),
+    });
+    expect(await called.json()).toMatchObject({ isError: false });
+    const all = async () => (await turnsOf(sessionId)).flatMap(({ items }) => items as MessageItem[]);
+    await eventually(async () =>
+      ['delivered', 'seen'].includes((await all()).find(({ id }) => id === messageId)?.delivery ?? ''),
+    );
+    assistant('Done.', 'end_turn');
+    expect(await hook('Stop', { stop_hook_active: false })).toBe('');
+    say({ type: 'system', subtype: 'turn_duration', durationMs: 9 });
+    await eventually(async () => (await turnsOf(sessionId)).every(({ state }) => state !== 'open'));
+    const stillOwed = async () =>
+      ((await read(`/agents/${agentId}/reply-obligations`)) as { obligations: { messageId: string }[] }).obligations;
+    await eventually(async () => (await stillOwed()).every((one) => one.messageId !== messageId));
+    expect((await all()).filter(({ text }) => text === 'Half way.')).toMatchObject([{ replyTo: [messageId] }]);
+  });
+
   test('does not hold the agent twice in a row, nor for what was typed in the terminal', async () => {
     const { sessionId, hook } = await atWork();
     // The person's own prompt is owed an answer as far as the server knows.

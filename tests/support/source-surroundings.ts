@@ -48,6 +48,7 @@ export class MemorySurroundings implements SourceSurroundings {
   readonly openWork = (sessionId: string) => this.#open.get(sessionId) ?? NOTHING_OPEN;
   readonly cursors = async (prefix: string) => new Map([...this.stored].filter(([name]) => name.startsWith(prefix)));
   readonly owed = () => this.#owed();
+  readonly tools = () => ({ report: async () => undefined, owed: () => [], reply: async () => null });
   readonly report = () => undefined;
   readonly changed = () => undefined;
   readonly gaveUp = () => undefined;

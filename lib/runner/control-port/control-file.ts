@@ -16,6 +16,9 @@ export interface ControlFile {
   pid: number;
 }
 
+/** The companion of interactive sessions: where the hooks that are installed look for it, unless told otherwise. */
+export const HOOKS_CONTROL = 'hooks';
+
 /** @param name `hooks` for the companion of interactive sessions, else the id of the agent */
 export function controlPath(dataDir: string, name: string): string {
   return join(dataDir, 'control', `${fileNameOf(name)}.control`);

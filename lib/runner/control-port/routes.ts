@@ -2,6 +2,7 @@ import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import { parseWellFormed } from '@/lib/protocol/well-formed';
 import { type LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
+import { callTool, isToolName, type SessionTools } from '@/lib/runner/mcp/agent-tools';
 import { type HookFailure, hookFailure } from './hook-failure';
 
 /**
@@ -21,6 +22,11 @@ export interface ControlHandlers {
   /** A hook died; `error` is `exit N: <step>`. */
   hookFatal(failure: HookFailure, about: Fields): void;
   logLevel: LevelSwitch;
+  /**
+   * @param pids the caller's processes, the nearest first
+   * @returns null if none of them is an agent of this runner
+   */
+  tools(pids: readonly number[]): SessionTools | null;
 }
 
 export interface HookCall {
@@ -48,6 +54,7 @@ export interface ControlAnswer {
 }
 
 const OK: ControlAnswer = { status: 200, body: { ok: true } };
+const MOST_PIDS = 16;
 const BAD_LEVEL = { error: `level must be one of: ${LOG_LEVELS.join(', ')}` };
 
 type Route = (request: ControlRequest, about: Fields, handlers: ControlHandlers) => ControlAnswer;
@@ -101,12 +108,23 @@ export async function answerTo(request: ControlRequest, handlers: ControlHandler
     const call: HookCall = { event, input: about, pid: by, at: atIn(request.query) };
     return { status: 200, body: (await handlers.hook?.(call)) ?? '' };
   }
+  const tool = /^\/tools\/([a-z_]{1,64})$/.exec(request.path)?.[1];
+  if (tool !== undefined && request.method === 'POST') return await answerTool(tool, request, handlers);
   const route = ROUTES.get(`${request.method} ${request.path}`);
   if (route) return route(request, about, handlers);
   const known = [...ROUTES.keys()].some((key) => key.endsWith(` ${request.path}`));
   return known
     ? { status: 405, body: { error: `${request.path} does not take ${request.method}` } }
     : { status: 404, body: { error: `there is no ${request.path}` } };
+}
+
+/** What the agent has done wrong is in the answer, for it to read; an error is what the caller has done wrong. */
+async function answerTool(tool: string, request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
+  if (!isToolName(tool)) return { status: 404, body: { error: `there is no tool ${tool}` } };
+  const pids = (request.query.get('pid') ?? '').split(',').map(Number);
+  const tools = handlers.tools(pids.filter((pid) => Number.isSafeInteger(pid) && pid > 1).slice(0, MOST_PIDS));
+  if (tools === null) return { status: 404, body: { error: 'this agent has no session that is followed here' } };
+  return { status: 200, body: await callTool(tool, parse(request.body), tools) };
 }
 
 /** Null if the hook could not read the clock. */

@@ -14,6 +14,7 @@ import type { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import { createLogger, type Logger } from '@/lib/runner/logger/logger';
 import type { Redactor } from '@/lib/runner/logger/redactor';
+import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
@@ -25,6 +26,7 @@ import { SessionReports } from './session-reports';
 import { type CommandOf, type SessionFacts, type Source, type SourceSurroundings, VERBS } from './source';
 import { type StatusRecord, statusRecord, takenBy } from './status-record';
 import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
+import { ToolDesk } from './tool-desk';
 
 /**
  * The runner of one agent with any number of sessions: everything around a source, started and ended in order.
@@ -73,6 +75,7 @@ export class RunnerHost {
   readonly #status: StatusReporter;
   readonly #reports = new SessionReports();
   readonly #owed: OwedReplies;
+  readonly #desk: ToolDesk;
   readonly #journals = new Map<string, EventJournal>();
   readonly #over = new AbortController();
   /** By session; a session with nothing open is missing. */
@@ -124,6 +127,15 @@ export class RunnerHost {
       (signal) => askOwed(endpoint, agentId, signal),
       (message) => this.logger.child('obligations').debug(message),
     );
+    this.#desk = new ToolDesk({
+      emit: (sessionId, events) => void this.#emit(sessionId, events, []),
+      store: (cursors) => void this.#sink.accept([], cursors),
+      openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
+      owed: () => this.#owed.get(),
+      caughtUp: async (sessionId) => await this.#source?.caughtUp?.(sessionId),
+      replied: (sessionId, messageId) => this.#source?.replied?.(sessionId, messageId),
+      reported: () => void this.#status.now(),
+    });
   }
 
   /** Fires when the runner can't go on; its reason is why, in one line. */
@@ -134,6 +146,7 @@ export class RunnerHost {
   async start(openSource: (surroundings: SourceSurroundings) => Source | Promise<Source>): Promise<void> {
     const { outbox, logger } = this;
     this.#open = await readOpenWork(outbox);
+    await this.#desk.recall(outbox);
     const source = await openSource(this.#surroundings());
     this.#source = source;
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
@@ -178,7 +191,8 @@ export class RunnerHost {
       },
       openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
       cursors: (prefix) => this.outbox.cursors(prefix),
-      owed: () => this.#owed.get(),
+      owed: () => this.#desk.owed(),
+      tools: (of) => this.#desk.of(of),
       report: (id, outcome) => void this.#commands?.report(id, outcome),
       changed: () => this.#status.changed(),
       gaveUp: (message) => this.#isOver(message),
@@ -186,9 +200,11 @@ export class RunnerHost {
     };
   }
 
-  #emit(sessionId: string, events: readonly TimedEvent[], cursors: readonly Cursor[]): Promise<void> {
+  #emit(sessionId: string, said: readonly TimedEvent[], given: readonly Cursor[]): Promise<void> {
     const { agentId } = this;
     const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
+    const { events, cursors: own } = this.#desk.passed(sessionId, said, before);
+    const cursors = [...given, ...own];
     const open = events.reduce(foldOpenWork, before);
     if (open !== before) {
       if (isNothing(open)) this.#open.delete(sessionId);
@@ -200,7 +216,7 @@ export class RunnerHost {
     const records = events.map(
       ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
     );
-    return this.#sink.accept(records, open === before ? [...cursors] : [...cursors, openWorkCursor(sessionId, open)]);
+    return this.#sink.accept(records, open === before ? cursors : [...cursors, openWorkCursor(sessionId, open)]);
   }
 
   /** In the log, before the events themselves are stored. */
@@ -298,7 +314,8 @@ export class RunnerHost {
   }
 
   #statusOf(facts: SessionFacts, about: AgentStatus, at: number): StatusRecord {
-    return statusRecord(this.agentId, about, at, { facts, open: this.#open.get(facts.sessionId) ?? NOTHING_OPEN });
+    const open = this.#open.get(facts.sessionId) ?? NOTHING_OPEN;
+    return statusRecord(this.agentId, about, at, { facts, open, report: this.#desk.reportOf(facts.sessionId) });
   }
 
   /** A source that its agents' hooks call needs the control port; for others a failure is only logged. */
@@ -312,7 +329,8 @@ export class RunnerHost {
       handlers: {
         hookFatal: (failure) => logHookFailure(logger, failure, this.#source?.sessions[0]?.sessionId ?? null),
         ...control,
-        obligations: () => this.#owed.get(),
+        obligations: () => this.#desk.owed(),
+        tools: (pids) => this.#toolsOf(pids),
         logLevel: logger.level,
       },
       onError: (message) => log.warn(message),
@@ -323,6 +341,15 @@ export class RunnerHost {
       return null;
     });
     logger.redactor.learn(this.#control?.secret);
+  }
+
+  /** Whose agent is one of these processes. Of two that it has carried one after the other, the later one. */
+  #toolsOf(pids: readonly number[]): SessionTools | null {
+    for (const pid of pids) {
+      const session = this.#source?.sessions.findLast(({ process }) => process?.pid === pid);
+      if (session !== undefined) return this.#desk.of(session.sessionId);
+    }
+    return null;
   }
 
   #fenced(message: string): void {

@@ -3,6 +3,7 @@ import type { Command, CommandType } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
 import type { LogAbout } from '@/lib/runner/logger/log-line';
+import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { OpenWork } from './open-work';
 import type { OwedReply } from './owed-replies';
@@ -27,7 +28,11 @@ export interface Source extends Verbs {
   /** Why a command for a session it does not carry fails. Without this, its verbs say so themselves. */
   readonly elsewhere?: string;
   /** What it answers to its agents' hooks. */
-  readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel'>>;
+  readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel' | 'tools'>>;
+  /** Resolves once all that the agent of a session has said so far is told. Without this, it always is. */
+  caughtUp?(sessionId: string): Promise<void>;
+  /** The agent has replied to a message with a tool: it need not be put before it any more. */
+  replied?(sessionId: string, messageId: string): void;
 }
 
 /** What people can ask for. The host refuses a missing verb, and the dashboard does not offer it. */
@@ -91,6 +96,8 @@ export interface SourceSurroundings {
   cursors(prefix: string): Promise<Map<string, string>>;
   /** What the agent owes in all its sessions, as last heard from the server. */
   owed(): readonly OwedReply[];
+  /** What a session's agent may tell and ask with Interlude's tools. */
+  tools(sessionId: string): SessionTools;
   /** A command ended differently than its verb had said. */
   report(commandId: string, outcome: CommandOutcome): void;
   /** `sessions` has changed. */

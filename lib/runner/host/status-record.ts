@@ -12,6 +12,8 @@ export type StatusRecord = Extract<OutgoingRecord, { kind: 'status' }>;
 export interface SessionNow {
   facts: SessionFacts;
   open: OpenWork;
+  /** What its agent last reported. */
+  report?: AgentStatus['report'];
 }
 
 /** @param session missing if the record is about the agent alone */
@@ -29,7 +31,9 @@ export function statusRecord(
     tasks: tasks.map(({ id, description }) => ({ id, description })),
     requests: [...requests],
   };
-  const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...open };
+  const { report } = session;
+  const reported = report === undefined ? {} : { report };
+  const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...open, ...reported };
   return { kind: 'status', agentId, sessionId, occurredAt, status };
 }
 

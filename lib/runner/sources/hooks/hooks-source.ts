@@ -78,9 +78,10 @@ export class HooksSource implements Source {
   get sessions(): SessionFacts[] {
     return [...this.#mirrors.values()]
       .filter((mirror) => !mirror.hasEnded)
-      .map(({ sessionId, process, selfReport: state, provider }) => ({
+      .map(({ sessionId, process, isLeft, selfReport: state, provider }) => ({
         sessionId,
-        process: { state: 'running', pid: process?.pid ?? null, exitCode: null },
+        // A process that has left it may carry another session by now.
+        process: { state: 'running', pid: isLeft ? null : (process?.pid ?? null), exitCode: null },
         state,
         provider,
       }));
@@ -115,6 +116,14 @@ export class HooksSource implements Source {
       messageId,
       `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (the agent gets it when the turn ends)`,
     );
+  }
+
+  async caughtUp(sessionId: string): Promise<void> {
+    await this.#mirrors.get(sessionId)?.step();
+  }
+
+  replied(_sessionId: string, messageId: string): void {
+    this.#inbox.handedOver([messageId]);
   }
 
   #hook(call: HookCall): string | Promise<string> {

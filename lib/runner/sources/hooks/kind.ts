@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
+import { controlPath, HOOKS_CONTROL, readControlFile } from '@/lib/runner/control-port/control-file';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
 import { HooksSource } from './hooks-source';
@@ -20,9 +20,6 @@ A message from the dashboard reaches the agent when its running turn ends; an id
 questions and interrupts stay in the terminal.
 
 Exit codes: 0 ended, 1 failed, 2 usage.`;
-
-/** The name in the control file's path that the installed hooks look for. */
-const HOOKS_CONTROL = 'hooks';
 
 export const kind: RunnerKind = {
   help: HELP,

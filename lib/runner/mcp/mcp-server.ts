@@ -1,0 +1,41 @@
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { RUNNER_VERSION } from '@/lib/runner/version';
+import { AGENT_TOOLS, type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from './agent-tools';
+
+/**
+ * The tools as an MCP server. The SDK is loaded with the first one: it is large, and no other command is to wait for it.
+ *
+ * @returns a server for one connection
+ */
+export async function newMcpServer(call: CallTool): Promise<McpServer> {
+  const sdk = await import('@modelcontextprotocol/sdk/server/mcp.js');
+  const server = new sdk.McpServer({ name: MCP_SERVER_NAME, version: RUNNER_VERSION });
+  for (const name of TOOL_NAMES) {
+    const { title, description, input } = AGENT_TOOLS[name];
+    const annotations = {
+      title,
+      readOnlyHint: name === 'list_obligations',
+      destructiveHint: false,
+      openWorldHint: false,
+    };
+    server.registerTool(name, { title, description, inputSchema: input, annotations }, async (given: unknown) => {
+      const { text, isError } = await call(name, given);
+      return { content: [{ type: 'text' as const, text }], isError };
+    });
+  }
+  return server;
+}
+
+/** Serves the agent that started this process. Resolves when the agent has closed it. */
+export async function serveOverStdio(call: CallTool): Promise<void> {
+  const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
+  const server = await newMcpServer(call);
+  const closed = new Promise<void>((resolve) => {
+    // The transport itself does not look for the end of its input.
+    for (const end of ['end', 'close', 'error']) process.stdin.once(end, resolve);
+    process.stdout.once('error', resolve);
+  });
+  await server.connect(new StdioServerTransport());
+  await closed;
+  await server.close();
+}
