@@ -65,6 +65,10 @@ export interface QueryOptions {
   perTaskStopAffordance: true;
   sessionId?: string;
   resume?: string;
+  /** Each `instance` is one of the official MCP SDK, for one process of the CLI. */
+  mcpServers?: Record<string, { type: 'sdk'; name: string; instance: unknown }>;
+  /** What is used without asking. */
+  allowedTools?: string[];
   canUseTool?: (tool: string, input: Record<string, unknown>, context: PermissionContext) => Promise<PermissionResult>;
   spawnClaudeCodeProcess: (request: SpawnRequest) => SpawnedProcess;
 }

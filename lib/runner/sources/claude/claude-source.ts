@@ -3,6 +3,7 @@ import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
+import { type CallTool, callTool, MCP_SERVER_NAME, TOOL_NAMES } from '@/lib/runner/mcp/agent-tools';
 import type { ClaudeMemory, HandedMessage } from './claude-memory';
 import type {
   ClaudeQuery,
@@ -44,6 +45,8 @@ export interface ClaudeSourceOptions {
   controlFile?: string;
   model?: string | undefined;
   permissionMode?: PermissionMode | undefined;
+  /** Makes the MCP server through which the agent has Interlude's tools; without it, it has none. */
+  toolServer?: (call: CallTool) => Promise<unknown>;
   /** How long a permission or a question waits for a person. */
   answerWithinMs: number;
   now?: () => number;
@@ -253,6 +256,7 @@ export class ClaudeSource implements Source {
       systemPrompt: { type: 'preset' as const, preset: 'claude_code' as const },
       includePartialMessages: true as const,
       perTaskStopAffordance: true as const,
+      ...(await this.#toolOptions()),
       ...(isBegun ? { resume: conversationId } : { sessionId: conversationId }),
       // With every tool allowed nothing is asked, and the SDK warns of a callback it will never call.
       ...(permissionMode === 'bypassPermissions' ? {} : { canUseTool: this.#mayUse }),
@@ -266,6 +270,18 @@ export class ClaudeSource implements Source {
         this.#observe({ state: 'running', pid: cli.pid, exitCode: null });
         return cli.child;
       },
+    };
+  }
+
+  /** Nobody is asked whether it may use them: they speak to Interlude only. */
+  async #toolOptions() {
+    const { toolServer } = this.#options;
+    if (toolServer === undefined) return {};
+    const tools = this.#around.tools(this.#conversation.memory.sessionId);
+    const instance = await toolServer((name, input) => callTool(name, input, tools));
+    return {
+      mcpServers: { [MCP_SERVER_NAME]: { type: 'sdk' as const, name: MCP_SERVER_NAME, instance } },
+      allowedTools: TOOL_NAMES.map((name) => `mcp__${MCP_SERVER_NAME}__${name}`),
     };
   }
 

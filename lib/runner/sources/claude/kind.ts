@@ -7,6 +7,7 @@ import { CliError, EXIT } from '@/lib/runner/cli/exit';
 import { SWITCH, TEXT } from '@/lib/runner/cli/flags';
 import { fromInterlude } from '@/lib/runner/cli/local-server';
 import { controlPath } from '@/lib/runner/control-port/control-file';
+import { newMcpServer } from '@/lib/runner/mcp/mcp-server';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
@@ -82,7 +83,17 @@ export const kind: RunnerKind = {
         const memory = await sessionToCarry(outbox, named, cwd, env);
         const inHand = await readInHand(outbox, memory.sessionId);
         const controlFile = controlPath(dataDir, agentId);
-        const how = { ...installed, memory, inHand, env, controlFile, model, permissionMode, answerWithinMs };
+        const how = {
+          ...installed,
+          toolServer: newMcpServer,
+          memory,
+          inHand,
+          env,
+          controlFile,
+          model,
+          permissionMode,
+          answerWithinMs,
+        };
         return {
           source: (surroundings) => new ClaudeSource({ ...how, surroundings }),
           sessionId: memory.sessionId,
