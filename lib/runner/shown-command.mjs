@@ -52,6 +52,13 @@ export function interludeCommand(args, env = { INTERLUDE_DATA_DIR }, reader = he
   return `${setting}${npmCommand(['run', '-s', 'interlude', '--', ...args], reader)}`;
 }
 
+/** How Claude Code is told of the MCP server. It starts it itself, so the program is named by its whole path. */
+export function mcpAddCommand() {
+  const program = join(root, 'lib', 'launch', 'interlude.mjs');
+  const setting = INTERLUDE_DATA_DIR ? ` -e ${shellWord(`INTERLUDE_DATA_DIR=${INTERLUDE_DATA_DIR}`)}` : '';
+  return `claude mcp add --scope user interlude${setting} -- node ${shellWord(program)} mcp`;
+}
+
 /**
  * @param {readonly string[]} args of npm, in the project
  * @param {Reader} [reader]

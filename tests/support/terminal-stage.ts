@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { fieldsOf } from '@/lib/protocol/fields';
 import type { ModelScript } from '@/lib/runner/demo/scripted-model.mjs';
@@ -42,10 +44,17 @@ export interface TerminalStage {
   problems(): string[];
 }
 
+const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
+
 /** What the person there answers when Claude Code asks. Without it nothing is asked. */
 export type Permit = (tool: string, input: Record<string, unknown>) => Promise<PermissionResult>;
 
-export async function terminalStage(server: LiveServer, script: ModelScript, permit?: Permit): Promise<TerminalStage> {
+export async function terminalStage(
+  server: LiveServer,
+  script: ModelScript,
+  more: Permit | { hasTools?: true } = {},
+): Promise<TerminalStage> {
+  const permit = typeof more === 'function' ? more : undefined;
   const { cwd, config, claudeEnv, runnerEnv, problems, remove } = await claudeHome(server, script);
   const sessionId = randomUUID();
   const typed = new Typed();
@@ -87,6 +96,11 @@ export async function terminalStage(server: LiveServer, script: ModelScript, per
 
   const installed = await runCli(['hooks', 'install', '--settings', join(config, 'settings.json')], runnerEnv);
   if (installed.exitCode !== 0) throw new Error(installed.stderr);
+  if ('hasTools' in more) {
+    // As `claude mcp add` leaves it.
+    const server = { type: 'stdio', command: process.execPath, args: [program, 'mcp'], env: runnerEnv };
+    await writeFile(join(config, '.claude.json'), JSON.stringify({ mcpServers: { interlude: server } }));
+  }
   await companion();
   const { sdk } = (await loadClaudeSdk(runnerEnv.INTERLUDE_DATA_DIR ?? '', process.env.INTERLUDE_CLAUDE_SDK_DIR)) ?? {};
   if (sdk === undefined) throw new Error('the Agent SDK is not installed; "npm run test:agents" installs it');

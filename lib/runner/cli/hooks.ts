@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { hookCommand, SettingsError } from '@/lib/runner/hooks/hook-entries';
 import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { interludeCommand, mcpAddCommand } from '@/lib/runner/shown-command.mjs';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, TEXT } from './flags';
 import { openDataDir } from './local-server';
@@ -37,7 +37,8 @@ export async function hooks(argv: string[], env: Environment): Promise<ExitCode>
     if (action === 'install') {
       const companion = interludeCommand(['runner', 'hooks']);
       process.stdout.write(
-        `start their companion and leave it running, then Claude Code in any terminal:\n  ${companion}\n`,
+        `start their companion and leave it running, then Claude Code in any terminal:\n  ${companion}\n` +
+          `to let it report its status and answer messages with tools, once:\n  ${mcpAddCommand()}\n`,
       );
     }
     return EXIT.done;

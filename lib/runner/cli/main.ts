@@ -5,6 +5,7 @@ import { DEMO_HELP, demo } from './demo';
 import { CliError, EXIT, type ExitCode } from './exit';
 import { HOOKS_HELP, hooks } from './hooks';
 import { dataDir } from './local-server';
+import { MCP_HELP, mcp } from './mcp';
 import { OUTBOX_HELP, outbox } from './outbox';
 import { takeOwnEnvironment } from './own-environment';
 import { REPLAY_HELP, replay } from './replay';
@@ -16,6 +17,7 @@ const HELP = `Usage: ${interludeCommand([])} <command> [options]
   demo     a fleet of agents that replay recordings, and one that answers; without end
   runner   run an agent, or stand beside one, and connect it to the dashboard
   hooks    connect the Claude Code of your terminals, or take that back
+  mcp      what an agent starts to report its status and to answer messages with tools
   outbox   what this machine's outboxes hold, and what to do with records the server refused
 
   --version   the version of this command line and its runners
@@ -35,6 +37,7 @@ const COMMANDS: Record<string, Command> = {
   demo: { help: DEMO_HELP, run: demo },
   runner: { help: RUNNER_HELP, run: runner },
   hooks: { help: HOOKS_HELP, run: hooks },
+  mcp: { help: MCP_HELP, run: mcp },
   outbox: { help: OUTBOX_HELP, run: outbox },
 };
 

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AgentSummary, Turn } from '@/lib/protocol/read-models';
+import { type Context, say, tool, turn } from '@/lib/runner/demo/scripted-model.mjs';
+import { claudeStage, quick } from '../support/claude-stage';
+import { type LiveServer, startLiveServer } from '../support/live-server';
+import { messages, requests } from '../support/operator';
+import { terminalStage } from '../support/terminal-stage';
+
+/** The real Claude Code uses Interlude's tools: no permission is asked, and what it says with them is in the dashboard. */
+
+let server: LiveServer;
+beforeAll(async () => {
+  server = await startLiveServer();
+});
+afterAll(() => server.stop());
+
+const summary = 'The build is green.';
+const link = 'https://example.org/pull/1';
+const report = (state: string) => quick([tool('mcp__interlude__report_status', { state, summary, link })]);
+
+/** Looks what it owes until this message is there, answers it with the tool, and ends its turn. */
+const replyTo =
+  (question: string) =>
+  ({ results }: Context) => {
+    const text = results.at(-1)?.text ?? '';
+    if (text.includes('shown to its sender')) return quick([say('That is all.')]);
+    const list = text.includes('[') ? text.slice(text.indexOf('['), text.lastIndexOf(']') + 1) : '[]';
+    const owed = (JSON.parse(list) as { messageId: string; text: string }[]).find((one) => one.text === question);
+    if (owed === undefined) return quick([tool('mcp__interlude__list_obligations', {})], { wait: 200 });
+    return quick([tool('mcp__interlude__reply', { messageId: owed.messageId, text: 'Answered with the tool.' })]);
+  };
+const talk = (turns: readonly Turn[]) => messages(turns, 'assistant').map(({ text }) => text);
+const reported = async (agentId: string) => {
+  const headers = { authorization: `Bearer ${server.token}` };
+  const response = await fetch(`${server.url}/api/v1/agents/${agentId}`, { headers });
+  return ((await response.json()) as { agent: AgentSummary }).agent.status?.report;
+};
+
+describe('a Claude Code with Interlude’s tools', () => {
+  test('that the runner runs reports its status and answers a message, without asking', async () => {
+    const stage = await claudeStage(server, {
+      turns: [turn(/START/, report('complete'))],
+      otherwise: replyTo('START'),
+    });
+    const { operator } = stage;
+    await stage.runner('--permission-mode', 'default');
+    await operator.send('START');
+    const turns = await operator.finished(1);
+    expect(turns.map(({ state }) => state)).toEqual(['finished']);
+    expect(talk(turns)).toEqual(['Answered with the tool.', 'That is all.']);
+    expect(requests(turns)).toEqual([]);
+    expect(await reported(stage.agentId)).toMatchObject({ state: 'complete', summary, link, turnId: turns[0]?.id });
+    await expect.poll(async () => (await operator.session())?.owedCount).toBe(0);
+    expect(stage.problems()).toEqual([]);
+  });
+
+  test('in a terminal does the same by `interlude mcp`, in its own session', async () => {
+    const question = 'How far are you?';
+    const stage = await terminalStage(
+      server,
+      { turns: [turn(/START/, report('working'), report('complete'))], otherwise: replyTo(question) },
+      { hasTools: true },
+    );
+    const { operator } = stage;
+    stage.type('START');
+    await operator.until('an open turn', (turns) => turns.some(({ state }) => state === 'open'));
+    await operator.send(question);
+    const turns = await operator.finished(1);
+    expect(turns.map(({ state }) => state)).toEqual(['finished']);
+    expect(talk(turns)).toEqual(['Answered with the tool.', 'That is all.']);
+    const { agentId = '' } = (await operator.session()) ?? {};
+    expect(await reported(agentId)).toMatchObject({ state: 'complete', summary, link, turnId: turns[0]?.id });
+    await expect.poll(async () => (await operator.session())?.owedCount).toBe(0);
+    expect(stage.problems()).toEqual([]);
+  });
+});
