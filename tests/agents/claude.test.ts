@@ -54,7 +54,7 @@ describe('a live Claude Code', () => {
     });
     const { operator } = stage;
     await stage.runner();
-    expect(await operator.session()).toMatchObject({ state: 'idle', turnCount: 0, agentId: stage.agentId });
+    await expect.poll(() => operator.session()).toMatchObject({ state: 'idle', turnCount: 0, agentId: stage.agentId });
     const id = await operator.send('START');
     const turns = await operator.finished(2);
     expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);

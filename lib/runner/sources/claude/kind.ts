@@ -7,7 +7,7 @@ import { CliError, EXIT } from '@/lib/runner/cli/exit';
 import { SWITCH, TEXT } from '@/lib/runner/cli/flags';
 import { fromInterlude } from '@/lib/runner/cli/local-server';
 import { controlPath } from '@/lib/runner/control-port/control-file';
-import { newMcpServer } from '@/lib/runner/mcp/mcp-server';
+import { newMcpServer, preloadMcpSdk } from '@/lib/runner/mcp/mcp-server';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
@@ -67,6 +67,7 @@ export const kind: RunnerKind = {
     // Said with the command, it is meant from here; in the environment, which holds everywhere, from nowhere else.
     const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? fromInterlude(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
+    preloadMcpSdk();
     const installed = await ensureClaudeSdk(dataDir, { sdk, yes: has('yes') });
     return {
       about: { kind: 'claude', source: 'sdk', ...(model === undefined ? {} : { model }) },
