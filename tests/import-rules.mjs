@@ -10,7 +10,7 @@ import { dirname, join, normalize, relative } from 'node:path';
 /** A name that only the run tells. */
 const COMPUTED = 'a computed name';
 
-const REACT = ['react', 'react-dom', 'next', 'next-themes', 'clsx', 'radix-ui', '@tanstack'];
+const REACT = ['react', 'react-dom', 'next', 'next-themes', 'clsx', 'lucide', 'radix-ui', '@tanstack'];
 const LIBSQL = ['@libsql/client', 'drizzle-orm'];
 
 /** @type {Record<string, string[]>} */
@@ -68,7 +68,6 @@ export const MAY_IMPORT = {
     'micromark-util-decode-numeric-character-reference',
     'marked',
     'remend',
-    'lucide',
     'lowlight',
     'highlight.js',
     'hast',
