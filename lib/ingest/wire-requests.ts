@@ -1,6 +1,5 @@
 import { endsChunks, namedChunk, withChunk, withoutChunk } from '@/lib/projections/chunks';
 import {
-  contentText,
   customName,
   customValue,
   idField,
@@ -12,7 +11,6 @@ import {
   subagentTaskId,
 } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
-import { parsedArgs } from '@/lib/projections/parsed-args';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import { type AgUiEvent, CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
@@ -20,18 +18,9 @@ import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { TurnPlaces } from '@/lib/protocol/turn-places';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './interrupts';
+import { type Call, type CallMemory, inputOf, OpenCalls, QUESTION_TOOL } from './open-calls';
 import type { SessionEntry } from './session-batch';
 
-/** The tool by which an agent asks a person. */
-const QUESTION_TOOL = 'AskUserQuestion';
-
-/** Most calls of a run that are remembered until they have a result; those that ask a person stay longest. */
-const MAX_CALLS = 16;
-/** Most text of the arguments of one call, and of all of them, in UTF-16 code units: beyond it a request has no input. */
-const MAX_ARGS = 32 * 1024;
-const MAX_ALL_ARGS = 2 * MAX_ARGS;
-/** Most calls that are remembered for having been asked about. */
-const MAX_SETTLED = 64;
 /** Most messages of people that are remembered: a run names them again. */
 const MAX_SAID = 16;
 
@@ -46,20 +35,9 @@ interface Open {
   isDerived: boolean;
 }
 
-interface Call {
-  id: string;
-  name: string;
-  /** Its arguments so far; null if they are too long. */
-  args: string | null;
-}
-
 /** What is remembered between batches: JSON, and bounded by what is open. What is empty is left out. */
-export interface WireMemory {
+export interface WireMemory extends CallMemory {
   open?: Open[];
-  /** Calls of the open run that have no result yet. */
-  calls?: Call[];
-  /** Calls about which nothing more is to be asked: their agent told of the request itself, or somebody answered it. */
-  settled?: string[];
   /** The newest messages of people. */
   said?: string[];
   /** A person's turn has begun without saying what that person said. */
@@ -80,8 +58,7 @@ export interface DerivedRoom {
  */
 export class WireRequests {
   #open: Open[];
-  #calls: Call[];
-  #settled: string[];
+  readonly #calls: OpenCalls;
   #said: string[];
   #isUnsaid: boolean;
   #runId: string | null;
@@ -89,11 +66,15 @@ export class WireRequests {
   #derived: AgUiEvent[] = [];
   #room: DerivedRoom = { left: 0 };
 
+  /** Calls of the open run that have no result yet. */
+  get calls(): OpenCalls {
+    return this.#calls;
+  }
+
   /** @param places those of the same moment as the memory */
   constructor(memory: WireMemory = {}, places: Pick<TurnPlaces, 'openTurn' | 'chunks'> | null = null) {
     this.#open = [...(memory.open ?? [])];
-    this.#calls = [...(memory.calls ?? [])];
-    this.#settled = [...(memory.settled ?? [])];
+    this.#calls = new OpenCalls(memory);
     this.#said = [...(memory.said ?? [])];
     this.#isUnsaid = memory.isUnsaid === true;
     this.#runId = places?.openTurn?.id ?? null;
@@ -101,7 +82,7 @@ export class WireRequests {
   }
 
   get memory(): WireMemory {
-    const lists = { open: this.#open, calls: this.#calls, settled: this.#settled, said: this.#said };
+    const lists = { open: this.#open, ...this.#calls.memory, said: this.#said };
     const kept: WireMemory = Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
     return this.#isUnsaid ? { ...kept, isUnsaid: true } : kept;
   }
@@ -160,8 +141,8 @@ export class WireRequests {
       this.#interrupt(interrupt, interrupt.id ?? `interrupt:${position}:${index}`, turnId);
     }
     if (!isItsEnd) return;
-    for (const call of this.#calls) if (call.name === QUESTION_TOOL) this.#ask(call, turnId);
-    this.#calls = [];
+    for (const call of this.#calls.questions) this.#ask(call, turnId);
+    this.#calls.clear();
   }
 
   failRun(event: AgUiEvent): void {
@@ -180,7 +161,7 @@ export class WireRequests {
     if (this.#said.includes(id)) return;
     this.#said = [...this.#said, id].slice(-MAX_SAID);
     for (const request of this.#open.filter(isDerivedOne)) this.#resolve(request, 'answered');
-    this.#settleQuestions(() => true);
+    this.#calls.settleQuestions(() => true);
   }
 
   knows(messageId: string): boolean {
@@ -195,29 +176,8 @@ export class WireRequests {
       if (request.isDerived && !except.has(request.id)) this.#resolve(request, 'unknown');
   }
 
-  beginCall(id: string, name: string | null): void {
-    if (name === null || this.#settled.includes(id)) return;
-    this.#calls = this.#calls.filter((call) => call.id !== id);
-    if (this.#calls.length >= MAX_CALLS) {
-      const first = this.#calls.findIndex((call) => call.name !== QUESTION_TOOL);
-      this.#calls.splice(Math.max(0, first), 1);
-    }
-    this.#calls.push({ id, name, args: '' });
-  }
-
-  addArgs(id: string, event: AgUiEvent): void {
-    const call = this.#calls.find((known) => known.id === id);
-    const delta = contentText(event.delta);
-    if (call !== undefined) this.#putArgs(call, interludeOf(event).whole === true ? delta : add(call.args, delta));
-  }
-
-  continueCall(id: string, event: AgUiEvent): void {
-    if (!this.#calls.some((call) => call.id === id)) this.beginCall(id, textOf(event.toolCallName));
-    this.addArgs(id, event);
-  }
-
   endCall(callId: string, isError: boolean): void {
-    this.#calls = this.#calls.filter((call) => call.id !== callId);
+    this.#calls.end(callId);
     for (const request of this.#open) {
       if (!request.isDerived || request.callId !== callId) continue;
       this.#resolve(request, request.kind === 'permission' && isError ? 'unknown' : answerTo(request, 'resolved'));
@@ -234,8 +194,7 @@ export class WireRequests {
     for (const request of others) this.#resolve(request, 'cancelled');
     const kind = customValue(event).kind === 'question' ? 'question' : 'permission';
     if (this.#open.length < MAX_PENDING_REQUESTS) this.#open.push({ id, callId, kind, isDerived: false });
-    for (const name of new Set([id, callId ?? id])) this.#settle(name);
-    this.#calls = this.#calls.filter((call) => call.id !== id && call.id !== callId);
+    for (const name of new Set([id, callId ?? id])) this.#calls.settle(name);
   }
 
   toldResolved(event: AgUiEvent): void {
@@ -252,13 +211,13 @@ export class WireRequests {
       else if (kind === 'call') {
         before.add(id);
         const event = { type: 'TOOL_CALL_CHUNK', toolCallName: fields.toolCallName, delta: text };
-        this.continueCall(id, withInterlude(event, { whole: true }));
+        this.#calls.continue(id, withInterlude(event, { whole: true }));
       } else if (kind === 'text' && fields.role === 'user') {
         if (!this.#said.includes(id)) this.#said = [...this.#said, id].slice(-MAX_SAID);
         for (const request of this.#open) {
           if (request.isDerived && before.has(request.callId ?? '')) this.#resolve(request, 'answered');
         }
-        this.#settleQuestions((call) => before.has(call.id));
+        this.#calls.settleQuestions((call) => before.has(call.id));
       }
     }
   }
@@ -266,10 +225,10 @@ export class WireRequests {
   #interrupt({ callId, isApproval, message, reason, expiresAt }: Interrupt, id: string, turnId: string | null): void {
     const known = this.#open.filter((one) => one.id === id || (callId !== null && one.callId === callId));
     if (known.some(({ isDerived }) => !isDerived)) return;
-    const call = this.#calls.find((one) => one.id === callId);
+    const call = callId === null ? undefined : this.#calls.get(callId);
     // Asked again, in words that don't have the call's input any more.
     if (known.some((one) => one.id === id) && callId !== null && call === undefined) return;
-    this.#calls = this.#calls.filter((one) => one !== call);
+    if (call !== undefined) this.#calls.end(call.id);
     const input = call === undefined ? null : inputOf(call);
     // The same question, which a run before had left open without an interrupt.
     const left = id === callId ? undefined : known.find((one) => one.id === callId);
@@ -316,7 +275,7 @@ export class WireRequests {
 
   #forget(request: Open): void {
     this.#open = this.#open.filter((known) => known !== request);
-    if (request.callId !== null) this.#settle(request.callId);
+    if (request.callId !== null) this.#calls.settle(request.callId);
   }
 
   #derive(name: string, value: object, turnId: string | null): void {
@@ -329,19 +288,8 @@ export class WireRequests {
   #breakOff(): void {
     for (const request of this.#open.filter(isDerivedOne)) this.#resolve(request, 'cancelled');
     this.#open = [];
-    this.#calls = [];
+    this.#calls.clear();
     this.#isUnsaid = false;
-  }
-
-  /** Questions that somebody answered before their run ended. */
-  #settleQuestions(isAnswered: (call: Call) => boolean): void {
-    const answered = this.#calls.filter((call) => call.name === QUESTION_TOOL && isAnswered(call));
-    for (const { id } of answered) this.#settle(id);
-    this.#calls = this.#calls.filter((call) => !answered.includes(call));
-  }
-
-  #settle(callId: string): void {
-    if (!this.#settled.includes(callId)) this.#settled = [...this.#settled, callId].slice(-MAX_SETTLED);
   }
 
   /** The derived request whose place this one takes, unless it has one of its own. */
@@ -359,13 +307,6 @@ export class WireRequests {
       (request) =>
         request.isDerived && (request.id === id || (request.callId !== null && request.callId === (callId ?? id))),
     );
-  }
-
-  #putArgs(call: Call, args: string | null): void {
-    const others = this.#calls.reduce((sum, one) => (one === call ? sum : sum + (one.args?.length ?? 0)), 0);
-    const isTooLong = args !== null && (args.length > MAX_ARGS || args.length + others > MAX_ALL_ARGS);
-    const changed = { ...call, args: isTooLong ? null : args };
-    this.#calls = this.#calls.map((one) => (one === call ? changed : one));
   }
 
   #endsRun(event: AgUiEvent): boolean {
@@ -428,12 +369,12 @@ const TAKE: Record<string, Take | undefined> = {
   REASONING_MESSAGE_CHUNK: thought,
   TOOL_CALL_START: call((requests, id, event) => {
     requests.goOn();
-    requests.beginCall(id, textOf(event.toolCallName));
+    requests.calls.begin(id, textOf(event.toolCallName));
   }),
-  TOOL_CALL_ARGS: call((requests, id, event) => requests.addArgs(id, event)),
+  TOOL_CALL_ARGS: call((requests, id, event) => requests.calls.addArgs(id, event)),
   TOOL_CALL_CHUNK: call((requests, id, event) => {
     requests.goOn();
-    requests.continueCall(id, event);
+    requests.calls.continue(id, event);
   }),
   TOOL_CALL_END: (requests, event, around) => {
     if (pick(event, 'result') !== undefined) result(requests, event, around);
@@ -475,14 +416,6 @@ function isDerivedOne({ isDerived }: Open): boolean {
 function answerTo({ kind }: Open, status: 'resolved' | 'denied'): Outcome {
   if (kind === 'question') return 'answered';
   return status === 'denied' ? 'denied' : 'allowed';
-}
-
-function add(args: string | null, delta: string): string | null {
-  return args === null ? null : args + delta;
-}
-
-function inputOf({ args }: Call): unknown {
-  return args === null ? null : parsedArgs(args);
 }
 
 /** The first question of the arguments of AskUserQuestion. */
