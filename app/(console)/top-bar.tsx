@@ -4,6 +4,7 @@ import { Bot } from 'lucide';
 import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { useFleet } from '@/components/live/use-fleet';
+import { needsLook } from '@/components/sessions/session-words';
 import { Icon } from '@/components/ui/icon';
 import { Logo } from '@/components/ui/logo';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
@@ -41,7 +42,8 @@ function FleetSummary() {
   const list = useFleet(({ listedSessions }) => listedSessions);
   if (list === undefined || list.sessions.length === 0) return null;
   const { sessions, counts, next } = list;
-  const needing = counts.failed + counts['needs-input'];
+  const needing =
+    next === null ? sessions.filter((session) => needsLook(session)).length : counts.failed + counts['needs-input'];
   const working = counts.working;
   const tasks = sessions.reduce((sum, { away, runningTaskCount }) => sum + (away === null ? runningTaskCount : 0), 0);
   const parts = [

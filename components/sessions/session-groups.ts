@@ -2,32 +2,26 @@ import { plainWords } from '@/components/ui/plain-words';
 import type { SessionState } from '@/lib/protocol/agent-state';
 import { searchWords, sessionText } from '@/lib/protocol/list-search';
 import type { SessionSummary } from '@/lib/protocol/read-models';
-import {
-  describeState,
-  marksOf,
-  STANDING_WORD,
-  STANDINGS,
-  type Standing,
-  sessionTitle,
-  standingOf,
-} from './session-words';
+import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-words';
 
 export interface SessionGroup {
-  standing: Standing;
+  group: Group;
   sessions: SessionSummary[];
 }
 
 /**
  * Sessions by what they need of a person, most urgent first; within a group the newest first. A group without sessions
  * is left out.
+ *
+ * @param now on the server's clock: failures age
  */
-export function groupSessions(sessions: readonly SessionSummary[], search: string): SessionGroup[] {
+export function groupSessions(sessions: readonly SessionSummary[], search: string, now = 0): SessionGroup[] {
   const words = searchWords(search);
   const found = sessions.filter((session) => matches(session, words));
-  return STANDINGS.map((standing) => ({
-    standing,
-    sessions: found.filter((session) => standingOf(session) === standing).sort((a, b) => rank(b) - rank(a)),
-  })).filter((group) => group.sessions.length > 0);
+  return GROUPS.map((group) => ({
+    group,
+    sessions: found.filter((session) => groupOf(session, now) === group).sort((a, b) => rank(b) - rank(a)),
+  })).filter(({ sessions }) => sessions.length > 0);
 }
 
 const AT_REST: ReadonlySet<SessionState> = new Set(['idle', 'complete', 'exited', 'unknown']);
@@ -53,7 +47,7 @@ function textOf(session: SessionSummary): string {
   const text = [
     sessionText(session),
     sessionTitle(session),
-    STANDING_WORD[standingOf(session)],
+    GROUP_WORD[groupOf(session)],
     describeState(session),
     ...marksOf(session).map((mark) => mark.text),
     plainWords(session.stateReason ?? ''),

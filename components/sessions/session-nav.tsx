@@ -12,20 +12,22 @@ import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { Icon } from '@/components/ui/icon';
 import { ListSearch } from '@/components/ui/list-search';
+import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
+import { useStored } from '@/components/ui/use-stored';
 import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { SessionFilter } from './session-filter';
 import { groupSessions, type SessionGroup } from './session-groups';
 import { askedOf, EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';
 import { SessionRow } from './session-row';
-import { STANDING_WORD, type Standing } from './session-words';
+import { GROUP_WORD, type Group as GroupName } from './session-words';
 import { useListKeys } from './use-list-keys';
 import { useSessions } from './use-sessions';
 
 /** More sessions than this that need no look start out folded. */
 const QUIET_SHOWN = 5;
-const isQuiet = (standing: string) => standing === 'exited' || standing === 'unknown';
+const QUIET: ReadonlySet<string> = new Set(['seen', 'unknown', 'exited', 'archived'] satisfies GroupName[]);
 
 /**
  * The list of sessions, grouped by what needs a look. The same element is the start page and, beside a session, the
@@ -50,12 +52,13 @@ export function SessionNav(props: {
     take: (fleet, page) => fleet.takeFoundSessions(page),
   });
   const sessions = list?.sessions;
+  const minute = useServerNow((now) => Math.floor(now / 60_000));
   const groups = useMemo(() => {
     const passing = (sessions ?? []).filter((session) => passes(session, wanted));
-    return groupSessions(passing, wanted.text);
-  }, [sessions, wanted]);
+    return groupSessions(passing, wanted.text, minute * 60_000);
+  }, [sessions, wanted, minute]);
   const ids = useMemo(
-    () => groups.map((group) => ({ name: group.standing, ids: group.sessions.map(({ id }) => id) })),
+    () => groups.map((group) => ({ name: group.group, ids: group.sessions.map(({ id }) => id) })),
     [groups],
   );
   const byId = useMemo(() => new Map(sessions?.map((session) => [session.id, session])), [sessions]);
@@ -107,11 +110,11 @@ export function SessionNav(props: {
         {sessions?.length === 0 && empty}
         {order.map(({ name, ids }) => {
           const rows = ids.flatMap((id) => byId.get(id) ?? []);
-          const group = groups.find(({ standing }) => standing === name);
+          const group = groups.find(({ group }) => group === name);
           return (
             <Group
               key={name}
-              standing={name as Standing | typeof NEW_ROWS}
+              name={name as GroupName | typeof NEW_ROWS}
               rows={rows}
               listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
               count={group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts)}
@@ -150,14 +153,14 @@ function sumOf(counts: CountsByState, states: readonly SessionState[] = []): num
 }
 
 /** How many there are of a group, listed or not; null if no count tells. */
-function countOf({ standing, sessions }: SessionGroup, counts: CountsByState | undefined): number | null {
-  // The server counts states, of which these are only some.
-  if (standing === 'lost' || standing === 'failed' || standing === 'unknown' || standing === 'exited') return null;
-  return counts === undefined ? null : Math.max(sessions.length, counts[standing]);
+function countOf({ group, sessions }: SessionGroup, counts: CountsByState | undefined): number | null {
+  // The server counts states. Of some of them a group has only a part.
+  const isWhole = group === 'needs-input' || group === 'working' || group === 'idle' || group === 'complete';
+  return counts === undefined || !isWhole ? null : Math.max(sessions.length, counts[group]);
 }
 
 function Group(props: {
-  standing: Standing | typeof NEW_ROWS;
+  name: GroupName | typeof NEW_ROWS;
   /** What is shown of it: while its order is held, what was in it then. */
   rows: readonly SessionSummary[];
   /** How many of those that are loaded are in it. */
@@ -167,16 +170,16 @@ function Group(props: {
   currentId: string | null;
   unfolds: boolean;
 }) {
-  const { standing, rows, listed, count, currentId, unfolds } = props;
-  const foldable = rows.length > QUIET_SHOWN && isQuiet(standing) && !unfolds;
-  const [unfolded, setUnfolded] = useState(false);
-  const open = !foldable || unfolded;
-  const id = `sessions-${standing}`;
-  const urgent = standing === 'failed' || standing === 'lost' || standing === 'needs-input';
+  const { name, rows, listed, count, currentId, unfolds } = props;
+  const [chosen, choose] = useStored(`interlude:fold:${name}`);
+  const isFolded = chosen === null ? QUIET.has(name) && rows.length > QUIET_SHOWN : chosen === 'folded';
+  const open = unfolds || !isFolded;
+  const id = `sessions-${name}`;
+  const urgent = name === 'failed' || name === 'lost' || name === 'needs-input';
   const title = (
     <span className="flex items-baseline gap-1.5">
       <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>
-        {standing === NEW_ROWS ? 'New' : STANDING_WORD[standing]}
+        {name === NEW_ROWS ? 'New' : GROUP_WORD[name]}
       </span>
       <span className="tabular">
         {listed.toLocaleString('en')}
@@ -187,23 +190,18 @@ function Group(props: {
   return (
     <section aria-labelledby={id} className="pt-3">
       <h2 id={id} className="flex items-center px-4 pb-1 text-2xs text-ink-3">
-        {foldable ? (
+        {unfolds ? (
+          title
+        ) : (
           <button
             type="button"
             aria-expanded={open}
-            onClick={() => setUnfolded(!unfolded)}
-            className="hit -ml-1 flex items-center gap-1 hover:text-ink"
+            onClick={() => choose(open ? 'folded' : 'open')}
+            className="hit group/fold -ml-1 flex items-center gap-1 hover:text-ink"
           >
-            <Icon
-              of={ChevronRight}
-              size={12}
-              aria-hidden="true"
-              className={clsx('transition-transform', open && 'rotate-90')}
-            />
+            <Icon of={ChevronRight} size={12} className={clsx('transition-transform', open && 'rotate-90')} />
             {title}
           </button>
-        ) : (
-          title
         )}
       </h2>
       <ul>

@@ -5,24 +5,37 @@ import type { SessionState, StateNote } from '@/lib/protocol/agent-state';
 import type { SessionAway, SessionSummary } from '@/lib/protocol/read-models';
 
 /**
- * What a session is listed under, what needs a person most first: its state, with two differences. A process that has
- * failed is listed with what has failed; a session that went silent in the middle of something is `lost`.
+ * How a session stands: its state, with two differences. A process that has failed stands with what has failed; a
+ * session that went silent in the middle of something is `lost`.
  */
-export const STANDINGS = [
+export type Standing = SessionState | 'lost';
+
+/**
+ * What a session is listed under, what needs a person most first. A failure that was seen, or is a day old, needs nobody
+ * any more.
+ */
+export const GROUPS = [
   'needs-input',
   'failed',
   'lost',
+  'pinned',
   'working',
   'waiting-on-background',
   'starting',
   'idle',
   'unknown',
   'complete',
+  'seen',
   'exited',
+  'archived',
 ] as const;
-export type Standing = SessionState | 'lost';
+export type Group = (typeof GROUPS)[number];
 
 type Stated = Pick<SessionSummary, 'state' | 'evidence' | 'observations'>;
+type Arranged = Stated & Pick<SessionSummary, 'stateSince' | 'arrangement'>;
+
+/** A failure older than this is no news. */
+const OLD_MS = 24 * 60 * 60_000;
 
 export function standingOf({ state, evidence, observations }: Stated): Standing {
   if (state === 'unknown') return evidence.last !== undefined && AT_WORK.has(evidence.last) ? 'lost' : 'unknown';
@@ -46,9 +59,12 @@ export const STATE_WORD: Record<SessionState, string> = {
 };
 
 /** The headings of the list. */
-export const STANDING_WORD: Record<Standing, string> = {
+export const GROUP_WORD: Record<Group, string> = {
   ...STATE_WORD,
   lost: 'Lost contact',
+  pinned: 'Pinned',
+  seen: 'Failed, seen',
+  archived: 'Archived',
 };
 
 const NOTE_WORDS: Record<StateNote, string | null> = {
@@ -79,7 +95,9 @@ export function isTimed({ state }: Pick<SessionSummary, 'state'>): boolean {
 const TITLE_LENGTH = 120;
 
 /** What a session is called: its first words without the marks of markdown, or until there are any, its id. */
-export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'>): string {
+export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'> & Partial<Arranged>): string {
+  const name = session.arrangement?.name ?? null;
+  if (name !== null) return name;
   const title = plainWords(session.title ?? '');
   if (title === '') return `Session ${session.id.slice(0, 8)}`;
   // One that ends with its sentence just fits.
@@ -168,13 +186,29 @@ export function marksOf(session: SessionSummary): SessionMark[] {
   return marks;
 }
 
-export function needsLook(session: Stated): boolean {
+/** @param now on the server's clock; left out, no failure is old */
+export function needsLook(session: Arranged, now = 0): boolean {
   const standing = standingOf(session);
-  return standing === 'failed' || standing === 'needs-input' || standing === 'lost';
+  if (standing === 'needs-input') return true;
+  return (standing === 'failed' || standing === 'lost') && !isSeen(session) && now - session.stateSince < OLD_MS;
+}
+
+/** Whether somebody has looked at how it stands. */
+export function isSeen({ arrangement, stateSince }: Pick<Arranged, 'arrangement' | 'stateSince'>): boolean {
+  return arrangement.seenState === stateSince;
+}
+
+export function groupOf(session: Arranged, now = 0): Group {
+  const { archivedAt, pinnedAt } = session.arrangement;
+  if (archivedAt !== null) return 'archived';
+  const standing = standingOf(session);
+  if (needsLook(session, now)) return standing;
+  if (pinnedAt !== null) return 'pinned';
+  return standing === 'failed' || standing === 'lost' ? 'seen' : standing;
 }
 
 /** The line beneath, in words: what it fails of or waits for, else what was said last. */
-export function lastLine(session: Stated & Pick<SessionSummary, 'stateReason' | 'lastText'>): string {
+export function lastLine(session: Arranged & Pick<SessionSummary, 'stateReason' | 'lastText'>): string {
   const reason = plainWords(session.stateReason ?? '');
   if (reason !== '' && needsLook(session)) return reason;
   return plainWords(session.lastText ?? '') || reason;

@@ -18,6 +18,7 @@ UPDATE `sessions` SET
 	`state_due_at` = 0,
 	`body` = json_set(`body`,
 		'$.observations', json_object('session', json_object('observedAt', `last_event_at`, 'turnId', NULL, 'value', NULL)),
+		'$.arrangement', json_object('name', NULL, 'pinnedAt', NULL, 'archivedAt', NULL, 'seenState', NULL),
 		'$.evidence', json_object('rule', 15, 'source', 'session', 'observedAt', `last_event_at`));--> statement-breakpoint
 UPDATE `sessions` SET `body` = json_set(`body`, '$.observations.turn', json_object(
 	'observedAt', `body` ->> '$.stateSince', 'turnId', `body` ->> '$.openTurnId', 'value', json_object('state', 'running')))

@@ -1,5 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
+import type { Arrangement } from '@/lib/protocol/read-models';
 import type { UnseenFailures } from './failure-tally';
 
 /** What the server itself has to say in a session. */
@@ -16,6 +17,8 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'runner-connected'; runnerId: string }
   | { kind: 'runner-away' }
   | { kind: 'level-asked'; desired: DesiredLogLevel | null }
+  /** A person has arranged a session. The agent's own row does not change. */
+  | { kind: 'session-arranged'; sessionId: string; arrangement: Arrangement }
   /** Time alone may have changed the state of a session. The agent's own row does not change. */
   | { kind: 'state-due'; sessionId: string }
   /** The clock was moved: on the new clock, the agent was last seen at this time. */

@@ -73,9 +73,11 @@ export class FleetWriter {
 
   /** Takes over what the server itself knows about an agent. */
   learn(fact: AgentFact): void {
-    if (fact.kind === 'state-due') {
+    if (fact.kind === 'state-due' || fact.kind === 'session-arranged') {
       const session = this.sessions.find(fact.sessionId);
-      if (session !== null) session.isDue = true;
+      if (session === null) return;
+      if (fact.kind === 'state-due') session.isDue = true;
+      else session.arrangement = fact.arrangement;
       return;
     }
     const agent = this.agents.announce(fact.agentId);
@@ -122,8 +124,8 @@ export class FleetWriter {
     };
     const projected: (SessionProjection & { session: SessionBatch })[] = [];
     for (const session of this.sessions.values()) {
-      const { before, entries, failures, told, isDue } = session;
-      const isTouched = entries.length > 0 || told.length > 0 || failures.all !== 0 || isDue;
+      const { before, entries, failures, told, isDue, arrangement } = session;
+      const isTouched = entries.length > 0 || told.length > 0 || failures.all !== 0 || isDue || arrangement !== null;
       if (before !== null && !isTouched && !this.#isNews(session)) continue;
       const { tasks, obligations, said, position } = this.#state;
       const of = <T>(rows: ReadonlyMap<string, T[]>) => rows.get(session.id) ?? [];

@@ -11,7 +11,7 @@ import type { Placement } from '@/lib/projections/placement';
 import { differsForReaders, newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
 import { TaskLedger } from '@/lib/projections/tasks';
 import { addTo } from '@/lib/protocol/grouped';
-import type { Task } from '@/lib/protocol/read-models';
+import type { Arrangement, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { hasEnded, isUnderWay } from '@/lib/protocol/session-standing';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import { placeSession } from './place-session';
@@ -110,6 +110,7 @@ export async function projectSession(
   const after = summaryLedger.result(owedChanges, receivedAt);
   await pace.rest();
   if (session.isHeard) after.seenPosition = basePosition;
+  after.summary.arrangement = arrangementOf(session, before.summary, after.summary);
   after.summary.insightCount += session.failures.all;
   after.summary.otherFailureCount += session.failures.other;
   const announcedAt = session.before?.memory.announcedAt;
@@ -143,6 +144,13 @@ export async function projectSession(
     tasks: changedTasks,
     obligations: owedChanges,
   };
+}
+
+/** What is archived comes back with its next turn. */
+function arrangementOf({ arrangement }: SessionBatch, before: SessionSummary, after: SessionSummary): Arrangement {
+  const made = arrangement ?? before.arrangement;
+  const isBack = made.archivedAt !== null && after.turnCount > before.turnCount;
+  return isBack ? { ...made, archivedAt: null } : made;
 }
 
 /** The projection's state as it was stored: the summary in its columns, the rest in `memory`. */

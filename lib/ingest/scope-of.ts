@@ -34,6 +34,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
         scope.openSessionsOf.add(record.agentId);
         return;
       case 'state-due':
+      case 'session-arranged':
         scope.sessionIds.add(record.sessionId);
         return;
       case 'failures-seen':

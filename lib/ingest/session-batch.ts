@@ -3,7 +3,7 @@ import type { SaidRow } from '@/lib/event-log/read-batch-state';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import type { StatusTold } from '@/lib/projections/status-told';
-import type { Obligation, Task } from '@/lib/protocol/read-models';
+import type { Arrangement, Obligation, Task } from '@/lib/protocol/read-models';
 import type { WireRequests } from './wire-requests';
 
 /** How many failures there are, and how many of them are not hooks that died. */
@@ -39,6 +39,8 @@ export interface SessionBatch {
   isHeard: boolean;
   /** Time may have changed its state. */
   isDue: boolean;
+  /** What a person makes of it now; null if nothing changes. */
+  arrangement: Arrangement | null;
 }
 
 /** What is stored about a session that its new events may touch. */

@@ -1,6 +1,6 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
-import type { SessionAway, SessionSummary, Task } from '@/lib/protocol/read-models';
+import type { Arrangement, SessionAway, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { hasEnded } from '@/lib/protocol/session-standing';
 import { differs } from './differs';
 import { contentText, customName, customValue, inputUserMessages, pickNumber, pickTime } from './event-fields';
@@ -36,6 +36,8 @@ export interface SessionFold {
   seenPosition: number | null;
 }
 
+const NOT_ARRANGED: Arrangement = { name: null, pinnedAt: null, archivedAt: null, seenState: null };
+
 /**
  * A session about which nothing is known yet.
  * @param at when it began, on the agent's clock
@@ -65,6 +67,7 @@ export function newSession(id: string, agentId: string, at: number, heardAt: num
       otherFailureCount: 0,
       lastText: null,
       away: null,
+      arrangement: NOT_ARRANGED,
       startedAt: at,
       lastEventAt: heardAt,
       lastHeardAt: heardAt,

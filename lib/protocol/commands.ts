@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { idSchema, textUpTo, timeSchema } from './field-schemas';
-import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH } from './limits';
+import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH, MAX_SESSION_NAME } from './limits';
 import { type DesiredLogLevel, LOG_LEVELS, type LogLevel } from './log-levels';
 import { namedValues } from './named-values';
 import { isPosition, type Position } from './position';
@@ -160,6 +160,17 @@ export const seeInsightsSchema = z.strictObject({
   upTo: z.string().refine(isPosition, 'upTo is the position of an insight'),
 });
 export type SeeInsights = z.infer<typeof seeInsightsSchema>;
+
+/** `PUT /sessions/:id/arrangement`: what is left out stays as it is. */
+export const arrangeSchema = z.strictObject({
+  /** Null or blank: its title again. */
+  name: textUpTo(MAX_SESSION_NAME).nullable().optional(),
+  pinned: z.boolean().optional(),
+  archived: z.boolean().optional(),
+  /** The `stateSince` that was looked at; null: it has not been seen after all. */
+  seenState: timeSchema.nullable().optional(),
+});
+export type Arrange = z.infer<typeof arrangeSchema>;
 
 /** `POST /sessions/:id/obligations/:messageId/waive`. The body may be empty. */
 export const waiveSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });

@@ -99,6 +99,8 @@ export const BELIEVED_MS = 10_000;
 export const STARTING_MS = 60_000;
 /** A running agent that tells nothing for this long makes no progress. */
 export const PROGRESS_MS = 10 * 60_000;
+/** Longest name that a person gives a session, in UTF-16 code units. */
+export const MAX_SESSION_NAME = 120;
 /** Longest summary of a self-report, in UTF-16 code units. */
 export const MAX_REPORT_SUMMARY = 160;
 /** An agent's last sign of life is only noted every 5 s, so anything shorter is no silence. */

@@ -11,8 +11,8 @@ export function searchWords(text: string): string[] {
 }
 
 /** A session's names, what was written last, and why it stands as it does, a request's title too. In lower case. */
-export function sessionText({ id, agentId, title, stateReason, lastText }: SessionSummary): string {
-  return [title, stateReason, lastText, id, agentId]
+export function sessionText({ id, agentId, title, stateReason, lastText, arrangement }: SessionSummary): string {
+  return [arrangement.name, title, stateReason, lastText, id, agentId]
     .filter((text) => text !== null)
     .join('\n')
     .toLowerCase();

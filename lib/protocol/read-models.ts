@@ -164,6 +164,23 @@ export interface Task {
   position: Position;
 }
 
+/** What people have made of a session, for themselves: its agent is not told. */
+export interface Arrangement {
+  /** What they call it, in place of its title. */
+  name: string | null;
+  pinnedAt: number | null;
+  /** Until another turn begins in it. */
+  archivedAt: number | null;
+  /** The `stateSince` of what they have seen: a failure that is not this one is news. */
+  seenState: number | null;
+}
+
+/** `PUT /sessions/:id/arrangement` */
+export interface ArrangementAnswer {
+  arrangement: Arrangement;
+  position: Position;
+}
+
 /** Nothing is heard of it any more: its runner has gone, or its agent, which has none, is silent. */
 export interface SessionAway {
   /** When it was missed, on the server's clock. */
@@ -211,6 +228,7 @@ export interface SessionSummary {
   lastText: string | null;
   /** Null while there are signs of life, and once its process has ended. */
   away: SessionAway | null;
+  arrangement: Arrangement;
   startedAt: number;
   /** When the server received its newest event. */
   lastEventAt: number;

@@ -4,6 +4,7 @@ import type { Asked } from '@/lib/access/asked';
 import { signIn, signInByForm, signOut } from '@/lib/access/sign-in';
 import { postAck } from '@/lib/commands/acknowledge';
 import { postRequestAnswer } from '@/lib/commands/answer-request';
+import { putArrangement } from '@/lib/commands/arrange-session';
 import { postInterrupt, postTaskStop } from '@/lib/commands/ask-agent';
 import { getCommands } from '@/lib/commands/get-commands';
 import { putLogLevel } from '@/lib/commands/put-log-level';
@@ -116,6 +117,7 @@ export const ROUTES: readonly Route[] = [
     bodies: [body.decidePermissionSchema, body.answerQuestionSchema],
   }),
   asking('PUT', '/agents/:agentId/log-level', putLogLevel, { bodies: [body.setLogLevelSchema] }),
+  signedIn('PUT', '/sessions/:sessionId/arrangement', putArrangement, { bodies: [body.arrangeSchema] }),
   signedIn('POST', '/sessions/:sessionId/obligations/:messageId/waive', postWaive, { bodies: [body.waiveSchema] }),
   signedIn('POST', '/agents/:agentId/insights/seen', postInsightsSeen, { bodies: [body.seeInsightsSchema] }),
   signedIn('POST', '/agents/:agentId/parked/:position/assign', postAssign, { bodies: [body.assignParkedSchema] }),

@@ -144,6 +144,54 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         }
       });
 
+      test('are named, pinned and archived by people, until another turn begins, and seen as they stand', async () => {
+        await ingest(
+          target,
+          [record(1, { agentId: id, sessionId: id, event: { type: 'RUN_STARTED', runId: 'r1' } })],
+          1,
+          id,
+        );
+        const arrange = (change: object, of = id) =>
+          target.send(`/api/v1/sessions/${encodeURIComponent(of)}/arrangement`, {
+            method: 'PUT',
+            headers: { 'content-type': 'application/json', authorization: `Bearer ${target.token}` },
+            body: JSON.stringify(change),
+          });
+        const session = async () => (await read<SessionDetail>(`/sessions/${encodeURIComponent(id)}`)).session;
+        const before = await session();
+        expect(before.arrangement).toEqual({ name: null, pinnedAt: null, archivedAt: null, seenState: null });
+        const change = { name: ' The login test ', pinned: true, archived: true, seenState: before.stateSince };
+        const first = await (await arrange(change)).json();
+        expect(first.arrangement).toEqual({
+          name: 'The login test',
+          pinnedAt: expect.any(Number),
+          archivedAt: expect.any(Number),
+          seenState: before.stateSince,
+        });
+        expect(await (await arrange(change)).json()).toEqual({ ...first, position: expect.any(String) });
+        const after = await session();
+        expect(after).toEqual({ ...before, arrangement: first.arrangement, updatedPosition: after.updatedPosition });
+        expect(
+          (await read<SessionList>(`/sessions?q=${encodeURIComponent('the login')}&agent=${id}`)).sessions,
+        ).toHaveLength(1);
+        await ingest(
+          target,
+          [record(2, { agentId: id, sessionId: id, event: { type: 'RUN_STARTED', runId: 'r2' } })],
+          1,
+          id,
+        );
+        expect((await session()).arrangement).toEqual({ ...first.arrangement, archivedAt: null });
+        await arrange({ name: '', pinned: false, seenState: null });
+        expect((await session()).arrangement).toEqual({
+          name: null,
+          pinnedAt: null,
+          archivedAt: null,
+          seenState: null,
+        });
+        expect((await arrange({}, 'nowhere')).status).toBe(404);
+        expect((await arrange({ name: 'x'.repeat(121) })).status).toBe(400);
+      });
+
       test('say whether everything that was told of them is here, and exactly what is missing', async () => {
         const whole = `${id}-whole`;
         await ingest(target, [record(1, { agentId: id, sessionId: whole, event: started })], 1, `${id}-a`);

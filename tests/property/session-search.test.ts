@@ -96,7 +96,9 @@ it('what a search finds, page by page, is what it would find in all sessions, ho
 });
 
 function passes(row: SessionSummary, { agentId, words }: SessionFilter): boolean {
-  const text = [row.title, row.stateReason, row.lastText, row.id, row.agentId].filter((one) => one !== null).join('\n');
+  const text = [row.arrangement.name, row.title, row.stateReason, row.lastText, row.id, row.agentId]
+    .filter((one) => one !== null)
+    .join('\n');
   return (agentId === null || row.agentId === agentId) && words.every((word) => text.toLowerCase().includes(word));
 }
 

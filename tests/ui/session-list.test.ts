@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FleetStore, type ListedSessions } from '@/components/live/fleet-store';
 import { groupSessions } from '@/components/sessions/session-groups';
-import { describeState, STANDINGS, sessionTitle } from '@/components/sessions/session-words';
+import { describeState, GROUPS, needsLook, sessionTitle } from '@/components/sessions/session-words';
 
 import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
@@ -29,7 +29,8 @@ describe('the session list', () => {
       states.map((state) => aSession({ id: state, state })),
       '',
     );
-    expect(groups.map((group) => group.standing)).toEqual(STANDINGS.filter((standing) => standing !== 'lost'));
+    const ofState = GROUPS.filter((group) => SESSION_STATES.some((state) => state === group));
+    expect(groups.map(({ group }) => group)).toEqual(ofState);
     expect(groupSessions([aSession({ state: 'idle' })], '')).toHaveLength(1);
   });
 
@@ -44,7 +45,7 @@ describe('the session list', () => {
       aSession({ id: 'f', ...exited(137) }),
       aSession({ id: 'g', ...exited(0) }),
     ];
-    const groups = groupSessions(sessions, '').map((group) => [group.standing, ...group.sessions.map(({ id }) => id)]);
+    const groups = groupSessions(sessions, '').map(({ group, sessions }) => [group, ...sessions.map(({ id }) => id)]);
     expect(groups).toEqual([
       ['needs-input', 'd'],
       ['failed', 'a', 'f'],
@@ -61,6 +62,43 @@ describe('the session list', () => {
       'Exited (137)',
       'Exited (0)',
     ]);
+  });
+
+  it('has what people arranged apart, unless it needs somebody, and failures that were seen or are a day old', () => {
+    const NOW = 1_795_170_000_000;
+    const made = { name: null, pinnedAt: null, archivedAt: null, seenState: null };
+    const failed = (id: string, fields: Partial<SessionSummary>) =>
+      aSession({ id, state: 'failed', stateSince: NOW - 60_000, ...fields });
+    const sessions = [
+      failed('new', {}),
+      failed('new-pinned', { arrangement: { ...made, pinnedAt: 5 } }),
+      failed('seen', { arrangement: { ...made, seenState: NOW - 60_000 } }),
+      failed('again', { arrangement: { ...made, seenState: NOW - 90_000 } }),
+      failed('old', { stateSince: NOW - 25 * 3_600_000 }),
+      aSession({ id: 'pinned', arrangement: { ...made, pinnedAt: 5 } }),
+      aSession({ id: 'archived', arrangement: { ...made, pinnedAt: 5, archivedAt: 6 } }),
+      aSession({ id: 'asks', state: 'needs-input', stateSince: NOW - 25 * 3_600_000 }),
+    ];
+    const groups = groupSessions(sessions, '', NOW).map(({ group, sessions }) => [
+      group,
+      ...sessions.map(({ id }) => id),
+    ]);
+    expect(groups).toEqual([
+      ['needs-input', 'asks'],
+      ['failed', 'new', 'new-pinned', 'again'],
+      ['pinned', 'pinned'],
+      ['seen', 'seen', 'old'],
+      ['archived', 'archived'],
+    ]);
+    expect(sessions.filter((session) => needsLook(session, NOW))).toHaveLength(4);
+  });
+
+  it('calls a session by the name that it was given', () => {
+    const named = aSession({
+      arrangement: { name: 'The login test', pinnedAt: null, archivedAt: null, seenState: null },
+    });
+    expect(sessionTitle(named)).toBe('The login test');
+    expect(groupSessions([named], 'login')).toHaveLength(1);
   });
 
   it('keeps working sessions in place while they work', () => {

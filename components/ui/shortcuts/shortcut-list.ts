@@ -31,6 +31,7 @@ export const SHORTCUTS = {
   'transcript.log': { keys: ['l'], everywhere: true },
   'transcript.in-log': { keys: ['L'], everywhere: true },
   'session.why': { keys: ['E'], everywhere: true, once: true },
+  'session.arrange': { keys: ['M'], everywhere: true, once: true },
   'transcript.leave': { keys: ['Escape'], everywhere: true, once: true },
   'message.write': { keys: ['c'], everywhere: true },
   'message.send': { keys: ['Enter'] },

@@ -19,6 +19,7 @@ export const SHORTCUT_WORDS: Record<ShortcutId, readonly [where: string, what: s
   'transcript.log': ['Transcript', 'The agent’s log, beneath it'],
   'transcript.in-log': ['Transcript', 'Show the focused turn in the log'],
   'session.why': ['Transcript', 'Why the session is in its state: the evidence'],
+  'session.arrange': ['Transcript', 'Rename, pin or archive the session'],
   'transcript.leave': ['Transcript', 'Back to the sessions'],
   'message.write': ['Writing to the agent', 'Write a message'],
   'message.send': ['Writing to the agent', 'Send it'],

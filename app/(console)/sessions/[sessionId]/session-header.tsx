@@ -6,6 +6,7 @@ import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { OwedReplies } from '@/components/obligations/owed-replies';
 import { Evidence } from '@/components/sessions/away-note';
+import { SessionMenu } from '@/components/sessions/session-menu';
 import {
   describeState,
   failuresInWords,
@@ -99,6 +100,7 @@ export function SessionHeader(props: {
       </div>
       {/* On a phone what the badge says must not take room from the title when it says more. */}
       <div className="mt-[3px] flex items-center gap-4 max-sm:flex-row-reverse">
+        <SessionMenu session={session} />
         <button
           type="button"
           aria-expanded={log.open}

@@ -1,0 +1,36 @@
+'use client';
+
+import { Ellipsis } from 'lucide';
+import { useCallback, useRef, useState } from 'react';
+import { Icon } from '@/components/ui/icon';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+
+const menuCode = new CodeOnDemand(async () => (await import('./arrange-popover')).ArrangePopover);
+
+/** What people make of a session for themselves: its name, pinned, archived, seen. */
+export function SessionMenu({ session }: { session: SessionSummary }) {
+  const [open, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  usePreload(menuCode);
+  const toggle = useCallback(() => setOpen((is) => !is), []);
+  useShortcuts({ 'session.arrange': toggle });
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        title="Rename, pin or archive (M)"
+        aria-label="Arrange this session"
+        aria-haspopup="dialog"
+        aria-expanded={open}
+        onClick={toggle}
+        className="hit text-ink-3 hover:text-ink aria-expanded:text-ink"
+      >
+        <Icon of={Ellipsis} size={15} />
+      </button>
+      {open && <OnDemand code={menuCode} name="The menu" props={{ session, button, onClose: () => setOpen(false) }} />}
+    </>
+  );
+}
