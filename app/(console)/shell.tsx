@@ -3,7 +3,7 @@
 import { clsx } from 'clsx';
 import { useParams, usePathname, useRouter } from 'next/navigation';
 import type { ReactNode } from 'react';
-import { OutgoingProvider } from '@/components/composer/outgoing-provider';
+import { OutgoingWake } from '@/components/composer/outgoing-wake';
 import { SignedOutNotice } from '@/components/live/signed-out-notice';
 import { useStart } from '@/components/live/use-fleet';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
@@ -42,6 +42,7 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; child
         Skip to content
       </a>
       <SignedOutNotice />
+      <OutgoingWake />
       <div className="flex min-h-0 flex-1">
         <div
           id="sessions"
@@ -66,9 +67,7 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; child
           />
         </div>
         <div id="content" tabIndex={-1} className={clsx('min-h-0 min-w-0 flex-1 outline-none', home && 'hidden')}>
-          <CommandSettingProvider setting={place.setting}>
-            <OutgoingProvider>{children}</OutgoingProvider>
-          </CommandSettingProvider>
+          <CommandSettingProvider setting={place.setting}>{children}</CommandSettingProvider>
         </div>
       </div>
     </div>

@@ -3,7 +3,6 @@ import { cleanup, render } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type SessionStart, SessionView } from '@/app/(console)/sessions/[sessionId]/session-view';
 import { transcriptCode } from '@/app/(console)/sessions/[sessionId]/transcript-on-demand';
-import { OutgoingProvider } from '@/components/composer/outgoing-provider';
 import { LiveConnection } from '@/components/live/live-connection';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useStart } from '@/components/live/use-fleet';
@@ -79,9 +78,7 @@ async function openPage() {
     <NowProvider renderedAt={Date.now()}>
       <LiveProvider>
         <Beside />
-        <OutgoingProvider>
-          <SessionView sessionId="shown" initial={JSON.stringify(start)} nonce={undefined} />
-        </OutgoingProvider>
+        <SessionView sessionId="shown" initial={JSON.stringify(start)} nonce={undefined} />
       </LiveProvider>
     </NowProvider>,
   );

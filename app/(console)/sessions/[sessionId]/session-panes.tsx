@@ -3,7 +3,7 @@
 import { clsx } from 'clsx';
 import { useCallback, useState } from 'react';
 import { flushSync } from 'react-dom';
-import { useOutgoing } from '@/components/composer/outgoing-provider';
+import { useOutgoing } from '@/components/composer/use-outgoing';
 import type { ActionStore } from '@/components/live/actions';
 import { TaskPanel } from '@/components/tasks/task-panel';
 import { setAddressAnchor } from '@/components/ui/address-anchor';

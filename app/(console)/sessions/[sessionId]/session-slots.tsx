@@ -2,7 +2,7 @@
 
 import { type ReactNode, useMemo } from 'react';
 import { DeliveryLine } from '@/components/composer/delivery-line';
-import { useOutgoing } from '@/components/composer/outgoing-provider';
+import { useOutgoing } from '@/components/composer/use-outgoing';
 import { withOutgoing } from '@/components/composer/with-outgoing';
 import { useRefusal } from '@/components/live/refusals';
 import { useOwedMessages } from '@/components/obligations/use-obligations';

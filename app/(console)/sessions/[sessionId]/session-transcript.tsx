@@ -1,7 +1,7 @@
 'use client';
 
 import { useEffect, useMemo } from 'react';
-import { useOutgoing } from '@/components/composer/outgoing-provider';
+import { useOutgoing } from '@/components/composer/use-outgoing';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
 import { useSelected } from '@/components/live/use-folded';
 import type { Painted } from '@/components/transcript/painted';
