@@ -304,6 +304,16 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
       );
     });
 
+    test('a probe says what is expected next, stores nothing and is no gap', async () => {
+      await ingest(target, [record(1, own({ event: { type: 'CUSTOM', name: 'first' } }))], 1, id);
+      const probe = { seq: Number.MAX_SAFE_INTEGER, kind: 'probe' };
+      const answer = await sendEvents(target, { producer: { id, epoch: 1 }, records: [probe] });
+      expect(await errorOf(answer)).toMatchObject({ code: 'sequence_gap', expectedSeq: 2 });
+      await ingest(target, [record(2, own({ event: { type: 'CUSTOM', name: 'second' } }))], 1, id);
+      const { producers } = await target.dump();
+      expect(producers?.find((row) => (row as { id: string }).id === id)).toMatchObject({ last_seq: 2, gaps: 0 });
+    });
+
     test('a body nested as deeply as allowed is taken', async () => {
       // body, records, record, event, then the value's own levels
       const levels = MAX_JSON_DEPTH - 4;

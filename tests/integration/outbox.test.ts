@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { copyFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -272,6 +272,50 @@ describe('a server in trouble', () => {
       [1, 2, 3, 4],
       [3, 4],
     ]);
+  });
+
+  test.each([1, 4, 6])(
+    'an old copy of the file that has %i new records, with the server four ahead, loses none',
+    async (count) => {
+      const before = await open();
+      await before.enqueue(numbered(1, 3).map(log));
+      await before.idle();
+      await before.stop();
+      const client = createClient({ url: `file:${file}` });
+      await client.execute(`VACUUM INTO '${file}.backup'`);
+      client.close();
+      const meanwhile = await open();
+      await meanwhile.enqueue(numbered(4, 7).map(log));
+      await meanwhile.idle();
+      await meanwhile.stop();
+      for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
+      await copyFile(`${file}.backup`, file);
+      await server.close();
+      const notices: OutboxNotice[] = [];
+      const restored = await open({ onNotice: (notice) => notices.push(notice) });
+      const fresh = numbered(101, 100 + count);
+      await restored.enqueue(fresh.map(log));
+      await server.listen();
+      restored.kick();
+      await restored.idle();
+      expect(server.ledger.messages).toEqual([...numbered(1, 7), ...fresh]);
+      expect(notices).toMatchObject([{ level: 'error', kind: 'rewound' }]);
+    },
+  );
+
+  test('a file that goes on where it was asks the server once, and nothing is stored or counted by that', async () => {
+    const before = await open();
+    await before.enqueue(numbered(1, 3).map(log));
+    await before.idle();
+    await before.stop();
+    const after = await open();
+    await after.enqueue(log('4'));
+    await after.idle();
+    await after.enqueue(log('5'));
+    await after.idle();
+    expect(server.ledger.messages).toEqual(numbered(1, 5));
+    const probes = server.requests.filter(({ seqs }) => seqs[0] === Number.MAX_SAFE_INTEGER);
+    expect(probes).toHaveLength(1);
   });
 
   test('an old copy of the file does not pass its new records for duplicates', async () => {

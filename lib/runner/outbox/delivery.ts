@@ -1,7 +1,7 @@
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import type { Endpoint } from '@/lib/runner/server-request';
 import type { OutboxClock } from './clock';
-import { type SendOutcome, send } from './send';
+import { PROBE, type SendOutcome, send } from './send';
 import type { OutboxStore, QueuedRow } from './store';
 
 /**
@@ -52,6 +52,8 @@ export class Deliverer {
   #batchRows: number;
   /** The last record of each request that was refused, while the one to blame is searched for. */
   #refusedUpTo: number[] = [];
+  /** The server is not ahead of the file as it was opened. */
+  #isChecked = false;
 
   constructor(options: DelivererOptions) {
     this.#options = options;
@@ -67,11 +69,36 @@ export class Deliverer {
     }
   }
 
+  /**
+   * A file that was there before may be an old copy of itself. What it numbers now would pass for duplicates of what the
+   * server has, so it asks first how far the server is. @returns null to go on
+   */
+  async #checked(signal: AbortSignal): Promise<Delivery | null> {
+    const { endpoint, requestTimeoutMs: timeoutMs } = this.#options;
+    const { producer, openedSeq } = this.#store;
+    if (this.#isChecked || openedSeq === 0) return null;
+    const outcome = await send({ endpoint, producer, rows: [PROBE], timeoutMs, signal });
+    switch (outcome.kind) {
+      case 'unauthorized':
+        return { kind: 'held', cause: 'unauthorized', message: outcome.message, retryAfterMs: null };
+      case 'unavailable':
+        return { kind: 'held', cause: 'unavailable', message: outcome.message, retryAfterMs: outcome.retryAfterMs };
+      case 'fenced':
+        return { kind: 'fenced', message: outcome.message };
+      default:
+        this.#isChecked = true;
+        if (outcome.kind !== 'gap' || outcome.expectedSeq <= openedSeq + 1) return null;
+        return this.#rewound(outcome.expectedSeq - 1);
+    }
+  }
+
   async #sendHead(signal: AbortSignal): Promise<Delivery> {
     const { endpoint, maxBatchBytes, requestTimeoutMs } = this.#options;
     const rows = await this.#store.head(this.#batchRows, maxBatchBytes);
     const [first, last] = [rows[0], rows.at(-1)];
     if (!first || !last) return { kind: 'emptied' };
+    const unchecked = await this.#checked(signal);
+    if (unchecked !== null) return unchecked;
     const producer = this.#store.producer;
     const outcome = await send({ endpoint, producer, rows, timeoutMs: requestTimeoutMs, signal });
     switch (outcome.kind) {

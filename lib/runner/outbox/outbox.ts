@@ -191,7 +191,6 @@ export class Outbox {
     const expectedSeq = await askExpectedSeq({
       endpoint,
       producer,
-      beyondSeq: lastSeq + 2,
       timeoutMs: requestTimeoutMs,
     });
     return expectedSeq === null ? null : expectedSeq > lastSeq - waiting;

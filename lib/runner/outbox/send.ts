@@ -54,8 +54,11 @@ export async function send({ endpoint, producer, rows, timeoutMs, signal }: Send
   }
 }
 
+/** The server refuses it as a gap, says which `seq` it expects, and does not count it. */
+export const PROBE: QueuedRow = { seq: Number.MAX_SAFE_INTEGER, kind: 'probe', body: '{"kind":"probe"}' };
+
 /**
- * Asks which `seq` the server expects next. The request names a number that must be beyond it, so that the answer is a
+ * Asks which `seq` the server expects next. The request names a number that is always beyond it, so that the answer is a
  * refusal and nothing is stored.
  *
  * @returns null when there is no such answer
@@ -63,11 +66,9 @@ export async function send({ endpoint, producer, rows, timeoutMs, signal }: Send
 export async function askExpectedSeq(options: {
   endpoint: Endpoint;
   producer: ProducerRef;
-  beyondSeq: number;
   timeoutMs: number;
 }): Promise<number | null> {
-  const rows = [{ seq: options.beyondSeq, kind: 'probe', body: '{"kind":"probe"}' }];
-  const outcome = await send({ ...options, rows, signal: new AbortController().signal });
+  const outcome = await send({ ...options, rows: [PROBE], signal: new AbortController().signal });
   return outcome.kind === 'gap' ? outcome.expectedSeq : null;
 }
 

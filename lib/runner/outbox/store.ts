@@ -54,6 +54,7 @@ export class OutboxStore {
   #bytes = 0;
   /** Everything up to here may be known to the server and keeps its content. */
   #handedOutSeq = 0;
+  #openedSeq = 0;
   /** `lost` records at the very end of the queue, by agent and session, that may still count further drops. */
   #openLosts: ReadonlyMap<string, OpenLost> = new Map();
   #statuses = new WaitingStatuses();
@@ -92,6 +93,11 @@ export class OutboxStore {
     return this.#lastSeq;
   }
 
+  /** The newest `seq` that the file had when it was opened: 0 of a new file. */
+  get openedSeq(): number {
+    return this.#openedSeq;
+  }
+
   /** How many records wait. */
   get waiting(): number {
     return this.#rows + this.#statuses.heldBack;
@@ -126,6 +132,7 @@ export class OutboxStore {
     this.#statuses = new WaitingStatuses(statuses?.rows, this.#lastSeq);
     // What an earlier process handed out is not known, so nothing that is in the file may change its content.
     this.#handedOutSeq = this.#lastSeq;
+    this.#openedSeq = this.#lastSeq;
   }
 
   /**
