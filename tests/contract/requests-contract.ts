@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
 import { MAX_PENDING_REQUESTS, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
-import type { Item, NoticeItem, RequestItem, SessionSummary, TranscriptPage } from '@/lib/protocol/read-models';
+import type { Item, NoticeItem, RequestItem, SessionDetail, TranscriptPage } from '@/lib/protocol/read-models';
 import { requestDigest } from '@/lib/protocol/request-digest';
 import type { CommandFrame } from '@/lib/protocol/sse';
 import { FrameReader } from '../support/frames';
@@ -379,8 +379,8 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
           input: questions,
         });
       const summary = async () => {
-        const { sessions } = await (await target.get(`/api/v1/sessions?agentId=${id}`)).json();
-        return sessions[0] as SessionSummary;
+        const { session } = (await (await target.get(`/api/v1/sessions/${id}`)).json()) as SessionDetail;
+        return session;
       };
 
       test('wait for a person from the end of the run that asks, stand in it, and can be answered', async () => {
