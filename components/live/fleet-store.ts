@@ -1,4 +1,5 @@
 import type { SessionState } from '@/lib/protocol/agent-state';
+import type { InboxItem, InboxList, InboxMarked } from '@/lib/protocol/inbox';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type {
   AgentDetail,
@@ -65,6 +66,8 @@ export class FleetStore extends Store {
     listsOf: ({ agentId }) => [agentId],
     keepsAll: false,
   });
+  /** What needs a person, and what did while this page was open. */
+  readonly inbox = new RowTable<InboxItem>({ idOf: ({ id }) => id, listsOf: () => [ALL], keepsAll: true });
   #start: { after: Position } | null = null;
   /** All rows up to here have come. */
   #position: Position | null = null;
@@ -105,6 +108,7 @@ export class FleetStore extends Store {
       } else if (event === 'agent') this.agents.takeNews(data, id);
       else if (event === 'task') this.tasks.takeNews(data, id);
       else if (event === 'obligation') this.obligations.takeNews(data, id);
+      else if (event === 'inbox') this.inbox.takeNews(data, id);
     }
     this.changed();
   }
@@ -189,6 +193,17 @@ export class FleetStore extends Store {
     this.takeAgentSessions(agent.id, { sessions, next, position });
   }
 
+  takeInbox({ items: rows, position, next }: InboxList, after?: string): void {
+    this.#read('inbox', ALL, position, () => this.inbox.takeList(ALL, { rows, position, next, after }));
+  }
+
+  /** Items as a mark has left them. */
+  takeMarked({ items, position }: InboxMarked): void {
+    this.#read('inbox', null, position, () => {
+      for (const item of items) this.inbox.take(item, position);
+    });
+  }
+
   /** @param isPart it is the part that came with the page */
   takeTasks(sessionId: string, { tasks: rows, position, omitted: count = 0 }: TaskList, isPart = false): void {
     const list = { rows, position, count };
@@ -242,6 +257,6 @@ export class FleetStore extends Store {
   }
 }
 
-const HELD = ['sessions', 'agents', 'tasks', 'obligations'] as const;
+const HELD = ['sessions', 'agents', 'tasks', 'obligations', 'inbox'] as const;
 /** The kinds of rows that lists are held of. */
 export type Held = (typeof HELD)[number];

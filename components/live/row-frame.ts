@@ -8,6 +8,7 @@ const ROW_FRAMES = [
   'agent',
   'task',
   'obligation',
+  'inbox',
 ] as const satisfies readonly FrameName[];
 export type RowFrameName = (typeof ROW_FRAMES)[number];
 

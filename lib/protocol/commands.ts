@@ -1,6 +1,13 @@
 import * as z from 'zod';
 import { idSchema, textUpTo, timeSchema } from './field-schemas';
-import { MAX_MESSAGE_BYTES, MAX_REASON_LENGTH, MAX_SESSION_NAME } from './limits';
+import {
+  MAX_INBOX_ID,
+  MAX_MARKED,
+  MAX_MESSAGE_BYTES,
+  MAX_PERSON_NAME,
+  MAX_REASON_LENGTH,
+  MAX_SESSION_NAME,
+} from './limits';
 import { type DesiredLogLevel, LOG_LEVELS, type LogLevel } from './log-levels';
 import { namedValues } from './named-values';
 import { isPosition, type Position } from './position';
@@ -171,6 +178,22 @@ export const arrangeSchema = z.strictObject({
   seenState: timeSchema.nullable().optional(),
 });
 export type Arrange = z.infer<typeof arrangeSchema>;
+
+/** `POST /inbox/marks`: what people make of what needs them. */
+export const markInboxSchema = z
+  .strictObject({
+    ids: z.array(z.string().min(1).max(MAX_INBOX_ID)).min(1).max(MAX_MARKED),
+    mark: z.enum(['seen', 'unseen', 'snoozed', 'unsnoozed', 'claimed', 'released']),
+    /** Of `snoozed`: until when, on the server's clock. */
+    until: timeSchema.optional(),
+    /** Of `claimed`: by whom. */
+    by: z.strictObject({ id: idSchema, name: textUpTo(MAX_PERSON_NAME) }).optional(),
+    /** Of `claimed`: also what somebody else has. */
+    takeOver: z.boolean().optional(),
+  })
+  .refine(({ mark, until }) => (mark === 'snoozed') === (until !== undefined), 'until belongs to snoozed')
+  .refine(({ mark, by }) => (mark === 'claimed') === (by !== undefined), 'by belongs to claimed');
+export type MarkInbox = z.infer<typeof markInboxSchema>;
 
 /** `POST /sessions/:id/obligations/:messageId/waive`. The body may be empty. */
 export const waiveSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });

@@ -1,4 +1,5 @@
 import type { AgUiEvent } from './ag-ui';
+import type { InboxItem } from './inbox';
 import { MAX_ID_LENGTH } from './limits';
 import type { Position } from './position';
 import type { AgentSummary, LogLine, Obligation, SessionSummary, Task } from './read-models';
@@ -27,6 +28,7 @@ export interface FrameData {
   agent: AgentSummary;
   task: Task;
   obligation: Obligation;
+  inbox: InboxItem;
   'up-to-date': { position: Position };
   bye: { reason: 'planned' | 'slow' | 'shutdown' };
 }

@@ -113,3 +113,10 @@ export const MAX_CAPTION = 4_000;
 export const MAX_SIGNALS_KEPT = 1_000;
 /** How much of its line an insight quotes, in UTF-16 code units. */
 export const MAX_INSIGHT_DETAIL = 2000;
+
+/** The id of an inbox item, in UTF-16 units: it holds the ids of what it is about. */
+export const MAX_INBOX_ID = 2_000;
+/** Most inbox items marked in one request. */
+export const MAX_MARKED = 500;
+/** What a person at a browser is called, in UTF-16 units. */
+export const MAX_PERSON_NAME = 60;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { SESSION_STATES } from './agent-state';
+import { INBOX_KINDS } from './inbox';
 import { MAX_LOG_SEARCH_LENGTH } from './limits';
 import { searchWords } from './list-search';
 import { LOG_LEVELS } from './log-levels';
@@ -69,6 +70,12 @@ export const sessionsQuery = agentsQuery.extend({
   agent: text,
   state: z.array(z.enum(SESSION_STATES, { message: `one of ${SESSION_STATES.join(', ')}` })).default([]),
 });
+export const inboxQuery = agentsQuery.extend({
+  agent: text,
+  session: text,
+  kind: z.array(z.enum(INBOX_KINDS, { message: `one of ${INBOX_KINDS.join(', ')}` })).default([]),
+});
+export type InboxQuery = z.infer<typeof inboxQuery>;
 export type AgentsQuery = z.infer<typeof agentsQuery>;
 export type SessionsQuery = z.infer<typeof sessionsQuery>;
 
