@@ -1,3 +1,4 @@
+import type { InboxItem, InboxMarks } from '@/lib/protocol/inbox';
 import type { AgentSummary, Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
 
 /** The JSON part of a row in the fleet's tables: everything that has no column. */
@@ -20,4 +21,5 @@ export type AgentBody = Omit<AgentSummary, AgentColumn>;
 export type SessionBody = Omit<SessionSummary, SessionColumn>;
 /** The id is here too, exactly as sent: the column may hold it with changes that SQLite needs (`columnText`). */
 export type TaskBody = Omit<Task, TaskColumn>;
+export type InboxBody = Omit<InboxItem, keyof InboxMarks | 'id' | 'kind' | 'agentId' | 'sessionId' | 'since' | 'updatedPosition'>;
 export type ObligationBody = Omit<Obligation, ObligationColumn>;

@@ -1,8 +1,9 @@
 import type { Row } from '@libsql/client';
 import { reporterOf } from '@/lib/protocol/agent-status';
+import type { InboxItem } from '@/lib/protocol/inbox';
 import { agentText, sessionText } from '@/lib/protocol/list-search';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
-import { agents, obligations, producers, sessions, tasks } from './schema';
+import { agents, inbox, obligations, producers, sessions, tasks } from './schema';
 import { shapeOf } from './table-rows';
 
 /**
@@ -27,6 +28,20 @@ export const SESSION_ROW = shapeOf(
 );
 export const TASK_ROW = shapeOf(tasks, 'sessionId', 'agentId', 'position', 'status', 'startedAt', 'endedAt', 'body');
 export const OBLIGATION_ROW = shapeOf(obligations, 'sessionId', 'agentId', 'position', 'state', 'body');
+export const INBOX_ROW = shapeOf(
+  inbox,
+  'id',
+  'kind',
+  'agentId',
+  'sessionId',
+  'since',
+  'seenAt',
+  'snoozedUntil',
+  'claim',
+  'doneAt',
+  'body',
+  'updatedPosition',
+);
 const PRODUCER_ROW = shapeOf(producers);
 
 export function agentFromRow(row: Row): AgentSummary {
@@ -75,6 +90,11 @@ export function obligationFromRow(row: Row): Obligation {
 export function obligationToRow({ sessionId, agentId, state, position, ...body }: Obligation, updatedPosition: number) {
   const columns = { sessionId, agentId, state, messageId: body.messageId };
   return { ...columns, body, position: Number(position), updatedPosition };
+}
+
+export function inboxItemFromRow(row: Row): InboxItem {
+  const { body, updatedPosition, ...columns } = INBOX_ROW.read(row);
+  return { ...columns, ...body, updatedPosition: String(updatedPosition) };
 }
 
 export function producerFromRow(row: Row): ProducerSummary {

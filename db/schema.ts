@@ -4,10 +4,11 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { SessionState } from '@/lib/protocol/agent-state';
 import type { CommandState, CommandType } from '@/lib/protocol/commands';
 import type { LogMarker } from '@/lib/protocol/envelope';
+import type { InboxClaim, InboxKind } from '@/lib/protocol/inbox';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { Insight, Obligation, ParkedState, TaskStatus } from '@/lib/protocol/read-models';
 import type { TurnHeader, TurnKind, TurnPlaces, TurnState } from '@/lib/protocol/turn-places';
-import type { AgentBody, ObligationBody, SessionBody, TaskBody } from './bodies';
+import type { AgentBody, InboxBody, ObligationBody, SessionBody, TaskBody } from './bodies';
 
 /**
  * What is stored, and of which type it is: SQL is written by hand, and its rows go in and out by these columns (see
@@ -73,6 +74,10 @@ export const events = sqliteTable(
     index('events_missing')
       .on(table.sessionId, table.position)
       .where(sql`name IN ('interlude:lost', 'interlude:quarantined')`),
+    // what was asked under an id
+    index('events_of_requests')
+      .on(table.sessionId, table.entityId, table.position)
+      .where(sql`name IN ('request:opened', 'request:resolved')`),
     // The entities in a snapshot are looked up by id.
     index('events_by_entity')
       .on(table.sessionId, table.entityId, table.position)
@@ -425,5 +430,37 @@ export const obligations = sqliteTable(
     index('obligations_owed_by_agent').on(table.agentId, table.position).where(sql`state = 'owed'`),
     index('obligations_owed_by_session').on(table.sessionId, table.position).where(sql`state = 'owed'`),
     index('obligations_by_change').on(table.updatedPosition, table.state, table.position, table.sessionId),
+  ],
+);
+
+/** What needs a person, or did. An item is never deleted: the same thing may come up again. */
+export const inbox = sqliteTable(
+  'inbox',
+  {
+    id: text('id').primaryKey(),
+    kind: text('kind').$type<InboxKind>().notNull(),
+    agentId: text('agent_id').notNull(),
+    sessionId: text('session_id'),
+    /** Another one is news; of kinds that count, only a greater one. */
+    version: integer('version').notNull(),
+    since: integer('since').notNull(),
+    seenAt: integer('seen_at'),
+    snoozedUntil: integer('snoozed_until'),
+    claim: json<InboxClaim>('claim'),
+    doneAt: integer('done_at'),
+    /** The rest of InboxItem. */
+    body: json<InboxBody>('body').notNull(),
+    /** The text that it is searched by, in lower case. */
+    words: text('words').notNull(),
+    /** Where it first came up, and where it last did. */
+    position: integer('position').notNull(),
+    openedPosition: integer('opened_position').notNull(),
+    updatedPosition: integer('updated_position').notNull(),
+  },
+  (table) => [
+    index('inbox_by_change').on(table.updatedPosition, table.doneAt, table.position, table.sessionId),
+    index('inbox_open').on(table.kind, table.since, table.id).where(sql`done_at IS NULL`),
+    // what has come up since
+    index('inbox_by_opening').on(table.openedPosition).where(sql`done_at IS NULL`),
   ],
 );

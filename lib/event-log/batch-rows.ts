@@ -1,5 +1,7 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { Attention } from '@/lib/projections/attention';
 import type { LogMarker, ProducerRef } from '@/lib/protocol/envelope';
+import type { InboxMarks } from '@/lib/protocol/inbox';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
@@ -29,6 +31,8 @@ export interface BatchRows {
   /** Agents that were seen, without news for any reader. */
   stillThereAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
+  /** In the order of their positions. */
+  inbox: readonly InboxChange[];
   /** Messages that a turn has named: their commands are done. */
   seenMessages: { sessionId: string; messageIds: string[] }[];
   /** Agents in whose sessions something began: if no runner listens for them, it must count as missed. */
@@ -36,6 +40,13 @@ export interface BatchRows {
   /** Sessions this producer has written to in this batch. */
   writtenSessionIds: string[];
 }
+
+/** What becomes of an inbox item. */
+export type InboxChange = { position: number } & (
+  | { kind: 'open'; agentId: string; sessionId: string | null; attention: Attention; at: number }
+  | { kind: 'done'; id: string; at: number }
+  | { kind: 'marked'; id: string; marks: InboxMarks }
+);
 
 export interface EventRow {
   position: number;
@@ -144,6 +155,8 @@ export interface SessionMemory {
   obligations?: unknown;
   /** What is remembered of the requests that follow from what the agent says, opaque here. */
   wireRequests?: unknown;
+  /** Inbox items are kept for it. */
+  hasInbox?: true;
   /** When the row was last given a new position, on the server's clock. */
   announcedAt?: number;
   /** The position of the newest failure that ever marked it. */

@@ -20,7 +20,7 @@ export interface Wanted {
 export interface RowPage {
   /** In position order. */
   rows: Row[];
-  /** Everything wanted in (after, upTo] is in `rows`; of tasks and obligations, what replayedRows selects. */
+  /** Everything wanted in (after, upTo] is in `rows`; of tasks, obligations and inbox items, what replayedRows selects. */
   upTo: number;
   /** Nothing wanted lies between `upTo` and `newest`. */
   complete: boolean;
@@ -30,7 +30,7 @@ export interface RowPage {
 
 /**
  * `near`: one range over everything since `after`, for the tailer. A replay: one seek per topic, for catching up; of the
- * fleet's tasks and obligations, only those that a resuming reader must hear of.
+ * fleet's tasks, obligations and inbox items, only those that a resuming reader must hear of.
  */
 export type Reach = 'near' | Replay;
 
@@ -106,7 +106,7 @@ function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowL
   if (wanted.fleet) {
     const fleet = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, limits.bytes) };
     for (const kind of ['session', 'agent'] as const) statements.push(changedRows(kind, after, fleet));
-    for (const kind of ['task', 'obligation'] as const) {
+    for (const kind of ['task', 'obligation', 'inbox'] as const) {
       if (reach === 'near') statements.push(changedRows(kind, after, fleet));
       else statements.push(...replayedRows(kind, after, reach, sessionIds, fleet));
     }

@@ -1,6 +1,6 @@
 import type { Row as Columns, InValue } from '@libsql/client';
 import { columnText } from '@/db/column-text';
-import { AGENT_ROW, OBLIGATION_ROW, SESSION_ROW, TASK_ROW } from '@/db/fleet-rows';
+import { AGENT_ROW, INBOX_ROW, OBLIGATION_ROW, SESSION_ROW, TASK_ROW } from '@/db/fleet-rows';
 import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
 import { events } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
@@ -23,7 +23,7 @@ export interface LogRow {
 
 /** A row of the fleet: its newest version, at the position of its last change. */
 export interface FleetRow {
-  kind: 'session' | 'agent' | 'task' | 'obligation';
+  kind: 'session' | 'agent' | 'task' | 'obligation' | 'inbox';
   position: number;
   columns: Columns;
 }
@@ -84,6 +84,7 @@ const FLEET = {
   agent: { table: 'agents', columns: AGENT_ROW.columns() },
   task: { table: 'tasks', columns: `${TASK_ROW.columns()}, updated_position` },
   obligation: { table: 'obligations', columns: `${OBLIGATION_ROW.columns()}, updated_position` },
+  inbox: { table: 'inbox', columns: INBOX_ROW.columns() },
 } as const;
 
 const source = (kind: FleetRow['kind']) => ({ ...FLEET[kind], text: 'body', order: 'updated_position' });
@@ -105,6 +106,7 @@ const REPLAYED = {
       LIMIT 1 OFFSET ${RECENT_TASKS - 1}), 0) - 1`,
   },
   obligation: { index: 'obligations_by_change', isOpen: `state = 'owed'`, recentAfter: `${Number.MAX_SAFE_INTEGER}` },
+  inbox: { index: 'inbox_by_change', isOpen: 'done_at IS NULL', recentAfter: `${Number.MAX_SAFE_INTEGER}` },
 } as const;
 
 /** What a reader that catches up page by page may believe to be open. */
@@ -116,7 +118,7 @@ export interface Replay {
 }
 
 /**
- * The changed tasks or obligations that a resuming reader must hear of: what is open, what has ended since and existed
+ * The changed tasks, obligations or inbox items that a resuming reader must hear of: what is open, what has ended since and existed
  * where it resumed, what has changed since an earlier page may have told of it, what is recent, and everything in some
  * sessions. What both began and ended in between is left out: no reader waits for it.
  *

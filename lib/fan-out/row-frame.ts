@@ -1,4 +1,4 @@
-import { agentFromRow, obligationFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
+import { agentFromRow, inboxItemFromRow, obligationFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
 import type { EventRow, Row } from '@/lib/event-log/rows';
 import { formatTopic } from '@/lib/protocol/frames';
 import { positionFromNumber } from '@/lib/protocol/position';
@@ -29,6 +29,8 @@ export function rowFrame(row: Row): string {
       return encodeFrame({ id, event: 'task', data: taskFromRow(row.columns) });
     case 'obligation':
       return encodeFrame({ id, event: 'obligation', data: obligationFromRow(row.columns) });
+    case 'inbox':
+      return encodeFrame({ id, event: 'inbox', data: inboxItemFromRow(row.columns) });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { InboxMarks } from '@/lib/protocol/inbox';
 import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
 import type { Arrangement } from '@/lib/protocol/read-models';
 import type { UnseenFailures } from './failure-tally';
@@ -19,6 +20,8 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'level-asked'; desired: DesiredLogLevel | null }
   /** A person has arranged a session. The agent's own row does not change. */
   | { kind: 'session-arranged'; sessionId: string; arrangement: Arrangement }
+  /** People have marked inbox items of the agent or its sessions. The agent's own row does not change. */
+  | { kind: 'inbox-marked'; marks: ReadonlyMap<string, InboxMarks> }
   /** Time alone may have changed the state of a session. The agent's own row does not change. */
   | { kind: 'state-due'; sessionId: string }
   /** The clock was moved: on the new clock, the agent was last seen at this time. */

@@ -6,12 +6,14 @@ import { owedDifference } from '@/lib/projections/session-summary';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { SessionState } from '@/lib/protocol/agent-state';
 import type { EventRecord, IngestRecord } from '@/lib/protocol/envelope';
+import type { InboxMarks } from '@/lib/protocol/inbox';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { isOfHook } from '@/lib/protocol/signals';
 import { AgentLedger } from './agent-ledger';
 import { BatchSessions } from './batch-sessions';
 import type { AgentFact } from './facts';
 import { FailuresAround, markWith, sumOf, unmark } from './failure-tally';
+import { InboxLedger } from './inbox-ledger';
 import { projectSession, type SessionProjection, type SessionRows } from './project-session';
 import type { SessionBatch } from './session-batch';
 
@@ -19,14 +21,14 @@ const SEEN_MS = 1_000;
 
 /** The rows of the fleet that a batch changes, and what its events became on the way. */
 export type FleetChanges = SessionRows &
-  Pick<BatchRows, 'obligations' | 'tasks' | 'sessions' | 'agents' | 'stillThereAgentIds' | 'writtenSessionIds'>;
+  Pick<BatchRows, 'obligations' | 'tasks' | 'sessions' | 'agents' | 'inbox' | 'stillThereAgentIds' | 'writtenSessionIds'>;
 
 /**
  * The one place where rows of the fleet are derived: from a batch its sessions, with their turns, tasks and obligations,
  * its agents and all their counts, which the event log then writes. Producers tell events and failures; what the server
  * itself knows comes as a fact.
  *
- * Ordering: every changed obligation, task, session and agent takes a position of its own, in this order.
+ * Ordering: every changed obligation, task, session, agent and inbox item takes a position of its own, in this order.
  */
 export class FleetWriter {
   readonly sessions: BatchSessions;
@@ -34,6 +36,8 @@ export class FleetWriter {
   readonly #state: BatchState;
   readonly #receivedAt: number;
   readonly #failedAround = new FailuresAround();
+  readonly #failures: InsightRow[] = [];
+  readonly #marks = new Map<string, InboxMarks>();
 
   /** @param isSignOfLife whether the agents themselves sent the batch */
   constructor(state: BatchState, receivedAt: number, isSignOfLife: boolean) {
@@ -52,6 +56,7 @@ export class FleetWriter {
   fail(row: InsightRow): void {
     const agent = this.agents.see(row.agentId);
     agent.insightCount += 1;
+    this.#failures.push(row);
     if (!isOfHook(row)) agent.otherFailureCount += 1;
     if (row.sessionId === null) {
       this.#failedAround.note(row);
@@ -73,6 +78,10 @@ export class FleetWriter {
 
   /** Takes over what the server itself knows about an agent. */
   learn(fact: AgentFact): void {
+    if (fact.kind === 'inbox-marked') {
+      for (const [id, marks] of fact.marks) this.#marks.set(id, marks);
+      return;
+    }
     if (fact.kind === 'state-due' || fact.kind === 'session-arranged') {
       const session = this.sessions.find(fact.sessionId);
       if (session === null) return;
@@ -154,6 +163,15 @@ export class FleetWriter {
     await pace.rest();
     const agents = this.agents.changed(nextPosition);
     await pace.rest();
+    const inbox = new InboxLedger(this.#receivedAt, nextPosition);
+    await pace.each(projected, ({ before, after, obligations: replies }) => {
+      inbox.session(before, after);
+      inbox.replies(replies);
+    });
+    for (const failure of this.#failures) inbox.failure(failure);
+    await pace.each(agents, (agent) => inbox.agent(this.#state.agents.get(agent.id), agent));
+    inbox.mark(this.#marks);
+    await pace.rest();
     const written = projected.filter(({ session }) => session.entries.length > 0);
     return {
       ...rows,
@@ -162,6 +180,7 @@ export class FleetWriter {
       tasks,
       sessions,
       agents,
+      inbox: inbox.changes,
       stillThereAgentIds: this.agents.stillThere(),
       writtenSessionIds: written.map(({ session }) => session.id),
     };

@@ -39,6 +39,9 @@ export interface SessionProjection {
   announces: boolean;
   tasks: Task[];
   obligations: ObligationChange[];
+  /** Null if no inbox items have been kept for it so far. */
+  before: SessionFold | null;
+  after: SessionFold;
 }
 
 /** Projects a session's new events, adding to `rows`. Sets each event's `turnId` and `entityId`. */
@@ -133,6 +136,7 @@ export async function projectSession(
         wireRequests: session.wireRequests.memory,
         announcedAt: announces ? receivedAt : announcedAt,
         markedUpTo: session.markedUpTo,
+        hasInbox: true,
       },
       hasEnded: hasEnded(after.summary),
       isAway: fold.away !== null,
@@ -143,6 +147,8 @@ export async function projectSession(
     announces,
     tasks: changedTasks,
     obligations: owedChanges,
+    before: session.before?.memory.hasInbox === true ? before : null,
+    after,
   };
 }
 

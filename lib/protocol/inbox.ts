@@ -31,7 +31,7 @@ export function noItems(): Record<InboxKind, number> {
 }
 
 /** Something that needs a person until it is done. */
-export interface InboxItem {
+export interface InboxItem extends InboxMarks {
   /** What it is about; opaque. The same thing has the same id when it comes up again. */
   id: string;
   kind: InboxKind;
@@ -49,6 +49,11 @@ export interface InboxItem {
   from: Sender | null;
   /** When it came up. When there is more of it, or it comes up again, this is later and all marks are gone. */
   since: number;
+  updatedPosition: Position;
+}
+
+/** What people have made of an item, and whether it is done. */
+export interface InboxMarks {
   /** Somebody has seen it. */
   seenAt: number | null;
   /** Until then nobody wants to be told of it. */
@@ -57,7 +62,6 @@ export interface InboxItem {
   claim: InboxClaim | null;
   /** When it stopped needing anybody; null while it does. */
   doneAt: number | null;
-  updatedPosition: Position;
 }
 
 export interface InboxRequest {

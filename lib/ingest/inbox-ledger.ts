@@ -1,0 +1,74 @@
+import type { InboxChange, InsightRow } from '@/lib/event-log/batch-rows';
+import { type Attention, attentionOfAgent, attentionOfReply, attentionOfSession } from '@/lib/projections/attention';
+import { differs } from '@/lib/projections/differs';
+import type { ObligationChange } from '@/lib/projections/obligations';
+import type { SessionFold } from '@/lib/projections/session-summary';
+import type { InboxMarks } from '@/lib/protocol/inbox';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+
+/**
+ * What a batch changes in the inbox. An item follows from the row it is about, so the rows before and after tell what has
+ * come up and what is done, and no item has to be read.
+ *
+ * Ordering: an item changes after the row it follows from.
+ */
+export class InboxLedger {
+  readonly #changes: InboxChange[] = [];
+  /** The newest failure of each agent. */
+  readonly #failures = new Map<string, string>();
+  readonly #now: number;
+  readonly #nextPosition: () => number;
+
+  constructor(now: number, nextPosition: () => number) {
+    this.#now = now;
+    this.#nextPosition = nextPosition;
+  }
+
+  get changes(): readonly InboxChange[] {
+    return this.#changes;
+  }
+
+  /** @param before null for a session of which no item was ever made */
+  session(before: SessionFold | null, { summary, pendingRequests }: SessionFold): void {
+    const { id: sessionId, agentId } = summary;
+    const earlier = before === null ? [] : attentionOfSession(before.summary, before.pendingRequests);
+    this.#compare({ agentId, sessionId }, earlier, attentionOfSession(summary, pendingRequests));
+  }
+
+  replies(changes: readonly ObligationChange[]): void {
+    for (const { before, after } of changes) {
+      const { agentId, sessionId } = after;
+      this.#compare({ agentId, sessionId }, before === null ? [] : attentionOfReply(before), attentionOfReply(after));
+    }
+  }
+
+  failure({ agentId, source, detail }: InsightRow): void {
+    this.#failures.set(agentId, [source, detail].filter(Boolean).join(': '));
+  }
+
+  agent(before: AgentSummary | undefined, after: AgentSummary): void {
+    const { id: agentId } = after;
+    const title = this.#failures.get(agentId) ?? null;
+    const now = attentionOfAgent(after).map((one) => (one.kind === 'hook-failure' ? { ...one, title } : one));
+    this.#compare({ agentId, sessionId: null }, before === undefined ? [] : attentionOfAgent(before), now);
+  }
+
+  mark(marks: ReadonlyMap<string, InboxMarks>): void {
+    for (const [id, made] of marks) this.#changes.push({ kind: 'marked', id, marks: made, position: this.#nextPosition() });
+  }
+
+  #compare(of: { agentId: string; sessionId: string | null }, before: readonly Attention[], after: readonly Attention[]) {
+    const known = new Map(before.map((one) => [one.id, one]));
+    for (const attention of after) {
+      const earlier = known.get(attention.id);
+      known.delete(attention.id);
+      if (earlier !== undefined && !differs(earlier, attention, NONE)) continue;
+      this.#changes.push({ kind: 'open', ...of, attention, at: this.#now, position: this.#nextPosition() });
+    }
+    for (const id of known.keys()) {
+      this.#changes.push({ kind: 'done', id, at: this.#now, position: this.#nextPosition() });
+    }
+  }
+}
+
+const NONE: ReadonlySet<keyof Attention> = new Set();

@@ -1,0 +1,77 @@
+import type { Sender } from '@/lib/protocol/commands';
+import { cutText } from '@/lib/protocol/cut-text';
+import type { InboxKind, InboxRequest } from '@/lib/protocol/inbox';
+import { MAX_CAPTION } from '@/lib/protocol/limits';
+import type { AgentSummary, Obligation, SessionSummary } from '@/lib/protocol/read-models';
+import type { OpenRequest } from './open-requests';
+
+/** What needs a person: it follows from the rows of the fleet, and is over as soon as it no longer does. */
+export interface Attention {
+  id: string;
+  kind: InboxKind;
+  title: string | null;
+  count: number;
+  request: InboxRequest | null;
+  messageId: string | null;
+  from: Sender | null;
+  /** Another one is news: it came up again. Where several are counted, only a greater one is. */
+  version: number;
+}
+
+/** Kinds of which there can be more or fewer. */
+export const COUNTED_KINDS = ['hook-failure', 'delivery-gap', 'parked'] as const satisfies readonly InboxKind[];
+
+/** What of a session needs a person, apart from the replies it owes. */
+export function attentionOfSession(session: SessionSummary, requests: readonly OpenRequest[]): Attention[] {
+  const found = requests.map((request) => ofRequest(session.id, request));
+  if (session.arrangement.archivedAt !== null) return found;
+  const { state, stateReason: title, stateSince, evidence, away, arrangement, lostCount, quarantinedCount } = session;
+  const isUnseen = arrangement.seenState !== stateSince;
+  if ((state === 'failed' || hasBrokenOff(session)) && isUnseen) {
+    found.push(about('failure', [session.id], { title, version: stateSince }));
+  }
+  if (state === 'unknown' && away !== null && evidence.last !== undefined && UNDER_WAY.has(evidence.last)) {
+    found.push(about('lost-contact', [session.id], { title, version: away.since }));
+  }
+  const missing = lostCount + quarantinedCount;
+  if (missing > 0) found.push(about('delivery-gap', [session.id], { count: missing, version: missing }));
+  return found;
+}
+
+/** What of an agent needs a person, apart from its sessions. */
+export function attentionOfAgent({ id, insightCount, parkedCount }: AgentSummary): Attention[] {
+  const found: Attention[] = [];
+  if (insightCount > 0) found.push(about('hook-failure', [id], { count: insightCount, version: insightCount }));
+  if (parkedCount > 0) found.push(about('parked', [id], { count: parkedCount, version: parkedCount }));
+  return found;
+}
+
+/** What of an owed reply needs a person. */
+export function attentionOfReply(obligation: Obligation & { isOverdue?: boolean }): Attention[] {
+  const { state, isOverdue, sessionId, messageId, from, text } = obligation;
+  if (state !== 'owed' || isOverdue !== true) return [];
+  return [about('overdue-reply', [sessionId, messageId], { title: firstLine(text), messageId, from })];
+}
+
+const UNDER_WAY: ReadonlySet<string> = new Set(['working', 'needs-input', 'waiting-on-background']);
+
+/** Whether its process has ended in a way that nobody asked for. */
+function hasBrokenOff({ state, observations: { process } }: SessionSummary): boolean {
+  if (state !== 'exited' || process === undefined) return false;
+  const { code, signal } = process.value;
+  return signal !== null || (code !== null && code !== 0);
+}
+
+function ofRequest(sessionId: string, { id, title, kind, digest, openedPosition, answerBy }: OpenRequest): Attention {
+  const request = { id, digest, openedPosition, answerBy: answerBy ?? null };
+  return about(kind, [sessionId, id, openedPosition], { title, request });
+}
+
+function about(kind: InboxKind, of: readonly string[], more: Partial<Attention>): Attention {
+  const nothing = { title: null, count: 1, request: null, messageId: null, from: null, version: 0 };
+  return { id: JSON.stringify([kind, ...of]), kind, ...nothing, ...more };
+}
+
+function firstLine(text: string): string | null {
+  return cutText(text.trim().split('\n', 1)[0] ?? '', MAX_CAPTION) || null;
+}
