@@ -21,5 +21,8 @@ export type AgentBody = Omit<AgentSummary, AgentColumn>;
 export type SessionBody = Omit<SessionSummary, SessionColumn>;
 /** The id is here too, exactly as sent: the column may hold it with changes that SQLite needs (`columnText`). */
 export type TaskBody = Omit<Task, TaskColumn>;
-export type InboxBody = Omit<InboxItem, keyof InboxMarks | 'id' | 'kind' | 'agentId' | 'sessionId' | 'since' | 'updatedPosition'>;
+export type InboxBody = Omit<
+  InboxItem,
+  keyof InboxMarks | 'id' | 'kind' | 'agentId' | 'sessionId' | 'since' | 'updatedPosition'
+>;
 export type ObligationBody = Omit<Obligation, ObligationColumn>;

@@ -25,7 +25,8 @@ export async function postInsightsSeen(
   return server.database.writes.run((transaction) => seeInsights(transaction, columnText(agentId), upTo, now));
 }
 
-async function seeInsights(
+/** @param agentId as its column has it */
+export async function seeInsights(
   transaction: WriteTransaction,
   agentId: string,
   upTo: Position,

@@ -21,6 +21,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { MAX_SIGNALS_KEPT, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows, QuarantineRow } from './batch-rows';
 import { foldStoredDeltas } from './fold-deltas';
+import { inboxStatements } from './inbox-statements';
 
 /**
  * Writes a batch: producer, counter, rows and read models, with a few statements per table however many records there
@@ -176,6 +177,7 @@ function* fleetStatements(batch: BatchRows): Generator<InStatement> {
     args: [receivedAt, json],
   }));
   yield* obligationStatements(batch);
+  yield* inboxStatements(batch.inbox);
   yield* runnerStatements(batch);
 }
 

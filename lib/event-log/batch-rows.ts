@@ -1,5 +1,5 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Attention } from '@/lib/projections/attention';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { LogMarker, ProducerRef } from '@/lib/protocol/envelope';
 import type { InboxMarks } from '@/lib/protocol/inbox';
 import type { LogLevel } from '@/lib/protocol/log-levels';

@@ -21,7 +21,10 @@ const SEEN_MS = 1_000;
 
 /** The rows of the fleet that a batch changes, and what its events became on the way. */
 export type FleetChanges = SessionRows &
-  Pick<BatchRows, 'obligations' | 'tasks' | 'sessions' | 'agents' | 'inbox' | 'stillThereAgentIds' | 'writtenSessionIds'>;
+  Pick<
+    BatchRows,
+    'obligations' | 'tasks' | 'sessions' | 'agents' | 'inbox' | 'stillThereAgentIds' | 'writtenSessionIds'
+  >;
 
 /**
  * The one place where rows of the fleet are derived: from a batch its sessions, with their turns, tasks and obligations,

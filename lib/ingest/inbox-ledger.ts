@@ -1,6 +1,5 @@
 import type { InboxChange, InsightRow } from '@/lib/event-log/batch-rows';
 import { type Attention, attentionOfAgent, attentionOfReply, attentionOfSession } from '@/lib/projections/attention';
-import { differs } from '@/lib/projections/differs';
 import type { ObligationChange } from '@/lib/projections/obligations';
 import type { SessionFold } from '@/lib/projections/session-summary';
 import type { InboxMarks } from '@/lib/protocol/inbox';
@@ -54,15 +53,20 @@ export class InboxLedger {
   }
 
   mark(marks: ReadonlyMap<string, InboxMarks>): void {
-    for (const [id, made] of marks) this.#changes.push({ kind: 'marked', id, marks: made, position: this.#nextPosition() });
+    for (const [id, made] of marks)
+      this.#changes.push({ kind: 'marked', id, marks: made, position: this.#nextPosition() });
   }
 
-  #compare(of: { agentId: string; sessionId: string | null }, before: readonly Attention[], after: readonly Attention[]) {
+  #compare(
+    of: { agentId: string; sessionId: string | null },
+    before: readonly Attention[],
+    after: readonly Attention[],
+  ) {
     const known = new Map(before.map((one) => [one.id, one]));
     for (const attention of after) {
       const earlier = known.get(attention.id);
       known.delete(attention.id);
-      if (earlier !== undefined && !differs(earlier, attention, NONE)) continue;
+      if (earlier !== undefined && JSON.stringify(earlier) === JSON.stringify(attention)) continue;
       this.#changes.push({ kind: 'open', ...of, attention, at: this.#now, position: this.#nextPosition() });
     }
     for (const id of known.keys()) {
@@ -70,5 +74,3 @@ export class InboxLedger {
     }
   }
 }
-
-const NONE: ReadonlySet<keyof Attention> = new Set();

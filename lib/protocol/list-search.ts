@@ -1,3 +1,4 @@
+import type { InboxItem } from './inbox';
 import type { AgentSummary, SessionSummary } from './read-models';
 
 /**
@@ -21,4 +22,12 @@ export function sessionText({ id, agentId, title, stateReason, lastText, arrange
 /** An agent's name and kind. In lower case. */
 export function agentText({ id, kind }: Pick<AgentSummary, 'id' | 'kind'>): string {
   return `${id}\n${kind ?? ''}`.toLowerCase();
+}
+
+/** What an inbox item says, and what it is about. In lower case. */
+export function inboxText({ agentId, sessionId, title }: Pick<InboxItem, 'agentId' | 'sessionId' | 'title'>): string {
+  return [title, sessionId, agentId]
+    .filter((text) => text !== null)
+    .join('\n')
+    .toLowerCase();
 }

@@ -471,6 +471,13 @@ export interface SessionDetail {
   position: Position;
   session: SessionSummary;
 }
+/** `GET /sessions/:id/requests/:requestId`: what is asked, as its turn shows it. */
+export interface RequestDetail {
+  position: Position;
+  request: RequestItem;
+  /** The turn it stands in. */
+  turnId: string | null;
+}
 export interface AgentList {
   position: Position;
   agents: AgentSummary[];

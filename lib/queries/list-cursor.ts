@@ -20,7 +20,7 @@ export function cursorText({ group, at, id }: ListCursor): string {
  */
 export function cursorOf(text: string, groups: readonly string[]): ListCursor | null {
   if (text === LIST_START) return null;
-  const [, group = '', at = '', id = ''] = /^([\w-]+)\.(\d{1,16})\.(.{1,256})$/s.exec(text) ?? [];
+  const [, group = '', at = '', id = ''] = /^([\w-]+)\.(\d{1,16})\.(.{1,2000})$/s.exec(text) ?? [];
   if (!groups.includes(group)) {
     const given = text.slice(0, 300);
     const message = `after=${JSON.stringify(given)} can’t be used: it must be 0, or \`next\` of an answer.`;

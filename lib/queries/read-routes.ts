@@ -3,16 +3,19 @@ import { clientOf } from '@/lib/access/client-of';
 import type { ServerContext } from '@/lib/access/server-context';
 import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { AppError } from '@/lib/protocol/errors';
-import type { AgentsQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@/lib/protocol/queries';
+import { INBOX_KINDS } from '@/lib/protocol/inbox';
+import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@/lib/protocol/queries';
 import { downloadLog } from './download-log';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logPlaceOf } from './log-query';
 import { AGENTS_GROUP, type ParkedPage, readAgent, readAgents, readParked } from './read-agents';
 import { readDelivery } from './read-delivery';
+import { readInbox } from './read-inbox';
 import { readLogComponents } from './read-log-components';
 import { readLogLevel } from './read-log-level';
 import { readLogLines } from './read-log-lines';
 import { readObligations } from './read-obligations';
+import { readRequest } from './read-request';
 import { AGENT_GROUP, readAgentSessions, readSession, readSessionPage, readSessions } from './read-sessions';
 import { readTask, readTasks } from './read-tasks';
 import { readTranscript, type TranscriptRange } from './read-transcript';
@@ -50,6 +53,18 @@ export function getTranscript(asked: Asked<'sessionId', { query: TranscriptRange
   return inTurn(asked, server, () =>
     found('session', sessionId, readTranscript(server.database, sessionId, asked.query)),
   );
+}
+
+/** The inbox, or what of it matches, page by page. */
+export async function getInbox(asked: Asked<never, { query: InboxQuery }>, server: ServerContext) {
+  const { agent: agentId, session: sessionId, kind: kinds, q: words, limit, after } = asked.query;
+  const page = { after: cursorOf(after ?? LIST_START, INBOX_KINDS), limit };
+  return inTurn(asked, server, () => readInbox(server.database, page, { kinds, agentId, sessionId, words }));
+}
+
+export function getRequest(asked: Asked<'sessionId' | 'requestId'>, server: ServerContext) {
+  const { sessionId, requestId } = asked.ids;
+  return inTurn(asked, server, () => found('request', requestId, readRequest(server.database, sessionId, requestId)));
 }
 
 export function getDelivery({ ids: { sessionId } }: Asked<'sessionId'>, { database }: ServerContext) {

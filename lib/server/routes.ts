@@ -7,6 +7,7 @@ import { postRequestAnswer } from '@/lib/commands/answer-request';
 import { putArrangement } from '@/lib/commands/arrange-session';
 import { postInterrupt, postTaskStop } from '@/lib/commands/ask-agent';
 import { getCommands } from '@/lib/commands/get-commands';
+import { postMarks } from '@/lib/commands/mark-inbox';
 import { putLogLevel } from '@/lib/commands/put-log-level';
 import { postInsightsSeen } from '@/lib/commands/see-insights';
 import { postMessage } from '@/lib/commands/send-message';
@@ -101,6 +102,8 @@ export const ROUTES: readonly Route[] = [
   signedIn('GET', '/sessions/:sessionId/turn-at', read.getTurnAt, { query: query.turnAtQuery }),
   signedIn('GET', '/sessions/:sessionId/tasks', read.getTasks),
   signedIn('GET', '/sessions/:sessionId/tasks/:taskId', read.getTask, { query: query.taskQuery }),
+  signedIn('GET', '/sessions/:sessionId/requests/:requestId', read.getRequest),
+  signedIn('GET', '/inbox', read.getInbox, { query: query.inboxQuery }),
   signedIn('GET', '/agents', read.getAgents, { query: query.agentsQuery }),
   signedIn('GET', '/agents/:agentId', read.getAgent),
   signedIn('GET', '/agents/:agentId/parked', read.getParked, { query: query.parkedQuery }),
@@ -117,6 +120,7 @@ export const ROUTES: readonly Route[] = [
     bodies: [body.decidePermissionSchema, body.answerQuestionSchema],
   }),
   asking('PUT', '/agents/:agentId/log-level', putLogLevel, { bodies: [body.setLogLevelSchema] }),
+  signedIn('POST', '/inbox/marks', postMarks, { bodies: [body.markInboxSchema] }),
   signedIn('PUT', '/sessions/:sessionId/arrangement', putArrangement, { bodies: [body.arrangeSchema] }),
   signedIn('POST', '/sessions/:sessionId/obligations/:messageId/waive', postWaive, { bodies: [body.waiveSchema] }),
   signedIn('POST', '/agents/:agentId/insights/seen', postInsightsSeen, { bodies: [body.seeInsightsSchema] }),

@@ -1,6 +1,7 @@
 import { afterAll } from 'vitest';
 import type { ServerTarget } from '../support/server-target';
 import { describeCommandsContract } from './commands-contract';
+import { describeInboxContract } from './inbox-contract';
 import { describeIngestContract } from './ingest-contract';
 import { describeInsightsContract } from './insights-contract';
 import { describeLogLevelContract } from './log-level-contract';
@@ -28,6 +29,7 @@ export function describeContract(name: string, shared: () => Promise<ServerTarge
   describeOwnershipContract(name, shared);
   describeLogsContract(name, shared);
   describeTurnAtContract(name, shared);
+  describeInboxContract(name, shared);
 }
 
 /** One server for all suites of a file, opened by the first that asks and closed behind the last, whoever closes it. */

@@ -9,6 +9,7 @@ import journal from '@/db/migrations/meta/_journal.json';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { noSessions } from '@/lib/protocol/agent-state';
 import { readAgents } from '@/lib/queries/read-agents';
+import { readInbox } from '@/lib/queries/read-inbox';
 import { readSession } from '@/lib/queries/read-sessions';
 import before from '../../fixtures/databases/before-states.json';
 
@@ -75,5 +76,11 @@ it('a database from before there were observations has the states that it had, b
     starting: 1,
   };
   expect(agents.map(({ sessionStates }) => sessionStates)).toEqual([{ ...noSessions(), ...counts }]);
+  const inbox = await readInbox(database, { after: null, limit: 10 });
+  expect(inbox.items.map(({ kind, sessionId, title }) => [kind, sessionId, title])).toEqual([
+    ['permission', 'asks', 'Run rm?'],
+    ['failure', 'died', 'killed'],
+    ['failure', 'failed', 'No credit'],
+  ]);
   await database.close();
 });

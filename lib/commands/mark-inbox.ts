@@ -1,0 +1,92 @@
+import { columnText } from '@/db/column-text';
+import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
+import type { WriteTransaction } from '@/db/write-queue';
+import type { Asked } from '@/lib/access/asked';
+import type { ServerContext } from '@/lib/access/server-context';
+import { appendFacts } from '@/lib/ingest/append-facts';
+import type { AgentFact } from '@/lib/ingest/facts';
+import type { MarkInbox } from '@/lib/protocol/commands';
+import type { InboxItem, InboxMarked, InboxMarks } from '@/lib/protocol/inbox';
+import { seeInsights } from './see-insights';
+import { takePosition } from './take-position';
+
+/**
+ * `POST /inbox/marks`: people have seen items, put them off, or take care of them.
+ *
+ * A failure that was seen is done, and its session or agent shows the same. An item that somebody else has claimed stays
+ * theirs, unless it is taken over.
+ *
+ * @returns the items as they are now; the same again changes nothing
+ */
+export async function postMarks(
+  { body }: Asked<never, { body: MarkInbox }>,
+  server: ServerContext,
+): Promise<InboxMarked> {
+  const now = server.now();
+  return server.database.writes.run(async (transaction) => {
+    const before = await readItems(transaction, body.ids);
+    const marks = new Map<string, Map<string, InboxMarks>>();
+    const facts: AgentFact[] = [];
+    for (const item of before) {
+      if (item.doneAt !== null) continue;
+      if (body.mark === 'seen' && item.kind === 'failure') facts.push(...(await seenFailure(transaction, item)));
+      if (body.mark === 'seen' && item.kind === 'hook-failure') {
+        await seeInsights(transaction, columnText(item.agentId), await takePosition(transaction).then(String), now);
+      }
+      const after = marked(item, body, now);
+      if (after === null) continue;
+      const ofAgent = marks.get(item.agentId) ?? new Map();
+      marks.set(item.agentId, ofAgent.set(item.id, after));
+    }
+    for (const [agentId, ofAgent] of marks) facts.push({ kind: 'inbox-marked', agentId, marks: ofAgent });
+    await appendFacts(transaction, now, facts);
+    const { rows } = await transaction.execute('SELECT position FROM counter');
+    return { items: await readItems(transaction, body.ids), position: String(rows[0]?.position ?? 0) };
+  });
+}
+
+/** What a mark makes of an item; null if nothing changes. */
+function marked(item: InboxItem, { mark, until, by, takeOver }: MarkInbox, now: number): InboxMarks | null {
+  const { seenAt, snoozedUntil, claim, doneAt } = item;
+  const marks = { seenAt, snoozedUntil, claim, doneAt };
+  switch (mark) {
+    case 'seen':
+      // it follows from other rows, which the same transaction has changed
+      if (item.kind === 'failure' || item.kind === 'hook-failure') return null;
+      return seenAt === null ? { ...marks, seenAt: now, doneAt: item.kind === 'delivery-gap' ? now : null } : null;
+    case 'unseen':
+      return seenAt === null ? null : { ...marks, seenAt: null };
+    case 'snoozed':
+      return snoozedUntil === until ? null : { ...marks, snoozedUntil: until ?? null };
+    case 'unsnoozed':
+      return snoozedUntil === null ? null : { ...marks, snoozedUntil: null };
+    case 'claimed': {
+      const isTheirs = claim !== null && claim.by.id === by?.id;
+      const isTaken = claim !== null && !isTheirs && takeOver !== true;
+      if (by === undefined || isTaken || (isTheirs && claim.by.name === by.name)) return null;
+      return { ...marks, claim: { by, at: isTheirs ? claim.at : now } };
+    }
+    case 'released':
+      return claim === null ? null : { ...marks, claim: null };
+  }
+}
+
+/** The session shows as seen too, and its failure is done by that. */
+async function seenFailure(transaction: WriteTransaction, { agentId, sessionId }: InboxItem): Promise<AgentFact[]> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ?`,
+    args: [columnText(sessionId ?? '')],
+  });
+  if (rows[0] === undefined) return [];
+  const { id, arrangement, stateSince } = sessionFromRow(rows[0]);
+  return [{ kind: 'session-arranged', agentId, sessionId: id, arrangement: { ...arrangement, seenState: stateSince } }];
+}
+
+async function readItems(transaction: WriteTransaction, ids: readonly string[]): Promise<InboxItem[]> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT ${INBOX_ROW.columns('i')} FROM json_each(?) AS wanted JOIN inbox AS i ON i.id = wanted.value
+          ORDER BY wanted.key`,
+    args: [JSON.stringify([...new Set(ids)].map(columnText))],
+  });
+  return rows.map(inboxItemFromRow);
+}

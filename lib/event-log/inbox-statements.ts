@@ -1,0 +1,66 @@
+import type { InStatement } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import { inPieces } from '@/db/json-pieces';
+import { COUNTED_KINDS } from '@/lib/projections/attention';
+import { inboxText } from '@/lib/protocol/list-search';
+import { stringifyWellFormed } from '@/lib/protocol/well-formed';
+import type { InboxChange } from './batch-rows';
+
+type Change<Kind extends InboxChange['kind']> = InboxChange & { kind: Kind };
+
+/**
+ * The statements that bring inbox items up to date, without reading any of them.
+ *
+ * Ordering: what comes up, then what is done, then marks. No batch both opens an item and ends it.
+ */
+export function* inboxStatements(changes: readonly InboxChange[]): Generator<InStatement> {
+  const ofKind = <Kind extends InboxChange['kind']>(kind: Kind) =>
+    changes.filter((change): change is Change<Kind> => change.kind === kind);
+  yield* inPieces(ofKind('open'), (json) => ({ sql: OPEN, args: [json] }), opened);
+  yield* inPieces(
+    ofKind('done'),
+    (json) => ({ sql: DONE, args: [json] }),
+    ({ id, at, position }) => [columnText(id), at, position],
+  );
+  yield* inPieces(
+    ofKind('marked'),
+    (json) => ({ sql: MARK, args: [json] }),
+    ({ id, marks: { seenAt, snoozedUntil, claim, doneAt }, position }) => {
+      const claimed = claim === null ? null : stringifyWellFormed(claim);
+      return [columnText(id), seenAt, snoozedUntil, claimed, doneAt, position];
+    },
+  );
+}
+
+function opened({ attention, agentId, sessionId, at, position }: Change<'open'>) {
+  const { id, kind, version, ...body } = attention;
+  const words = inboxText({ agentId, sessionId, title: body.title });
+  const of = [columnText(agentId), sessionId === null ? null : columnText(sessionId)];
+  return [columnText(id), kind, ...of, version, at, stringifyWellFormed(body), columnText(words), position];
+}
+
+const COUNTED = COUNTED_KINDS.map((kind) => `'${kind}'`).join(', ');
+/** Whether it comes up again: then nobody has seen it yet. */
+const IS_NEWS = `(inbox.done_at IS NOT NULL
+  OR iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version, excluded.version <> inbox.version))`;
+const unlessNews = (column: string) => `${column} = iif(${IS_NEWS}, NULL, inbox.${column})`;
+const ifNews = (column: string) => `${column} = iif(${IS_NEWS}, excluded.${column}, inbox.${column})`;
+
+/** What is said of a failure stays until another one is told. */
+const OPEN = `INSERT INTO inbox
+    (id, kind, agent_id, session_id, version, since, body, words, position, opened_position, updated_position)
+  SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>8,
+    value->>8
+  FROM json_each(?1) WHERE true
+  ON CONFLICT (id) DO UPDATE SET ${['since', 'opened_position'].map(ifNews).join(', ')},
+    ${['seen_at', 'snoozed_until', 'claim', 'done_at'].map(unlessNews).join(', ')},
+    version = excluded.version,
+    body = iif(inbox.kind = 'hook-failure' AND excluded.body->>'$.title' IS NULL,
+      json_set(excluded.body, '$.title', inbox.body->>'$.title'), excluded.body),
+    words = excluded.words, updated_position = excluded.updated_position`;
+
+const DONE = `UPDATE inbox SET done_at = value->>1, updated_position = value->>2 FROM json_each(?1)
+  WHERE inbox.id = value->>0 AND done_at IS NULL`;
+
+const MARK = `UPDATE inbox SET seen_at = value->>1, snoozed_until = value->>2, claim = value->>3, done_at = value->>4,
+  updated_position = value->>5 FROM json_each(?1) WHERE inbox.id = value->>0`;

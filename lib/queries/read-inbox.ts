@@ -1,0 +1,78 @@
+import type { InValue, Row } from '@libsql/client';
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
+import { Pace } from '@/db/next-turn';
+import { INBOX_KINDS, type InboxKind, type InboxList, noItems } from '@/lib/protocol/inbox';
+import { cursorText, type ListCursor } from './list-cursor';
+import { asRead, type Query, query, readTogether } from './read-together';
+
+/** What items must match. */
+export interface InboxFilter {
+  /** Any of them, or all. */
+  kinds: readonly InboxKind[];
+  agentId: string | null;
+  sessionId: string | null;
+  /** In lower case: the item has all of them, or its session's names and texts do. */
+  words: readonly string[];
+}
+
+export const WHOLE_INBOX: InboxFilter = { kinds: [], agentId: null, sessionId: null, words: [] };
+
+/** How many come with a page of the dashboard. */
+export const ITEMS_IN_PAGE = 100;
+const MOST_COUNTED = 100_000;
+
+const COLUMNS = INBOX_ROW.columns('i');
+
+/** One page of what is not done: in the order of INBOX_KINDS, of each kind the oldest first. */
+export async function readInbox(
+  { reader }: Database,
+  { after, limit }: { after: ListCursor | null; limit: number },
+  filter: InboxFilter = WHOLE_INBOX,
+): Promise<InboxList> {
+  const kinds = INBOX_KINDS.filter((kind) => filter.kinds.length === 0 || filter.kinds.includes(kind));
+  const from = after === null ? 0 : INBOX_KINDS.indexOf(after.group as InboxKind);
+  const wanted = kinds.filter((kind) => INBOX_KINDS.indexOf(kind) >= from);
+  const { position, found } = await readTogether<(number | Row)[]>(reader, [
+    ...kinds.map((kind) => countOf(kind, filter)),
+    ...wanted.map((kind) => oldest(kind, filter, kind === after?.group ? after : null, limit + 1)),
+  ]);
+  const counts = noItems();
+  for (const [at, kind] of kinds.entries()) counts[kind] = (found[at]?.[0] as number | undefined) ?? 0;
+  const rows = (found.slice(kinds.length) as Row[][]).flat();
+  const items = await new Pace().map(rows.slice(0, limit), inboxItemFromRow);
+  const last = items.at(-1);
+  const hasMore = rows.length > limit && last !== undefined;
+  const next = hasMore ? cursorText({ group: last.kind, at: last.since, id: last.id }) : null;
+  return { position, items, next, counts };
+}
+
+function oldest(kind: InboxKind, filter: InboxFilter, after: ListCursor | null, limit: number): Query<Row> {
+  const { sql, args } = conditionOf(kind, filter);
+  const place = after === null ? '' : 'AND (i.since, i.id) > (?, ?)';
+  const text = `SELECT ${COLUMNS} FROM inbox AS i WHERE ${sql} ${place} ORDER BY i.since, i.id LIMIT ?`;
+  return query(asRead, text, ...args, ...(after === null ? [] : [after.at, columnText(after.id)]), limit);
+}
+
+function countOf(kind: InboxKind, filter: InboxFilter): Query<number> {
+  const { sql, args } = conditionOf(kind, filter);
+  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM inbox AS i WHERE ${sql} LIMIT ${MOST_COUNTED})`;
+  return query((row) => Number(row.count), text, ...args);
+}
+
+function conditionOf(kind: InboxKind, { agentId, sessionId, words }: InboxFilter) {
+  const args: InValue[] = [kind];
+  let sql = 'i.done_at IS NULL AND i.kind = ?';
+  for (const [column, id] of [['agent_id', agentId] as const, ['session_id', sessionId] as const]) {
+    if (id === null) continue;
+    sql += ` AND i.${column} = ?`;
+    args.push(columnText(id));
+  }
+  for (const word of words) {
+    sql += ` AND (instr(i.words, ?) > 0
+      OR EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = i.session_id AND instr(s.words, ?) > 0))`;
+    args.push(columnText(word), columnText(word));
+  }
+  return { sql, args };
+}

@@ -1,0 +1,56 @@
+import type { Row } from '@libsql/client';
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import { ShownFold } from '@/lib/projections/items';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { RequestDetail, RequestItem } from '@/lib/protocol/read-models';
+import { asRead, query, readTogether } from './read-together';
+import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
+
+/** Most answers that were sent to one request. */
+const MOST_ANSWERS = 100;
+
+/**
+ * A request as its turn shows it, without the rest of the turn: what was asked last under the id, what came of that, and
+ * what people answered.
+ *
+ * @returns null if nothing was ever asked under the id
+ */
+export async function readRequest(
+  { reader }: Database,
+  sessionId: string,
+  requestId: string,
+): Promise<RequestDetail | null> {
+  const [session, request] = [columnText(sessionId), columnText(requestId)];
+  const asked = `SELECT position, turn_id FROM events INDEXED BY events_of_requests
+    WHERE session_id = ?1 AND entity_id = ?2 AND name IN ('${CUSTOM.requestOpened}', '${CUSTOM.requestResolved}')
+      AND name = '${CUSTOM.requestOpened}' ORDER BY position DESC LIMIT 1`;
+  const { position, found } = await readTogether<[Row, Row, Row]>(reader, [
+    query(asRead, asked, session, request),
+    query(
+      asRead,
+      `SELECT ${ENTRY_COLUMNS} FROM events INDEXED BY events_of_requests
+        WHERE session_id = ?1 AND entity_id = ?2 AND name IN ('${CUSTOM.requestOpened}', '${CUSTOM.requestResolved}')
+          AND position >= (SELECT position FROM (${asked})) ORDER BY position`,
+      session,
+      request,
+    ),
+    query(
+      asRead,
+      `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ?1 AND turn_id = (SELECT turn_id FROM (${asked}))
+        AND name IN ('${CUSTOM.commandQueued}', '${CUSTOM.commandDone}', '${CUSTOM.commandFailed}')
+        AND position > (SELECT position FROM (${asked})) AND payload->>'$.value.request_id' = ?2
+        ORDER BY position LIMIT ${MOST_ANSWERS}`,
+      session,
+      request,
+    ),
+  ]);
+  const [[opened], told, answers] = found;
+  if (opened === undefined) return null;
+  const fold = new ShownFold({ items: [] }, false);
+  const entries = [...told, ...answers].map(entryFromRow);
+  for (const entry of entries.sort((a, b) => Number(a.position) - Number(b.position))) fold.take(entry);
+  const item = fold.shown().items.findLast((one): one is RequestItem => one.kind === 'request' && one.id === requestId);
+  const turnId = opened.turn_id === null ? null : String(opened.turn_id);
+  return item === undefined ? null : { position, request: item, turnId };
+}

@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { InboxItem, InboxKind, InboxList, InboxMarked } from '@/lib/protocol/inbox';
+import type { AgentDetail, RequestDetail, SessionDetail } from '@/lib/protocol/read-models';
+import { errorOf, ingest, record } from '../support/ingest-target';
+import type { ServerTarget } from '../support/server-target';
+
+/** What needs a person comes up with what it is about, and is done with it. */
+export function describeInboxContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+  describe(`the inbox, ${name}`, () => {
+    let target: ServerTarget;
+    let serial = 0;
+    let id = '';
+    let seq = 0;
+
+    beforeAll(async () => {
+      target = await makeTarget();
+    });
+    afterAll(() => target.close());
+    beforeEach(() => {
+      serial += 1;
+      id = `inbox-${serial}`;
+      seq = 0;
+    });
+
+    const tell = (fields: object) => ingest(target, [record(++seq, { agentId: id, sessionId: id, ...fields })], 1, id);
+    const send = async (...events: AgUiEvent[]) => {
+      for (const event of events) await tell({ event });
+    };
+    const custom = (eventName: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name: eventName, value });
+    const starts = (runId = 'r'): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's', runId });
+    const fails = (runId = 'r', message = 'No credit'): AgUiEvent => ({ type: 'RUN_ERROR', runId, message });
+    const opens = (requestId: string, command: string) =>
+      custom('request:opened', { request_id: requestId, kind: 'permission', tool_name: 'Bash', input: { command } });
+    const resolves = (requestId: string) => custom('request:resolved', { request_id: requestId, outcome: 'allowed' });
+    const hookDies = (source: string) => {
+      const insight = { signal: 'hook_fatal', source };
+      const log = { level: 'fatal', component: `hook:${source}`, message: 'exit 3', insight };
+      return tell({ kind: 'log', sessionId: undefined, log });
+    };
+
+    const read = async <Model>(path: string) => (await (await target.get(`/api/v1${path}`)).json()) as Model;
+    const inbox = async (more = '') => (await read<InboxList>(`/inbox?agent=${id}${more}`)).items;
+    const kinds = async () => (await inbox()).map(({ kind, count }) => [kind, count]);
+    const only = async () => {
+      const items = await inbox();
+      expect(items).toHaveLength(1);
+      return items[0] as InboxItem;
+    };
+    const post = (path: string, body: object, method = 'POST') =>
+      target.send(`/api/v1${path}`, {
+        method,
+        headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const mark = async (body: object) => (await (await post('/inbox/marks', body)).json()) as InboxMarked;
+    const session = async () => (await read<SessionDetail>(`/sessions/${id}`)).session;
+
+    test('has every open request, the oldest first, until it is resolved', async () => {
+      await send(starts(), opens('q', 'ls'), opens('p', 'rm'));
+      const items = await inbox();
+      expect(items.map(({ kind, title, request }) => [kind, title, request?.id])).toEqual([
+        ['permission', 'Bash', 'q'],
+        ['permission', 'Bash', 'p'],
+      ]);
+      await send(resolves('q'));
+      expect((await inbox()).map(({ request }) => request?.id)).toEqual(['p']);
+    });
+
+    test('tells what a request asks, and what became of it, without the rest of its turn', async () => {
+      await send(starts(), opens('q', 'ls'));
+      const { request } = await only();
+      const detail = await read<RequestDetail>(`/sessions/${id}/requests/q`);
+      expect(detail).toMatchObject({
+        turnId: 'r',
+        request: { id: 'q', input: { command: 'ls' }, digest: request?.digest, outcome: null, answer: null },
+      });
+      expect((await post(`/sessions/${id}/requests/q`, { behavior: 'allow', digest: request?.digest })).status).toBe(
+        202,
+      );
+      expect((await read<RequestDetail>(`/sessions/${id}/requests/q`)).request.answer).toMatchObject({
+        behavior: 'allow',
+        state: 'queued',
+      });
+      await send(resolves('q'));
+      expect((await read<RequestDetail>(`/sessions/${id}/requests/q`)).request.outcome).toBe('allowed');
+      expect((await target.get(`/api/v1/sessions/${id}/requests/never`)).status).toBe(404);
+    });
+
+    test('has a new item for a request that asks something else under its id', async () => {
+      await send(starts(), opens('q', 'ls'));
+      const first = await only();
+      await mark({ ids: [first.id], mark: 'seen' });
+      await send(opens('q', 'ls'));
+      expect(await only()).toMatchObject({ id: first.id, seenAt: expect.any(Number) });
+      await send(opens('q', 'rm'));
+      const second = await only();
+      expect(second.id).not.toBe(first.id);
+      expect(second.seenAt).toBeNull();
+    });
+
+    test('has a failure until somebody has seen it, wherever they did, and again when it fails anew', async () => {
+      await send(starts(), fails());
+      const item = await only();
+      expect(item).toMatchObject({ kind: 'failure', title: 'No credit', sessionId: id });
+      const marked = await mark({ ids: [item.id], mark: 'seen' });
+      expect(marked.items).toMatchObject([{ id: item.id, doneAt: expect.any(Number) }]);
+      const { arrangement, stateSince } = await session();
+      expect(arrangement.seenState).toBe(stateSince);
+      expect(await inbox()).toEqual([]);
+      await send(starts('r2'), fails('r2', 'Again'));
+      expect(await only()).toMatchObject({ id: item.id, title: 'Again', seenAt: null, doneAt: null });
+      const seenState = (await session()).stateSince;
+      await post(`/sessions/${id}/arrangement`, { seenState }, 'PUT');
+      expect(await inbox()).toEqual([]);
+    });
+
+    test('has a process that broke off, but not one that ended', async () => {
+      await send(starts(), custom('session:ended', { exit_code: 0 }));
+      expect(await inbox()).toEqual([]);
+      await send(custom('session:started', {}), starts('r2'), custom('session:ended', { signal: 'SIGKILL' }));
+      expect(await only()).toMatchObject({ kind: 'failure', title: 'killed by SIGKILL' });
+      await send(custom('session:started', {}), starts('r3'));
+      expect(await inbox()).toEqual([]);
+    });
+
+    test('counts failures around an agent, and keeps what the newest one said', async () => {
+      await hookDies('Stop');
+      const first = await only();
+      expect(first).toMatchObject({ kind: 'hook-failure', sessionId: null, count: 1, title: 'Stop: exit 3' });
+      await mark({ ids: [first.id], mark: 'snoozed', until: 1 });
+      await hookDies('PreToolUse');
+      const second = await only();
+      expect(second).toMatchObject({ id: first.id, count: 2, title: 'PreToolUse: exit 3', snoozedUntil: null });
+      await mark({ ids: [first.id], mark: 'seen' });
+      expect(await inbox()).toEqual([]);
+      expect((await read<AgentDetail>(`/agents/${id}`)).agent.insightCount).toBe(0);
+    });
+
+    test('counts what is missing of a session: seen, it is done until more is missing', async () => {
+      await send(starts());
+      await tell({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
+      const item = await only();
+      expect(item).toMatchObject({ kind: 'delivery-gap', count: 3, sessionId: id });
+      await mark({ ids: [item.id], mark: 'seen' });
+      expect(await inbox()).toEqual([]);
+      await tell({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
+      expect(await only()).toMatchObject({ id: item.id, count: 4, seenAt: null });
+    });
+
+    test('has what is parked until it is settled, and whoever takes care of it keeps it while it gets less', async () => {
+      await send(starts());
+      for (const task of ['t', 'u']) {
+        const began = custom('task:started', { task_id: task, description: task });
+        for (const sessionId of [`${id}/b`, `${id}/c`]) await tell({ event: began, sessionId });
+        await tell({ event: custom('task:completed', { task_id: task }) });
+      }
+      const item = (await inbox()).find(({ kind }) => kind === 'parked') as InboxItem;
+      expect(item).toMatchObject({ sessionId: null, count: 2 });
+      await mark({ ids: [item.id], mark: 'claimed', by: { id: 'b', name: 'Ada' } });
+      const { parked } = await read<AgentDetail>(`/agents/${id}`);
+      await post(`/agents/${id}/parked/${parked[0]?.position}/discard`, {});
+      expect((await inbox()).find(({ kind }) => kind === 'parked')).toMatchObject({
+        count: 1,
+        claim: { by: { name: 'Ada' } },
+      });
+      await post(`/agents/${id}/parked/${parked[1]?.position}/discard`, {});
+      expect((await kinds()).filter(([kind]) => kind === 'parked')).toEqual([]);
+    });
+
+    test('leaves an item to whoever has claimed it, unless it is taken over', async () => {
+      await send(starts(), opens('q', 'ls'));
+      const { id: item } = await only();
+      const [ada, bob] = [
+        { id: 'a', name: 'Ada' },
+        { id: 'b', name: 'Bob' },
+      ];
+      const who = async (body: object) => (await mark({ ids: [item], ...body })).items[0]?.claim?.by ?? null;
+      expect(await who({ mark: 'claimed', by: ada })).toEqual(ada);
+      expect(await who({ mark: 'claimed', by: bob })).toEqual(ada);
+      expect(await who({ mark: 'claimed', by: bob, takeOver: true })).toEqual(bob);
+      expect(await who({ mark: 'released' })).toBeNull();
+    });
+
+    test('is told live, each change once, and replayed without what came and went meanwhile', async () => {
+      const stream = await target.stream('topic=fleet');
+      await stream.frame('up-to-date');
+      await send(starts(), opens('q', 'ls'));
+      const { updatedPosition, id: item } = await only();
+      await mark({ ids: [item], mark: 'seen' });
+      await mark({ ids: [item], mark: 'seen' });
+      await send(resolves('q'), opens('p', 'rm'));
+      const told = () => stream.frames.flatMap((frame) => (frame.event === 'inbox' ? [frame.data] : []));
+      const mine = () => (told() as unknown as InboxItem[]).filter(({ agentId }) => agentId === id);
+      await stream.until(() => mine().length >= 4);
+      expect(mine().map(({ request, seenAt, doneAt }) => [request?.id, seenAt !== null, doneAt !== null])).toEqual([
+        ['q', false, false],
+        ['q', true, false],
+        ['q', true, true],
+        ['p', false, false],
+      ]);
+      const replayed = async (after: string | number) => {
+        const reader = await target.stream(`topic=fleet&after=${after}`);
+        await reader.frame('up-to-date');
+        const items = reader.frames.flatMap((frame) => (frame.event === 'inbox' ? [frame.data] : []));
+        return (items as unknown as InboxItem[])
+          .filter(({ agentId }) => agentId === id)
+          .map(({ request }) => request?.id);
+      };
+      expect(await replayed(updatedPosition)).toEqual(['q', 'p']);
+      expect(await replayed(0)).toEqual(['p']);
+    });
+
+    test('is read page by page, filtered by kind, session and words, with counts of all that match', async () => {
+      await send(starts(), opens('q', 'ls'), opens('p', 'rm'));
+      await hookDies('Stop');
+      const seen: string[] = [];
+      for (let after: string | null = '0'; after !== null; ) {
+        const page: InboxList = await read<InboxList>(`/inbox?agent=${id}&limit=1&after=${encodeURIComponent(after)}`);
+        expect(page.counts).toMatchObject({ permission: 2, 'hook-failure': 1, parked: 0 });
+        seen.push(...page.items.map(({ kind }) => kind));
+        after = page.next;
+      }
+      expect(seen).toEqual(['permission', 'permission', 'hook-failure']);
+      const found = async (more: string) => (await inbox(more)).map(({ kind }) => kind as InboxKind);
+      expect(await found('&kind=hook-failure&kind=parked')).toEqual(['hook-failure']);
+      expect(await found(`&session=${id}`)).toEqual(['permission', 'permission']);
+      expect(await found('&q=STOP')).toEqual(['hook-failure']);
+      expect(await found('&q=nothing-has-this')).toEqual([]);
+      expect(await errorOf(await target.get('/api/v1/inbox?kind=x'))).toMatchObject({ code: 'invalid_argument' });
+      expect(await errorOf(await target.get('/api/v1/inbox?after=x'))).toMatchObject({ code: 'invalid_argument' });
+    });
+
+    test('refuses marks that do not say what they need', async () => {
+      for (const body of [
+        { ids: [], mark: 'seen' },
+        { ids: ['x'], mark: 'snoozed' },
+        { ids: ['x'], mark: 'claimed' },
+        { ids: ['x'], mark: 'done' },
+      ]) {
+        expect((await post('/inbox/marks', body)).status).toBe(400);
+      }
+      expect(await mark({ ids: ['unknown'], mark: 'seen' })).toMatchObject({ items: [] });
+    });
+  });
+}
