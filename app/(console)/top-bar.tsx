@@ -1,6 +1,6 @@
 'use client';
 
-import { Bot } from 'lucide';
+import { Bot, Inbox } from 'lucide';
 import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { useFleet } from '@/components/live/use-fleet';
@@ -26,6 +26,10 @@ export function TopBar({ home }: { home: boolean }) {
       {home && <FleetSummary />}
       <div className="ml-auto flex items-center gap-3">
         {home && <ConnectionBadge />}
+        <Link href="/inbox" title="Inbox" className="hit grid size-5 place-items-center text-ink-3 hover:text-ink">
+          <Icon of={Inbox} size={15} strokeWidth={1.75} />
+          <span className="sr-only">Inbox</span>
+        </Link>
         <Link href="/agents" title="Agents" className="hit grid size-5 place-items-center text-ink-3 hover:text-ink">
           <Icon of={Bot} size={15} strokeWidth={1.75} />
           <span className="sr-only">Agents</span>

@@ -12,6 +12,7 @@ const PAGES: Record<string, string> = {
   'a session with tasks': '/sessions/demo-test-run',
   'a session with subagents': '/sessions/demo-research',
   agents: '/agents',
+  'the inbox': '/inbox',
   'an agent': '/agents/agent-demo-test-run',
   'the signed-out page': '/signed-out?reason=wrong-token',
 };

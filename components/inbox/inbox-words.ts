@@ -1,0 +1,62 @@
+import { plural } from '@/components/ui/duration';
+import type { GlyphName } from '@/components/ui/glyph';
+import { plainWords } from '@/components/ui/plain-words';
+import type { InboxItem, InboxKind } from '@/lib/protocol/inbox';
+
+/** The headings of the inbox. */
+export const KIND_WORD: Record<InboxKind, string> = {
+  permission: 'Permissions',
+  question: 'Questions',
+  'overdue-reply': 'Overdue replies',
+  failure: 'Failures',
+  'lost-contact': 'Lost contact',
+  'hook-failure': 'Failed hooks',
+  'delivery-gap': 'Missing records',
+  parked: 'Parked records',
+};
+
+export const KIND_GLYPH: Record<InboxKind, GlyphName> = {
+  permission: 'waiting',
+  question: 'waiting',
+  'overdue-reply': 'waiting',
+  failure: 'failed',
+  'lost-contact': 'lost',
+  'hook-failure': 'failed',
+  'delivery-gap': 'lost',
+  parked: 'unknown',
+};
+
+/** What an item says, in words. */
+export function itemTitle({ kind, title, count }: InboxItem): string {
+  const said = plainWords(title ?? '');
+  switch (kind) {
+    case 'hook-failure':
+      return count === 1
+        ? said || 'A hook failed'
+        : `${plural(count, 'failure')}${said === '' ? '' : `, the last: ${said}`}`;
+    case 'delivery-gap':
+      return `${plural(count, 'record')} lost or in quarantine`;
+    case 'parked':
+      return `${plural(count, 'record')} without a session`;
+    default:
+      return said || NOTHING_SAID[kind];
+  }
+}
+
+const NOTHING_SAID = {
+  permission: 'The agent asks for a permission',
+  question: 'The agent asks',
+  'overdue-reply': 'A message without words',
+  failure: 'It failed without saying why',
+  'lost-contact': 'Nothing is heard of it any more',
+} as const;
+
+/** Where a person can see to it. */
+export function placeOf({ kind, agentId, sessionId, request, messageId }: InboxItem): string {
+  if (sessionId === null) return `/agents/${encodeURIComponent(agentId)}`;
+  const session = `/sessions/${encodeURIComponent(sessionId)}`;
+  if (request !== null) return `${session}#request-${encodeURIComponent(request.id)}`;
+  return kind === 'overdue-reply' && messageId !== null
+    ? `${session}#message-${encodeURIComponent(messageId)}`
+    : session;
+}

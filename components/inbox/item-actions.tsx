@@ -1,0 +1,79 @@
+'use client';
+
+import { useServerNow } from '@/components/ui/now';
+import { nameText } from '@/components/ui/verbatim';
+import { type InboxItem, isSnoozed } from '@/lib/protocol/inbox';
+import { itemTitle } from './inbox-words';
+
+/** What a person makes of items; of `claimed`, also those that somebody else has. */
+export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };
+
+/** What can be made of one item. */
+export function ItemActions(props: { item: InboxItem; person: string; onMark: (mark: Mark) => void }) {
+  const { item, person, onMark } = props;
+  const { claim, seenAt } = item;
+  const about = nameText(itemTitle(item));
+  const isPutOff = useServerNow((now) => isSnoozed(item, now));
+  const claimed = claim === null ? 'none' : claim.by.id === person ? 'mine' : 'theirs';
+  return (
+    <>
+      <ActionButton
+        about={about}
+        label={seenAt === null ? 'Seen' : 'Not seen'}
+        onPress={() => onMark(seenAt === null ? 'seen' : 'unseen')}
+      />
+      {claimed === 'none' && <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />}
+      {claimed === 'mine' && <ActionButton about={about} label="Release" onPress={() => onMark('released')} />}
+      {claimed === 'theirs' && <ActionButton about={about} label="Take over" onPress={() => onMark('taken-over')} />}
+      {isPutOff ? (
+        <ActionButton about={about} label="Wake" onPress={() => onMark('unsnoozed')} />
+      ) : (
+        <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
+      )}
+    </>
+  );
+}
+
+export function ActionButton(props: { about: string; label: string; onPress: () => void }) {
+  const { about, label, onPress } = props;
+  return (
+    <button
+      type="button"
+      aria-label={`${label}: ${about}`}
+      onClick={onPress}
+      className="rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+    >
+      {label}
+    </button>
+  );
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Until when not to be told of it. */
+export function SnoozeMenu({ about, onSnooze }: { about: string; onSnooze: (until: number) => void }) {
+  const now = useServerNow((at) => at - (at % 60_000));
+  const morning = () => {
+    const date = new Date(now);
+    date.setDate(date.getDate() + 1);
+    return date.setHours(9, 0, 0, 0);
+  };
+  const untils: Record<string, () => number> = {
+    'For an hour': () => now + HOUR_MS,
+    'For four hours': () => now + 4 * HOUR_MS,
+    'Until 9:00 tomorrow': morning,
+  };
+  return (
+    <select
+      aria-label={`Snooze: ${about}`}
+      value=""
+      onChange={(event) => onSnooze((untils[event.target.value] as () => number)())}
+      className="max-w-20 rounded-sm bg-ground text-ink-2 hover:text-ink"
+    >
+      <option value="">Snooze</option>
+      {Object.keys(untils).map((words) => (
+        <option key={words}>{words}</option>
+      ))}
+    </select>
+  );
+}
