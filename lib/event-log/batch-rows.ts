@@ -1,7 +1,6 @@
-import type { Attention } from '@/lib/projections/attention';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { LogMarker, ProducerRef } from '@/lib/protocol/envelope';
-import type { InboxMarks } from '@/lib/protocol/inbox';
+import type { Attention, InboxMarks } from '@/lib/protocol/inbox';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';

@@ -1,7 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { inPieces } from '@/db/json-pieces';
-import { COUNTED_KINDS } from '@/lib/projections/attention';
+import { COUNTED_KINDS } from '@/lib/protocol/inbox';
 import { inboxText } from '@/lib/protocol/list-search';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import type { InboxChange } from './batch-rows';

@@ -1,8 +1,8 @@
 import type { InboxChange, InsightRow } from '@/lib/event-log/batch-rows';
-import { type Attention, attentionOfAgent, attentionOfReply, attentionOfSession } from '@/lib/projections/attention';
+import { attentionOfAgent, attentionOfReply, attentionOfSession } from '@/lib/projections/attention';
 import type { ObligationChange } from '@/lib/projections/obligations';
 import type { SessionFold } from '@/lib/projections/session-summary';
-import type { InboxMarks } from '@/lib/protocol/inbox';
+import type { Attention, InboxMarks } from '@/lib/protocol/inbox';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
 /**

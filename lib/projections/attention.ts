@@ -1,25 +1,8 @@
-import type { Sender } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';
-import type { InboxKind, InboxRequest } from '@/lib/protocol/inbox';
+import type { Attention, InboxKind } from '@/lib/protocol/inbox';
 import { MAX_CAPTION } from '@/lib/protocol/limits';
 import type { AgentSummary, Obligation, SessionSummary } from '@/lib/protocol/read-models';
 import type { OpenRequest } from './open-requests';
-
-/** What needs a person: it follows from the rows of the fleet, and is over as soon as it no longer does. */
-export interface Attention {
-  id: string;
-  kind: InboxKind;
-  title: string | null;
-  count: number;
-  request: InboxRequest | null;
-  messageId: string | null;
-  from: Sender | null;
-  /** Another one is news: it came up again. Where several are counted, only a greater one is. */
-  version: number;
-}
-
-/** Kinds of which there can be more or fewer. */
-export const COUNTED_KINDS = ['hook-failure', 'delivery-gap', 'parked'] as const satisfies readonly InboxKind[];
 
 /** What of a session needs a person, apart from the replies it owes. */
 export function attentionOfSession(session: SessionSummary, requests: readonly OpenRequest[]): Attention[] {

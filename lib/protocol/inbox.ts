@@ -85,6 +85,22 @@ export interface InboxPerson {
   name: string;
 }
 
+/** What needs a person: it follows from the rows of the fleet, and is over as soon as it no longer does. */
+export interface Attention {
+  id: string;
+  kind: InboxKind;
+  title: string | null;
+  count: number;
+  request: InboxRequest | null;
+  messageId: string | null;
+  from: Sender | null;
+  /** Another one is news: it came up again. Where several are counted, only a greater one is. */
+  version: number;
+}
+
+/** Kinds of which there can be more or fewer. */
+export const COUNTED_KINDS = ['hook-failure', 'delivery-gap', 'parked'] as const satisfies readonly InboxKind[];
+
 /** Whether it is to be counted: nobody has seen it, and nobody has put it off. Time alone changes it. */
 export function isNews({ doneAt, seenAt, snoozedUntil }: InboxItem, now: number): boolean {
   return doneAt === null && seenAt === null && !isSnoozed({ snoozedUntil }, now);

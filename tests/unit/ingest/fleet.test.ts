@@ -48,7 +48,8 @@ describe('positions', () => {
     expect((await select('SELECT updated_position FROM tasks'))[0]?.updated_position).toBe(6);
     expect((await session())?.updatedPosition).toBe('7');
     expect((await agent())?.updatedPosition).toBe('8');
-    expect(position).toBe('8');
+    expect((await select('SELECT updated_position FROM inbox'))[0]?.updated_position).toBe(9);
+    expect(position).toBe('9');
   });
 });
 
