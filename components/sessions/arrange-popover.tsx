@@ -6,7 +6,8 @@ import { ButtonPopover } from '@/components/ui/button-popover';
 import type { Arrange } from '@/lib/protocol/commands';
 import { MAX_SESSION_NAME } from '@/lib/protocol/limits';
 import type { ArrangementAnswer, SessionSummary } from '@/lib/protocol/read-models';
-import { isSeen, sessionTitle, standingOf } from './session-words';
+import { isSeen } from '@/lib/protocol/session-standing';
+import { sessionTitle, standingOf } from './session-words';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 

@@ -3,6 +3,7 @@ import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';
 import type { SessionState, StateNote } from '@/lib/protocol/agent-state';
 import type { SessionAway, SessionSummary } from '@/lib/protocol/read-models';
+import { hasBrokenOff, isAtWork, isLost, isSeen } from '@/lib/protocol/session-standing';
 
 /**
  * How a session stands: its state, with two differences. A process that has failed stands with what has failed; a
@@ -37,14 +38,10 @@ type Arranged = Stated & Pick<SessionSummary, 'stateSince' | 'arrangement'>;
 /** A failure older than this is no news. */
 const OLD_MS = 24 * 60 * 60_000;
 
-export function standingOf({ state, evidence, observations }: Stated): Standing {
-  if (state === 'unknown') return evidence.last !== undefined && AT_WORK.has(evidence.last) ? 'lost' : 'unknown';
-  const exit = observations.process?.value;
-  const hasFailed = exit !== undefined && (exit.signal !== null || (exit.code ?? 0) !== 0);
-  return state === 'exited' && hasFailed ? 'failed' : state;
+export function standingOf(session: Stated): Standing {
+  if (isLost(session)) return 'lost';
+  return hasBrokenOff(session) ? 'failed' : session.state;
 }
-
-const AT_WORK: ReadonlySet<SessionState> = new Set(['working', 'needs-input', 'waiting-on-background']);
 
 export const STATE_WORD: Record<SessionState, string> = {
   'needs-input': 'Needs input',
@@ -88,7 +85,7 @@ const MARKED: Partial<Record<StateNote, string>> = {
 
 /** Whether it is told for how long it has been so. */
 export function isTimed({ state }: Pick<SessionSummary, 'state'>): boolean {
-  return state === 'needs-input' || AT_WORK.has(state);
+  return isAtWork(state);
 }
 
 /** The server keeps this much of a title. */
@@ -191,11 +188,6 @@ export function needsLook(session: Arranged, now = 0): boolean {
   const standing = standingOf(session);
   if (standing === 'needs-input') return true;
   return (standing === 'failed' || standing === 'lost') && !isSeen(session) && now - session.stateSince < OLD_MS;
-}
-
-/** Whether somebody has looked at how it stands. */
-export function isSeen({ arrangement, stateSince }: Pick<Arranged, 'arrangement' | 'stateSince'>): boolean {
-  return arrangement.seenState === stateSince;
 }
 
 export function groupOf(session: Arranged, now = 0): Group {

@@ -2,18 +2,18 @@ import { cutText } from '@/lib/protocol/cut-text';
 import type { Attention, InboxKind } from '@/lib/protocol/inbox';
 import { MAX_CAPTION } from '@/lib/protocol/limits';
 import type { AgentSummary, Obligation, SessionSummary } from '@/lib/protocol/read-models';
+import { hasBrokenOff, isLost, isSeen } from '@/lib/protocol/session-standing';
 import type { OpenRequest } from './open-requests';
 
 /** What of a session needs a person, apart from the replies it owes. */
 export function attentionOfSession(session: SessionSummary, requests: readonly OpenRequest[]): Attention[] {
   const found = requests.map((request) => ofRequest(session.id, request));
   if (session.arrangement.archivedAt !== null) return found;
-  const { state, stateReason: title, stateSince, evidence, away, arrangement, lostCount, quarantinedCount } = session;
-  const isUnseen = arrangement.seenState !== stateSince;
-  if ((state === 'failed' || hasBrokenOff(session)) && isUnseen) {
+  const { state, stateReason: title, stateSince, away, lostCount, quarantinedCount } = session;
+  if ((state === 'failed' || hasBrokenOff(session)) && !isSeen(session)) {
     found.push(about('failure', [session.id], { title, version: stateSince }));
   }
-  if (state === 'unknown' && away !== null && evidence.last !== undefined && UNDER_WAY.has(evidence.last)) {
+  if (away !== null && isLost(session)) {
     found.push(about('lost-contact', [session.id], { title, version: away.since }));
   }
   const missing = lostCount + quarantinedCount;
@@ -34,15 +34,6 @@ export function attentionOfReply(obligation: Obligation & { isOverdue?: boolean 
   const { state, isOverdue, sessionId, messageId, from, text } = obligation;
   if (state !== 'owed' || isOverdue !== true) return [];
   return [about('overdue-reply', [sessionId, messageId], { title: firstLine(text), messageId, from })];
-}
-
-const UNDER_WAY: ReadonlySet<string> = new Set(['working', 'needs-input', 'waiting-on-background']);
-
-/** Whether its process has ended in a way that nobody asked for. */
-function hasBrokenOff({ state, observations: { process } }: SessionSummary): boolean {
-  if (state !== 'exited' || process === undefined) return false;
-  const { code, signal } = process.value;
-  return signal !== null || (code !== null && code !== 0);
 }
 
 function ofRequest(sessionId: string, { id, title, kind, digest, openedPosition, answerBy }: OpenRequest): Attention {
