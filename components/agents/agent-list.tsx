@@ -14,6 +14,7 @@ import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
 import { Name } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
+import { useSelection } from '@/components/ui/use-selection';
 import { nameText } from '@/components/ui/verbatim';
 import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { agentText, searchWords } from '@/lib/protocol/list-search';
@@ -54,18 +55,12 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
   }, [list.rows, text]);
   const count = asked === '' ? list.count : (search.found?.count ?? agents.length);
   const box = useRef<HTMLDivElement>(null);
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const { selected, select, selectOnly } = useSelection();
   const names = useMemo(() => [{ name: 'agents', ids: agents.map(({ id }) => id).sort(byName) }], [agents]);
   const { order, moved, added, letGo } = useHeldOrder(box, names, `${next} ${asked}`);
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   const ordered = order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
   const chosen = ordered.filter(({ id }) => selected.has(id));
-  const select = (id: string, isSelected: boolean) => {
-    const next = new Set(selected);
-    if (isSelected) next.add(id);
-    else next.delete(id);
-    setSelected(next);
-  };
   return (
     <div ref={box} className="@container">
       <div className="flex max-w-sm pb-2">
@@ -131,8 +126,8 @@ function AgentRows(props: { list: ShownList<AgentSummary>; more: MorePages }) {
         <SelectionBar
           agents={chosen}
           total={ordered.length}
-          onAll={() => setSelected(new Set(ordered.map(({ id }) => id)))}
-          onNone={() => setSelected(new Set())}
+          onAll={() => selectOnly(ordered.map(({ id }) => id))}
+          onNone={() => selectOnly([])}
         />
       )}
     </div>

@@ -1,12 +1,13 @@
 'use client';
 
 import { useSearchParams } from 'next/navigation';
-import { useMemo, useRef, useState } from 'react';
+import { useMemo, useRef } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import { useStart } from '@/components/live/use-fleet';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
+import { useSelection } from '@/components/ui/use-selection';
 import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, isSnoozed } from '@/lib/protocol/inbox';
 import { InboxBulk } from './inbox-bulk';
 import { InboxRow } from './inbox-row';
@@ -26,7 +27,7 @@ export function InboxPage({ initial }: { initial: InboxList }) {
   useStart((fleet) => fleet.takeInbox(initial));
   const { list, more } = useInbox();
   const { mark, failure } = useMarks();
-  const { person, name, rename } = usePerson();
+  const person = usePerson();
   const wanted = useSearchParams().getAll('kind') as InboxKind[];
   const rows = list?.rows ?? NOTHING;
   const open = useMemo(() => rows.filter(({ doneAt }) => doneAt === null), [rows]);
@@ -37,24 +38,20 @@ export function InboxPage({ initial }: { initial: InboxList }) {
   const order = useMemo(() => orderOf(open, new Set<string>(JSON.parse(snoozed)), shown), [open, snoozed, shown]);
   const box = useRef<HTMLDivElement>(null);
   const held = useHeldOrder(box, order, shown);
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const { selected, select, selectOnly } = useSelection();
   const byId = new Map(open.map((item) => [item.id, item]));
   const chosen = open.filter(({ id }) => selected.has(id));
-  const select = (id: string, isSelected: boolean) => {
-    const next = new Set(selected);
-    if (isSelected) next.add(id);
-    else next.delete(id);
-    setSelected(next);
-  };
   const make = (ids: string[], made: Mark) => {
     if (typeof made === 'object') return mark({ ids, mark: 'snoozed', until: made.snoozedUntil });
-    if (made === 'taken-over') return mark({ ids, mark: 'claimed', by: { ...person }, takeOver: true });
-    return made === 'claimed' ? mark({ ids, mark: made, by: { ...person } }) : mark({ ids, mark: made });
+    if (made === 'taken-over') return mark({ ids, mark: 'claimed', by: person.sign(), takeOver: true });
+    return made === 'claimed' ? mark({ ids, mark: made, by: person.sign() }) : mark({ ids, mark: made });
   };
-  const groups = held.order.filter(({ ids }) => ids.some((id) => byId.has(id)));
+  const groups = held.order
+    .map(({ name, ids }) => ({ name, items: ids.flatMap((id) => byId.get(id) ?? []) }))
+    .filter(({ items }) => items.length > 0);
   return (
     <div ref={box}>
-      <KindFilter items={open} wanted={wanted} name={name} onRename={rename} />
+      <KindFilter items={open} wanted={wanted} name={person.name} onRename={person.rename} />
       <p className="flex min-h-[1lh] items-baseline gap-3 pb-1 text-2xs">
         <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
         <span role="status" className="text-failed">
@@ -62,29 +59,27 @@ export function InboxPage({ initial }: { initial: InboxList }) {
         </span>
       </p>
       {groups.length === 0 && <NothingNeedsYou isFiltered={wanted.length > 0 && open.length > 0} />}
-      {groups.map(({ name: group, ids }) => (
+      {groups.map(({ name: group, items }) => (
         <section key={group} aria-labelledby={`inbox-${group}`} className="pb-5">
           <h2 id={`inbox-${group}`} className="tabular flex gap-2 border-line border-b py-1 font-medium text-xs">
             {GROUP_WORD[group as keyof typeof GROUP_WORD]}
-            <span className="text-ink-3">{ids.filter((id) => byId.has(id)).length}</span>
+            <span className="text-ink-3">{items.length}</span>
           </h2>
           <ul>
-            {ids
-              .flatMap((id) => byId.get(id) ?? [])
-              .map((item) => (
-                <InboxRow
-                  key={item.id}
-                  item={item}
-                  person={person.id}
-                  isSelected={selected.has(item.id)}
-                  onSelect={(isSelected) => select(item.id, isSelected)}
-                  onMark={(made) => void make([item.id], made)}
-                />
-              ))}
+            {items.map((item) => (
+              <InboxRow
+                key={item.id}
+                item={item}
+                person={person.id}
+                isSelected={selected.has(item.id)}
+                onSelect={(isSelected) => select(item.id, isSelected)}
+                onMark={(made) => void make([item.id], made)}
+              />
+            ))}
           </ul>
         </section>
       ))}
-      {list?.next != null && <MoreRows {...more} listed={open.length} count={open.length + 1} what="items and more" />}
+      {list?.next != null && <MoreRows {...more} listed={open.length} count={list.count} what="items" />}
       {chosen.length > 0 && (
         <InboxBulk
           count={chosen.length}
@@ -94,7 +89,7 @@ export function InboxPage({ initial }: { initial: InboxList }) {
               made,
             )
           }
-          onNone={() => setSelected(new Set())}
+          onNone={() => selectOnly([])}
         />
       )}
     </div>

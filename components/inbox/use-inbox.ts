@@ -13,7 +13,7 @@ const pageAfter = (after: string, signal?: AbortSignal) =>
 /** The items that are loaded, done ones of this visit among them, and the way to the others. */
 export function useInbox() {
   const list = useFleet(({ inbox }) => inbox.list(ALL));
-  const reading = useReading({
+  useReading({
     table: 'inbox',
     kind: 'list',
     of: ALL,
@@ -26,24 +26,20 @@ export function useInbox() {
     load: (after) => pageAfter(after),
     take: (fleet, page, after) => fleet.takeInbox(page, after),
   });
-  return { list, more, error: reading.error };
+  return { list, more };
 }
 
 /** Marks items. What could not be marked is said. */
 export function useMarks() {
   const { fleet } = useFleetStores();
-  const [isMarking, setIsMarking] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);
   const mark = async (body: MarkInbox) => {
-    setIsMarking(true);
     setFailure(null);
     try {
       fleet.takeMarked(await postJson<InboxMarked>('/inbox/marks', body));
     } catch (error) {
       setFailure((error as Error).message);
-    } finally {
-      setIsMarking(false);
     }
   };
-  return { mark, isMarking, failure };
+  return { mark, failure };
 }

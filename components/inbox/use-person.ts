@@ -7,18 +7,15 @@ import { MAX_PERSON_NAME } from '@/lib/protocol/limits';
 
 const UNNAMED = 'Operator';
 
-/** Who sits at this browser: an id that it keeps, and what they want to be called. */
-export function usePerson(): { person: InboxPerson; name: string; rename: (name: string) => void } {
+/** Who sits at this browser: an id that it keeps from the first time it signs with it, and what they want to be called. */
+export function usePerson(): { id: string; name: string; rename: (name: string) => void; sign: () => InboxPerson } {
   const [fresh] = useState(() => crypto.randomUUID());
-  const [id, keepId] = useStored('interlude-person');
+  const [kept, keep] = useStored('interlude-person');
   const [name, rename] = useStored('interlude-person-name');
-  const person = {
-    get id() {
-      // kept once it is used
-      if (id === null) keepId(fresh);
-      return id ?? fresh;
-    },
-    name: name?.trim().slice(0, MAX_PERSON_NAME) || UNNAMED,
+  const id = kept ?? fresh;
+  const sign = () => {
+    if (kept === null) keep(id);
+    return { id, name: name?.trim().slice(0, MAX_PERSON_NAME) || UNNAMED };
   };
-  return { person, name: name ?? '', rename };
+  return { id, name: name ?? '', rename, sign };
 }

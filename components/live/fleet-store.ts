@@ -193,8 +193,9 @@ export class FleetStore extends Store {
     this.takeAgentSessions(agent.id, { sessions, next, position });
   }
 
-  takeInbox({ items: rows, position, next }: InboxList, after?: string): void {
-    this.#read('inbox', ALL, position, () => this.inbox.takeList(ALL, { rows, position, next, after }));
+  takeInbox({ items: rows, position, next, counts }: InboxList, after?: string): void {
+    const count = Object.values(counts).reduce((sum, ofKind) => sum + ofKind, 0);
+    this.#read('inbox', ALL, position, () => this.inbox.takeList(ALL, { rows, position, next, count, after }));
   }
 
   /** Items as a mark has left them. */
