@@ -8,7 +8,6 @@ import type { AgentFact } from '@/lib/ingest/facts';
 import type { MarkInbox } from '@/lib/protocol/commands';
 import type { InboxItem, InboxMarked, InboxMarks } from '@/lib/protocol/inbox';
 import { seeInsights } from './see-insights';
-import { takePosition } from './take-position';
 
 /**
  * `POST /inbox/marks`: people have seen items, put them off, or take care of them.
@@ -31,7 +30,8 @@ export async function postMarks(
       if (item.doneAt !== null) continue;
       if (body.mark === 'seen' && item.kind === 'failure') facts.push(...(await seenFailure(transaction, item)));
       if (body.mark === 'seen' && item.kind === 'hook-failure') {
-        await seeInsights(transaction, columnText(item.agentId), await takePosition(transaction).then(String), now);
+        // it has changed with each failure that it counts
+        await seeInsights(transaction, columnText(item.agentId), item.updatedPosition, now);
       }
       const after = marked(item, body, now);
       if (after === null) continue;

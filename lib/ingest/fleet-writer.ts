@@ -39,7 +39,8 @@ export class FleetWriter {
   readonly #state: BatchState;
   readonly #receivedAt: number;
   readonly #failedAround = new FailuresAround();
-  readonly #failures: InsightRow[] = [];
+  /** The newest of each agent. */
+  readonly #failures = new Map<string, InsightRow>();
   readonly #marks = new Map<string, InboxMarks>();
 
   /** @param isSignOfLife whether the agents themselves sent the batch */
@@ -59,7 +60,7 @@ export class FleetWriter {
   fail(row: InsightRow): void {
     const agent = this.agents.see(row.agentId);
     agent.insightCount += 1;
-    this.#failures.push(row);
+    this.#failures.set(row.agentId, row);
     if (!isOfHook(row)) agent.otherFailureCount += 1;
     if (row.sessionId === null) {
       this.#failedAround.note(row);
@@ -171,8 +172,9 @@ export class FleetWriter {
       inbox.session(before, after);
       inbox.replies(replies);
     });
-    for (const failure of this.#failures) inbox.failure(failure);
-    await pace.each(agents, (agent) => inbox.agent(this.#state.agents.get(agent.id), agent));
+    await pace.each(agents, (agent) => {
+      inbox.agent(this.#state.agents.get(agent.id), agent, this.#failures.get(agent.id));
+    });
     inbox.mark(this.#marks);
     await pace.rest();
     const written = projected.filter(({ session }) => session.entries.length > 0);

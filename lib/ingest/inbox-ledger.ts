@@ -13,8 +13,6 @@ import type { AgentSummary } from '@/lib/protocol/read-models';
  */
 export class InboxLedger {
   readonly #changes: InboxChange[] = [];
-  /** The newest failure of each agent. */
-  readonly #failures = new Map<string, string>();
   readonly #now: number;
   readonly #nextPosition: () => number;
 
@@ -41,13 +39,10 @@ export class InboxLedger {
     }
   }
 
-  failure({ agentId, source, detail }: InsightRow): void {
-    this.#failures.set(agentId, [source, detail].filter(Boolean).join(': '));
-  }
-
-  agent(before: AgentSummary | undefined, after: AgentSummary): void {
+  /** @param failure the newest that the batch tells of the agent */
+  agent(before: AgentSummary | undefined, after: AgentSummary, failure: InsightRow | undefined): void {
     const { id: agentId } = after;
-    const title = this.#failures.get(agentId) ?? null;
+    const title = failure === undefined ? null : [failure.source, failure.detail].filter(Boolean).join(': ');
     const now = attentionOfAgent(after).map((one) => (one.kind === 'hook-failure' ? { ...one, title } : one));
     this.#compare({ agentId, sessionId: null }, before === undefined ? [] : attentionOfAgent(before), now);
   }
