@@ -10,7 +10,7 @@ const TOLD = shapeOf(events, 'position', 'name', 'payload', 'occurredAt', 'recei
 
 /**
  * A request as it is open now: from the session's memory or, if it has more open requests than it remembers, from its
- * events. Only such a request, or an answer that comes too late, pays for a walk through the session's events.
+ * events, where what was asked and answered under an id has an index.
  *
  * @returns `resolved` if it was asked and is no longer open; null if it never was
  */

@@ -13,10 +13,7 @@ export function searchWords(text: string): string[] {
 
 /** A session's names, what was written last, and why it stands as it does, a request's title too. In lower case. */
 export function sessionText({ id, agentId, title, stateReason, lastText, arrangement }: SessionSummary): string {
-  return [arrangement.name, title, stateReason, lastText, id, agentId]
-    .filter((text) => text !== null)
-    .join('\n')
-    .toLowerCase();
+  return searchable(arrangement.name, title, stateReason, lastText, id, agentId);
 }
 
 /** An agent's name and kind. In lower case. */
@@ -26,7 +23,11 @@ export function agentText({ id, kind }: Pick<AgentSummary, 'id' | 'kind'>): stri
 
 /** What an inbox item says, and what it is about. In lower case. */
 export function inboxText({ agentId, sessionId, title }: Pick<InboxItem, 'agentId' | 'sessionId' | 'title'>): string {
-  return [title, sessionId, agentId]
+  return searchable(title, sessionId, agentId);
+}
+
+function searchable(...texts: (string | null)[]): string {
+  return texts
     .filter((text) => text !== null)
     .join('\n')
     .toLowerCase();

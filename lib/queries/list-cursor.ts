@@ -1,4 +1,8 @@
 import { AppError } from '@/lib/protocol/errors';
+import { MAX_INBOX_ID } from '@/lib/protocol/limits';
+
+/** The longest ids of all lists are those of the inbox. */
+const CURSOR = new RegExp(`^([\\w-]+)\\.(\\d{1,16})\\.(.{1,${MAX_INBOX_ID}})$`, 's');
 
 /** Stands for the beginning of a list. */
 export const LIST_START = '0';
@@ -20,7 +24,7 @@ export function cursorText({ group, at, id }: ListCursor): string {
  */
 export function cursorOf(text: string, groups: readonly string[]): ListCursor | null {
   if (text === LIST_START) return null;
-  const [, group = '', at = '', id = ''] = /^([\w-]+)\.(\d{1,16})\.(.{1,2000})$/s.exec(text) ?? [];
+  const [, group = '', at = '', id = ''] = CURSOR.exec(text) ?? [];
   if (!groups.includes(group)) {
     const given = text.slice(0, 300);
     const message = `after=${JSON.stringify(given)} can’t be used: it must be 0, or \`next\` of an answer.`;
