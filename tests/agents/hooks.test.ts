@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Turn } from '@/lib/protocol/read-models';
@@ -281,7 +282,7 @@ test('a companion killed in mid-run goes on where it was: what happened meanwhil
     turns: [
       turn(
         /START/,
-        quick([say('Starting.'), background('sleep 2; exit 3', 'Poll')]),
+        quick([say('Starting.'), background('until [ -e go ]; do sleep 0.1; done; exit 3', 'Poll')]),
         quick([say('Looking.'), bash('sleep 1', 'Look')]),
         quick([say('Started the poll.')]),
       ),
@@ -294,6 +295,9 @@ test('a companion killed in mid-run goes on where it was: what happened meanwhil
   await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
   await stage.killCompanion();
   await stage.companion();
+  // one that ends before its turn has would be told in that turn
+  await stage.turnsEnded(1);
+  await writeFile(join(stage.cwd, 'go'), '');
   await operator.until('the report', (turns) => talk(turns).flat().includes('Poll exited with code 3'));
   stage.type('NEXT');
   await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));
