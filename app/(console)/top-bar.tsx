@@ -7,8 +7,11 @@ import { useFleet } from '@/components/live/use-fleet';
 import { needsLook } from '@/components/sessions/session-words';
 import { Icon } from '@/components/ui/icon';
 import { Logo } from '@/components/ui/logo';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
+
+const badgeCode = new CodeOnDemand(async () => (await import('@/components/inbox/inbox-badge')).InboxBadge);
 
 /** The name, and what belongs to no page in particular. On the start page it also says how the fleet stands. */
 export function TopBar({ home }: { home: boolean }) {
@@ -26,9 +29,14 @@ export function TopBar({ home }: { home: boolean }) {
       {home && <FleetSummary />}
       <div className="ml-auto flex items-center gap-3">
         {home && <ConnectionBadge />}
-        <Link href="/inbox" title="Inbox" className="hit grid size-5 place-items-center text-ink-3 hover:text-ink">
+        <Link
+          href="/inbox"
+          title="Inbox"
+          className="hit relative grid size-5 place-items-center text-ink-3 hover:text-ink"
+        >
           <Icon of={Inbox} size={15} strokeWidth={1.75} />
           <span className="sr-only">Inbox</span>
+          <OnDemand code={badgeCode} name="The count" props={{}} />
         </Link>
         <Link href="/agents" title="Agents" className="hit grid size-5 place-items-center text-ink-3 hover:text-ink">
           <Icon of={Bot} size={15} strokeWidth={1.75} />

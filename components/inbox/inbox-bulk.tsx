@@ -1,22 +1,81 @@
 'use client';
 
+import { useAllowable } from '@/components/requests/request-board';
 import { plural } from '@/components/ui/duration';
+import { SettledButton } from '@/components/ui/settled-button';
+import type { InboxItem } from '@/lib/protocol/inbox';
 import { ActionButton, type Mark, SnoozeMenu } from './item-actions';
+import { asksSomething, type RequestedItem } from './use-request';
 
 /** What can be made of all selected items at once. */
-export function InboxBulk(props: { count: number; onMark: (mark: Mark) => void; onNone: () => void }) {
-  const { count, onMark, onNone } = props;
-  const about = `${plural(count, 'item')} selected`;
+export function InboxBulk(props: {
+  items: readonly InboxItem[];
+  isUnfolded: (id: string) => boolean;
+  onUnfold: (ids: string[]) => void;
+  onMark: (mark: Mark) => void;
+  onNone: () => void;
+}) {
+  const { items, isUnfolded, onUnfold, onMark, onNone } = props;
+  const about = `${plural(items.length, 'item')} selected`;
+  const asking = items.filter((item) => item.kind === 'permission').filter(asksSomething);
   return (
     <section
       aria-label={about}
-      className="sticky bottom-0 flex flex-wrap items-baseline gap-x-5 gap-y-1 border-line-strong border-t bg-ground py-3 text-xs"
+      className="sticky bottom-0 z-10 flex flex-wrap items-baseline gap-x-5 gap-y-1 border-line-strong border-t bg-ground py-3 text-xs"
     >
       <span className="tabular font-medium">{about}</span>
+      {asking.length > 0 && <AllowThese items={asking} isUnfolded={isUnfolded} onUnfold={onUnfold} />}
       <ActionButton about={about} label="Seen" onPress={() => onMark('seen')} />
       <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />
       <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
       <ActionButton about={about} label="Select none" onPress={onNone} />
     </section>
+  );
+}
+
+/**
+ * Allows several permissions at one press, once each of them stands open and was seen to its end: each answer is for
+ * what its own card shows.
+ */
+function AllowThese(props: {
+  items: readonly RequestedItem[];
+  isUnfolded: (id: string) => boolean;
+  onUnfold: (ids: string[]) => void;
+}) {
+  const { items, isUnfolded, onUnfold } = props;
+  const allowable = useAllowable();
+  const these = items.length === 1 ? 'this one' : `these ${items.length.toLocaleString('en')}`;
+  const folded = items.filter(({ id }) => !isUnfolded(id));
+  if (folded.length > 0) {
+    return (
+      <button
+        type="button"
+        onClick={() => onUnfold(folded.map(({ id }) => id))}
+        className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent"
+      >
+        Show what {items.length === 1 ? 'this one asks' : `${these} ask`}
+      </button>
+    );
+  }
+  const allows = items.flatMap(({ request }) => allowable.get(request.digest) ?? []);
+  const left = items.length - allows.length;
+  return (
+    <>
+      <SettledButton
+        of={items.map(({ id, request }) => `${id} ${request.digest}`).join('\n')}
+        disabled={left > 0}
+        onPress={() => {
+          for (const allow of allows) allow();
+        }}
+        className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 aria-disabled:text-ink-3"
+      >
+        Allow {these}
+      </SettledButton>
+      {left > 0 && (
+        <span role="status" className="text-ink-2">
+          {`${left.toLocaleString('en')} of them can’t be allowed yet: all of what each one asks must be seen first.`}
+        </span>
+      )}
+    </>
   );
 }

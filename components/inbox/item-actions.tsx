@@ -9,14 +9,28 @@ import { itemTitle } from './inbox-words';
 export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };
 
 /** What can be made of one item. */
-export function ItemActions(props: { item: InboxItem; person: string; onMark: (mark: Mark) => void }) {
-  const { item, person, onMark } = props;
+export function ItemActions(props: {
+  item: InboxItem;
+  person: string;
+  /** Shows or hides what can be done here besides; null if nothing can. */
+  unfold: { label: string; isUnfolded: boolean; onUnfold: (isUnfolded: boolean) => void } | null;
+  onMark: (mark: Mark) => void;
+}) {
+  const { item, person, unfold, onMark } = props;
   const { claim, seenAt } = item;
   const about = nameText(itemTitle(item));
   const isPutOff = useServerNow((now) => isSnoozed(item, now));
   const claimed = claim === null ? 'none' : claim.by.id === person ? 'mine' : 'theirs';
   return (
     <>
+      {unfold !== null && (
+        <ActionButton
+          about={about}
+          label={unfold.label}
+          isExpanded={unfold.isUnfolded}
+          onPress={() => unfold.onUnfold(!unfold.isUnfolded)}
+        />
+      )}
       <ActionButton
         about={about}
         label={seenAt === null ? 'Seen' : 'Not seen'}
@@ -34,12 +48,13 @@ export function ItemActions(props: { item: InboxItem; person: string; onMark: (m
   );
 }
 
-export function ActionButton(props: { about: string; label: string; onPress: () => void }) {
-  const { about, label, onPress } = props;
+export function ActionButton(props: { about: string; label: string; isExpanded?: boolean; onPress: () => void }) {
+  const { about, label, isExpanded, onPress } = props;
   return (
     <button
       type="button"
       aria-label={`${label}: ${about}`}
+      aria-expanded={isExpanded}
       onClick={onPress}
       className="rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
     >
@@ -49,6 +64,10 @@ export function ActionButton(props: { about: string; label: string; onPress: () 
 }
 
 const HOUR_MS = 3_600_000;
+
+export function snoozeForAnHour(now: number): Mark {
+  return { snoozedUntil: now + HOUR_MS };
+}
 
 /** Until when not to be told of it. */
 export function SnoozeMenu({ about, onSnooze }: { about: string; onSnooze: (until: number) => void }) {

@@ -198,6 +198,10 @@ export class FleetStore extends Store {
     this.#read('inbox', ALL, position, () => this.inbox.takeList(ALL, { rows, position, next, count, after }));
   }
 
+  takeFoundItems({ items: rows, position }: InboxList): void {
+    this.#read('inbox', ALL, position, () => this.inbox.takeSome(ALL, rows, position));
+  }
+
   /** Items as a mark has left them. */
   takeMarked({ items, position }: InboxMarked): void {
     this.#read('inbox', null, position, () => {

@@ -23,7 +23,7 @@ interface FoundPage {
  * @param asked what is looked for, as the route's arguments; empty while nothing is
  */
 export function useListSearch<Page extends FoundPage>(options: {
-  path: '/sessions' | '/agents';
+  path: '/sessions' | '/agents' | '/inbox';
   asked: string;
   take: (fleet: FleetStore, page: Page) => void;
 }) {

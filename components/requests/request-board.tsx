@@ -1,6 +1,6 @@
 'use client';
 
-import { createContext, type ReactNode, useCallback, useContext, useState } from 'react';
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useEffectEvent, useState } from 'react';
 import { Store } from '@/components/live/store';
 import { useSelected } from '@/components/live/use-folded';
 import type { Choice } from './questions';
@@ -32,6 +32,7 @@ export class RequestBoard extends Store {
   readonly #drafts = new Map<string, RequestDraft>();
   #visible: ReadonlySet<string> = new Set();
   #read: ReadonlySet<string> = new Set();
+  #allowable: ReadonlyMap<string, () => void> = new Map();
 
   get visible(): ReadonlySet<string> {
     return this.#visible;
@@ -56,6 +57,24 @@ export class RequestBoard extends Store {
     return () => {
       observer.disconnect();
       this.#see(key, false);
+    };
+  };
+
+  /** The permissions whose cards would take an "Allow" now, by their digests, each with what gives it. */
+  get allowable(): ReadonlyMap<string, () => void> {
+    return this.#allowable;
+  }
+
+  /** A card can be allowed, all of it having been seen, until the returned function is called. */
+  readonly offer = (digest: string, allow: () => void): (() => void) => {
+    this.#allowable = new Map(this.#allowable).set(digest, allow);
+    this.changed();
+    return () => {
+      if (this.#allowable.get(digest) !== allow) return;
+      const others = new Map(this.#allowable);
+      others.delete(digest);
+      this.#allowable = others;
+      this.changed();
     };
   };
 
@@ -107,6 +126,18 @@ export function useWatchedRequests(): Watch {
 
 export function useVisibleRequests(): ReadonlySet<string> {
   return useSelected(useBoard(), ({ visible }) => visible);
+}
+
+/** What can be allowed at one press, as the cards on the page offer it. */
+export function useAllowable(): ReadonlyMap<string, () => void> {
+  return useSelected(useBoard(), ({ allowable }) => allowable);
+}
+
+/** Offers a card's permission to whoever allows several at once. Null: it can't be allowed now. */
+export function useOffer(digest: string | null, allow: () => void): void {
+  const { offer } = useBoard();
+  const give = useEffectEvent(allow);
+  useEffect(() => (digest === null ? undefined : offer(digest, () => give())), [offer, digest]);
 }
 
 /** Whether the reader has had all of a request's input before their eyes. */

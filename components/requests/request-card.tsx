@@ -25,7 +25,7 @@ import { asOfNow } from './as-of-now';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
 import { goneWords, isUnderWay } from './request-answer';
-import { useRead, useRequestDraft, useWatchedRequests } from './request-board';
+import { useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
 import { RequestHead } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
 import { requestKey } from './request-key';
@@ -83,15 +83,17 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const { settled, isMeant } = useSettled(box, canAnswer ? key : null, row);
   const unseen = isQuestion ? null : unseenWords(item, input === null ? null : isRead ? 'open' : gate);
 
+  const give = (body: object) => {
+    if (!canAnswer) return;
+    const digest = item.digest === null ? {} : { digest: item.digest };
+    actions.ask(key, `/requests/${encodeURIComponent(item.id)}`, { ...body, ...digest });
+  };
+  const answer = (body: object) => isMeant() && give(body);
+  useOffer(!isQuestion && canAnswer && unseen === null ? item.digest : null, () => give({ behavior: 'allow' }));
   useWatchedWhile(open && !pinned, key, box, [head, buttons]);
   useKeptFocus(stays && hasFocus, box);
 
   if (!open && !stays) return <RequestOutcome item={item} />;
-  const answer = (body: object) => {
-    if (!canAnswer || !isMeant()) return;
-    const digest = item.digest === null ? {} : { digest: item.digest };
-    actions.ask(key, `/requests/${encodeURIComponent(item.id)}`, { ...body, ...digest });
-  };
   const allow = () => unseen === null && answer({ behavior: 'allow' });
   const deny = () => answer({ behavior: 'deny', ...(draft.reason?.trim() ? { message: draft.reason.trim() } : {}) });
   const onKeyDown = (event: KeyboardEvent) => {

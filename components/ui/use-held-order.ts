@@ -28,6 +28,8 @@ export function useHeldOrder(
   return { ...shown, letGo: () => setKept({ of, order: now }) };
 }
 
+const WALKED = 'a:focus-visible, button:focus-visible, li:focus-visible, li :focus-visible';
+
 /** Whether the pointer is over it, or the focus is in it that a key has brought there. */
 function useHolds(box: RefObject<HTMLElement | null>): boolean {
   const [isHeld, setIsHeld] = useState(false);
@@ -37,8 +39,8 @@ function useHolds(box: RefObject<HTMLElement | null>): boolean {
     let isOver = false;
     const look = () => {
       const { activeElement } = document;
-      // A field stands beside the rows, not in one. A reader who pressed a row with the pointer has gone on from it.
-      const walks = element.contains(activeElement) && activeElement?.matches('a:focus-visible, button:focus-visible');
+      // A field that stands beside the rows holds none. A reader who pressed a row with the pointer has gone on from it.
+      const walks = element.contains(activeElement) && activeElement?.matches(WALKED);
       setIsHeld(document.visibilityState === 'visible' && (isOver || (walks ?? false)));
     };
     const onPointer = ({ type }: PointerEvent) => {

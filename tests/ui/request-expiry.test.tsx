@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { renderRequest } from '@/app/(console)/sessions/[sessionId]/render-request';
+import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { asOfNow } from '@/components/requests/as-of-now';
 import { TurnFooter } from '@/components/transcript/turn-footer';

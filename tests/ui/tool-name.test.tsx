@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { renderRequest } from '@/app/(console)/sessions/[sessionId]/render-request';
+import { renderRequest } from '@/app/(console)/render-request';
 import { unseenWords } from '@/components/requests/unseen-words';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';

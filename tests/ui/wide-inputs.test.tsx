@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { renderRequest } from '@/app/(console)/sessions/[sessionId]/render-request';
+import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { questionsOf, shownOf } from '@/components/requests/questions';
 import { inputParts } from '@/components/transcript/input-parts';

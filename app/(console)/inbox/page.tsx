@@ -1,8 +1,9 @@
 import type { Metadata } from 'next';
-import { InboxPage } from '@/components/inbox/inbox-page';
+
 import { ITEMS_IN_PAGE, readInbox } from '@/lib/queries/read-inbox';
 import { PageFrame } from '../page-frame';
 import { readInTurn } from '../read-in-turn';
+import { InboxView } from './inbox-view';
 
 export const metadata: Metadata = { title: 'Inbox' };
 
@@ -10,7 +11,7 @@ export default async function Inbox() {
   const inbox = await readInTurn((database) => readInbox(database, { after: null, limit: ITEMS_IN_PAGE }));
   return (
     <PageFrame title="Inbox" back={{ href: '/', label: 'Sessions' }}>
-      <InboxPage initial={inbox} />
+      <InboxView initial={inbox} />
     </PageFrame>
   );
 }

@@ -13,9 +13,9 @@ import { PinnedRequests } from '@/components/requests/pinned-requests';
 import { AwayNote } from '@/components/sessions/away-note';
 import { Toast } from '@/components/ui/toast';
 import type { Turn } from '@/lib/protocol/read-models';
+import { renderRequest } from '../../render-request';
 import { endOf } from './end-of';
 import { quoteOf } from './quote-of';
-import { renderRequest } from './render-request';
 import { useSessionRows, useSessionScope, useTranscriptState } from './session-scope';
 import { useOutcomes } from './use-outcomes';
 

@@ -8,7 +8,7 @@ import { ItemList } from '@/components/transcript/item-list';
 import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Item, Task, Turn } from '@/lib/protocol/read-models';
-import { renderRequest } from './render-request';
+import { renderRequest } from '../../render-request';
 import { useTaskNames } from './use-named-tasks';
 
 /** How the transcript shows tasks, from the tasks' own read model, and requests. Without a composer, nothing more. */

@@ -1,0 +1,12 @@
+'use client';
+
+import { InboxPage } from '@/components/inbox/inbox-page';
+import { CodeOnDemand } from '@/components/ui/on-demand';
+import type { InboxList } from '@/lib/protocol/inbox';
+
+const requestCode = new CodeOnDemand(async () => (await import('./request-here')).RequestHere);
+
+/** The inbox, with what shows requests as transcripts do. */
+export function InboxView({ initial }: { initial: InboxList }) {
+  return <InboxPage initial={initial} requestCode={requestCode} />;
+}

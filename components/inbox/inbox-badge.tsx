@@ -1,0 +1,58 @@
+'use client';
+
+import { usePathname, useRouter } from 'next/navigation';
+import { useEffect, useState } from 'react';
+import { useServerNow } from '@/components/ui/now';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { INBOX_KINDS, type InboxItem, isNews } from '@/lib/protocol/inbox';
+import { placeOf } from './inbox-words';
+import { markTab } from './mark-tab';
+import { useInbox } from './use-inbox';
+
+const NOTHING: readonly InboxItem[] = [];
+
+/**
+ * How much in the inbox nobody has seen, beside the way there, in the title of the page and on its icon. Where there is
+ * a request, "r" leads to it from any page, and from one to the next.
+ */
+export function InboxBadge() {
+  const { list } = useInbox();
+  const rows = list?.rows ?? NOTHING;
+  const count = useServerNow((now) => rows.filter((item) => isNews(item, now)).length);
+  const text = `${count}${count > 0 && list?.next != null ? '+' : ''}`;
+  useEffect(() => (count === 0 ? undefined : markTab(text)), [count, text]);
+  useNextRequest(rows);
+  if (count === 0) return null;
+  return (
+    <>
+      <span
+        aria-hidden="true"
+        className="tabular -top-1.5 absolute left-[60%] rounded-full bg-waiting px-1 font-medium text-[9px] text-ground leading-[13px]"
+      >
+        {text}
+      </span>
+      <span className="sr-only">: {text} new</span>
+    </>
+  );
+}
+
+function useNextRequest(rows: readonly InboxItem[]): void {
+  const router = useRouter();
+  const path = usePathname();
+  const [lastId, setLastId] = useState<string | null>(null);
+  useShortcuts({
+    'inbox.next-request': () => {
+      const asking = rows
+        .filter(({ doneAt, request }) => doneAt === null && request !== null)
+        .sort((a, b) => INBOX_KINDS.indexOf(a.kind) - INBOX_KINDS.indexOf(b.kind) || a.since - b.since);
+      const isHere = (item: InboxItem) => placeOf(item).split('#')[0] === path;
+      const last = asking.findIndex(({ id }) => id === lastId);
+      // What was gone to last may have been left since by another way.
+      const from = last >= 0 && isHere(asking[last] as InboxItem) ? last : -1;
+      const next = asking[(from + 1) % Math.max(1, asking.length)];
+      if (next === undefined) return false;
+      setLastId(next.id);
+      router.push(placeOf(next));
+    },
+  });
+}

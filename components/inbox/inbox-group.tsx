@@ -1,0 +1,41 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { ChevronRight } from 'lucide';
+import type { ReactNode } from 'react';
+import { NEW_ROWS } from '@/components/ui/held-order';
+import { Icon } from '@/components/ui/icon';
+import { useStored } from '@/components/ui/use-stored';
+import type { InboxKind } from '@/lib/protocol/inbox';
+import { KIND_WORD } from './inbox-words';
+
+/** What a group of items is called by. */
+export type GroupName = InboxKind | 'snoozed' | typeof NEW_ROWS;
+
+const GROUP_WORD: Record<GroupName, string> = { ...KIND_WORD, snoozed: 'Snoozed', [NEW_ROWS]: 'New' };
+
+/** Items of a kind. It folds, and stays as it was left. */
+export function InboxGroup(props: { name: GroupName; count: number; unfolds: boolean; children: ReactNode }) {
+  const { name, count, unfolds, children } = props;
+  const [chosen, choose] = useStored(`interlude:fold-inbox:${name}`);
+  const isFolded = !unfolds && (chosen ?? (name === 'snoozed' ? 'folded' : 'open')) === 'folded';
+  const id = `inbox-${name}`;
+  return (
+    <section aria-labelledby={id} className="pb-5">
+      <h2 id={id} className="border-line border-b py-1 font-medium text-xs">
+        <button
+          type="button"
+          aria-expanded={!isFolded}
+          disabled={unfolds}
+          onClick={() => choose(isFolded ? 'open' : 'folded')}
+          className="hit tabular -ml-1 flex items-center gap-1 hover:text-accent disabled:text-inherit"
+        >
+          <Icon of={ChevronRight} size={12} className={clsx('transition-transform', !isFolded && 'rotate-90')} />
+          {GROUP_WORD[name]}
+          <span className="ml-1 font-normal text-ink-3">{count.toLocaleString('en')}</span>
+        </button>
+      </h2>
+      {!isFolded && <ul>{children}</ul>}
+    </section>
+  );
+}

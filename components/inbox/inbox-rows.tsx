@@ -1,0 +1,133 @@
+'use client';
+
+import { useRef } from 'react';
+import { FoundRows, MoreRows } from '@/components/live/more-rows';
+import { HeldChanges } from '@/components/ui/held-changes';
+import { ListSearch } from '@/components/ui/list-search';
+import { useServerNow } from '@/components/ui/now';
+import type { CodeOnDemand } from '@/components/ui/on-demand';
+import { useSelection } from '@/components/ui/use-selection';
+import { type InboxItem, isSnoozed } from '@/lib/protocol/inbox';
+import { InboxBulk } from './inbox-bulk';
+import { type GroupName, InboxGroup } from './inbox-group';
+import { InboxRow } from './inbox-row';
+import { type Mark, snoozeForAnHour } from './item-actions';
+import { KindFilter } from './kind-filter';
+import { useMarks } from './use-inbox';
+import { useInboxKeys } from './use-inbox-keys';
+import { usePerson } from './use-person';
+import type { RequestedItem } from './use-request';
+import { useShownItems } from './use-shown-items';
+
+/** What needs a person: by kind, of each kind what waits longest first. */
+export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
+  const box = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const { list, more, open, byId, groups, held, wanted, search, text, setText, isSearched } = useShownItems(box);
+  const { mark, failure } = useMarks();
+  const person = usePerson();
+  const { selected, select, selectOnly } = useSelection();
+  const unfolded = useSelection();
+  const minute = useServerNow((now) => now - (now % 60_000));
+  const chosen = open.filter(({ id }) => selected.has(id));
+  const make = (ids: string[], made: Mark) => {
+    if (typeof made === 'object') return mark({ ids, mark: 'snoozed', until: made.snoozedUntil });
+    if (made === 'taken-over') return mark({ ids, mark: 'claimed', by: person.sign(), takeOver: true });
+    return made === 'claimed' ? mark({ ids, mark: made, by: person.sign() }) : mark({ ids, mark: made });
+  };
+  const one = (item: InboxItem, made: Mark) => void make([item.id], made);
+  useInboxKeys({
+    list: box,
+    search: field,
+    find: (id) => byId.get(id),
+    open: ({ id }) => unfolded.select(id, true),
+    acts: {
+      unfold: ({ id }) => unfolded.select(id, !unfolded.selected.has(id)),
+      select: ({ id }) => select(id, !selected.has(id)),
+      seen: (item) => one(item, item.seenAt === null ? 'seen' : 'unseen'),
+      claim: (item) =>
+        one(item, item.claim === null ? 'claimed' : item.claim.by.id === person.id ? 'released' : 'taken-over'),
+      snooze: (item) => one(item, isSnoozed(item, minute) ? 'unsnoozed' : snoozeForAnHour(minute)),
+    },
+  });
+  const listed = groups.reduce((sum, { items }) => sum + items.length, 0);
+  const found = search.found;
+  const foundCount = found === undefined ? listed : Object.values(found.counts).reduce((sum, count) => sum + count, 0);
+  return (
+    <div ref={box} className="group/inbox">
+      <KindFilter items={open} wanted={wanted} name={person.name} onRename={person.rename} />
+      {(open.length > 0 || isSearched) && (
+        <div className="flex max-w-sm pb-2">
+          <ListSearch what="the inbox" hasKey field={field} value={text} onChange={setText} />
+        </div>
+      )}
+      <p className="flex min-h-[1lh] flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
+        <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
+        <span role="status" className="text-failed">
+          {failure !== null && `Not marked: ${failure}`}
+        </span>
+        <KeysOfRows />
+      </p>
+      {groups.length === 0 && !isSearched && <NothingNeedsYou isFiltered={wanted.length > 0 && open.length > 0} />}
+      {groups.map(({ name, items }) => (
+        <InboxGroup key={name} name={name as GroupName} count={items.length} unfolds={isSearched}>
+          {items.map((item) => (
+            <InboxRow
+              key={item.id}
+              item={item}
+              person={person.id}
+              isSelected={selected.has(item.id)}
+              isUnfolded={unfolded.selected.has(item.id)}
+              requestCode={requestCode}
+              onSelect={(isSelected) => select(item.id, isSelected)}
+              onUnfold={(isUnfolded) => unfolded.select(item.id, isUnfolded)}
+              onMark={(made) => one(item, made)}
+            />
+          ))}
+        </InboxGroup>
+      ))}
+      {isSearched && (
+        <FoundRows search={search} listed={listed} count={foundCount} one="item" onAll={() => setText('')} />
+      )}
+      {!isSearched && list?.next != null && <MoreRows {...more} listed={open.length} count={list.count} what="items" />}
+      {chosen.length > 0 && (
+        <InboxBulk
+          items={chosen}
+          isUnfolded={(id) => unfolded.selected.has(id)}
+          onUnfold={(ids) => unfolded.selectOnly([...unfolded.selected, ...ids])}
+          onMark={(made) =>
+            void make(
+              chosen.map(({ id }) => id),
+              made,
+            )
+          }
+          onNone={() => selectOnly([])}
+        />
+      )}
+    </div>
+  );
+}
+
+/** Which letters act on the row that has the focus, while one has. */
+function KeysOfRows() {
+  const keys = { j: 'next', k: 'previous', o: 'answer or retry', s: 'seen', c: 'claim', z: 'snooze', x: 'select' };
+  return (
+    <span className="hidden flex-wrap gap-x-3 text-ink-3 group-has-[[data-inbox-row]:focus-visible]/inbox:flex">
+      {Object.entries(keys).map(([key, what]) => (
+        <span key={key}>
+          <kbd className="text-ink-2">{key}</kbd> {what}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function NothingNeedsYou({ isFiltered }: { isFiltered: boolean }) {
+  return (
+    <p className="max-w-prose py-3 text-ink-2">
+      {isFiltered
+        ? 'Nothing of this kind needs you.'
+        : 'Nothing needs you. Permissions and questions of agents, overdue replies, failures, lost agents and missing records show up here by themselves.'}
+    </p>
+  );
+}

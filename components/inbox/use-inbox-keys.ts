@@ -1,0 +1,75 @@
+'use client';
+
+import type { RefObject } from 'react';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import type { InboxItem } from '@/lib/protocol/inbox';
+
+const ROW = '[data-inbox-row]';
+
+/** What the letters do with the row that has the focus. */
+interface RowActs {
+  unfold: (item: InboxItem) => void;
+  select: (item: InboxItem) => void;
+  seen: (item: InboxItem) => void;
+  claim: (item: InboxItem) => void;
+  snooze: (item: InboxItem) => void;
+}
+
+/**
+ * j/k and the arrows move through the inbox, and letters act on the row they led to. "r" leads to the next request, from
+ * one to the other and round.
+ */
+export function useInboxKeys(options: {
+  list: RefObject<HTMLElement | null>;
+  search: RefObject<HTMLInputElement | null>;
+  find: (id: string) => InboxItem | undefined;
+  acts: RowActs;
+  /** Shows what it asks. */
+  open: (item: InboxItem) => void;
+}): void {
+  const { list, search, find, acts, open } = options;
+  const rows = () => [...(list.current?.querySelectorAll<HTMLElement>(ROW) ?? [])];
+  const focusedRow = () => document.activeElement?.closest<HTMLElement>(ROW) ?? null;
+  const go = (row: HTMLElement | undefined) => {
+    if (row === undefined) return false;
+    row.focus();
+    row.scrollIntoView({ block: 'nearest' });
+  };
+  const move = (step: 1 | -1) => {
+    const all = rows();
+    const at = all.indexOf(focusedRow() as HTMLElement);
+    return go(at < 0 ? (step > 0 ? all[0] : all.at(-1)) : all[Math.min(all.length - 1, Math.max(0, at + step))]);
+  };
+  const act = (what: keyof RowActs) => () => {
+    const item = find(focusedRow()?.dataset.inboxRow ?? '');
+    if (item === undefined || item.doneAt !== null) return false;
+    acts[what](item);
+  };
+  const nextRequest = () => {
+    const asking = rows().filter(({ dataset }) => {
+      const item = find(dataset.inboxRow ?? '');
+      return item?.doneAt === null && item.request !== null;
+    });
+    const next = asking[(asking.indexOf(focusedRow() as HTMLElement) + 1) % Math.max(1, asking.length)];
+    const item = find(next?.dataset.inboxRow ?? '');
+    if (item !== undefined) open(item);
+    return go(next);
+  };
+  useShortcuts(
+    {
+      'inbox.next': () => move(1),
+      'inbox.previous': () => move(-1),
+      'inbox.unfold': act('unfold'),
+      'inbox.select': act('select'),
+      'inbox.seen': act('seen'),
+      'inbox.claim': act('claim'),
+      'inbox.snooze': act('snooze'),
+      'inbox.next-request': nextRequest,
+      'inbox.search': () => {
+        search.current?.focus();
+        search.current?.select();
+      },
+    },
+    { area: list, leads: true },
+  );
+}
