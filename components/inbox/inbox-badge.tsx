@@ -31,7 +31,7 @@ export function InboxBadge() {
       >
         {text}
       </span>
-      <span className="sr-only">: {text} new</span>
+      <span className="sr-only">new: {text}</span>
     </>
   );
 }

@@ -2,7 +2,6 @@
 
 import { clsx } from 'clsx';
 import Link from 'next/link';
-import { useLayoutEffect, useRef } from 'react';
 import { useFleet } from '@/components/live/use-fleet';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
@@ -14,6 +13,7 @@ import type { InboxItem } from '@/lib/protocol/inbox';
 import { itemTitle, KIND_GLYPH, placeOf } from './inbox-words';
 import { ItemActions, type Mark } from './item-actions';
 import { asksSomething, type RequestedItem } from './use-request';
+import { useRowFocus } from './use-row-focus';
 
 const retryCode = new CodeOnDemand(async () => (await import('./retry-here')).RetryHere);
 
@@ -27,12 +27,14 @@ export function InboxRow(props: {
   onSelect: (isSelected: boolean) => void;
   onUnfold: (isUnfolded: boolean) => void;
   onMark: (mark: Mark) => void;
+  /** Something was done here that takes the item away. */
+  onSaid: (words: string) => void;
 }) {
-  const { item, person, isSelected, isUnfolded, requestCode, onSelect, onUnfold, onMark } = props;
+  const { item, person, isSelected, isUnfolded, requestCode, onSelect, onUnfold, onMark, onSaid } = props;
   const { sessionId, claim, seenAt, doneAt, kind } = item;
   const isDone = doneAt !== null;
   const title = itemTitle(item);
-  const { row, handlers } = useRowFocus(isDone);
+  const { row, handlers } = useRowFocus();
   const unfolds = asksSomething(item) ? 'Answer' : kind === 'failure' && sessionId !== null ? 'Retry' : null;
   return (
     <li
@@ -63,7 +65,7 @@ export function InboxRow(props: {
             </span>
             <Whose item={item} />
           </Link>
-          <span className="flex flex-wrap items-baseline gap-x-4 gap-y-1 pl-5 text-xs">
+          <span className="flex flex-wrap items-baseline gap-x-3 gap-y-1 pl-5 text-xs sm:gap-x-4">
             {isDone && <span className="text-ink-2">Done</span>}
             {!isDone && claim !== null && (
               <span className="text-ink-2">
@@ -84,7 +86,7 @@ export function InboxRow(props: {
                 onMark={onMark}
               />
             )}
-            <Ago at={item.since} className="tabular min-w-10 whitespace-nowrap text-right text-2xs text-ink-3" />
+            <Ago at={item.since} className="tabular whitespace-nowrap text-right sm:min-w-10 text-2xs text-ink-3" />
           </span>
         </div>
       </div>
@@ -93,7 +95,14 @@ export function InboxRow(props: {
           {asksSomething(item) ? (
             <OnDemand code={requestCode} name="What it asks" props={{ item }} />
           ) : (
-            <OnDemand code={retryCode} name="Retrying" props={{ sessionId: sessionId ?? '' }} />
+            <OnDemand
+              code={retryCode}
+              name="Retrying"
+              props={{
+                sessionId: sessionId ?? '',
+                onSent: ({ reason }) => onSaid(`Sent to ${nameText(item.agentId)}. ${reason ?? ''}`),
+              }}
+            />
           )}
         </div>
       )}
@@ -123,23 +132,4 @@ function Whose({ item: { agentId, sessionId, from } }: { item: InboxItem }) {
       )}
     </span>
   );
-}
-
-/** The button that had the focus may be gone with what could be done: the row keeps it. */
-function useRowFocus(isDone: boolean) {
-  const row = useRef<HTMLLIElement>(null);
-  const hasFocus = useRef(false);
-  useLayoutEffect(() => {
-    if (isDone && hasFocus.current && document.activeElement === document.body) row.current?.focus();
-  }, [isDone]);
-  const handlers = {
-    onFocus: () => {
-      hasFocus.current = true;
-    },
-    // What is taken away with the focus in it tells nobody.
-    onBlur: () => {
-      hasFocus.current = false;
-    },
-  };
-  return { row, handlers };
 }

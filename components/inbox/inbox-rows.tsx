@@ -1,6 +1,6 @@
 'use client';
 
-import { useRef } from 'react';
+import { useRef, useState } from 'react';
 import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
@@ -28,6 +28,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const person = usePerson();
   const { selected, select, selectOnly } = useSelection();
   const unfolded = useSelection();
+  const [said, say] = useState('');
   const minute = useServerNow((now) => now - (now % 60_000));
   const chosen = open.filter(({ id }) => selected.has(id));
   const make = (ids: string[], made: Mark) => {
@@ -38,7 +39,6 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const one = (item: InboxItem, made: Mark) => void make([item.id], made);
   useInboxKeys({
     list: box,
-    search: field,
     find: (id) => byId.get(id),
     open: ({ id }) => unfolded.select(id, true),
     acts: {
@@ -58,13 +58,13 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       <KindFilter items={open} wanted={wanted} name={person.name} onRename={person.rename} />
       {(open.length > 0 || isSearched) && (
         <div className="flex max-w-sm pb-2">
-          <ListSearch what="the inbox" hasKey field={field} value={text} onChange={setText} />
+          <ListSearch what="the inbox" field={field} value={text} onChange={setText} />
         </div>
       )}
       <p className="flex min-h-[1lh] flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
         <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
-        <span role="status" className="text-failed">
-          {failure !== null && `Not marked: ${failure}`}
+        <span role="status" className={failure === null ? 'text-ink-2' : 'text-failed'}>
+          {failure === null ? said : `Not marked: ${failure}`}
         </span>
         <KeysOfRows />
       </p>
@@ -82,6 +82,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
               onSelect={(isSelected) => select(item.id, isSelected)}
               onUnfold={(isUnfolded) => unfolded.select(item.id, isUnfolded)}
               onMark={(made) => one(item, made)}
+              onSaid={say}
             />
           ))}
         </InboxGroup>

@@ -1,11 +1,12 @@
 'use client';
 
 import { useQuery } from '@tanstack/react-query';
-import { useId, useState } from 'react';
+import { useEffect, useEffectEvent, useId, useState } from 'react';
 import { useAsk } from '@/components/live/ask';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { MessageAnswer } from '@/lib/protocol/commands';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
+import type { Sending } from '@/lib/protocol/sending';
 
 const NOT_KNOWN = 'What it was asked last is not among its newest turns. Write what to send:';
 const TOO_LONG = 'What it was asked last is too long to be shown whole here. Write what to send:';
@@ -13,8 +14,12 @@ const TOO_LONG = 'What it was asked last is too long to be shown whole here. Wri
 /** Turns that are looked through for what the agent was last asked. */
 const TURNS = 20;
 
-/** Asks a session that failed once more for what it was asked last; what is sent stands here before it is. */
-export function RetryHere({ sessionId }: { sessionId: string }) {
+/**
+ * Asks a session that failed once more for what it was asked last; what is sent stands here before it is.
+ *
+ * @param onSent told what becomes of it: with that the session has failed no more, and its item goes
+ */
+export function RetryHere({ sessionId, onSent }: { sessionId: string; onSent: (sending: Sending) => void }) {
   const { data, error, isPending } = useQuery({
     queryKey: ['asked-last', sessionId],
     queryFn: async ({ signal }) =>
@@ -25,6 +30,11 @@ export function RetryHere({ sessionId }: { sessionId: string }) {
   });
   const [typed, setTyped] = useState<string | null>(null);
   const [state, ask] = useAsk<MessageAnswer>();
+  const sent = useEffectEvent(onSent);
+  const sending = state.kind === 'answered' ? state.answer.sending : null;
+  useEffect(() => {
+    if (sending !== null) sent(sending);
+  }, [sending]);
   const why = useId();
   const text = typed ?? (data == null || data.isCut ? '' : data.text);
   const isOff = text.trim() === '' || state.kind === 'sending';
@@ -35,14 +45,7 @@ export function RetryHere({ sessionId }: { sessionId: string }) {
       </p>
     );
   }
-  if (state.kind === 'answered') {
-    const { sending } = state.answer;
-    return (
-      <p role="status" className="py-2 text-ink-2 text-xs">
-        Sent. {sending.reason}
-      </p>
-    );
-  }
+  if (sending !== null) return <p className="py-2 text-ink-2 text-xs">Sent. {sending.reason}</p>;
   return (
     <form
       onSubmit={(event) => {

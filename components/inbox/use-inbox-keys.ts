@@ -21,13 +21,12 @@ interface RowActs {
  */
 export function useInboxKeys(options: {
   list: RefObject<HTMLElement | null>;
-  search: RefObject<HTMLInputElement | null>;
   find: (id: string) => InboxItem | undefined;
   acts: RowActs;
   /** Shows what it asks. */
   open: (item: InboxItem) => void;
 }): void {
-  const { list, search, find, acts, open } = options;
+  const { list, find, acts, open } = options;
   const rows = () => [...(list.current?.querySelectorAll<HTMLElement>(ROW) ?? [])];
   const focusedRow = () => document.activeElement?.closest<HTMLElement>(ROW) ?? null;
   const go = (row: HTMLElement | undefined) => {
@@ -65,10 +64,6 @@ export function useInboxKeys(options: {
       'inbox.claim': act('claim'),
       'inbox.snooze': act('snooze'),
       'inbox.next-request': nextRequest,
-      'inbox.search': () => {
-        search.current?.focus();
-        search.current?.select();
-      },
     },
     { area: list, leads: true },
   );

@@ -2,9 +2,11 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { InboxList } from '@/lib/protocol/inbox';
+import type { RequestDetail } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
 import { type ChromiumProfile, openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
+import { press, takesPresses } from '../support/press';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
@@ -82,7 +84,12 @@ test('what one claims and answers, the other sees, and neither loses their place
   await theirs.getByText('You have this').waitFor();
   await mine.getByText('Operator has this').waitFor();
   await agent.write('asks', [answered('q1')]);
-  for (const page of [mine, theirs]) await group(page, 'Permissions').waitFor({ state: 'detached' });
+  for (const page of [mine, theirs]) {
+    // It stays under the pointer that pressed there, and says that it is over.
+    await group(page, 'Permissions').getByText('Done').waitFor();
+    await page.mouse.move(0, 0);
+    await group(page, 'Permissions').waitFor({ state: 'detached' });
+  }
   await mine.close();
   await theirs.close();
 });
@@ -94,13 +101,20 @@ test('a failure is put off and seen by keyboard alone, and is then seen everywhe
   await live(theirs);
   await page.getByRole('combobox', { name: 'Snooze: No credit left' }).focus();
   await page.keyboard.type('For an h');
-  await group(page, 'Snoozed').getByText('No credit left').waitFor();
+  await group(theirs, 'Snoozed')
+    .getByRole('button', { name: /^Snoozed/, expanded: false })
+    .waitFor();
   await page.getByRole('button', { name: 'Wake: No credit left' }).focus();
   await page.keyboard.press('Enter');
   await group(theirs, 'Failures').getByText('No credit left').waitFor();
   await page.getByRole('button', { name: 'Seen: No credit left' }).focus();
   await page.keyboard.press('Enter');
-  for (const each of [page, theirs]) await each.getByText(/^Nothing needs you\./).waitFor();
+  await theirs.getByText(/^Nothing needs you\./).waitFor();
+  // Here it stands where it was, until the reader goes on.
+  await group(page, 'Failures').getByText('Done').waitFor();
+  expect(await page.evaluate(() => document.activeElement?.getAttribute('data-inbox-row'))).toBeTruthy();
+  await page.getByLabel('Your name').focus();
+  await page.getByText(/^Nothing needs you\./).waitFor();
   const home = await it.open('/');
   await group(home, 'Failed, seen').waitFor();
   for (const each of [page, theirs, home]) await each.close();
@@ -124,5 +138,88 @@ test('several are selected and marked at once, and one kind is shown by its addr
   await group(page, 'Permissions').waitFor({ state: 'detached' });
   await group(page, 'Failures').getByText('Still no credit').waitFor();
   expect(new URL(page.url()).search).toBe('?kind=failure');
+  await page.close();
+});
+
+test('what is new is counted in the tab and beside the way there, on every page, until somebody has seen it', async () => {
+  const page = await it.open('/agents');
+  await live(page);
+  await page.getByRole('link', { name: 'Inbox new: 2' }).waitFor();
+  expect(await page.title()).toMatch(/^\(2\) Agents/);
+  const icon = () => page.locator('link[rel="icon"]').getAttribute('href');
+  expect(await icon()).toBe('/icon-news.svg');
+  expect((await page.request.get(`${it.server.url}/icon-news.svg`)).headers()['content-type']).toContain('svg');
+  const inbox = await it.read<InboxList>('/inbox');
+  const ids = inbox.items.map(({ id }) => id);
+  const marked = await page.request.post(`${it.server.url}/api/v1/inbox/marks`, {
+    headers: { authorization: `Bearer ${it.server.token}` },
+    data: { ids, mark: 'seen' },
+  });
+  expect(marked.status()).toBe(200);
+  await page.getByRole('link', { name: 'Inbox', exact: true }).waitFor();
+  expect(await page.title()).toMatch(/^Agents/);
+  expect(await icon()).not.toBe('/icon-news.svg');
+  await page.close();
+});
+
+test('"r" leads to the next request from any page, and a letter answers it where it stands in the inbox', async () => {
+  const page = await it.open('/agents');
+  await live(page);
+  // What hears it comes when the page is idle.
+  await expect
+    .poll(async () => {
+      await page.keyboard.press('r');
+      return page.url();
+    })
+    .toMatch(/\/sessions\/asks#request-/);
+  await page.goto(`${it.server.url}/inbox`);
+  await live(page);
+  await page.keyboard.press('r');
+  const card = page.getByRole('region', { name: 'Permission: Permission 0' });
+  await card.getByRole('button', { name: 'Allow' }).waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await card.focus();
+  await takesPresses(card.getByRole('button', { name: 'Deny', exact: true }));
+  await page.keyboard.press('d');
+  await card.getByText('Denied, on its way to the agent…').waitFor();
+  await page.close();
+});
+
+test('several permissions are allowed at one press, once all of what each one asks was seen', async () => {
+  const page = await it.open('/inbox');
+  await live(page);
+  for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select Permission ${at}` }).check();
+  await page.getByRole('button', { name: 'Show what these 3 ask' }).click();
+  for (const at of [1, 2, 3]) {
+    await page.getByRole('region', { name: `Permission: Permission ${at}` }).scrollIntoViewIfNeeded();
+  }
+  await press(page.getByRole('button', { name: 'Allow these 3' }));
+  await expect.poll(() => page.getByText('Allowed, on its way to the agent…').count()).toBe(3);
+  const detail = await it.read<RequestDetail>('/sessions/asks/requests/m3');
+  expect(detail.request.answer).toMatchObject({ behavior: 'allow' });
+  await page.close();
+});
+
+test('a failure is retried with what was asked last, and the inbox is searched and folded', async () => {
+  const page = await it.open('/inbox');
+  await live(page);
+  await agent.write('fails', [
+    starts('r4'),
+    { type: 'RUN_ERROR', threadId: 'fails', runId: 'r4', message: 'Out of credit' },
+  ]);
+  const search = page.getByRole('searchbox', { name: 'Search the inbox' });
+  await search.fill('login credit');
+  await group(page, 'Permissions').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Retry: Out of credit' }).click();
+  const text = page.getByLabel('Send again:');
+  expect(await text.inputValue()).toBe('Mend the login test');
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.getByText(/^Sent to builder\. No runner listens/).waitFor();
+  await search.fill('');
+  const fold = group(page, 'Permissions').getByRole('button', { name: /^Permissions/ });
+  await fold.click();
+  await group(page, 'Permissions').getByRole('link').first().waitFor({ state: 'detached' });
+  await page.reload();
+  await expect.poll(() => fold.getAttribute('aria-expanded')).toBe('false');
   await page.close();
 });

@@ -62,7 +62,6 @@ export const SHORTCUTS = {
   'inbox.seen': { keys: ['s'], once: true },
   'inbox.claim': { keys: ['c'], once: true },
   'inbox.snooze': { keys: ['z'], once: true },
-  'inbox.search': { keys: ['/'] },
   'request.allow': { keys: ['a'], once: true },
   'request.deny': { keys: ['d'], once: true },
   help: { keys: ['?'], everywhere: true, overDialogs: true, once: true },

@@ -48,7 +48,6 @@ export const SHORTCUT_WORDS: Record<ShortcutId, readonly [where: string, what: s
   'inbox.seen': ['Inbox', 'Mark it as seen, or not seen'],
   'inbox.claim': ['Inbox', 'Claim or release it'],
   'inbox.snooze': ['Inbox', 'Snooze it for an hour, or wake it'],
-  'inbox.search': ['Inbox', 'Search the inbox'],
   'request.allow': ['On a request', 'Allow'],
   'request.deny': ['On a request', 'Deny'],
   help: ['Everywhere', 'This list'],
