@@ -15,7 +15,7 @@ type SessionColumn =
   | 'otherFailureCount'
   | 'updatedPosition';
 type TaskColumn = 'sessionId' | 'agentId' | 'status' | 'startedAt' | 'endedAt' | 'position';
-type ObligationColumn = 'sessionId' | 'agentId' | 'state' | 'position';
+type ObligationColumn = 'sessionId' | 'agentId' | 'state' | 'owedSince' | 'isOverdue' | 'position';
 
 export type AgentBody = Omit<AgentSummary, AgentColumn>;
 export type SessionBody = Omit<SessionSummary, SessionColumn>;

@@ -27,7 +27,16 @@ export const SESSION_ROW = shapeOf(
   'updatedPosition',
 );
 export const TASK_ROW = shapeOf(tasks, 'sessionId', 'agentId', 'position', 'status', 'startedAt', 'endedAt', 'body');
-export const OBLIGATION_ROW = shapeOf(obligations, 'sessionId', 'agentId', 'position', 'state', 'body');
+export const OBLIGATION_ROW = shapeOf(
+  obligations,
+  'sessionId',
+  'agentId',
+  'position',
+  'state',
+  'owedSince',
+  'isOverdue',
+  'body',
+);
 export const INBOX_ROW = shapeOf(
   inbox,
   'id',
@@ -87,8 +96,9 @@ export function obligationFromRow(row: Row): Obligation {
   return { ...body, ...columns, position: String(position) };
 }
 
-export function obligationToRow({ sessionId, agentId, state, position, ...body }: Obligation, updatedPosition: number) {
-  const columns = { sessionId, agentId, state, messageId: body.messageId };
+export function obligationToRow(obligation: Obligation, updatedPosition: number) {
+  const { sessionId, agentId, state, owedSince, isOverdue, position, ...body } = obligation;
+  const columns = { sessionId, agentId, state, owedSince, isOverdue, messageId: body.messageId };
   return { ...columns, body, position: Number(position), updatedPosition };
 }
 

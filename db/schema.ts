@@ -420,6 +420,8 @@ export const obligations = sqliteTable(
     position: integer('position').notNull(),
     agentId: text('agent_id').notNull(),
     state: text('state').$type<Obligation['state']>().notNull(),
+    owedSince: integer('owed_since').notNull().default(0),
+    isOverdue: boolean('is_overdue').notNull().default(false),
     /** The rest of Obligation. */
     body: json<ObligationBody>('body').notNull(),
     updatedPosition: integer('updated_position').notNull(),
@@ -429,6 +431,10 @@ export const obligations = sqliteTable(
     // few replies are owed, however many messages there were
     index('obligations_owed_by_agent').on(table.agentId, table.position).where(sql`state = 'owed'`),
     index('obligations_owed_by_session').on(table.sessionId, table.position).where(sql`state = 'owed'`),
+    // what may become overdue, the longest owed first
+    index('obligations_awaited').on(table.owedSince).where(sql`state = 'owed' AND is_overdue = 0`),
+    // what was settled last
+    index('obligations_settled').on(table.sessionId, table.updatedPosition).where(sql`state <> 'owed'`),
     index('obligations_by_change').on(table.updatedPosition, table.state, table.position, table.sessionId),
   ],
 );

@@ -40,7 +40,12 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
           </span>
         </Fact>
       )}
-      {agent.owedCount > 0 && <Fact name="Owes">{plural(agent.owedCount, 'reply', 'replies')}</Fact>}
+      {agent.owedCount > 0 && (
+        <Fact name="Owes">
+          {plural(agent.owedCount, 'reply', 'replies')}
+          {agent.overdueCount > 0 && `, ${agent.overdueCount} overdue`}
+        </Fact>
+      )}
       {outbox !== null && (
         <>
           <Fact name="In its outbox">

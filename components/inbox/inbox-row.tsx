@@ -2,8 +2,6 @@
 
 import { clsx } from 'clsx';
 import Link from 'next/link';
-import { useFleet } from '@/components/live/use-fleet';
-import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Words } from '@/components/ui/name';
@@ -12,9 +10,11 @@ import { nameText } from '@/components/ui/verbatim';
 import type { InboxItem } from '@/lib/protocol/inbox';
 import { itemTitle, KIND_GLYPH, placeOf } from './inbox-words';
 import { ItemActions, type Mark } from './item-actions';
+import { ItemOwner } from './item-owner';
 import { asksSomething, type RequestedItem } from './use-request';
 import { useRowFocus } from './use-row-focus';
 
+const owedCode = new CodeOnDemand(async () => (await import('./owed-here')).OwedHere);
 const retryCode = new CodeOnDemand(async () => (await import('./retry-here')).RetryHere);
 
 /** One thing that needs a person: what it is, whose it is, since when, who takes care of it, and what can be done. */
@@ -35,7 +35,7 @@ export function InboxRow(props: {
   const isDone = doneAt !== null;
   const title = itemTitle(item);
   const { row, handlers } = useRowFocus();
-  const unfolds = asksSomething(item) ? 'Answer' : kind === 'failure' && sessionId !== null ? 'Retry' : null;
+  const unfolds = unfoldingOf(item);
   return (
     <li
       ref={row}
@@ -63,7 +63,7 @@ export function InboxRow(props: {
                 <Words text={title} />
               </span>
             </span>
-            <Whose item={item} />
+            <ItemOwner item={item} />
           </Link>
           <span className="flex flex-wrap items-baseline gap-x-3 gap-y-1 pl-5 text-xs sm:gap-x-4">
             {isDone && <span className="text-ink-2">Done</span>}
@@ -94,6 +94,16 @@ export function InboxRow(props: {
         <div className="pl-7 text-ink">
           {asksSomething(item) ? (
             <OnDemand code={requestCode} name="What it asks" props={{ item }} />
+          ) : kind === 'overdue-reply' ? (
+            <OnDemand
+              code={owedCode}
+              name="The reply"
+              props={{
+                sessionId: sessionId ?? '',
+                messageId: item.messageId ?? '',
+                updatedPosition: item.updatedPosition,
+              }}
+            />
           ) : (
             <OnDemand
               code={retryCode}
@@ -110,26 +120,9 @@ export function InboxRow(props: {
   );
 }
 
-/** Whose item it is: the agent, always, and its session. */
-function Whose({ item: { agentId, sessionId, from } }: { item: InboxItem }) {
-  const session = useFleet(({ sessions }) => (sessionId === null ? undefined : sessions.get(sessionId)));
-  return (
-    <span className="wrap-break-word block pl-5 text-ink-3 text-xs">
-      <Name text={agentId} />
-      {sessionId !== null && (
-        <>
-          {' · '}
-          <bdi>
-            <Words text={sessionTitle(session ?? { id: sessionId, title: null })} />
-          </bdi>
-        </>
-      )}
-      {from !== null && (
-        <>
-          {' · '}
-          <Name text={from.id} /> waits
-        </>
-      )}
-    </span>
-  );
+/** What can be done about an item in its row, besides marking it; null if nothing can. */
+function unfoldingOf(item: InboxItem): string | null {
+  if (asksSomething(item)) return 'Answer';
+  if (item.sessionId === null) return null;
+  return item.kind === 'failure' ? 'Retry' : item.kind === 'overdue-reply' ? 'Settle' : null;
 }

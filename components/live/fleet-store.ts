@@ -23,7 +23,7 @@ export const ALL = '';
 
 /** A reply that is owed, or was. */
 export type OwedReply = Pick<Obligation, 'messageId' | 'sessionId' | 'agentId' | 'from' | 'text' | 'sentAt' | 'state'> &
-  Partial<Pick<Obligation, 'position'>>;
+  Partial<Pick<Obligation, 'position' | 'owedSince' | 'isOverdue' | 'candidate'>>;
 
 /** The sessions that are loaded, and how many there are. */
 export interface ListedSessions {

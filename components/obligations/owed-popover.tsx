@@ -6,6 +6,8 @@ import { Ago } from '@/components/ui/clock';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import type { SessionSummary } from '@/lib/protocol/read-models';
+import { AcceptReply } from './accept-reply';
+import { SettledList } from './settled-list';
 import { useOwed } from './use-obligations';
 import { Waive } from './waive';
 
@@ -19,6 +21,7 @@ export function OwedPopover(props: {
   return (
     <ButtonPopover label="Replies owed" button={button} onClose={onClose}>
       <OwedList session={session} onLeave={onClose} />
+      <SettledList session={session} onLeave={onClose} />
     </ButtonPopover>
   );
 }
@@ -29,7 +32,7 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
   if (owed === undefined) return <p className="px-3 py-2 text-ink-3 text-xs">Loading…</p>;
   return (
     <ul>
-      {owed.map(({ messageId, from, text, sentAt }) => (
+      {owed.map(({ messageId, from, text, sentAt, owedSince, isOverdue, candidate }) => (
         <li key={messageId} className="flex flex-col border-line border-b pb-1 last:border-0">
           <a
             href={`#${encodeURIComponent(`message-${messageId}`)}`}
@@ -41,13 +44,15 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
                 {from.kind === 'agent' ? 'agent ' : ''}
                 <Name text={from.id} />
               </span>
-              <Ago at={sentAt} />
+              {isOverdue === true && <span className="font-medium text-waiting">overdue</span>}
+              <Ago at={owedSince ?? sentAt} />
             </span>
             <span dir="auto" className="block truncate text-xs">
               <Words text={plainWords(text)} />
             </span>
           </a>
-          <span className="px-3">
+          <span className="flex flex-col gap-1 px-3">
+            {candidate != null && <AcceptReply sessionId={session.id} messageId={messageId} candidate={candidate} />}
             <Waive sessionId={session.id} messageId={messageId} />
           </span>
         </li>

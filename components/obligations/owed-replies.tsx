@@ -24,6 +24,7 @@ export function OwedReplies({ session }: { session: SessionSummary }) {
         className="text-start hover:text-ink hover:underline aria-expanded:text-ink"
       >
         owes {plural(session.owedCount, 'reply', 'replies')}
+        {session.overdueCount > 0 && `, ${session.overdueCount} overdue`}
       </button>
       {open && (
         <OnDemand code={popoverCode} name="What is owed" props={{ session, button, onClose: () => setOpen(false) }} />

@@ -166,8 +166,8 @@ export interface SessionMark {
 
 /** What needs a person most comes first, but for a sign that is small: where there is no room for all, the last ones go. */
 export function marksOf(session: SessionSummary): SessionMark[] {
-  const { insightCount, lostCount, quarantinedCount, owedCount, runningTaskCount, lastTurnKind, away, evidence } =
-    session;
+  const { insightCount, lostCount, quarantinedCount, owedCount, overdueCount, runningTaskCount } = session;
+  const { lastTurnKind, away, evidence } = session;
   const marks: SessionMark[] = [];
   if (lastTurnKind === 'between-run')
     marks.push({ kind: 'woken', text: 'Woke by itself', title: 'The agent started its last turn itself' });
@@ -177,7 +177,9 @@ export function marksOf(session: SessionSummary): SessionMark[] {
   if (lostCount > 0) marks.push({ kind: 'lost', text: `${lostCount} lost` });
   if (quarantinedCount > 0) marks.push({ kind: 'quarantined', text: `${quarantinedCount} quarantined` });
   if (owedCount > 0) {
-    marks.push({ kind: 'owed', text: `owes ${owedCount}`, title: `${plural(owedCount, 'message')} without a reply` });
+    const late = overdueCount === 0 ? '' : `, ${overdueCount} overdue`;
+    const title = `${plural(owedCount, 'message')} without a reply${late}`;
+    marks.push({ kind: 'owed', text: `owes ${owedCount}${late}`, title });
   }
   if (runningTaskCount > 0 && away === null) marks.push({ kind: 'tasks', text: plural(runningTaskCount, 'task') });
   return marks;

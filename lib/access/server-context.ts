@@ -8,4 +8,6 @@ export interface ServerContext extends AccessSettings {
   steady?: () => number;
   /** When to end a stream of our own accord, for hosts that cut long requests; null for never. */
   streamMaxMs: number | null;
+  /** How long a reply may be owed before it is overdue. */
+  replyOverdueMs?: number;
 }

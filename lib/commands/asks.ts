@@ -7,7 +7,12 @@ import { conflict } from './refusals';
 
 /** Everything a person asks for in a session, except the name they gave it (`clientId`). */
 export interface Ask {
-  type: Exclude<CommandType, 'log-level.set'> | 'obligation.waive' | 'parked.assign' | 'parked.discard';
+  type:
+    | Exclude<CommandType, 'log-level.set'>
+    | 'obligation.waive'
+    | 'obligation.accept'
+    | 'parked.assign'
+    | 'parked.discard';
   [field: string]: unknown;
 }
 

@@ -15,6 +15,8 @@ import { expiredLevels, expireLevels, renewLevel } from './desire-level';
 import { dueStates, resolveDueStates } from './due-states';
 import { expireCommands, expiredCommands, type Hour } from './expire-commands';
 import { expireRequests, overdueSessions } from './expire-requests';
+import { overdueReplies, tellOverdue } from './overdue-replies';
+import { REPLY_OVERDUE_MS } from './reply-settings';
 import { missedRunners, openSessions, silentAgents, tellAbsence, tellSilence } from './runner-absence';
 import {
   connectRunner,
@@ -51,6 +53,7 @@ export class CommandHub {
   readonly #rows: RowSweep;
   readonly #clock: ClockWatch;
   readonly #steady: () => number;
+  readonly #replyOverdueMs: number;
   readonly #trust: ClockTrust;
   /** When the newest record came, as last looked up: the search goes through all outboxes there ever were. */
   #newest: { at: number | null; readAt: number } = { at: null, readAt: Number.NEGATIVE_INFINITY };
@@ -66,7 +69,9 @@ export class CommandHub {
   readonly #failing = new Set<Work>();
   #isClosed = false;
 
-  constructor({ database, now, steady }: Pick<ServerContext, 'database' | 'now' | 'steady'>) {
+  constructor(context: Pick<ServerContext, 'database' | 'now' | 'steady' | 'replyOverdueMs'>) {
+    const { database, now, steady, replyOverdueMs = REPLY_OVERDUE_MS } = context;
+    this.#replyOverdueMs = replyOverdueMs;
     this.#database = database;
     this.#rows = new RowSweep(database.reader);
     this.#now = now;
@@ -165,6 +170,7 @@ export class CommandHub {
   /** Everything that may be due, in the order in which it is done. */
   #sweeps(hour: Hour): RowWork[] {
     const { now, isSure } = hour;
+    const overdueMs = this.#replyOverdueMs;
     const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
       return (choice: RowChoice) => this.#database.writes.run((transaction) => work(transaction, choice));
     };
@@ -207,6 +213,11 @@ export class CommandHub {
         kind: 'the state of the session',
         due: dueStates(now),
         work: written((transaction, choice) => resolveDueStates(transaction, now, choice)),
+      },
+      {
+        kind: 'the overdue reply',
+        due: overdueReplies(now, overdueMs),
+        work: written((transaction, choice) => tellOverdue(transaction, { now, overdueMs }, choice)),
       },
     ];
   }

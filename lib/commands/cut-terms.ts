@@ -24,6 +24,7 @@ import { writeDesired } from './desired-level';
  * | commands.lease_until | COMMAND_LEASE_MS | the same | the same |
  * | commands.expires_at | that of its type | the same | the same |
  * | agents.level_expires_at | what was asked, from level_requested_at | requested now at the latest | the same |
+ * | obligations.owed_since | the set time for replies is counted from it | now at the latest | later by as much, now at the latest |
  * | agents.last_seen_at | none; silence is counted from it | now at the latest | of those that may fall silent, the same |
  * | producers.last_seen_at | none: how near the clock is to the newest record | now at the latest | stays |
  * | runners.missed_at, first_connected_at | none: shown, and compared with nothing | stays | stays |
@@ -37,6 +38,10 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
       sql: `UPDATE runners SET alive_until = min(alive_until + ?1, ?2), absence_due_at = min(absence_due_at + ?1, ?3)
             WHERE alive_until IS NOT NULL OR absence_due_at IS NOT NULL`,
       args: [ahead, now + RUNNER_AWAY_MS, now + RUNNER_GRACE_MS],
+    },
+    {
+      sql: `UPDATE obligations SET owed_since = min(owed_since + ?1, ?2) WHERE state = 'owed' AND is_overdue = 0`,
+      args: [ahead, now],
     },
     {
       sql: `UPDATE commands SET lease_until = min(lease_until + ?1, ?2),

@@ -1,18 +1,10 @@
-import { columnText } from '@/db/column-text';
-import { obligationFromRow } from '@/db/fleet-rows';
-import type { WriteTransaction } from '@/db/write-queue';
 import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { CUSTOM, type ObligationWaivedValue } from '@/lib/protocol/ag-ui';
 import { OPERATOR, type Waive, type WaiveAnswer } from '@/lib/protocol/commands';
-import { AppError } from '@/lib/protocol/errors';
-import type { Obligation } from '@/lib/protocol/read-models';
 import { askedBefore, namedAsk, noteAsk } from './asks';
-import { conflict } from './refusals';
-
-/** How much of its message a waiver quotes. */
-const QUOTE_LENGTH = 80;
+import { findOwed, quoteOf } from './find-owed';
 
 /**
  * `POST /sessions/:id/obligations/:messageId/waive`: a person says that a message no longer needs a reply. It asks
@@ -29,12 +21,7 @@ export async function postWaive(
   const named = namedAsk(sessionId, clientId, { type: 'obligation.waive', messageId, reason });
   return server.database.writes.run(async (transaction): Promise<WaiveAnswer> => {
     if ((await askedBefore(transaction, named)) !== null) return { messageId, state: 'waived' };
-    const obligation = await findObligation(transaction, sessionId, messageId);
-    const { state } = obligation;
-    if (state !== 'owed') {
-      const how = state === 'answered' ? 'The message was answered' : 'The reply was waived before';
-      throw conflict('obligation_settled', `${how}: nothing is owed any more.`, { state });
-    }
+    const obligation = await findOwed(transaction, sessionId, messageId);
     const value: ObligationWaivedValue = {
       message_id: messageId,
       about: quoteOf(obligation.text),
@@ -47,26 +34,4 @@ export async function postWaive(
     await noteAsk(transaction, named, null);
     return { messageId, state: 'waived' };
   });
-}
-
-async function findObligation(
-  transaction: WriteTransaction,
-  sessionId: string,
-  messageId: string,
-): Promise<Obligation> {
-  const { rows } = await transaction.execute({
-    sql: 'SELECT * FROM obligations WHERE session_id = ? AND message_id = ?',
-    args: [columnText(sessionId), columnText(messageId)],
-  });
-  if (rows[0] !== undefined) return obligationFromRow(rows[0]);
-  throw new AppError(
-    'not_found',
-    `No reply was ever owed to ${JSON.stringify(messageId)} in the session ${JSON.stringify(sessionId)}. GET /api/v1/agents/:id/reply-obligations lists what is owed.`,
-  );
-}
-
-function quoteOf(text: string): string {
-  const line = text.trim().split('\n', 1)[0] ?? '';
-  const characters = [...line];
-  return characters.length > QUOTE_LENGTH ? `${characters.slice(0, QUOTE_LENGTH).join('')}…` : line;
 }

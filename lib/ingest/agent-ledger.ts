@@ -102,6 +102,7 @@ function newAgent(id: string, at: number): AgentSummary {
     quarantinedCount: 0,
     parkedCount: 0,
     owedCount: 0,
+    overdueCount: 0,
     insightCount: 0,
     otherFailureCount: 0,
     logLevel: { level: null, since: null, by: null, until: null, base: null, desired: null },

@@ -33,7 +33,17 @@ export class BatchSessions {
     if (before === undefined) return null;
     const { agentId, startedAt } = before.summary;
     const { markedUpTo = 0 } = before.memory;
-    return this.#remember({ id, agentId, before, startedAt, ...NOTHING_NEW, entries: [], told: [], markedUpTo });
+    return this.#remember({
+      id,
+      agentId,
+      before,
+      startedAt,
+      ...NOTHING_NEW,
+      entries: [],
+      told: [],
+      overdue: [],
+      markedUpTo,
+    });
   }
 
   /**
@@ -42,7 +52,17 @@ export class BatchSessions {
    * @param failures what it counts from, if it begins now
    */
   claim(id: string, agentId: string, at: number, failures: FailureTally): SessionBatch {
-    const fresh = { id, agentId, before: null, startedAt: at, ...NOTHING_NEW, entries: [], told: [], failures };
+    const fresh = {
+      id,
+      agentId,
+      before: null,
+      startedAt: at,
+      ...NOTHING_NEW,
+      entries: [],
+      told: [],
+      overdue: [],
+      failures,
+    };
     return this.find(id) ?? this.#remember(fresh);
   }
 

@@ -24,6 +24,8 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'inbox-marked'; marks: ReadonlyMap<string, InboxMarks> }
   /** Time alone may have changed the state of a session. The agent's own row does not change. */
   | { kind: 'state-due'; sessionId: string }
+  /** A reply is owed for too long by now. The agent's own row changes only by its count. */
+  | { kind: 'reply-overdue'; sessionId: string; messageId: string }
   /** The clock was moved: on the new clock, the agent was last seen at this time. */
   | { kind: 'clock-moved'; lastSeenAt: number }
   /** A person has looked at the failures up to a position. The marks of these sessions are counted anew. */

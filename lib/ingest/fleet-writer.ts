@@ -2,7 +2,7 @@ import type { Pace } from '@/db/next-turn';
 import type { BatchRows, InsightRow, SessionChange } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { customName, customValue, pickNumber } from '@/lib/projections/event-fields';
-import { owedDifference } from '@/lib/projections/session-summary';
+import { overdueDifference, owedDifference } from '@/lib/projections/session-summary';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { SessionState } from '@/lib/protocol/agent-state';
 import type { EventRecord, IngestRecord } from '@/lib/protocol/envelope';
@@ -86,10 +86,11 @@ export class FleetWriter {
       for (const [id, marks] of fact.marks) this.#marks.set(id, marks);
       return;
     }
-    if (fact.kind === 'state-due' || fact.kind === 'session-arranged') {
+    if (fact.kind === 'state-due' || fact.kind === 'session-arranged' || fact.kind === 'reply-overdue') {
       const session = this.sessions.find(fact.sessionId);
       if (session === null) return;
       if (fact.kind === 'state-due') session.isDue = true;
+      else if (fact.kind === 'reply-overdue') session.overdue.push(fact.messageId);
       else session.arrangement = fact.arrangement;
       return;
     }
@@ -137,8 +138,14 @@ export class FleetWriter {
     };
     const projected: (SessionProjection & { session: SessionBatch })[] = [];
     for (const session of this.sessions.values()) {
-      const { before, entries, failures, told, isDue, arrangement } = session;
-      const isTouched = entries.length > 0 || told.length > 0 || failures.all !== 0 || isDue || arrangement !== null;
+      const { before, entries, failures, told, isDue, overdue, arrangement } = session;
+      const isTouched =
+        entries.length > 0 ||
+        told.length > 0 ||
+        failures.all !== 0 ||
+        isDue ||
+        overdue.length > 0 ||
+        arrangement !== null;
       if (before !== null && !isTouched && !this.#isNews(session)) continue;
       const { tasks, obligations, said, position } = this.#state;
       const of = <T>(rows: ReadonlyMap<string, T[]>) => rows.get(session.id) ?? [];
@@ -148,7 +155,11 @@ export class FleetWriter {
     await pace.rest();
     const obligations: BatchRows['obligations'] = [];
     for (const { session, obligations: changes } of projected) {
-      if (changes.length > 0) this.agents.see(session.agentId).owedCount += owedDifference(changes);
+      if (changes.length > 0) {
+        const agent = this.agents.see(session.agentId);
+        agent.owedCount += owedDifference(changes);
+        agent.overdueCount += overdueDifference(changes);
+      }
       for (const { after } of changes) obligations.push({ obligation: after, updatedPosition: nextPosition() });
     }
     await pace.rest();

@@ -92,6 +92,7 @@ export async function projectSession(
   const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
   const owed = new ObligationLedger(remembered, obligations, owner);
   await pace.each(placements, (placement) => owed.apply(placement));
+  owed.markOverdue(session.overdue);
   const owedChanges = owed.changes();
   const summaryLedger = new SessionLedger(before, session.isHeard ? receivedAt : null);
   const told = [...session.told];

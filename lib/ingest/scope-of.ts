@@ -37,6 +37,10 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
       case 'session-arranged':
         scope.sessionIds.add(record.sessionId);
         return;
+      case 'reply-overdue':
+        scope.sessionIds.add(record.sessionId);
+        scope.addMessage(record.sessionId, record.messageId);
+        return;
       case 'failures-seen':
         for (const id of record.sessionIds) scope.sessionIds.add(id);
     }

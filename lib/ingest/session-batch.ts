@@ -39,6 +39,8 @@ export interface SessionBatch {
   isHeard: boolean;
   /** Time may have changed its state. */
   isDue: boolean;
+  /** Messages to which a reply is owed for too long by now. */
+  overdue: string[];
   /** What a person makes of it now; null if nothing changes. */
   arrangement: Arrangement | null;
 }

@@ -30,9 +30,9 @@ export function attentionOfAgent({ id, insightCount, parkedCount }: AgentSummary
 }
 
 /** What of an owed reply needs a person. */
-export function attentionOfReply(obligation: Obligation & { isOverdue?: boolean }): Attention[] {
+export function attentionOfReply(obligation: Obligation): Attention[] {
   const { state, isOverdue, sessionId, messageId, from, text } = obligation;
-  if (state !== 'owed' || isOverdue !== true) return [];
+  if (state !== 'owed' || !isOverdue) return [];
   return [about('overdue-reply', [sessionId, messageId], { title: firstLine(text), messageId, from })];
 }
 

@@ -348,6 +348,12 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const text = `The reply to ${what} was waived${by === null ? '' : ` by ${by}`}${reason === null ? '' : `: ${reason}`}.`;
     return { text, tone: 'info', code: 'waived' };
   }),
+  [CUSTOM.obligationAccepted]: notice((value) => {
+    const [about, by] = [pickText(value, 'about'), pickText(value, 'by')];
+    const what = about === null ? 'a message' : `“${about}”`;
+    const text = `A text was taken for the reply to ${what}${by === null ? '' : ` by ${by}`}.`;
+    return { text, tone: 'info', code: 'accepted' };
+  }),
   [CUSTOM.runnerAway]: notice((value, { occurredAt }) => {
     const silent = spanOf(occurredAt - (pickTime(value, 'last_heard_at') ?? occurredAt));
     const text =

@@ -4,7 +4,7 @@ import { cutText } from '@/lib/protocol/cut-text';
 import { textOf } from '@/lib/protocol/fields';
 import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
-import type { Obligation } from '@/lib/protocol/read-models';
+import type { ClearedBy, Obligation, ReplyCandidate } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
 import { contentText, customName, customValue, inputUserMessages, pickText, stringList } from './event-fields';
 import { interludeOf } from './interlude-metadata';
@@ -18,6 +18,9 @@ import { snapshotParts } from './snapshot-parts';
  * texts say. In any other turn, a text answers only messages that the agent held when the turn began (outside a turn:
  * when the text began). Otherwise a message that comes while the agent wakes would count as answered by words the agent
  * wrote before it had seen the message.
+ *
+ * The last text of a turn that finishes, begun after the agent held a message that is owed all the same, may be its
+ * answer: it is the candidate that a person can accept, until a later turn has another one.
  */
 
 /** Most messages being written, and most replies of one turn, that are remembered. */
@@ -30,6 +33,8 @@ export interface ObligationFold {
   answering: Record<string, string[]>;
   /** What texts of the open turn have answered: settled when it finishes, forgotten if it breaks off. */
   answered: string[];
+  /** The last text that the agent began in the open turn, or outside any. Left out if there is none. */
+  lastText?: ReplyCandidate & { begunAt: Position };
   /** Messages that the server queued for the agent, with the position at which the agent had them; null before. */
   sent?: Sent[];
   /** Of owed messages before this position that are not in `sent`, we no longer know whether the agent has them. */
@@ -97,7 +102,10 @@ export class ObligationLedger {
     if (placement.turnId?.startsWith('task:') !== true) {
       if (event.type === 'CUSTOM') this.#applyCustom(placement.entry);
       else if (placement.role === 'user') this.#applyMessage(placement);
-      else if (placement.entityId !== null && event.type.startsWith('TEXT_MESSAGE_')) this.#applyReply(placement);
+      else if (placement.entityId !== null && event.type.startsWith('TEXT_MESSAGE_')) {
+        this.#noteText(placement);
+        this.#applyReply(placement);
+      }
       if (event.type === 'RUN_STARTED') {
         for (const { id, text } of inputUserMessages(event))
           this.#owe(id, { kind: 'person', id: 'user' }, text, placement.entry);
@@ -108,8 +116,11 @@ export class ObligationLedger {
       if (turn.state === 'finished') {
         const isWokenByTask = turn.trigger?.kind === 'task';
         const replied = isWokenByTask ? [] : this.fold.answered.filter((id) => this.#wasHeldAt(turn.position, id));
-        for (const id of [...turn.userMessageIds, ...replied]) this.#answer(id, placement.entry, turn.id);
+        for (const id of turn.userMessageIds) this.#answer(id, placement.entry, turn.id, 'turn');
+        for (const id of replied) this.#answer(id, placement.entry, turn.id, 'reply');
+        this.#propose();
       }
+      this.#forgetText();
       if (this.fold.answered.length > 0) this.fold = { ...this.fold, answered: [] };
       // Its texts have ended with it: what still comes of them was not said by the next turn.
       if (Object.keys(this.fold.answering).length > 0) this.fold = { ...this.fold, answering: {} };
@@ -153,6 +164,60 @@ export class ObligationLedger {
     }
   }
 
+  /** Where a text may answer without saying so, what it says has to be known when its turn ends. */
+  #noteText({ entry, entityId, turnId, role, begunAt }: Placement): void {
+    const { event, position } = entry;
+    const messageId = entityId as string;
+    if (turnId === null || role !== 'assistant') return;
+    const isFirstChunk = event.type === 'TEXT_MESSAGE_CHUNK' && begunAt === position;
+    if (event.type === 'TEXT_MESSAGE_START' || isFirstChunk) {
+      const text = cutText(isFirstChunk ? contentText(event.delta) : '', MAX_OBLIGATION_TEXT);
+      this.fold = { ...this.fold, lastText: { messageId, turnId, begunAt: position, text } };
+      return;
+    }
+    const { lastText } = this.fold;
+    if (lastText?.messageId !== messageId) return;
+    if (event.type === 'TEXT_MESSAGE_END') {
+      // Outside a turn there is no end to wait for.
+      if (turnId.startsWith('none:')) {
+        this.#propose();
+        this.#forgetText();
+      }
+      return;
+    }
+    const isWhole = interludeOf(event).whole === true;
+    if (lastText.text.length >= MAX_OBLIGATION_TEXT && !isWhole) return;
+    const text = cutText((isWhole ? '' : lastText.text) + contentText(event.delta), MAX_OBLIGATION_TEXT);
+    this.fold = { ...this.fold, lastText: { ...lastText, text } };
+  }
+
+  /** The last text may be the answer to what is owed all the same. */
+  #propose(): void {
+    const { lastText } = this.fold;
+    if (lastText === undefined || lastText.text.trim() === '') return;
+    const { begunAt, ...candidate } = lastText;
+    for (const messageId of new Set([...this.#before.keys(), ...this.#after.keys()])) {
+      const obligation = this.#find(messageId);
+      if (obligation?.state !== 'owed' || !this.#wasHeldAt(begunAt, messageId)) continue;
+      this.#after.set(messageId, { ...obligation, candidate });
+    }
+  }
+
+  #forgetText(): void {
+    if (this.fold.lastText === undefined) return;
+    const { lastText: _, ...fold } = this.fold;
+    this.fold = fold;
+  }
+
+  /** Some are owed for too long by now. */
+  markOverdue(messageIds: Iterable<string>): void {
+    for (const id of messageIds) {
+      const obligation = this.#find(id);
+      if (obligation?.state === 'owed' && !obligation.isOverdue)
+        this.#after.set(id, { ...obligation, isOverdue: true });
+    }
+  }
+
   #applyReply({ entry, entityId, turnId, begunAt }: Placement): void {
     const id = entityId as string;
     const said = interludeOf(entry.event).replyTo;
@@ -178,7 +243,7 @@ export class ObligationLedger {
     if (begunAt === null || turnId === null) return;
     if (turnId.startsWith('none:')) {
       // Outside a turn there is no end to wait for.
-      for (const named of replyTo) if (this.#wasHeldAt(begunAt, named)) this.#answer(named, entry, turnId);
+      for (const named of replyTo) if (this.#wasHeldAt(begunAt, named)) this.#answer(named, entry, turnId, 'reply');
       return;
     }
     const others = this.fold.answered.filter((id) => !replyTo.includes(id));
@@ -192,9 +257,14 @@ export class ObligationLedger {
     if (id === null) return;
     if (name === CUSTOM.messageDelivery && value.delivery === 'delivered') this.#arrive(id, entry.position);
     const reason = pickText(value, 'reason');
+    const settledAt = entry.occurredAt;
+    if (name === CUSTOM.obligationWaived) this.#settle(id, { state: 'waived', settledAt, reason, clearedBy: 'waived' });
     // An agent that never got the message owes no reply.
-    const waived = name === CUSTOM.obligationWaived || (name === CUSTOM.messageDelivery && value.delivery === 'failed');
-    if (waived) this.#settle(id, { state: 'waived', settledAt: entry.occurredAt, reason });
+    if (name === CUSTOM.messageDelivery && value.delivery === 'failed') {
+      this.#settle(id, { state: 'waived', settledAt, reason, clearedBy: 'undelivered' });
+    }
+    const turnId = pickText(value, 'turn_id');
+    if (name === CUSTOM.obligationAccepted && turnId !== null) this.#answer(id, entry, turnId, 'accepted');
   }
 
   /** Whether the agent had the message by then: its runner had told it, either itself or as delivered. */
@@ -231,7 +301,7 @@ export class ObligationLedger {
     this.fold = { ...this.fold, sentUnknownBefore: at };
   }
 
-  #owe(messageId: string, from: Sender, text: string, { occurredAt, position }: EventEntry): void {
+  #owe(messageId: string, from: Sender, text: string, { occurredAt, receivedAt, position }: EventEntry): void {
     if (this.#find(messageId) !== undefined) return;
     this.#after.set(messageId, {
       messageId,
@@ -239,16 +309,20 @@ export class ObligationLedger {
       from,
       text: cutText(text, MAX_OBLIGATION_TEXT),
       sentAt: occurredAt,
+      owedSince: receivedAt,
+      isOverdue: false,
       state: 'owed',
+      candidate: null,
       settledAt: null,
+      clearedBy: null,
       answeredInTurnId: null,
       reason: null,
       position,
     });
   }
 
-  #answer(messageId: string, { occurredAt }: EventEntry, turnId: string): void {
-    this.#settle(messageId, { state: 'answered', settledAt: occurredAt, answeredInTurnId: turnId });
+  #answer(messageId: string, { occurredAt }: EventEntry, turnId: string, clearedBy: ClearedBy): void {
+    this.#settle(messageId, { state: 'answered', settledAt: occurredAt, answeredInTurnId: turnId, clearedBy });
   }
 
   #settle(messageId: string, end: Partial<Obligation>): void {

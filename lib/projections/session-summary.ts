@@ -1,6 +1,6 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
-import type { Arrangement, SessionAway, SessionSummary, Task } from '@/lib/protocol/read-models';
+import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { hasEnded } from '@/lib/protocol/session-standing';
 import { differs } from './differs';
 import { contentText, customName, customValue, inputUserMessages, pickNumber, pickTime } from './event-fields';
@@ -63,6 +63,7 @@ export function newSession(id: string, agentId: string, at: number, heardAt: num
       lostCount: 0,
       quarantinedCount: 0,
       owedCount: 0,
+      overdueCount: 0,
       insightCount: 0,
       otherFailureCount: 0,
       lastText: null,
@@ -140,6 +141,7 @@ export class SessionLedger {
     if (answerBy === undefined) delete next.summary.answerBy;
     else next.summary.answerBy = answerBy;
     next.summary.owedCount += owedDifference(obligations);
+    next.summary.overdueCount += overdueDifference(obligations);
     const at = now ?? this.#last?.entry.receivedAt ?? this.#heardAt ?? next.summary.stateSince;
     next.summary.pendingRequestCount = this.#open.count;
     this.#observer.settle(this.#open, at);
@@ -161,6 +163,12 @@ export function owedDifference(changes: readonly ObligationChange[]): number {
     (sum, { before, after }) => sum + Number(after.state === 'owed') - Number(before?.state === 'owed'),
     0,
   );
+}
+
+/** How many more are owed for too long than before. */
+export function overdueDifference(changes: readonly ObligationChange[]): number {
+  const isOverdue = (one: Obligation | null) => Number(one?.state === 'owed' && one.isOverdue);
+  return changes.reduce((sum, { before, after }) => sum + isOverdue(after) - isOverdue(before), 0);
 }
 
 /** Whether a reader of the session list would see a difference besides a growing text or a newer time. */

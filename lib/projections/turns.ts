@@ -252,6 +252,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.commandDone]: ofCommand('done'),
   [CUSTOM.commandFailed]: ofCommand('failed'),
   [CUSTOM.obligationWaived]: shown,
+  [CUSTOM.obligationAccepted]: shown,
   [CUSTOM.runnerAway]: unlessAtRest,
   [CUSTOM.runnerBack]: unlessAtRest,
   [CUSTOM.lost]: shown,

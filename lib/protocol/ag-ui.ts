@@ -117,6 +117,8 @@ export const CUSTOM = {
   commandFailed: 'command:failed',
   /** A reply was waived: it is not owed any longer, though nobody replied. `value` is ObligationWaivedValue. */
   obligationWaived: 'obligation:waived',
+  /** A person took a text for the reply to a message. `value` is ObligationAcceptedValue. Written by the server. */
+  obligationAccepted: 'obligation:accepted',
   /** Nothing is heard of the session any more. `value` is RunnerAwayValue. Written by the server. */
   runnerAway: 'runner:away',
   /** The same runner is there again. `value` is `{ away_since, at_rest? }`. Written by the server. */
@@ -246,6 +248,18 @@ export interface RunnerAwayValue {
   is_silent?: boolean;
   /** Nothing was under way: the transcript does not mention it. */
   at_rest?: boolean;
+}
+
+/** `value` of `obligation:accepted`. */
+export interface ObligationAcceptedValue {
+  message_id: string;
+  /** The text that was taken for the answer, and the turn it stands in. */
+  reply_message_id: string;
+  turn_id: string;
+  /** The beginning of the message. */
+  about: string;
+  by: string;
+  client_id?: string;
 }
 
 /** `value` of `obligation:waived`. */

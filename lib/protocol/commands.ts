@@ -199,6 +199,10 @@ export type MarkInbox = z.infer<typeof markInboxSchema>;
 export const waiveSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
 export type Waive = z.infer<typeof waiveSchema>;
 
+/** `POST /sessions/:id/obligations/:messageId/accept`. `candidateId`: the text that was shown, and is taken for the answer. */
+export const acceptReplySchema = z.strictObject({ candidateId: idSchema, clientId: clientId.optional() });
+export type AcceptReply = z.infer<typeof acceptReplySchema>;
+
 /** `POST /agents/:id/parked/:position/assign` */
 export const assignParkedSchema = z.strictObject({ sessionId: idSchema, clientId: clientId.optional() });
 export type AssignParked = z.infer<typeof assignParkedSchema>;
@@ -240,6 +244,12 @@ export interface LogLevelAnswer extends CommandAnswer {
 export interface WaiveAnswer {
   messageId: string;
   state: 'waived';
+}
+
+/** 200 of `POST /sessions/:id/obligations/:messageId/accept` */
+export interface AcceptReplyAnswer {
+  messageId: string;
+  state: 'answered';
 }
 
 /** 200 of `POST /agents/:id/parked/:position/assign` and `…/discard` */

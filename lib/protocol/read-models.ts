@@ -114,7 +114,7 @@ export interface NoticeItem extends ItemBase {
   text: string;
   tone: 'info' | 'warning' | 'error';
   /**
-   * `lost`, `quarantined`, `session-ended`, `command`, `waived`, `runner-away`, `runner-back`, `task-elsewhere`,
+   * `lost`, `quarantined`, `session-ended`, `command`, `waived`, `accepted`, `runner-away`, `runner-back`, `task-elsewhere`,
    * `parked-assigned`, `parked-discarded`, or null.
    */
   code: string | null;
@@ -220,6 +220,8 @@ export interface SessionSummary {
   quarantinedCount: number;
   /** How many messages still wait for a reply. */
   owedCount: number;
+  /** Those of them that are owed for too long. */
+  overdueCount: number;
   /** Failures around it that nobody has looked at yet. */
   insightCount: number;
   /** How many of them are not hooks that died. */
@@ -253,6 +255,8 @@ export interface AgentSummary {
   parkedCount: number;
   /** How many replies the agent owes, over all its sessions. */
   owedCount: number;
+  /** Those of them that are owed for too long. */
+  overdueCount: number;
   /** Failures around it that nobody has looked at yet. */
   insightCount: number;
   /** How many of them are not hooks that died. */
@@ -401,9 +405,17 @@ export interface Obligation {
   /** The message's beginning, up to MAX_OBLIGATION_TEXT. */
   text: string;
   sentAt: number;
+  /** Since when it is owed, on the server's clock. */
+  owedSince: number;
+  /** It is owed for longer than the server allows. Stays as it was when it is settled. */
+  isOverdue: boolean;
   state: 'owed' | 'answered' | 'waived';
+  /** What may have answered it without saying so; a person decides. Null if nothing did. */
+  candidate: ReplyCandidate | null;
   /** When it was answered or waived. */
   settledAt: number | null;
+  /** What settled it; null while it is owed. */
+  clearedBy: ClearedBy | null;
   /** The turn that answered it. */
   answeredInTurnId: string | null;
   /** Why it was waived. */
@@ -411,10 +423,37 @@ export interface Obligation {
   /** Where the message ended: the order of obligations. */
   position: Position;
 }
+/** A text that the agent wrote after it had the message, in a turn that did not name it. */
+export interface ReplyCandidate {
+  messageId: string;
+  turnId: string;
+  /** Its beginning, up to MAX_OBLIGATION_TEXT. */
+  text: string;
+}
+
+/**
+ * - `turn`: a turn that was about the message has finished
+ * - `reply`: a text that says it answers the message
+ * - `accepted`: a person took a text for the answer
+ * - `waived`: nobody waits any more
+ * - `undelivered`: the agent never got the message
+ */
+export type ClearedBy = 'turn' | 'reply' | 'accepted' | 'waived' | 'undelivered';
+
+/** `GET /sessions/:id/obligations`: what is owed, oldest first, and what was settled last, newest first. */
+export interface SessionObligations {
+  position: Position;
+  owed: Obligation[];
+  settled: Obligation[];
+}
+
 /** `GET /agents/:id/reply-obligations`: what is owed, oldest first. */
 export interface ObligationList {
   position: Position;
-  obligations: Pick<Obligation, 'messageId' | 'sessionId' | 'from' | 'text' | 'sentAt'>[];
+  obligations: Pick<
+    Obligation,
+    'messageId' | 'sessionId' | 'from' | 'text' | 'sentAt' | 'owedSince' | 'isOverdue' | 'candidate'
+  >[];
 }
 export interface TaskList {
   position: Position;

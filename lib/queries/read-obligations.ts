@@ -1,11 +1,13 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { OBLIGATION_ROW, obligationFromRow } from '@/db/fleet-rows';
-import type { Obligation, ObligationList } from '@/lib/protocol/read-models';
+import type { Obligation, ObligationList, SessionObligations } from '@/lib/protocol/read-models';
 import { query, readTogether } from './read-together';
 
 /** A hook asks whom the agent owes a reply; nobody answers more than this in one go. */
 const MAX_SHOWN = 200;
+/** Of what was settled, as much as somebody reads. */
+const MAX_SETTLED = 20;
 
 /**
  * The replies an agent owes, oldest first. The cost grows only with what is owed: it reads a range of an index that
@@ -18,12 +20,32 @@ export async function readObligations({ reader }: Database, agentId: string): Pr
     WHERE agent_id = ? AND state = 'owed' ORDER BY position LIMIT ?`;
   const owed = query(obligationFromRow, sql, columnText(agentId), MAX_SHOWN);
   const { position, found } = await readTogether(reader, [owed]);
-  const shown = ({ messageId, sessionId, from, text, sentAt }: Obligation) => ({
-    messageId,
-    sessionId,
-    from,
-    text,
-    sentAt,
-  });
+  const shown = (obligation: Obligation) => {
+    const { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate } = obligation;
+    return { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate };
+  };
   return { position, obligations: found[0].map(shown) };
+}
+
+/** What a session's agent owes in it, oldest first, and what was settled there last. Of a session nobody knows, nothing. */
+export async function readSessionObligations({ reader }: Database, sessionId: string): Promise<SessionObligations> {
+  const columns = OBLIGATION_ROW.columns();
+  const id = columnText(sessionId);
+  const { position, found } = await readTogether(reader, [
+    query(
+      obligationFromRow,
+      `SELECT ${columns} FROM obligations INDEXED BY obligations_owed_by_session
+        WHERE session_id = ? AND state = 'owed' ORDER BY position LIMIT ?`,
+      id,
+      MAX_SHOWN,
+    ),
+    query(
+      obligationFromRow,
+      `SELECT ${columns} FROM obligations INDEXED BY obligations_settled
+        WHERE session_id = ? AND state <> 'owed' ORDER BY updated_position DESC LIMIT ?`,
+      id,
+      MAX_SETTLED,
+    ),
+  ]);
+  return { position, owed: found[0] ?? [], settled: found[1] ?? [] };
 }

@@ -14,7 +14,7 @@ import { readInbox } from './read-inbox';
 import { readLogComponents } from './read-log-components';
 import { readLogLevel } from './read-log-level';
 import { readLogLines } from './read-log-lines';
-import { readObligations } from './read-obligations';
+import { readObligations, readSessionObligations } from './read-obligations';
 import { readRequest } from './read-request';
 import { AGENT_GROUP, readAgentSessions, readSession, readSessionPage, readSessions } from './read-sessions';
 import { readTask, readTasks } from './read-tasks';
@@ -118,6 +118,10 @@ export function getLogLevel({ ids: { agentId } }: Asked<'agentId'>, { database }
 
 export function getObligations({ ids: { agentId } }: Asked<'agentId'>, { database }: ServerContext) {
   return readObligations(database, agentId);
+}
+
+export function getSessionObligations({ ids: { sessionId } }: Asked<'sessionId'>, { database }: ServerContext) {
+  return readSessionObligations(database, sessionId);
 }
 
 export async function getLogLines(asked: Asked<'agentId', { query: LogQuery }>, server: ServerContext) {

@@ -3,6 +3,7 @@ import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings } from '@/lib/access/access-settings';
 import { authenticate, authenticateProgram } from '@/lib/access/authenticate';
 import { asResponse } from '@/lib/access/stream-answer';
+import { replyOverdueMs } from '@/lib/commands/reply-settings';
 import { logRetention } from '@/lib/log-store/retention-settings';
 import { AppError, withErrors } from '@/lib/protocol/errors';
 import { Readiness } from '@/lib/queries/health';
@@ -64,7 +65,10 @@ export function createServer(env: Record<string, string | undefined>): Server {
     const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
     const streamMaxMs = seconds > 0 ? seconds * 1000 : null;
     const opened = await openDatabase(databaseOptions(env));
-    const all = serverParts({ ...access, database: opened, streamMaxMs }, logRetention(env));
+    const all = serverParts(
+      { ...access, database: opened, streamMaxMs, replyOverdueMs: replyOverdueMs(env) },
+      logRetention(env),
+    );
     if (closing === null) {
       all.commands.keep();
       all.logs.keep();

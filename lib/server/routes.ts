@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { AccessSettings } from '@/lib/access/access-settings';
 import type { Asked } from '@/lib/access/asked';
 import { signIn, signInByForm, signOut } from '@/lib/access/sign-in';
+import { postAcceptReply } from '@/lib/commands/accept-reply';
 import { postAck } from '@/lib/commands/acknowledge';
 import { postRequestAnswer } from '@/lib/commands/answer-request';
 import { putArrangement } from '@/lib/commands/arrange-session';
@@ -108,6 +109,7 @@ export const ROUTES: readonly Route[] = [
   signedIn('GET', '/agents/:agentId', read.getAgent),
   signedIn('GET', '/agents/:agentId/parked', read.getParked, { query: query.parkedQuery }),
   signedIn('GET', '/agents/:agentId/reply-obligations', read.getObligations),
+  signedIn('GET', '/sessions/:sessionId/obligations', read.getSessionObligations),
   signedIn('GET', '/agents/:agentId/log-level', read.getLogLevel),
   signedIn('GET', '/agents/:agentId/logs', read.getLogLines, { query: query.logQuery }),
   signedIn('GET', '/agents/:agentId/logs/components', read.getLogComponents),
@@ -123,6 +125,9 @@ export const ROUTES: readonly Route[] = [
   signedIn('POST', '/inbox/marks', postMarks, { bodies: [body.markInboxSchema] }),
   signedIn('PUT', '/sessions/:sessionId/arrangement', putArrangement, { bodies: [body.arrangeSchema] }),
   signedIn('POST', '/sessions/:sessionId/obligations/:messageId/waive', postWaive, { bodies: [body.waiveSchema] }),
+  signedIn('POST', '/sessions/:sessionId/obligations/:messageId/accept', postAcceptReply, {
+    bodies: [body.acceptReplySchema],
+  }),
   signedIn('POST', '/agents/:agentId/insights/seen', postInsightsSeen, { bodies: [body.seeInsightsSchema] }),
   signedIn('POST', '/agents/:agentId/parked/:position/assign', postAssign, { bodies: [body.assignParkedSchema] }),
   signedIn('POST', '/agents/:agentId/parked/:position/discard', postDiscard, { bodies: [body.discardParkedSchema] }),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { ObligationList, TranscriptPage } from '@/lib/protocol/read-models';
+import type { ObligationList, SessionObligations, TranscriptPage } from '@/lib/protocol/read-models';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
@@ -110,6 +110,71 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect((await waive('u9')).status).toBe(404);
       expect((await waive('u1', { because: 'x' })).status).toBe(400);
       expect((await waive('u1', {}, {})).status).toBe(401);
+    });
+
+    const says = (messageId: string, delta: string): AgUiEvent[] => [
+      { type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' },
+      { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
+      { type: 'TEXT_MESSAGE_END', messageId },
+    ];
+    const woken = (runId: string, ...said: AgUiEvent[]): AgUiEvent[] => {
+      const interlude = { turn: 'between-run' as const, trigger: { kind: 'task' as const, taskIds: ['t1'] } };
+      return [
+        { type: 'RUN_STARTED', threadId: id, runId, metadata: { interlude } },
+        ...said,
+        { type: 'RUN_FINISHED', threadId: id, runId },
+      ];
+    };
+    const accept = (messageId: string, body: object, headers?: Record<string, string>) =>
+      target.send(`/api/v1/sessions/${id}/obligations/${encodeURIComponent(messageId)}/accept`, {
+        method: 'POST',
+        headers: headers ?? { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+
+    test('takes a text for the reply when a person says so, and only the text that they were shown', async () => {
+      await send(
+        ...asks('u1', 'Which port?'),
+        ...asks('u2', 'And which host?'),
+        ...woken('r1', ...says('m1', 'Port 80.')),
+      );
+      expect((await owed()).obligations).toMatchObject([
+        { messageId: 'u1', candidate: { messageId: 'm1', turnId: 'r1', text: 'Port 80.' }, isOverdue: false },
+        { messageId: 'u2', candidate: { messageId: 'm1' } },
+      ]);
+      await send(...woken('r2', ...says('m2', 'Port 8080.')));
+      const late = await accept('u1', { candidateId: 'm1' });
+      expect([late.status, await errorOf(late)]).toMatchObject([
+        409,
+        { code: 'conflict', reason: 'candidate_changed', candidate: { messageId: 'm2' } },
+      ]);
+      for (let again = 0; again < 2; again++) {
+        const taken = await accept('u1', { candidateId: 'm2', clientId: 'c1' });
+        expect([taken.status, await taken.json()]).toEqual([200, { messageId: 'u1', state: 'answered' }]);
+      }
+      expect(await errorOf(await accept('u1', { candidateId: 'm2' }))).toMatchObject({ reason: 'obligation_settled' });
+      expect(await idsOwed()).toEqual(['u2']);
+      expect(await counts()).toEqual([1, 1]);
+      const { turns } = (await read(`/sessions/${id}/transcript`)) as TranscriptPage;
+      const notices = turns.flatMap(({ items }) => items).filter((item) => item.kind === 'notice');
+      expect(notices).toMatchObject([
+        { code: 'accepted', text: 'A text was taken for the reply to “Which port?” by operator.' },
+      ]);
+      expect((await accept('u2', { candidateId: 'm2' }, {})).status).toBe(401);
+      expect((await accept('u9', { candidateId: 'm2' })).status).toBe(404);
+      expect((await accept('u2', {})).status).toBe(400);
+    });
+
+    test('tells what settled the replies of a session, the newest first', async () => {
+      await send(...asks('u1', 'First?'), ...asks('u2', 'Second?'), ...asks('u3', 'Third?'), ...turn('r1', 'u1'));
+      await waive('u2', { reason: 'settled in person' });
+      const all = (await read(`/sessions/${id}/obligations`)) as SessionObligations;
+      expect(all.owed.map(({ messageId }) => messageId)).toEqual(['u3']);
+      expect(all.settled).toMatchObject([
+        { messageId: 'u2', clearedBy: 'waived', reason: 'settled in person' },
+        { messageId: 'u1', clearedBy: 'turn', answeredInTurnId: 'r1' },
+      ]);
+      expect((await target.send(`/api/v1/sessions/${id}/obligations`, {})).status).toBe(401);
     });
 
     test('is empty for an agent nobody has heard of: its runner asks before its first word', async () => {

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { InboxList } from '@/lib/protocol/inbox';
-import type { RequestDetail } from '@/lib/protocol/read-models';
+import type { RequestDetail, SessionObligations } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
 import { type ChromiumProfile, openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
@@ -29,7 +29,7 @@ const answered = (requestId: string): AgUiEvent => ({
 });
 
 beforeAll(async () => {
-  it = await visit();
+  it = await visit({ env: { INTERLUDE_REPLY_OVERDUE_MINUTES: '0.02' } });
   other = await openProfile();
   agent = new EventWriter(it.server, 'builder');
   await agent.write('asks', [
@@ -221,5 +221,42 @@ test('a failure is retried with what was asked last, and the inbox is searched a
   await group(page, 'Permissions').getByRole('link').first().waitFor({ state: 'detached' });
   await page.reload();
   await expect.poll(() => fold.getAttribute('aria-expanded')).toBe('false');
+  await page.close();
+});
+
+test('an overdue reply says who waits, and is settled by what the agent wrote, where it stands or in its session', async () => {
+  const asksWho = (messageId: string, delta: string): AgUiEvent[] => [
+    { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Grace' },
+    { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
+    { type: 'TEXT_MESSAGE_END', messageId },
+  ];
+  const trigger = { kind: 'task' as const, taskIds: ['t1'] };
+  await agent.write('owes', [
+    ...userTurn('r1', 'Watch the deployment', 'Watching.'),
+    ...asksWho('w1', 'Which **port** is it?'),
+    ...asksWho('w2', 'Who deployed?'),
+    { type: 'RUN_STARTED', threadId: 'owes', runId: 'r2', metadata: { interlude: { turn: 'between-run', trigger } } },
+    { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm9', role: 'assistant', delta: 'It listens on port 8080.' },
+    { type: 'RUN_FINISHED', threadId: 'owes', runId: 'r2' },
+  ]);
+  const page = await it.open('/inbox?kind=overdue-reply');
+  await live(page);
+  await group(page, 'Overdue replies')
+    .getByRole('link', { name: /Which port is it\? builder .* Grace waits/ })
+    .waitFor();
+  await page.getByRole('button', { name: 'Settle: Which port is it?' }).click();
+  await page.getByText('It listens on port 8080.').waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await press(page.getByRole('button', { name: 'That is the reply' }));
+  await expect.poll(async () => (await it.read<SessionObligations>('/sessions/owes/obligations')).owed.length).toBe(1);
+  await page.goto(`${it.server.url}/sessions/owes`);
+  await live(page);
+  await page.getByRole('button', { name: 'owes 1 reply, 1 overdue' }).click();
+  const owed = page.getByRole('dialog', { name: 'Replies owed' });
+  await owed.getByText('overdue').waitFor();
+  await owed.getByRole('region', { name: 'Settled lately' }).getByText('a text was taken for the reply').waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await press(owed.getByRole('button', { name: 'That is the reply' }));
+  await owed.waitFor({ state: 'detached' });
   await page.close();
 });

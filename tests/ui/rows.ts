@@ -48,6 +48,7 @@ export function aSession(fields: Partial<SessionSummary> = {}): SessionSummary {
     lostCount: 0,
     quarantinedCount: 0,
     owedCount: 0,
+    overdueCount: 0,
     insightCount: 0,
     otherFailureCount: 0,
     lastText: null,

@@ -9,7 +9,10 @@ import { withDeadline } from '@/lib/runner/with-deadline';
  * Ordering: one request at a time; a call during one gets its result, except `markDirty`, which asks again after it.
  * Failure: keeps what it had, and logs that at debug. An answer that is not a list counts as an empty one.
  */
-export type OwedReply = ObligationList['obligations'][number];
+export type OwedReply = Pick<
+  ObligationList['obligations'][number],
+  'messageId' | 'sessionId' | 'from' | 'text' | 'sentAt'
+>;
 
 /** Asks the server. Rejects if that fails. */
 type Ask = (signal: AbortSignal) => Promise<unknown>;

@@ -56,8 +56,12 @@ describe('a reply', () => {
         from: { kind: 'person', id: 'user' },
         text: 'Are you there?',
         sentAt: 100,
+        owedSince: 1,
+        isOverdue: false,
         state: 'owed',
+        candidate: null,
         settledAt: null,
+        clearedBy: null,
         answeredInTurnId: null,
         reason: null,
         position: '3',
@@ -286,5 +290,65 @@ describe('a reply', () => {
     const entries = begun.map((event, n) => ({ position: String(n + 1), occurredAt: 1, receivedAt: 1, event }));
     const { fold } = foldObligations(NO_OBLIGATIONS, [], placeEvents(NO_PLACES, entries).placements, OWNER);
     expect(JSON.stringify(fold).length).toBeLessThan(64 * 1024);
+  });
+});
+
+describe('a text that may be the answer', () => {
+  const candidates = (...chapters: AgUiEvent[][]) =>
+    Object.fromEntries(
+      owedAfter(...chapters).map(({ messageId, candidate }) => [messageId, candidate?.messageId ?? null]),
+    );
+  const asked = userSays('u1', 'Are you there?');
+
+  it.each<[string, AgUiEvent[][], string | null]>([
+    [
+      'is the last one of a turn that was woken',
+      [asked, runStarts('r1', wokenBy('t1')), says('m1', 'Hm.'), says('m2', 'Yes.'), runEnds('r1')],
+      'm2',
+    ],
+    [
+      'is the newest of several turns',
+      [
+        asked,
+        runStarts('r1', wokenBy('t1')),
+        says('m1', 'Yes.'),
+        runEnds('r1'),
+        runStarts('r2', wokenBy('t2')),
+        says('m2', 'Still here.'),
+        runEnds('r2'),
+      ],
+      'm2',
+    ],
+    ['stands outside any turn', [asked, says('m1', 'Yes.')], 'm1'],
+    ['is none while its turn is open', [asked, runStarts('r1', wokenBy('t1')), says('m1', 'Yes.')], null],
+    ['is none of a turn that breaks off', [asked, runStarts('r1', wokenBy('t1')), says('m1', 'Yes.'), fails], null],
+    [
+      'is none that was begun before the message',
+      [runStarts('r1', wokenBy('t1')), says('m1', 'Working.'), asked, runEnds('r1')],
+      null,
+    ],
+    ['is none without words', [asked, runStarts('r1', wokenBy('t1')), says('m1', ' '), runEnds('r1')], null],
+  ])('%s', (_, chapters, wanted) => {
+    expect(candidates(...chapters)).toEqual({ u1: wanted });
+  });
+
+  it('settles what is owed once a person accepts it, and nothing that is settled', () => {
+    const accepted = custom('obligation:accepted', {
+      message_id: 'u1',
+      reply_message_id: 'm1',
+      turn_id: 'r1',
+      by: 'operator',
+    });
+    const turn = [runStarts('r1', wokenBy('t1')), says('m1', 'Yes.'), runEnds('r1')];
+    expect(owedAfter(asked, ...turn, accepted)).toMatchObject([
+      {
+        state: 'answered',
+        clearedBy: 'accepted',
+        answeredInTurnId: 'r1',
+        candidate: { messageId: 'm1', text: 'Yes.' },
+      },
+    ]);
+    const waived = custom('obligation:waived', { message_id: 'u1' });
+    expect(owedAfter(asked, ...turn, waived, accepted)).toMatchObject([{ state: 'waived', clearedBy: 'waived' }]);
   });
 });

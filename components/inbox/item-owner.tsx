@@ -1,0 +1,30 @@
+'use client';
+
+import { useFleet } from '@/components/live/use-fleet';
+import { sessionTitle } from '@/components/sessions/session-words';
+import { Name, Words } from '@/components/ui/name';
+import type { InboxItem } from '@/lib/protocol/inbox';
+
+/** Whose item it is: the agent, always, and its session. */
+export function ItemOwner({ item: { agentId, sessionId, from } }: { item: InboxItem }) {
+  const session = useFleet(({ sessions }) => (sessionId === null ? undefined : sessions.get(sessionId)));
+  return (
+    <span className="wrap-break-word block pl-5 text-ink-3 text-xs">
+      <Name text={agentId} />
+      {sessionId !== null && (
+        <>
+          {' · '}
+          <bdi>
+            <Words text={sessionTitle(session ?? { id: sessionId, title: null })} />
+          </bdi>
+        </>
+      )}
+      {from !== null && (
+        <>
+          {' · '}
+          <Name text={from.id} /> waits
+        </>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,39 @@
+'use client';
+
+import { useAsk } from '@/components/live/ask';
+import { Name, Words } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
+import { SettledButton } from '@/components/ui/settled-button';
+import type { AcceptReplyAnswer } from '@/lib/protocol/commands';
+import type { ReplyCandidate } from '@/lib/protocol/read-models';
+
+/** What the agent wrote without saying that it answers, and “That is the reply”, which is of this very text. */
+export function AcceptReply(props: { sessionId: string; messageId: string; candidate: ReplyCandidate }) {
+  const { sessionId, messageId, candidate } = props;
+  const [state, ask] = useAsk<AcceptReplyAnswer>();
+  const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
+  const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/accept`;
+  return (
+    <div className="border-line-strong border-l-2 pl-2 text-xs">
+      <p className="text-2xs text-ink-3">It wrote this since, not as a reply:</p>
+      <p dir="auto" className="wrap-break-word line-clamp-6 text-ink-2">
+        <Words text={plainWords(candidate.text)} />
+      </p>
+      <p aria-live="polite" className="flex flex-wrap items-baseline gap-x-3 text-2xs">
+        <SettledButton
+          of={`${messageId} ${candidate.messageId}`}
+          disabled={isOnItsWay}
+          onPress={() => void ask(path, { candidateId: candidate.messageId })}
+          className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 disabled:no-underline"
+        >
+          {isOnItsWay ? 'Accepting it…' : 'That is the reply'}
+        </SettledButton>
+        {state.kind === 'failed' && (
+          <span className="text-failed">
+            Not accepted: <Name text={state.reason} />
+          </span>
+        )}
+      </p>
+    </div>
+  );
+}

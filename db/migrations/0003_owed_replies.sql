@@ -1,0 +1,8 @@
+ALTER TABLE `obligations` ADD `owed_since` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE `obligations` ADD `is_overdue` integer DEFAULT false NOT NULL;--> statement-breakpoint
+CREATE INDEX `obligations_awaited` ON `obligations` (`owed_since`) WHERE state = 'owed' AND is_overdue = 0;--> statement-breakpoint
+CREATE INDEX `obligations_settled` ON `obligations` (`session_id`,`updated_position`) WHERE state <> 'owed';--> statement-breakpoint
+UPDATE `obligations` SET `owed_since` = `body` ->> '$.sentAt', `body` = json_set(`body`, '$.candidate', NULL,
+	'$.clearedBy', CASE `state` WHEN 'answered' THEN 'turn' WHEN 'waived' THEN 'waived' END);--> statement-breakpoint
+UPDATE `sessions` SET `body` = json_set(`body`, '$.overdueCount', 0);--> statement-breakpoint
+UPDATE `agents` SET `body` = json_set(`body`, '$.overdueCount', 0);

@@ -1,0 +1,48 @@
+import type { Asked } from '@/lib/access/asked';
+import type { ServerContext } from '@/lib/access/server-context';
+import { appendFacts } from '@/lib/ingest/append-facts';
+import { CUSTOM, type ObligationAcceptedValue } from '@/lib/protocol/ag-ui';
+import { type AcceptReply, type AcceptReplyAnswer, OPERATOR } from '@/lib/protocol/commands';
+import { askedBefore, namedAsk, noteAsk } from './asks';
+import { findOwed, quoteOf } from './find-owed';
+import { conflict } from './refusals';
+
+/**
+ * `POST /sessions/:id/obligations/:messageId/accept`: a person takes a text of the agent for the reply to a message. It
+ * asks nothing of the runner, so it also works when the agent has ended.
+ *
+ * @returns once it is on disk; the same `clientId` again is answered the same
+ * @throws AppError `not_found`, `conflict`: `obligation_settled`, `candidate_changed`, `client_id_reused`
+ */
+export async function postAcceptReply(
+  asked: Asked<'sessionId' | 'messageId', { body: AcceptReply }>,
+  server: ServerContext,
+): Promise<AcceptReplyAnswer> {
+  const { sessionId, messageId } = asked.ids;
+  const { candidateId, clientId } = asked.body;
+  const now = server.now();
+  const named = namedAsk(sessionId, clientId, { type: 'obligation.accept', messageId, candidateId });
+  return server.database.writes.run(async (transaction): Promise<AcceptReplyAnswer> => {
+    if ((await askedBefore(transaction, named)) !== null) return { messageId, state: 'answered' };
+    const { agentId, candidate, text } = await findOwed(transaction, sessionId, messageId);
+    if (candidate?.messageId !== candidateId) {
+      throw conflict(
+        'candidate_changed',
+        'The agent has written something else since this was shown. Look at what it wrote last, and accept that.',
+        { candidate },
+      );
+    }
+    const value: ObligationAcceptedValue = {
+      message_id: messageId,
+      reply_message_id: candidate.messageId,
+      turn_id: candidate.turnId,
+      about: quoteOf(text),
+      by: OPERATOR.id,
+      ...(clientId === undefined ? {} : { client_id: clientId }),
+    };
+    const event = { type: 'CUSTOM', name: CUSTOM.obligationAccepted, value };
+    await appendFacts(transaction, now, [{ agentId, sessionId, event }]);
+    await noteAsk(transaction, named, null);
+    return { messageId, state: 'answered' };
+  });
+}

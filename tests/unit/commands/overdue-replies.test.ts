@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { replyOverdueMs } from '@/lib/commands/reply-settings';
+import { readAgents } from '@/lib/queries/read-agents';
+import { readInbox } from '@/lib/queries/read-inbox';
+import { readObligations } from '@/lib/queries/read-obligations';
+import { readSession } from '@/lib/queries/read-sessions';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+/** What becomes of a reply that nobody gives, with the clock in hand. */
+const T0 = 1_795_170_000_000;
+const MINUTE_MS = 60_000;
+
+let target: InProcessTarget;
+let now = T0;
+let seq = 0;
+beforeEach(async () => {
+  now = T0;
+  seq = 0;
+  target = await inProcessTarget(() => now);
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await target.close();
+});
+
+/** @param sentAt on the clock of the agent, whatever that says */
+const asks = (messageId: string, sentAt = now) =>
+  ingest(
+    target,
+    [
+      { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
+      { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: `Which port, ${messageId}?` },
+      { type: 'TEXT_MESSAGE_END', messageId },
+    ].map((event) => record(++seq, { event, occurredAt: sentAt })),
+  );
+/** Another instance each time, as after a restart. */
+async function passes(minutes: number, overdueMs = 15 * MINUTE_MS): Promise<void> {
+  now += minutes * MINUTE_MS;
+  const { database } = target;
+  await new CommandHub({ database, now: () => now, steady: () => now, replyOverdueMs: overdueMs }).sweep();
+}
+const overdue = async () =>
+  (await readInbox(target.database, { after: null, limit: 10 })).items
+    .filter(({ kind }) => kind === 'overdue-reply')
+    .map(({ messageId, title, from, since }) => [messageId, title, from?.id, since]);
+const counts = async () => {
+  const { agents } = await readAgents(target.database, { after: null, limit: 5, words: [] });
+  const session = (await readSession(target.database, 's1'))?.session;
+  return [session?.owedCount, session?.overdueCount, agents[0]?.owedCount, agents[0]?.overdueCount];
+};
+
+it('is overdue after the set time since the server heard of it, once, on whichever instance looks', async () => {
+  await asks('u1', T0 - 3_600_000);
+  await passes(14);
+  await asks('u2', now + 3_600_000);
+  expect(await overdue()).toEqual([]);
+  await passes(1);
+  expect(await overdue()).toEqual([['u1', 'Which port, u1?', 'Ada', T0 + 15 * MINUTE_MS]]);
+  expect(await counts()).toEqual([2, 1, 2, 1]);
+  const told = async () => (await readInbox(target.database, { after: null, limit: 1 })).items[0]?.updatedPosition;
+  const before = await told();
+  await passes(1);
+  expect(await told()).toBe(before);
+  await passes(13);
+  expect((await overdue()).map(([id]) => id)).toEqual(['u1', 'u2']);
+  const { obligations } = await readObligations(target.database, 'agent-1');
+  expect(obligations.map(({ messageId, isOverdue, owedSince }) => [messageId, isOverdue, owedSince])).toEqual([
+    ['u1', true, T0],
+    ['u2', true, T0 + 14 * MINUTE_MS],
+  ]);
+});
+
+it('needs nobody any more once it is given or waived', async () => {
+  await asks('u1');
+  await asks('u2');
+  await passes(20);
+  expect((await overdue()).map(([id]) => id)).toEqual(['u1', 'u2']);
+  await ingest(target, [
+    record(++seq, {
+      event: { type: 'RUN_STARTED', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: ['u1'] } } },
+    }),
+    record(++seq, { event: { type: 'RUN_FINISHED', runId: 'r' } }),
+    record(++seq, { event: { type: 'CUSTOM', name: 'obligation:waived', value: { message_id: 'u2' } } }),
+  ]);
+  expect(await overdue()).toEqual([]);
+  expect(await counts()).toEqual([0, 0, 0, 0]);
+  await passes(60);
+  expect(await overdue()).toEqual([]);
+});
+
+it('is told of hundreds at once, each once', async () => {
+  for (let at = 0; at < 250; at++) await asks(`u${at}`);
+  await passes(15);
+  expect(await counts()).toEqual([250, 250, 250, 250]);
+});
+
+it('waits its whole time again where the clock was put ahead, and is not put off where it was put back', async () => {
+  await asks('u1');
+  const { database } = target;
+  let steady = 0;
+  const hub = new CommandHub({ database, now: () => now, steady: () => steady, replyOverdueMs: 15 * MINUTE_MS });
+  await hub.sweep();
+  now += 24 * 60 * MINUTE_MS;
+  steady += 1_000;
+  await hub.sweep();
+  expect(await overdue()).toEqual([]);
+  now -= 48 * 60 * MINUTE_MS;
+  await hub.sweep();
+  now += 15 * MINUTE_MS;
+  steady += 15 * MINUTE_MS;
+  await hub.sweep();
+  expect((await overdue()).map(([id]) => id)).toEqual(['u1']);
+});
+
+it('is overdue after 15 minutes unless the environment says otherwise, and rubbish there is said', () => {
+  const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+  const set = (value: string) => replyOverdueMs({ INTERLUDE_REPLY_OVERDUE_MINUTES: value });
+  expect([replyOverdueMs({}), set(''), set('0.5'), set('60')]).toEqual([900_000, 900_000, 30_000, 3_600_000]);
+  expect(said).not.toHaveBeenCalled();
+  expect([set('0'), set('-1'), set('soon'), set('1e9')]).toEqual([900_000, 900_000, 900_000, 900_000]);
+  expect(said).toHaveBeenCalledTimes(4);
+});
