@@ -1,3 +1,4 @@
+import { clsx } from 'clsx';
 import { ChevronLeft } from 'lucide';
 import Link from 'next/link';
 import type { ReactNode } from 'react';
@@ -6,8 +7,14 @@ import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 
 /** A page of text and tables: its title, the way back, the connection. */
-export function PageFrame(props: { title: string; back: { href: string; label: string }; children: ReactNode }) {
-  const { title, back, children } = props;
+export function PageFrame(props: {
+  title: string;
+  back: { href: string; label: string };
+  /** It has a table with many columns. */
+  wide?: boolean;
+  children: ReactNode;
+}) {
+  const { title, back, wide = false, children } = props;
   return (
     <main className="h-full overflow-y-auto">
       <header className="sticky top-0 z-10 flex h-12 items-center gap-3 border-line border-b bg-ground px-4 sm:px-6">
@@ -20,7 +27,7 @@ export function PageFrame(props: { title: string; back: { href: string; label: s
         </h1>
         <ConnectionBadge />
       </header>
-      <div className="max-w-[1080px] px-4 py-5 sm:px-6">{children}</div>
+      <div className={clsx('px-4 py-5 sm:px-6', wide ? 'max-w-[1560px]' : 'max-w-[1080px]')}>{children}</div>
     </main>
   );
 }

@@ -3,6 +3,7 @@
 import { useState } from 'react';
 import { Name } from '@/components/ui/name';
 import type { AgentSummary } from '@/lib/protocol/read-models';
+import { refusalOf } from '@/lib/protocol/takes';
 import { askLevel, type LevelChoice } from './ask-level';
 import { LevelLine } from './level-line';
 import { LevelRadios } from './level-radios';
@@ -17,21 +18,32 @@ export function LevelOfMany({ agents }: { agents: readonly AgentSummary[] }) {
   const { choice, asked, ask } = useAskMany();
   const failed = agents.filter(({ id }) => typeof asked.get(id) === 'object');
   const told = agents.filter(({ id }) => asked.has(id));
+  const reasons = new Map(agents.map((agent) => [agent.id, whyNot(agent)]));
+  const able = agents.filter(({ id }) => reasons.get(id) === null);
+  const unable = agents.length - able.length;
   return (
     <div className="min-w-0 sm:flex-1">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-xs">
         <LevelRadios
           asked={sameOf(agents.map(({ logLevel }) => logLevel.desired?.level ?? logLevel.level))}
           written={sameOf(agents.map(({ logLevel }) => logLevel.level))}
-          onPick={(level) => ask(agents, { level })}
+          isOff={able.length === 0}
+          onPick={(level) => ask(able, { level })}
         />
         <button
           type="button"
-          onClick={() => ask(agents, { level: null })}
-          className="text-ink-3 underline hover:text-ink"
+          disabled={able.length === 0}
+          onClick={() => ask(able, { level: null })}
+          className="text-ink-3 underline hover:text-ink disabled:no-underline"
         >
           Back to default
         </button>
+        {unable > 0 && (
+          <span className="text-ink-2">
+            {able.length === 0 ? (agents.length === 1 ? 'It' : 'None of them') : `${unable} of ${agents.length}`} can’t
+            be asked: {[...new Set([...reasons.values()].filter((reason) => reason !== null))].join('; ')}.
+          </span>
+        )}
         {told.length > 0 && (
           <span role="status" className={failed.length > 0 ? 'text-failed' : 'text-ink-2'}>
             {summary(told, asked)}
@@ -84,6 +96,12 @@ function useAskMany() {
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
   };
   return { choice, asked, ask: (agents: readonly AgentSummary[], wish: LevelChoice) => void ask(agents, wish) };
+}
+
+/** Why nobody would act on a level for an agent; null if somebody would, now or once its runner is back. */
+function whyNot({ connectedSince, status }: AgentSummary): string | null {
+  if (connectedSince === null) return 'no runner listens';
+  return refusalOf(status, 'log-level.set')?.reason ?? null;
 }
 
 /** `2 of 3 confirmed, 1 waits`: by each agent's own word. */

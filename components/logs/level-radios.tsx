@@ -13,9 +13,11 @@ export function LevelRadios(props: {
   asked: LogLevel | null;
   /** What the runner says it writes. */
   written: LogLevel | null;
+  /** Nobody would act on it. */
+  isOff?: boolean;
   onPick: (level: LogLevel) => void;
 }) {
-  const { asked, written, onPick } = props;
+  const { asked, written, isOff = false, onPick } = props;
   const group = useRef<HTMLDivElement>(null);
   const reached = asked ?? 'debug';
   const move = (event: KeyboardEvent, from: number) => {
@@ -40,11 +42,16 @@ export function LevelRadios(props: {
           aria-checked={level === asked}
           tabIndex={level === reached ? 0 : -1}
           title={level === written ? 'written now' : undefined}
-          onClick={() => onPick(level)}
+          aria-disabled={isOff}
+          onClick={() => !isOff && onPick(level)}
           onKeyDown={(event) => move(event, at)}
           className={clsx(
             'h-6 px-2 text-xs first:rounded-l-[3px] last:rounded-r-[3px]',
-            level === written ? 'bg-ink text-ground' : 'text-ink-2 hover:bg-raised hover:text-ink',
+            isOff
+              ? 'cursor-default text-ink-3'
+              : level === written
+                ? 'bg-ink text-ground'
+                : 'text-ink-2 hover:bg-raised hover:text-ink',
             level === asked && level !== written && 'font-medium text-waiting underline decoration-dotted',
           )}
         >

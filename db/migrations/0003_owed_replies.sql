@@ -5,4 +5,5 @@ CREATE INDEX `obligations_settled` ON `obligations` (`session_id`,`updated_posit
 UPDATE `obligations` SET `owed_since` = `body` ->> '$.sentAt', `body` = json_set(`body`, '$.candidate', NULL,
 	'$.clearedBy', CASE `state` WHEN 'answered' THEN 'turn' WHEN 'waived' THEN 'waived' END);--> statement-breakpoint
 UPDATE `sessions` SET `body` = json_set(`body`, '$.overdueCount', 0);--> statement-breakpoint
-UPDATE `agents` SET `body` = json_set(`body`, '$.overdueCount', 0);
+UPDATE `agents` SET `body` = json_set(`body`, '$.overdueCount', 0, '$.retiredAt', NULL, '$.runningTaskCount',
+	(SELECT ifnull(sum(`sessions`.`body` ->> '$.runningTaskCount'), 0) FROM `sessions` WHERE `agent_id` = `agents`.`id`));

@@ -33,6 +33,8 @@ export class AgentLedger {
     const known = this.#seen.get(id);
     if (known !== undefined) return known;
     const agent = { ...(this.#stored.get(id) ?? newAgent(id, this.#receivedAt)) };
+    // whoever put it away was wrong
+    if (this.#isSignOfLife) agent.retiredAt = null;
     this.#seen.set(id, agent);
     return agent;
   }
@@ -98,6 +100,7 @@ function newAgent(id: string, at: number): AgentSummary {
     statusAt: null,
     sessionCount: 0,
     sessionStates: noSessions(),
+    runningTaskCount: 0,
     lostCount: 0,
     quarantinedCount: 0,
     parkedCount: 0,
@@ -109,6 +112,7 @@ function newAgent(id: string, at: number): AgentSummary {
     connection: 'away',
     connectedSince: null,
     runnerId: null,
+    retiredAt: null,
     firstSeenAt: at,
     lastSeenAt: at,
     updatedPosition: '0',

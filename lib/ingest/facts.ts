@@ -17,6 +17,8 @@ export interface EventFact {
 export type AgentFact = { agentId: string } & (
   | { kind: 'runner-connected'; runnerId: string }
   | { kind: 'runner-away' }
+  /** A person has put it away, or taken it back. */
+  | { kind: 'agent-retired'; retiredAt: number | null }
   | { kind: 'level-asked'; desired: DesiredLogLevel | null }
   /** A person has arranged a session. The agent's own row does not change. */
   | { kind: 'session-arranged'; sessionId: string; arrangement: Arrangement }

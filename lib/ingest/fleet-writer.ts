@@ -99,6 +99,7 @@ export class FleetWriter {
       case 'runner-connected':
         if (agent.connection === 'away' || agent.runnerId !== fact.runnerId) agent.connectedSince = this.#receivedAt;
         agent.connection = 'connected';
+        agent.retiredAt = null;
         agent.runnerId = fact.runnerId;
         agent.lastSeenAt = this.#receivedAt;
         return;
@@ -108,6 +109,9 @@ export class FleetWriter {
         return;
       case 'level-asked':
         agent.logLevel = { ...agent.logLevel, desired: fact.desired };
+        return;
+      case 'agent-retired':
+        agent.retiredAt = fact.retiredAt;
         return;
       case 'clock-moved':
         agent.lastSeenAt = fact.lastSeenAt;
@@ -172,6 +176,7 @@ export class FleetWriter {
     const sessions = await pace.map(projected, ({ session, change, announces }): SessionChange => {
       const before = session.before?.summary.updatedPosition ?? '0';
       this.#count(session.agentId, session.before?.summary.state, change.summary.state);
+      this.#countTasks(session.agentId, session.before?.summary.runningTaskCount ?? 0, change.summary.runningTaskCount);
       const updatedPosition = announces ? positionFromNumber(nextPosition()) : before;
       return { ...change, summary: { ...change.summary, updatedPosition } };
     });
@@ -213,6 +218,10 @@ export class FleetWriter {
       ...(from !== undefined && { [from]: sessionStates[from] - 1 }),
       [to]: sessionStates[to] + 1,
     };
+  }
+
+  #countTasks(agentId: string, from: number, to: number): void {
+    if (from !== to) this.agents.see(agentId).runningTaskCount += to - from;
   }
 
   /** Whether to note that its runner is there: about once a second, and at once after it was missed. */

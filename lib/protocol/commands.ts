@@ -246,6 +246,17 @@ export interface WaiveAnswer {
   state: 'waived';
 }
 
+/** `PUT /agents/:id/retirement` */
+export const retireSchema = z.strictObject({ retired: z.boolean() });
+export type Retire = z.infer<typeof retireSchema>;
+
+/** 200 of `PUT /agents/:id/retirement` */
+export interface RetireAnswer {
+  /** Null: it is not retired. */
+  retiredAt: number | null;
+  position: Position;
+}
+
 /** 200 of `POST /sessions/:id/obligations/:messageId/accept` */
 export interface AcceptReplyAnswer {
   messageId: string;

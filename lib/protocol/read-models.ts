@@ -249,6 +249,8 @@ export interface AgentSummary {
   sessionCount: number;
   /** How many of its sessions are in each state. */
   sessionStates: Record<SessionState, number>;
+  /** How many tasks run, over all its sessions. */
+  runningTaskCount: number;
   lostCount: number;
   quarantinedCount: number;
   /** How many records about tasks wait for somebody to say whose they are. */
@@ -268,6 +270,8 @@ export interface AgentSummary {
   connectedSince: number | null;
   /** The runner that listens, or listened last. */
   runnerId: string | null;
+  /** When a person put it away, as one that is not coming back; null again with its next sign of life. */
+  retiredAt: number | null;
   firstSeenAt: number;
   lastSeenAt: number;
   updatedPosition: Position;

@@ -10,6 +10,7 @@ import { postInterrupt, postTaskStop } from '@/lib/commands/ask-agent';
 import { getCommands } from '@/lib/commands/get-commands';
 import { postMarks } from '@/lib/commands/mark-inbox';
 import { putLogLevel } from '@/lib/commands/put-log-level';
+import { putRetirement } from '@/lib/commands/retire-agent';
 import { postInsightsSeen } from '@/lib/commands/see-insights';
 import { postMessage } from '@/lib/commands/send-message';
 import { postAssign, postDiscard } from '@/lib/commands/settle-parked';
@@ -128,6 +129,7 @@ export const ROUTES: readonly Route[] = [
   signedIn('POST', '/sessions/:sessionId/obligations/:messageId/accept', postAcceptReply, {
     bodies: [body.acceptReplySchema],
   }),
+  signedIn('PUT', '/agents/:agentId/retirement', putRetirement, { bodies: [body.retireSchema] }),
   signedIn('POST', '/agents/:agentId/insights/seen', postInsightsSeen, { bodies: [body.seeInsightsSchema] }),
   signedIn('POST', '/agents/:agentId/parked/:position/assign', postAssign, { bodies: [body.assignParkedSchema] }),
   signedIn('POST', '/agents/:agentId/parked/:position/discard', postDiscard, { bodies: [body.discardParkedSchema] }),

@@ -1,5 +1,5 @@
 import type { Metadata } from 'next';
-import { AgentTable } from '@/components/agents/agent-list';
+import { AgentBoard } from '@/components/agents/agent-board';
 import { AGENTS_IN_PAGE, readAgents } from '@/lib/queries/read-agents';
 import { PageFrame } from '../page-frame';
 import { readInTurn } from '../read-in-turn';
@@ -9,8 +9,8 @@ export const metadata: Metadata = { title: 'Agents' };
 export default async function AgentsPage() {
   const agents = await readInTurn((database) => readAgents(database, { after: null, limit: AGENTS_IN_PAGE }));
   return (
-    <PageFrame title="Agents" back={{ href: '/', label: 'Sessions' }}>
-      <AgentTable initial={agents} />
+    <PageFrame title="Agents" back={{ href: '/', label: 'Sessions' }} wide>
+      <AgentBoard initial={agents} />
     </PageFrame>
   );
 }

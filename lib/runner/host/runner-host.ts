@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
@@ -302,6 +303,7 @@ export class RunnerHost {
   /** The status of each session, and that of the agent alone. */
   async #about(): Promise<AgentStatus> {
     return {
+      host: hostname(),
       ...this.#options.about,
       runner: this.#runner,
       everyMs: REPORT_EVERY_MS,

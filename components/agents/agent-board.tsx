@@ -1,0 +1,21 @@
+'use client';
+
+import { useStart } from '@/components/live/use-fleet';
+import type { AgentList } from '@/lib/protocol/read-models';
+import { BoardTable } from './board-table';
+import { useAgents } from './use-agents';
+
+/** Every agent this server has heard of: what it does, where it runs, what it owes and what is missing of it. */
+export function AgentBoard({ initial }: { initial: AgentList }) {
+  useStart((fleet) => fleet.takeAgents(initial));
+  const { list, more } = useAgents();
+  if (list === undefined || list.rows.length === 0) {
+    return (
+      <p className="max-w-prose text-ink-2">
+        No agent has sent anything yet. One appears here by itself with its first event; the start page says how to
+        connect it.
+      </p>
+    );
+  }
+  return <BoardTable list={list} more={more} />;
+}

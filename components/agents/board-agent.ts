@@ -1,0 +1,29 @@
+import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+import { versionsOf } from './status-facts';
+
+/** The most urgent state that any of an agent's sessions is in; null if it has none. */
+export function urgentState({ sessionStates }: AgentSummary): SessionState | null {
+  return SESSION_STATES.find((state) => sessionStates[state] > 0) ?? null;
+}
+
+/** `Claude Code 2.1.329` as the program and its version; without a number at its end it is all program. */
+export function providerOf({ status, kind }: AgentSummary): { name: string | null; version: string | null } {
+  const said =
+    versionsOf(status)
+      .find((version) => version.of === 'provider')
+      ?.text.trim() ?? null;
+  if (said === null) return { name: kind, version: null };
+  const [, name, version] = /^(.+?) v?(\d[^ ]*)$/.exec(said) ?? [];
+  return name === undefined ? { name: said, version: null } : { name, version: version ?? null };
+}
+
+export function hostOf({ status }: AgentSummary): string | null {
+  const host = status?.host;
+  return typeof host === 'string' && host.trim() !== '' ? host : null;
+}
+
+/** How many of an agent's records are missing, in quarantine or parked. */
+export function missingOf({ lostCount, quarantinedCount, parkedCount }: AgentSummary): number {
+  return lostCount + quarantinedCount + parkedCount;
+}

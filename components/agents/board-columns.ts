@@ -1,0 +1,82 @@
+import { SESSION_STATES } from '@/lib/protocol/agent-state';
+import { LOG_LEVELS } from '@/lib/protocol/log-levels';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+import { hostOf, missingOf, providerOf, urgentState } from './board-agent';
+import { byName } from './by-name';
+
+/** What agents can be sorted by, in the order of the columns. */
+export const SORTS = [
+  'name',
+  'state',
+  'provider',
+  'host',
+  'sessions',
+  'tasks',
+  'owed',
+  'level',
+  'ledger',
+  'seen',
+] as const;
+export type Sort = (typeof SORTS)[number];
+
+export const SORT_WORD: Record<Sort, string> = {
+  name: 'Agent',
+  state: 'State',
+  provider: 'Provider',
+  host: 'Host',
+  sessions: 'Sessions',
+  tasks: 'Tasks',
+  owed: 'Owed',
+  level: 'Log level',
+  ledger: 'Ledger',
+  seen: 'Last heard',
+};
+
+/** Those by which the greatest comes first, unless it is turned round. */
+const GREATEST_FIRST: ReadonlySet<Sort> = new Set(['sessions', 'tasks', 'owed', 'ledger', 'seen']);
+
+export function isDescending(sort: Sort, isReversed: boolean): boolean {
+  return GREATEST_FIRST.has(sort) !== isReversed;
+}
+
+/** What comes first is what one looks for: the most urgent, the most, the newest. */
+const COMPARE: Record<Sort, (a: AgentSummary, b: AgentSummary) => number> = {
+  name: () => 0,
+  state: (a, b) => rankOf(a) - rankOf(b),
+  provider: (a, b) => byText(textOf(a), textOf(b)),
+  host: (a, b) => byText(hostOf(a), hostOf(b)),
+  sessions: (a, b) => b.sessionCount - a.sessionCount,
+  tasks: (a, b) => b.runningTaskCount - a.runningTaskCount,
+  owed: (a, b) => b.overdueCount - a.overdueCount || b.owedCount - a.owedCount,
+  level: (a, b) => levelRank(a) - levelRank(b),
+  ledger: (a, b) => missingOf(b) - missingOf(a),
+  seen: (a, b) => b.lastSeenAt - a.lastSeenAt,
+};
+
+/** Agents that are alike in it stand by name, so that each has its place whichever was heard last. */
+export function sortAgents(agents: readonly AgentSummary[], sort: Sort, isReversed: boolean): AgentSummary[] {
+  const sign = isReversed ? -1 : 1;
+  const compare = COMPARE[sort];
+  if (sort === 'name') return [...agents].sort((a, b) => sign * byName(a.id, b.id));
+  return [...agents].sort((a, b) => sign * compare(a, b) || byName(a.id, b.id));
+}
+
+function rankOf(agent: AgentSummary): number {
+  const state = urgentState(agent);
+  return state === null ? SESSION_STATES.length : SESSION_STATES.indexOf(state);
+}
+
+function levelRank({ logLevel: { level } }: AgentSummary): number {
+  return level === null ? LOG_LEVELS.length : LOG_LEVELS.indexOf(level);
+}
+
+function textOf(agent: AgentSummary): string | null {
+  const { name, version } = providerOf(agent);
+  return name === null ? null : `${name} ${version ?? ''}`;
+}
+
+/** What says nothing stands last. */
+function byText(a: string | null, b: string | null): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return byName(a, b);
+}

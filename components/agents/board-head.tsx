@@ -1,0 +1,75 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { isDescending, SORT_WORD, SORTS, type Sort } from './board-columns';
+import type { BoardQuery } from './board-query';
+import { BOARD_GRID, ON_WIDE, ON_WIDEST } from './board-row';
+
+const WHERE: Record<Sort, string> = {
+  name: '',
+  state: '@max-2xl:hidden',
+  provider: ON_WIDEST,
+  host: ON_WIDEST,
+  sessions: `${ON_WIDE} text-right`,
+  tasks: `${ON_WIDE} text-right`,
+  owed: `${ON_WIDE} text-right`,
+  level: ON_WIDEST,
+  ledger: ON_WIDEST,
+  seen: 'text-right',
+};
+
+/** The names of the columns, each of which sorts by it: once more, the other way round. */
+export function BoardHead(props: {
+  query: BoardQuery;
+  onSort: (sort: Sort) => void;
+  isAll: boolean;
+  onAll: (isAll: boolean) => void;
+}) {
+  const { query, onSort, isAll, onAll } = props;
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: as the rows beneath it
+    <div role="rowgroup">
+      {/* biome-ignore lint/a11y/useSemanticElements: as the rows beneath it */}
+      <div
+        role="row"
+        tabIndex={-1}
+        className={clsx(BOARD_GRID, 'border-line-strong border-b py-1 text-2xs text-ink-3')}
+      >
+        {/* biome-ignore lint/a11y/useFocusableInteractive: its field has the focus */}
+        {/* biome-ignore lint/a11y/useSemanticElements: as the rows beneath it */}
+        <div role="columnheader">
+          <label className="-m-1.5 flex p-1.5">
+            <input
+              type="checkbox"
+              aria-label="Select all that are shown"
+              checked={isAll}
+              onChange={(event) => onAll(event.target.checked)}
+              className="accent-ink"
+            />
+          </label>
+        </div>
+        {SORTS.map((sort) => (
+          // biome-ignore lint/a11y/useFocusableInteractive: its button has the focus
+          // biome-ignore lint/a11y/useSemanticElements: as the rows beneath it
+          <div
+            key={sort}
+            role="columnheader"
+            aria-sort={query.sort !== sort ? 'none' : isDescending(sort, query.isReversed) ? 'descending' : 'ascending'}
+            className={clsx('min-w-0', WHERE[sort])}
+          >
+            <button
+              type="button"
+              onClick={() => onSort(sort)}
+              className={clsx('hit whitespace-nowrap hover:text-ink', query.sort === sort && 'font-medium text-ink')}
+            >
+              {SORT_WORD[sort]}
+              <span aria-hidden="true">
+                {query.sort !== sort ? '' : isDescending(sort, query.isReversed) ? ' ↓' : ' ↑'}
+              </span>
+            </button>
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,134 @@
+'use client';
+
+import { clsx } from 'clsx';
+import Link from 'next/link';
+import { memo, type ReactNode } from 'react';
+import { glyphOf, STATE_WORD } from '@/components/sessions/session-words';
+import { Ago } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+import { hostOf, missingOf, providerOf, urgentState } from './board-agent';
+
+/** The same columns in the head and in every row; what there is no room for goes, the name never does. */
+export const BOARD_GRID =
+  'grid grid-cols-[20px_minmax(0,1fr)_auto] items-baseline gap-x-3 @2xl:grid-cols-[20px_minmax(0,3fr)_minmax(0,2fr)_60px_48px_64px_64px] @6xl:grid-cols-[20px_minmax(0,3fr)_minmax(0,2fr)_minmax(0,2fr)_minmax(0,1.5fr)_64px_48px_72px_64px_minmax(0,1.5fr)_64px]';
+export const ON_WIDE = '@max-2xl:hidden';
+export const ON_WIDEST = '@max-6xl:hidden';
+
+/** An agent on the board. Memoized: of a thousand rows only those that changed are rendered. */
+export const BoardRow = memo(function BoardRow(props: {
+  agent: AgentSummary;
+  isSelected: boolean;
+  onSelect: (id: string, isSelected: boolean) => void;
+}) {
+  const { agent, isSelected, onSelect } = props;
+  const { id, kind, retiredAt, owedCount, overdueCount, sessionCount, runningTaskCount, logLevel } = agent;
+  const provider = providerOf(agent);
+  const host = hostOf(agent);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: rows that the browser skips while they are out of sight are no table rows
+    <div
+      role="row"
+      tabIndex={-1}
+      className={clsx(
+        BOARD_GRID,
+        'border-line border-b py-1.5 text-xs [contain-intrinsic-size:auto_34px] [content-visibility:auto] hover:bg-raised/60',
+        retiredAt !== null && 'text-ink-3',
+      )}
+    >
+      <Cell>
+        <label className="-m-1.5 flex p-1.5">
+          <input
+            type="checkbox"
+            aria-label={`Select ${nameText(id)}`}
+            checked={isSelected}
+            onChange={(event) => onSelect(id, event.target.checked)}
+            className="accent-ink"
+          />
+        </label>
+      </Cell>
+      <Cell isHead>
+        <Link href={`/agents/${encodeURIComponent(id)}`} className="block truncate font-medium text-sm hover:underline">
+          <Name text={id} />
+        </Link>
+        <span className="block truncate text-2xs text-ink-3">
+          {retiredAt !== null ? 'retired · ' : agent.connection === 'connected' ? 'connected · ' : ''}
+          <Name text={kind ?? 'unnamed kind'} />
+          <span className="@2xl:hidden">
+            {' · '}
+            {plural(sessionCount, 'session')}
+            {owedCount > 0 && ` · owes ${owedCount}`}
+          </span>
+        </span>
+      </Cell>
+      <Cell className="@max-2xl:col-start-2 @max-2xl:row-start-2">
+        <AgentState agent={agent} />
+      </Cell>
+      <Cell className={ON_WIDEST}>
+        {provider.name === null ? <None /> : <Name text={provider.name} />}
+        {provider.version !== null && (
+          <span className="block truncate text-2xs text-ink-3">
+            <Name text={provider.version} />
+          </span>
+        )}
+      </Cell>
+      <Cell className={ON_WIDEST}>{host === null ? <None /> : <Name text={host} />}</Cell>
+      <Cell className={clsx(ON_WIDE, 'tabular text-right')}>{sessionCount.toLocaleString('en')}</Cell>
+      <Cell className={clsx(ON_WIDE, 'tabular text-right')}>{runningTaskCount.toLocaleString('en')}</Cell>
+      <Cell className={clsx(ON_WIDE, 'tabular text-right')}>
+        {owedCount.toLocaleString('en')}
+        {overdueCount > 0 && <span className="block text-2xs text-waiting">{overdueCount} overdue</span>}
+      </Cell>
+      <Cell className={ON_WIDEST}>{logLevel.level ?? <None />}</Cell>
+      <Cell className={ON_WIDEST}>
+        <Ledger agent={agent} />
+      </Cell>
+      <Cell className="@max-2xl:col-start-3 @max-2xl:row-start-1 whitespace-nowrap text-right text-2xs text-ink-3">
+        <Ago at={agent.lastSeenAt} />
+      </Cell>
+    </div>
+  );
+});
+
+function Cell({ isHead = false, className, children }: { isHead?: boolean; className?: string; children: ReactNode }) {
+  return (
+    <div role={isHead ? 'rowheader' : 'cell'} className={clsx('wrap-break-word min-w-0', className)}>
+      {children}
+    </div>
+  );
+}
+
+function None() {
+  return <span className="text-ink-3">not said</span>;
+}
+
+/** The most urgent state of an agent's sessions, and how many of them are in it. */
+function AgentState({ agent }: { agent: AgentSummary }) {
+  const { sessionStates, sessionCount } = agent;
+  const state = urgentState(agent);
+  if (state === null) return <span className="text-ink-3">no session</span>;
+  return (
+    <span className="flex items-baseline gap-1.5">
+      <Glyph name={glyphOf(state)} className="relative top-[1.5px]" />
+      <span className="min-w-0 truncate">{STATE_WORD[state]}</span>
+      {sessionCount > 1 && (
+        <span className="tabular shrink-0 text-ink-3">
+          {`${sessionStates[state].toLocaleString('en')} of ${sessionCount.toLocaleString('en')}`}
+        </span>
+      )}
+    </span>
+  );
+}
+
+function Ledger({ agent }: { agent: AgentSummary }) {
+  if (missingOf(agent) === 0) return <span className="text-ink-3">nothing missing</span>;
+  const parts = [
+    agent.lostCount > 0 && `${agent.lostCount} lost`,
+    agent.quarantinedCount > 0 && `${agent.quarantinedCount} in quarantine`,
+    agent.parkedCount > 0 && `${agent.parkedCount} parked`,
+  ];
+  return <span className="text-waiting">{parts.filter(Boolean).join(' · ')}</span>;
+}

@@ -1,0 +1,100 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { useSearchParams } from 'next/navigation';
+import { useCallback, useDeferredValue, useMemo, useRef } from 'react';
+import { MoreRows } from '@/components/live/more-rows';
+import type { ShownList } from '@/components/live/row-table';
+import type { MorePages } from '@/components/live/use-fleet';
+import { plural } from '@/components/ui/duration';
+import { HeldChanges } from '@/components/ui/held-changes';
+import { ListSearch } from '@/components/ui/list-search';
+import { useHeldOrder } from '@/components/ui/use-held-order';
+import { useNewest } from '@/components/ui/use-newest';
+import { useSelection } from '@/components/ui/use-selection';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+import { SORT_WORD, sortAgents } from './board-columns';
+import { BoardFilter } from './board-filter';
+import { BoardHead } from './board-head';
+import { boardParams, isOnBoard, useBoardQuery, WHOLE_BOARD } from './board-query';
+import { BoardRow } from './board-row';
+import { SelectionBar } from './selection-bar';
+import { MOST_LOADED, useWholeBoard } from './use-whole-board';
+
+/** The agents of a view, in its order, which holds while a hand is on them. */
+export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more: MorePages }) {
+  const { rows, next } = list;
+  useWholeBoard(list, more);
+  const [query, setQuery] = useBoardQuery(useSearchParams());
+  const wanted = useDeferredValue(query);
+  const field = useRef<HTMLInputElement>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const { selected, select, selectOnly } = useSelection();
+  const order = useMemo(() => {
+    const shown = rows.filter((agent) => isOnBoard(agent, wanted));
+    return [{ name: 'agents', ids: sortAgents(shown, wanted.sort, wanted.isReversed).map(({ id }) => id) }];
+  }, [rows, wanted]);
+  const held = useHeldOrder(box, order, `${next} ${boardParams(wanted)}`);
+  const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
+  const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
+  const chosen = agents.filter(({ id }) => selected.has(id));
+  const latest = useNewest(select);
+  const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
+  const isFiltered = agents.length < rows.length;
+  return (
+    <div ref={box} className="@container">
+      <div className="flex max-w-sm pb-2">
+        <ListSearch what="agents" field={field} value={query.text} onChange={(text) => setQuery({ ...query, text })} />
+      </div>
+      <BoardFilter agents={rows} query={query} onQuery={setQuery} />
+      <p className="flex min-h-[1lh] flex-wrap items-baseline gap-3 pb-1 text-2xs text-ink-3">
+        <span role="status" className="tabular">
+          {isFiltered
+            ? `${agents.length.toLocaleString('en')} of ${plural(rows.length, 'agent')}`
+            : plural(rows.length, 'agent')}
+          {`, by ${SORT_WORD[query.sort].toLowerCase()}`}
+        </span>
+        <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
+      </p>
+      {/* biome-ignore lint/a11y/useSemanticElements: see its rows */}
+      <div role="table" aria-label="Agents" aria-rowcount={agents.length + 1}>
+        <BoardHead
+          query={query}
+          onSort={(sort) => setQuery({ ...query, sort, isReversed: query.sort === sort && !query.isReversed })}
+          isAll={chosen.length > 0 && chosen.length === agents.length}
+          onAll={(isAll) => selectOnly(isAll ? agents.map(({ id }) => id) : [])}
+        />
+        {/* biome-ignore lint/a11y/useSemanticElements: see its rows */}
+        <div role="rowgroup">
+          {agents.map((agent) => (
+            <BoardRow key={agent.id} agent={agent} isSelected={selected.has(agent.id)} onSelect={onSelect} />
+          ))}
+        </div>
+      </div>
+      {agents.length === 0 && (
+        <p className="flex items-baseline gap-3 py-3 text-2xs text-ink-3">
+          No agent is like this.
+          <button type="button" onClick={() => setQuery(WHOLE_BOARD)} className="underline hover:text-ink">
+            Show every agent
+          </button>
+        </p>
+      )}
+      {next !== null && (rows.length >= MOST_LOADED || more.error !== null) && (
+        <MoreRows {...more} listed={rows.length} count={list.count} what="agents loaded" />
+      )}
+      {next !== null && rows.length < MOST_LOADED && more.error === null && (
+        <p role="status" className={clsx('py-3 text-2xs text-ink-3')}>
+          Loading the other agents: {rows.length.toLocaleString('en')} of {list.count.toLocaleString('en')}…
+        </p>
+      )}
+      {chosen.length > 0 && (
+        <SelectionBar
+          agents={chosen}
+          total={agents.length}
+          onAll={() => selectOnly(agents.map(({ id }) => id))}
+          onNone={() => selectOnly([])}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,20 @@
+'use client';
+
+import { useEffect } from 'react';
+import type { ShownList } from '@/components/live/row-table';
+import type { MorePages } from '@/components/live/use-fleet';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+
+/** Up to so many agents are loaded by themselves: only what is loaded can be sorted. */
+export const MOST_LOADED = 2_000;
+
+/** Loads page after page behind the first one, which is there at once. What fails is asked for again on a press. */
+export function useWholeBoard(list: ShownList<AgentSummary>, more: MorePages): void {
+  const { next, rows } = list;
+  const { load, isLoading, error } = more;
+  const loads = next !== null && rows.length < MOST_LOADED && !isLoading && error === null;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each page has a next one of its own
+  useEffect(() => {
+    if (loads) load();
+  }, [loads, next]);
+}
