@@ -136,6 +136,8 @@ export const tasks = sqliteTable(
     index('tasks_by_change').on(table.updatedPosition, table.status, table.position, table.sessionId),
     // a session's running tasks, however many have ended
     index('tasks_running').on(table.sessionId, table.position).where(sql`status = 'running'`),
+    // those that ended last
+    index('tasks_by_end').on(table.endedAt, table.startedAt).where(sql`ended_at IS NOT NULL`),
     // which tasks ran at a time: covers the query, so that no row is read
     index('tasks_by_start').on(table.sessionId, table.startedAt, table.endedAt, table.id),
   ],
@@ -433,6 +435,8 @@ export const obligations = sqliteTable(
     index('obligations_owed_by_session').on(table.sessionId, table.position).where(sql`state = 'owed'`),
     // what may become overdue, the longest owed first
     index('obligations_awaited').on(table.owedSince).where(sql`state = 'owed' AND is_overdue = 0`),
+    // how long the last replies took
+    index('obligations_answered').on(table.updatedPosition).where(sql`state = 'answered'`),
     // what was settled last
     index('obligations_settled').on(table.sessionId, table.updatedPosition).where(sql`state <> 'owed'`),
     index('obligations_by_change').on(table.updatedPosition, table.state, table.position, table.sessionId),
@@ -469,4 +473,15 @@ export const inbox = sqliteTable(
     // what has come up since
     index('inbox_by_opening').on(table.openedPosition).where(sql`done_at IS NULL`),
   ],
+);
+
+/** How many events came of an agent in each minute of the server's clock. Minutes are counted from the epoch. */
+export const activity = sqliteTable(
+  'activity',
+  {
+    minute: integer('minute').notNull(),
+    agentId: text('agent_id').notNull(),
+    events: integer('events').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.minute, table.agentId] })],
 );

@@ -107,6 +107,7 @@ const MAY_BESIDES = {
   'lib/runner/sources/claude/claude-sdk.ts': [COMPUTED],
   'lib/runner/mcp': ['@modelcontextprotocol/sdk'],
   'components/agents': ['components/sessions', 'components/logs'],
+  'components/agents/bar-chart.tsx': ['uplot'],
   'components/inbox': ['components/sessions', 'components/requests', 'components/obligations'],
   'components/tasks': ['components/sessions'],
   'components/transcript': ['components/sessions'],

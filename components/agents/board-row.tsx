@@ -40,7 +40,7 @@ export const BoardRow = memo(function BoardRow(props: {
       )}
     >
       <Cell>
-        <label className="-m-1.5 flex p-1.5">
+        <label className="-m-1.5 flex translate-y-0.5 p-1.5">
           <input
             type="checkbox"
             aria-label={`Select ${nameText(id)}`}
@@ -76,10 +76,14 @@ export const BoardRow = memo(function BoardRow(props: {
         )}
       </Cell>
       <Cell className={ON_WIDEST}>{host === null ? <None /> : <Name text={host} />}</Cell>
-      <Cell className={clsx(ON_WIDE, 'tabular text-right')}>{sessionCount.toLocaleString('en')}</Cell>
-      <Cell className={clsx(ON_WIDE, 'tabular text-right')}>{runningTaskCount.toLocaleString('en')}</Cell>
       <Cell className={clsx(ON_WIDE, 'tabular text-right')}>
-        {owedCount.toLocaleString('en')}
+        <Count of={sessionCount} />
+      </Cell>
+      <Cell className={clsx(ON_WIDE, 'tabular text-right')}>
+        <Count of={runningTaskCount} />
+      </Cell>
+      <Cell className={clsx(ON_WIDE, 'tabular text-right')}>
+        <Count of={owedCount} />
         {overdueCount > 0 && <span className="block text-2xs text-waiting">{overdueCount} overdue</span>}
       </Cell>
       <Cell className={ON_WIDEST}>{logLevel.level ?? <None />}</Cell>
@@ -102,7 +106,17 @@ function Cell({ isHead = false, className, children }: { isHead?: boolean; class
 }
 
 function None() {
-  return <span className="text-ink-3">not said</span>;
+  return (
+    <span className="text-ink-3">
+      <span aria-hidden="true">–</span>
+      <span className="sr-only">not said</span>
+    </span>
+  );
+}
+
+/** None of them is no news. */
+function Count({ of }: { of: number }) {
+  return <span className={of === 0 ? 'text-ink-3' : undefined}>{of.toLocaleString('en')}</span>;
 }
 
 /** The most urgent state of an agent's sessions, and how many of them are in it. */

@@ -13,6 +13,7 @@ import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
 import type { AgentSummary } from '@/lib/protocol/read-models';
+import { BoardActivity } from './board-activity';
 import { SORT_WORD, sortAgents } from './board-columns';
 import { BoardFilter } from './board-filter';
 import { BoardHead } from './board-head';
@@ -43,6 +44,7 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
   const isFiltered = agents.length < rows.length;
   return (
     <div ref={box} className="@container">
+      <BoardActivity />
       <div className="flex max-w-sm pb-2">
         <ListSearch what="agents" field={field} value={query.text} onChange={(text) => setQuery({ ...query, text })} />
       </div>
@@ -52,7 +54,7 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
           {isFiltered
             ? `${agents.length.toLocaleString('en')} of ${plural(rows.length, 'agent')}`
             : plural(rows.length, 'agent')}
-          {`, by ${SORT_WORD[query.sort].toLowerCase()}`}
+          {`, by ${query.sort === 'name' ? 'name' : SORT_WORD[query.sort].toLowerCase()}`}
         </span>
         <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
       </p>

@@ -40,8 +40,8 @@ export function LevelOfMany({ agents }: { agents: readonly AgentSummary[] }) {
         </button>
         {unable > 0 && (
           <span className="text-ink-2">
-            {able.length === 0 ? (agents.length === 1 ? 'It' : 'None of them') : `${unable} of ${agents.length}`} can’t
-            be asked: {[...new Set([...reasons.values()].filter((reason) => reason !== null))].join('; ')}.
+            {able.length === 0 ? 'Can’t be asked' : `${unable} of ${agents.length} can’t be asked`}:{' '}
+            {[...new Set([...reasons.values()].filter((reason) => reason !== null))].join('; ')}.
           </span>
         )}
         {told.length > 0 && (

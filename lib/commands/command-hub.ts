@@ -16,6 +16,7 @@ import { dueStates, resolveDueStates } from './due-states';
 import { expireCommands, expiredCommands, type Hour } from './expire-commands';
 import { expireRequests, overdueSessions } from './expire-requests';
 import { overdueReplies, tellOverdue } from './overdue-replies';
+import { oldActivity, removeActivity } from './remove-activity';
 import { REPLY_OVERDUE_MS } from './reply-settings';
 import { missedRunners, openSessions, silentAgents, tellAbsence, tellSilence } from './runner-absence';
 import {
@@ -213,6 +214,11 @@ export class CommandHub {
         kind: 'the state of the session',
         due: dueStates(now),
         work: written((transaction, choice) => resolveDueStates(transaction, now, choice)),
+      },
+      {
+        kind: 'the activity of',
+        due: oldActivity(now),
+        work: written((transaction) => removeActivity(transaction, now)),
       },
       {
         kind: 'the overdue reply',

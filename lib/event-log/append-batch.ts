@@ -18,7 +18,8 @@ import {
 import { RowWriter } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { MAX_SIGNALS_KEPT, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
+import { MAX_SIGNALS_KEPT, MINUTE_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows, QuarantineRow } from './batch-rows';
 import { foldStoredDeltas } from './fold-deltas';
 import { inboxStatements } from './inbox-statements';
@@ -47,10 +48,27 @@ function* rowStatements(batch: BatchRows): Generator<InStatement> {
     args: [batch.position],
   };
   yield* eventStatements(batch);
+  yield* activityStatements(batch);
   yield* logStatements(batch);
   yield* insightStatements(batch);
   yield* quarantineStatements(batch);
   yield* turnStatements(batch);
+}
+
+/** What agents do, minute by minute. What the server tells of itself is no activity of theirs. */
+function* activityStatements({ events, source, receivedAt }: BatchRows): Generator<InStatement> {
+  if (source.id === SERVER_PRODUCER_ID) return;
+  const counts = new Map<string, number>();
+  for (const { agentId } of events) counts.set(agentId, (counts.get(agentId) ?? 0) + 1);
+  yield* inPieces(
+    [...counts],
+    (json) => ({
+      sql: `INSERT INTO activity (minute, agent_id, events) SELECT ?2, value->>0, value->>1 FROM json_each(?1) WHERE true
+        ON CONFLICT (minute, agent_id) DO UPDATE SET events = events + excluded.events`,
+      args: [json, Math.floor(receivedAt / MINUTE_MS)],
+    }),
+    ([agentId, count]) => [columnText(agentId), count],
+  );
 }
 
 const PRODUCERS = new RowWriter(producers, { keeps: [] });

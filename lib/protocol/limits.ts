@@ -120,3 +120,7 @@ export const MAX_INBOX_ID = 2_000;
 export const MAX_MARKED = 500;
 /** What a person at a browser is called, in UTF-16 units. */
 export const MAX_PERSON_NAME = 60;
+
+/** Activity is counted in minutes, and kept for a day. */
+export const MINUTE_MS = 60_000;
+export const ACTIVITY_KEPT_MINUTES = 24 * 60;

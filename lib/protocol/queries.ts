@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { SESSION_STATES } from './agent-state';
 import { INBOX_KINDS } from './inbox';
-import { MAX_LOG_SEARCH_LENGTH } from './limits';
+import { ACTIVITY_KEPT_MINUTES, MAX_LOG_SEARCH_LENGTH } from './limits';
 import { searchWords } from './list-search';
 import { LOG_LEVELS } from './log-levels';
 import { isPosition, positionToNumber } from './position';
@@ -86,6 +86,9 @@ export const turnAtQuery = z.strictObject({ at: time });
 
 /** `runId`, where the agent re-uses task ids. */
 export const taskQuery = z.object({ runId: text });
+
+/** `minutes`: of how many, up to a day. */
+export const activityQuery = z.strictObject({ minutes: limit(60, ACTIVITY_KEPT_MINUTES) });
 
 export const parkedQuery = z.strictObject({
   state: one(z.enum(['parked', 'assigned', 'discarded'], { message: 'parked, assigned, discarded' })).default('parked'),

@@ -8,6 +8,7 @@ import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery }
 import { downloadLog } from './download-log';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logPlaceOf } from './log-query';
+import { readActivity } from './read-activity';
 import { AGENTS_GROUP, type ParkedPage, readAgent, readAgents, readParked } from './read-agents';
 import { readDelivery } from './read-delivery';
 import { readInbox } from './read-inbox';
@@ -118,6 +119,11 @@ export function getLogLevel({ ids: { agentId } }: Asked<'agentId'>, { database }
 
 export function getObligations({ ids: { agentId } }: Asked<'agentId'>, { database }: ServerContext) {
   return readObligations(database, agentId);
+}
+
+/** What the fleet did lately, in its turn: it reads many rows. */
+export function getActivity(asked: Asked<never, { query: { minutes: number } }>, server: ServerContext) {
+  return inTurn(asked, server, () => readActivity(server.database, server.now(), asked.query.minutes));
 }
 
 export function getSessionObligations({ ids: { sessionId } }: Asked<'sessionId'>, { database }: ServerContext) {

@@ -106,6 +106,7 @@ export const ROUTES: readonly Route[] = [
   signedIn('GET', '/sessions/:sessionId/tasks/:taskId', read.getTask, { query: query.taskQuery }),
   signedIn('GET', '/sessions/:sessionId/requests/:requestId', read.getRequest),
   signedIn('GET', '/inbox', read.getInbox, { query: query.inboxQuery }),
+  signedIn('GET', '/activity', read.getActivity, { query: query.activityQuery }),
   signedIn('GET', '/agents', read.getAgents, { query: query.agentsQuery }),
   signedIn('GET', '/agents/:agentId', read.getAgent),
   signedIn('GET', '/agents/:agentId/parked', read.getParked, { query: query.parkedQuery }),

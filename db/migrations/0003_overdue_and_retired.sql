@@ -1,7 +1,16 @@
+CREATE TABLE `activity` (
+	`minute` integer NOT NULL,
+	`agent_id` text NOT NULL,
+	`events` integer NOT NULL,
+	PRIMARY KEY(`minute`, `agent_id`)
+);
+--> statement-breakpoint
 ALTER TABLE `obligations` ADD `owed_since` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE `obligations` ADD `is_overdue` integer DEFAULT false NOT NULL;--> statement-breakpoint
 CREATE INDEX `obligations_awaited` ON `obligations` (`owed_since`) WHERE state = 'owed' AND is_overdue = 0;--> statement-breakpoint
+CREATE INDEX `obligations_answered` ON `obligations` (`updated_position`) WHERE state = 'answered';--> statement-breakpoint
 CREATE INDEX `obligations_settled` ON `obligations` (`session_id`,`updated_position`) WHERE state <> 'owed';--> statement-breakpoint
+CREATE INDEX `tasks_by_end` ON `tasks` (`ended_at`,`started_at`) WHERE ended_at IS NOT NULL;--> statement-breakpoint
 UPDATE `obligations` SET `owed_since` = `body` ->> '$.sentAt', `body` = json_set(`body`, '$.candidate', NULL,
 	'$.clearedBy', CASE `state` WHEN 'answered' THEN 'turn' WHEN 'waived' THEN 'waived' END);--> statement-breakpoint
 UPDATE `sessions` SET `body` = json_set(`body`, '$.overdueCount', 0);--> statement-breakpoint

@@ -1,0 +1,146 @@
+'use client';
+
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useMemo } from 'react';
+import { fetchJson } from '@/components/live/fetch-json';
+import { plural } from '@/components/ui/duration';
+import type { Activity, DurationStep } from '@/lib/protocol/activity';
+import { MINUTE_MS } from '@/lib/protocol/limits';
+import { BarChart } from './bar-chart';
+
+const AGAIN_MS = 15_000;
+/** A time beneath every so many minutes. */
+const LABEL_EVERY = 15;
+
+/** What the fleet did lately: events per minute, how long tasks ran, and how long answers took. */
+export function FleetCharts() {
+  const { data, error } = useQuery({
+    queryKey: ['activity'],
+    queryFn: ({ signal }) => fetchJson<Activity>('/activity', signal),
+    refetchInterval: AGAIN_MS,
+  });
+  if (data === undefined) {
+    return (
+      <p role="status" className="min-h-44 py-2 text-2xs text-ink-3">
+        {error === null ? 'Loading…' : `The activity could not be loaded: ${error.message}`}
+      </p>
+    );
+  }
+  return (
+    <div className="grid min-h-44 gap-x-8 gap-y-4 @4xl:grid-cols-[2fr_1fr_1fr]">
+      <EventsPerMinute activity={data} />
+      <Durations title="How long tasks ran" steps={data.tasks} one="task" none="No task has ended yet." />
+      <Durations
+        title="Time to answer"
+        steps={data.answers}
+        one="reply"
+        many="replies"
+        none="No reply was given yet."
+      />
+    </div>
+  );
+}
+
+function EventsPerMinute({ activity: { events, since } }: { activity: Activity }) {
+  const times = useMemo(() => events.map((_, at) => clock(since + at * MINUTE_MS)), [events, since]);
+  const labels = useMemo(() => times.map((time, at) => (at % LABEL_EVERY === 0 ? time : '')), [times]);
+  const total = events.reduce((sum, count) => sum + count, 0);
+  const most = Math.max(...events);
+  const summary = `${plural(total, 'event')} in ${events.length} minutes, at most ${most.toLocaleString('en')} in one`;
+  return (
+    <Chart title="Events per minute" summary={summary} head={['Minute', 'Events']} names={times} values={events}>
+      <BarChart labels={labels} values={events} />
+    </Chart>
+  );
+}
+
+function Durations(props: { title: string; steps: readonly DurationStep[]; one: string; many?: string; none: string }) {
+  const { title, steps, one, many, none } = props;
+  const names = useMemo(() => steps.map(stepName), [steps]);
+  const values = useMemo(() => steps.map(({ count }) => count), [steps]);
+  const total = values.reduce((sum, count) => sum + count, 0);
+  if (total === 0) {
+    return (
+      <section aria-label={title} className="text-xs">
+        <h3 className="font-medium">{title}</h3>
+        <p className="py-2 text-2xs text-ink-3">{none}</p>
+      </section>
+    );
+  }
+  const summary = `the last ${plural(total, one, many)}`;
+  return (
+    <Chart
+      title={title}
+      summary={summary}
+      head={['Took', one === 'task' ? 'Tasks' : 'Replies']}
+      names={names}
+      values={values}
+    >
+      <BarChart labels={names} values={values} />
+    </Chart>
+  );
+}
+
+/** A chart with its figures, which say the same. */
+function Chart(props: {
+  title: string;
+  summary: string;
+  head: readonly [string, string];
+  names: readonly string[];
+  values: readonly number[];
+  children: ReactNode;
+}) {
+  const { title, summary, head, names, values, children } = props;
+  return (
+    <section aria-label={title} className="min-w-0 text-xs">
+      <h3 className="flex flex-wrap items-baseline gap-x-2 font-medium">
+        {title}
+        <span className="tabular font-normal text-2xs text-ink-3">{summary}</span>
+      </h3>
+      {children}
+      <details className="text-2xs text-ink-3">
+        <summary className="w-fit cursor-pointer hover:text-ink">Figures</summary>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+        <div tabIndex={0} className="max-h-40 overflow-y-auto">
+          <table className="tabular w-full max-w-60">
+            <thead>
+              <tr>
+                <th scope="col" className="py-0.5 text-left font-normal">
+                  {head[0]}
+                </th>
+                <th scope="col" className="py-0.5 text-right font-normal">
+                  {head[1]}
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {names.map((name, at) => (
+                <tr key={name} className="text-ink-2">
+                  <th scope="row" className="text-left font-normal">
+                    {name}
+                  </th>
+                  <td className="text-right">{(values[at] ?? 0).toLocaleString('en')}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </section>
+  );
+}
+
+function clock(at: number): string {
+  return new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+}
+
+/** `< 1s`, `1–10s`, `10m–1h`, `≥ 1h` */
+function stepName({ fromMs, toMs }: DurationStep): string {
+  if (toMs === null) return `≥ ${short(fromMs)}`;
+  return fromMs === 0 ? `< ${short(toMs)}` : `${short(fromMs)}–${short(toMs)}`;
+}
+
+function short(ms: number): string {
+  if (ms >= 3_600_000) return `${ms / 3_600_000}h`;
+  return ms >= 60_000 ? `${ms / 60_000}m` : `${ms / 1_000}s`;
+}

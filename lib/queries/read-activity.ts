@@ -1,0 +1,40 @@
+import type { Database } from '@/db/client';
+import { type Activity, durationSteps, MOST_MEASURED } from '@/lib/protocol/activity';
+import { MINUTE_MS } from '@/lib/protocol/limits';
+import { query, readTogether } from './read-together';
+
+/** What the fleet did in the last minutes, and how long its last tasks and replies took. */
+export async function readActivity({ reader }: Database, now: number, minutes: number): Promise<Activity> {
+  const first = Math.floor(now / MINUTE_MS) - minutes + 1;
+  const { position, found } = await readTogether<[{ minute: number; events: number }, number, number]>(reader, [
+    query(
+      (row) => ({ minute: Number(row.minute), events: Number(row.events) }),
+      'SELECT minute, sum(events) AS events FROM activity WHERE minute >= ? AND minute < ? GROUP BY minute',
+      first,
+      first + minutes,
+    ),
+    query(
+      (row) => Number(row.ms),
+      `SELECT ended_at - started_at AS ms FROM tasks INDEXED BY tasks_by_end
+        WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT ?`,
+      MOST_MEASURED,
+    ),
+    query(
+      (row) => Number(row.ms),
+      `SELECT (body->>'$.settledAt') - (body->>'$.sentAt') AS ms FROM obligations INDEXED BY obligations_answered
+        WHERE state = 'answered' ORDER BY updated_position DESC LIMIT ?`,
+      MOST_MEASURED,
+    ),
+  ]);
+  const [counted, tasks, answers] = found;
+  const events = Array.from({ length: minutes }, () => 0);
+  for (const { minute, events: count } of counted) events[minute - first] = count;
+  return {
+    position,
+    at: now,
+    since: first * MINUTE_MS,
+    events,
+    tasks: durationSteps(tasks),
+    answers: durationSteps(answers),
+  };
+}
