@@ -17,6 +17,7 @@ const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 
 export function BarChart({ labels, values }: { labels: readonly string[]; values: readonly number[] }) {
   const box = useRef<HTMLDivElement>(null);
   const { resolvedTheme } = useTheme();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: drawn with the colours of the theme
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
@@ -27,8 +28,6 @@ export function BarChart({ labels, values }: { labels: readonly string[]; values
       size.disconnect();
       chart.destroy();
     };
-    // drawn with the colours of the theme
-    // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   }, [labels, values, resolvedTheme]);
   return <div ref={box} aria-hidden="true" className="min-w-0 overflow-hidden" style={{ height: HEIGHT }} />;
 }

@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { useMedia } from '@/components/ui/use-media';
 import { useStored } from '@/components/ui/use-stored';
 
 const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts')).FleetCharts);
@@ -11,7 +12,9 @@ const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts'))
 /** The charts of the fleet, above its board. They fold, and stay as they were left. */
 export function BoardActivity() {
   const [chosen, choose] = useStored('interlude:fold-activity');
-  const isOpen = chosen !== 'folded';
+  // On a phone they would stand between the reader and the agents.
+  const isWide = useMedia('(min-width: 640px)');
+  const isOpen = chosen === null ? isWide : chosen === 'open';
   return (
     <section aria-label="Activity" className="pb-3">
       <h2 className="pb-1 font-medium text-xs">

@@ -27,7 +27,7 @@ export function FleetCharts() {
     );
   }
   return (
-    <div className="grid min-h-44 gap-x-8 gap-y-4 @4xl:grid-cols-[2fr_1fr_1fr]">
+    <div className="grid min-h-44 gap-x-8 gap-y-4 @2xl:grid-cols-2 @5xl:grid-cols-[2fr_1fr_1fr] @2xl:@max-5xl:[&>:first-child]:col-span-2">
       <EventsPerMinute activity={data} />
       <Durations title="How long tasks ran" steps={data.tasks} one="task" none="No task has ended yet." />
       <Durations

@@ -1,6 +1,6 @@
 'use client';
 
-import { useEffect } from 'react';
+import { useEffect, useEffectEvent } from 'react';
 import type { ShownList } from '@/components/live/row-table';
 import type { MorePages } from '@/components/live/use-fleet';
 import type { AgentSummary } from '@/lib/protocol/read-models';
@@ -13,8 +13,8 @@ export function useWholeBoard(list: ShownList<AgentSummary>, more: MorePages): v
   const { next, rows } = list;
   const { load, isLoading, error } = more;
   const loads = next !== null && rows.length < MOST_LOADED && !isLoading && error === null;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each page has a next one of its own
+  const loadNext = useEffectEvent(load);
   useEffect(() => {
-    if (loads) load();
+    if (loads && next !== null) loadNext();
   }, [loads, next]);
 }

@@ -1,6 +1,7 @@
 import { afterAll } from 'vitest';
 import type { ServerTarget } from '../support/server-target';
 import { describeCommandsContract } from './commands-contract';
+import { describeFleetContract } from './fleet-contract';
 import { describeInboxContract } from './inbox-contract';
 import { describeIngestContract } from './ingest-contract';
 import { describeInsightsContract } from './insights-contract';
@@ -29,6 +30,7 @@ export function describeContract(name: string, shared: () => Promise<ServerTarge
   describeOwnershipContract(name, shared);
   describeLogsContract(name, shared);
   describeTurnAtContract(name, shared);
+  describeFleetContract(name, shared);
   describeInboxContract(name, shared);
 }
 

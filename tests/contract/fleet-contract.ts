@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Activity } from '@/lib/protocol/activity';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgentDetail } from '@/lib/protocol/read-models';
+import { errorOf, ingest, record } from '../support/ingest-target';
+import type { ServerTarget } from '../support/server-target';
+
+/** What the board of the fleet shows, and what it can do with an agent. */
+export function describeFleetContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+  describe(`the fleet, ${name}`, () => {
+    let target: ServerTarget;
+    let serial = 0;
+    let id = '';
+    let seq = 0;
+
+    beforeAll(async () => {
+      target = await makeTarget();
+    });
+    afterAll(() => target.close());
+    const test = (title: string, run: () => Promise<void>) =>
+      it(title, async () => {
+        serial += 1;
+        id = `fleet-${serial}`;
+        seq = 0;
+        await run();
+      });
+
+    const says = (sessionId: string, ...events: AgUiEvent[]) =>
+      ingest(
+        target,
+        events.map((event) => record(++seq, { agentId: id, sessionId, event })),
+        1,
+        id,
+      );
+    const task = (phase: string, taskId: string): AgUiEvent => ({
+      type: 'CUSTOM',
+      name: `task:${phase}`,
+      value: { task_id: taskId, description: 'npm test', kind: 'shell', status: phase },
+    });
+    const agent = async () => ((await (await target.get(`/api/v1/agents/${id}`)).json()) as AgentDetail).agent;
+    const activity = async () => (await (await target.get('/api/v1/activity?minutes=5')).json()) as Activity;
+    const retire = (retired: unknown, agentId = id, headers?: Record<string, string>) =>
+      target.send(`/api/v1/agents/${agentId}/retirement`, {
+        method: 'PUT',
+        headers: headers ?? { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ retired }),
+      });
+
+    test('counts the tasks that run, over all sessions of an agent', async () => {
+      await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't1'), task('started', 't2'));
+      await says(`${id}/2`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't3'));
+      expect((await agent()).runningTaskCount).toBe(3);
+      await says(`${id}/1`, task('completed', 't1'));
+      expect((await agent()).runningTaskCount).toBe(2);
+    });
+
+    test('retires an agent that is at rest, once, until its next sign of life', async () => {
+      await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' });
+      const busy = await retire(true);
+      expect([busy.status, await errorOf(busy)]).toMatchObject([409, { reason: 'agent_at_work', sessions: 1 }]);
+      await says(`${id}/1`, { type: 'RUN_FINISHED', runId: 'r' });
+      const first = await (await retire(true)).json();
+      expect(first).toMatchObject({ retiredAt: expect.any(Number) });
+      expect(await (await retire(true)).json()).toEqual(first);
+      expect((await agent()).retiredAt).toBe(first.retiredAt);
+      expect(await (await retire(false)).json()).toMatchObject({ retiredAt: null });
+      await retire(true);
+      await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r2' });
+      expect((await agent()).retiredAt).toBe(null);
+    });
+
+    test('retires nobody who is unknown, for nobody who is not signed in, and only in so many words', async () => {
+      expect((await retire(true, 'nobody')).status).toBe(404);
+      await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, { type: 'RUN_FINISHED', runId: 'r' });
+      expect((await retire(true, id, {})).status).toBe(401);
+      expect((await retire('yes')).status).toBe(400);
+    });
+
+    test('tells what came in each minute, and how long tasks and answers took, each by its own clock', async () => {
+      const before = await activity();
+      expect(before.events).toHaveLength(5);
+      expect(before.since % 60_000).toBe(0);
+      const sum = ({ events }: Activity) => events.reduce((total, count) => total + count, 0);
+      const ended = ({ tasks }: Activity) => tasks.reduce((total, { count }) => total + count, 0);
+      await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't1'), task('completed', 't1'), {
+        type: 'RUN_FINISHED',
+        runId: 'r',
+      });
+      const after = await activity();
+      expect(sum(after)).toBeGreaterThanOrEqual(sum(before) + 4);
+      expect(ended(after)).toBe(ended(before) + 1);
+      expect(after.tasks.map(({ fromMs, toMs }) => [fromMs, toMs]).at(-1)).toEqual([3_600_000, null]);
+      expect((await target.get('/api/v1/activity?minutes=0')).status).toBe(400);
+      expect((await target.get('/api/v1/activity?minutes=2000')).status).toBe(400);
+      expect((await target.send('/api/v1/activity', {})).status).toBe(401);
+    });
+  });
+}
