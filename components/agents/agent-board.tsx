@@ -4,11 +4,13 @@ import { useStart } from '@/components/live/use-fleet';
 import type { AgentList } from '@/lib/protocol/read-models';
 import { BoardTable } from './board-table';
 import { useAgents } from './use-agents';
+import { useWholeBoard } from './use-whole-board';
 
 /** Every agent this server has heard of: what it does, where it runs, what it owes and what is missing of it. */
 export function AgentBoard({ initial }: { initial: AgentList }) {
   useStart((fleet) => fleet.takeAgents(initial));
   const { list, more } = useAgents();
+  useWholeBoard(list, more);
   if (list === undefined || list.rows.length === 0) {
     return (
       <p className="max-w-prose text-ink-2">

@@ -20,12 +20,11 @@ import { BoardHead } from './board-head';
 import { boardParams, isOnBoard, useBoardQuery, WHOLE_BOARD } from './board-query';
 import { BoardRow } from './board-row';
 import { SelectionBar } from './selection-bar';
-import { MOST_LOADED, useWholeBoard } from './use-whole-board';
+import { MOST_LOADED } from './use-whole-board';
 
 /** The agents of a view, in its order, which holds while a hand is on them. */
 export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more: MorePages }) {
   const { rows, next } = list;
-  useWholeBoard(list, more);
   const [query, setQuery] = useBoardQuery(useSearchParams());
   const wanted = useDeferredValue(query);
   const field = useRef<HTMLInputElement>(null);

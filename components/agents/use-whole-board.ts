@@ -8,9 +8,13 @@ import type { AgentSummary } from '@/lib/protocol/read-models';
 /** Up to so many agents are loaded by themselves: only what is loaded can be sorted. */
 export const MOST_LOADED = 2_000;
 
-/** Loads page after page behind the first one, which is there at once. What fails is asked for again on a press. */
-export function useWholeBoard(list: ShownList<AgentSummary>, more: MorePages): void {
-  const { next, rows } = list;
+/**
+ * Loads page after page behind the first one, which is there at once. What fails is asked for again on a press.
+ *
+ * Ordering: called by the component that made `more`, after it. In one below, `load` would ask for the page before.
+ */
+export function useWholeBoard(list: ShownList<AgentSummary> | undefined, more: MorePages): void {
+  const { next = null, rows = [] } = list ?? {};
   const { load, isLoading, error } = more;
   const loads = next !== null && rows.length < MOST_LOADED && !isLoading && error === null;
   const loadNext = useEffectEvent(load);

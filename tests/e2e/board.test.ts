@@ -36,7 +36,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await it.close();
-  expect(it.complaints).toEqual([]);
+  // The agent at work is asked to retire, and refused.
+  expect(it.complaints.filter((one) => !one.includes('409 (Conflict)'))).toEqual([]);
 });
 
 test('all of a thousand agents are sorted and filtered, by an address that finds the same again', async () => {

@@ -64,7 +64,7 @@ it('is overdue after the set time since the server heard of it, once, on whichev
   expect(await told()).toBe(before);
   await passes(13);
   expect((await overdue()).map(([id]) => id)).toEqual(['u1', 'u2']);
-  const { obligations } = await readObligations(target.database, 'agent-1');
+  const { obligations } = await readObligations(target.database, 'a1');
   expect(obligations.map(({ messageId, isOverdue, owedSince }) => [messageId, isOverdue, owedSince])).toEqual([
     ['u1', true, T0],
     ['u2', true, T0 + 14 * MINUTE_MS],
