@@ -6,7 +6,6 @@ import { useCallback, useDeferredValue, useMemo, useRef } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import type { ShownList } from '@/components/live/row-table';
 import type { MorePages } from '@/components/live/use-fleet';
-import { plural } from '@/components/ui/duration';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
 import { useHeldOrder } from '@/components/ui/use-held-order';
@@ -50,9 +49,8 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
       <BoardFilter agents={rows} query={query} onQuery={setQuery} />
       <p className="flex min-h-[1lh] flex-wrap items-baseline gap-3 pb-1 text-2xs text-ink-3">
         <span role="status" className="tabular">
-          {isFiltered
-            ? `${agents.length.toLocaleString('en')} of ${plural(rows.length, 'agent')}`
-            : plural(rows.length, 'agent')}
+          {isFiltered && `${agents.length.toLocaleString('en')} of `}
+          {rows.length.toLocaleString('en')} {rows.length === 1 ? 'agent' : 'agents'}
           {`, by ${query.sort === 'name' ? 'name' : SORT_WORD[query.sort].toLowerCase()}`}
         </span>
         <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />

@@ -10,7 +10,6 @@ import { type Visit, visit } from '../support/visit';
 /** A fleet of a thousand agents before an operator. */
 const AGENTS = 1_000;
 let it: Visit;
-let busy: EventWriter;
 
 beforeAll(async () => {
   it = await visit();
@@ -28,7 +27,8 @@ beforeAll(async () => {
     body: JSON.stringify({ producer: { id: 'seeder', epoch: 1 }, records }),
   });
   expect(response.status).toBe(200);
-  busy = new EventWriter(it.server, 'runner-7');
+  await new EventWriter(it.server, 'runner-70').write('of-70', userTurn('r1', 'Build it', 'Built.'));
+  const busy = new EventWriter(it.server, 'runner-7');
   await busy.write('second-of-7', [
     ...userTurn('r1', 'Watch the deployment', 'Watching.'),
     { type: 'RUN_STARTED', threadId: 'second-of-7', runId: 'r2' },
@@ -77,7 +77,7 @@ test('agents that are selected are retired and taken back, and those at work say
   await press(bar.getByRole('button', { name: 'Retire' }));
   await press(bar.getByRole('button', { name: 'Press again: retire' }));
   const told = bar.getByRole('list', { name: 'Retire: what came of it' });
-  await told.getByText(/^1 of its sessions are not over/).waitFor();
+  await told.getByText(/^2 of its sessions are not over/).waitFor();
   await told.getByText('retired').waitFor();
   const retiredAt = async (id: string) => (await it.read<{ agent: AgentSummary }>(`/agents/${id}`)).agent.retiredAt;
   expect([await retiredAt('runner-7'), await retiredAt('runner-70')]).toEqual([null, expect.any(Number)]);
@@ -97,7 +97,7 @@ test('what the fleet does is charted, and every figure is said', async () => {
   expect(await chart.locator('canvas').count()).toBe(1);
   await chart.getByText('Figures').click();
   expect(await chart.getByRole('row').count()).toBe(61);
-  await page.getByRole('region', { name: 'Time to answer' }).getByText('the last 1 reply').waitFor();
+  await page.getByRole('region', { name: 'Time to answer' }).getByText('the last 2 replies').waitFor();
   await page.getByRole('button', { name: 'Activity' }).click();
   await chart.waitFor({ state: 'detached' });
   await page.close();
