@@ -53,7 +53,10 @@ test('all of a thousand agents are sorted and filtered, by an address that finds
   expect(await sorts.getAttribute('aria-sort')).toBe('descending');
   await page.getByLabel('Host').selectOption('build-1');
   await page.getByText('333 of 1,000 agents, by sessions').waitFor();
-  await page.getByRole('checkbox', { name: /^Working/ }).check({ force: true });
+  await page
+    .getByRole('main')
+    .getByRole('checkbox', { name: /^Working/ })
+    .check({ force: true });
   await page.getByText('1 of 1,000 agents, by sessions').waitFor();
   const { searchParams } = new URL(page.url());
   expect(Object.fromEntries(searchParams)).toEqual({ state: 'working', host: 'build-1', sort: 'sessions' });
