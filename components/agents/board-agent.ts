@@ -7,8 +7,17 @@ export function urgentState({ sessionStates }: AgentSummary): SessionState | nul
   return SESSION_STATES.find((state) => sessionStates[state] > 0) ?? null;
 }
 
+const providers = new WeakMap<AgentSummary, ReturnType<typeof readProvider>>();
+
 /** `Claude Code 2.1.329` as the program and its version; without a number at its end it is all program. */
-export function providerOf({ status, kind }: AgentSummary): { name: string | null; version: string | null } {
+export function providerOf(agent: AgentSummary): { name: string | null; version: string | null } {
+  // a row is another object once anything in it has changed
+  const known = providers.get(agent) ?? readProvider(agent);
+  providers.set(agent, known);
+  return known;
+}
+
+function readProvider({ status, kind }: AgentSummary): { name: string | null; version: string | null } {
   const said =
     versionsOf(status)
       .find((version) => version.of === 'provider')

@@ -53,12 +53,25 @@ const COMPARE: Record<Sort, (a: AgentSummary, b: AgentSummary) => number> = {
   seen: (a, b) => b.lastSeenAt - a.lastSeenAt,
 };
 
-/** Agents that are alike in it stand by name, so that each has its place whichever was heard last. */
-export function sortAgents(agents: readonly AgentSummary[], sort: Sort, isReversed: boolean): AgentSummary[] {
-  const sign = isReversed ? -1 : 1;
-  const compare = COMPARE[sort];
-  if (sort === 'name') return [...agents].sort((a, b) => sign * byName(a.id, b.id));
-  return [...agents].sort((a, b) => sign * compare(a, b) || byName(a.id, b.id));
+/**
+ * Sorts agents again and again. Those that are alike in it stand by name, so that each has its place whichever was heard
+ * last. To compare names takes long, and few agents move at a time: it begins with the order of the last time.
+ */
+export class BoardSorter {
+  #before: readonly AgentSummary['id'][] = [];
+
+  sort(agents: readonly AgentSummary[], { sort, isReversed }: { sort: Sort; isReversed: boolean }): string[] {
+    const byId = new Map(agents.map((agent) => [agent.id, agent]));
+    const nearly = this.#before.flatMap((id) => byId.get(id) ?? []);
+    for (const { id } of nearly) byId.delete(id);
+    nearly.push(...byId.values());
+    const sign = isReversed ? -1 : 1;
+    const compare = COMPARE[sort];
+    const named = (a: AgentSummary, b: AgentSummary) => byName(a.id, b.id);
+    nearly.sort(sort === 'name' ? (a, b) => sign * named(a, b) : (a, b) => sign * compare(a, b) || named(a, b));
+    this.#before = nearly.map(({ id }) => id);
+    return [...this.#before];
+  }
 }
 
 function rankOf(agent: AgentSummary): number {

@@ -21,21 +21,24 @@ export const ON_WIDEST = '@max-6xl:hidden';
 /** An agent on the board. Memoized: of a thousand rows only those that changed are rendered. */
 export const BoardRow = memo(function BoardRow(props: {
   agent: AgentSummary;
+  /** Its place among those that are shown. */
+  at: number;
   isSelected: boolean;
   onSelect: (id: string, isSelected: boolean) => void;
 }) {
-  const { agent, isSelected, onSelect } = props;
+  const { agent, at, isSelected, onSelect } = props;
   const { id, kind, retiredAt, owedCount, overdueCount, sessionCount, runningTaskCount, logLevel } = agent;
   const provider = providerOf(agent);
   const host = hostOf(agent);
   return (
-    // biome-ignore lint/a11y/useSemanticElements: rows that the browser skips while they are out of sight are no table rows
+    // biome-ignore lint/a11y/useSemanticElements: rows that stand alone are no table rows
     <div
       role="row"
       tabIndex={-1}
+      aria-rowindex={at + 2}
       className={clsx(
         BOARD_GRID,
-        'border-line border-b py-1.5 text-xs [contain-intrinsic-size:auto_34px] [content-visibility:auto] hover:bg-raised/60',
+        'border-line border-b py-1.5 text-xs hover:bg-raised/60',
         retiredAt !== null && 'text-ink-3',
       )}
     >

@@ -2,7 +2,7 @@
 
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
-import { useCallback, useDeferredValue, useMemo, useRef } from 'react';
+import { useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import type { ShownList } from '@/components/live/row-table';
 import type { MorePages } from '@/components/live/use-fleet';
@@ -13,11 +13,11 @@ import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { BoardActivity } from './board-activity';
-import { SORT_WORD, sortAgents } from './board-columns';
+import { BoardSorter, SORT_WORD } from './board-columns';
 import { BoardFilter } from './board-filter';
 import { BoardHead } from './board-head';
 import { boardParams, isOnBoard, useBoardQuery, WHOLE_BOARD } from './board-query';
-import { BoardRow } from './board-row';
+import { BoardRows } from './board-rows';
 import { SelectionBar } from './selection-bar';
 import { MOST_LOADED } from './use-whole-board';
 
@@ -29,10 +29,11 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
   const field = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const { selected, select, selectOnly } = useSelection();
+  const [sorter] = useState(() => new BoardSorter());
   const order = useMemo(() => {
     const shown = rows.filter((agent) => isOnBoard(agent, wanted));
-    return [{ name: 'agents', ids: sortAgents(shown, wanted.sort, wanted.isReversed).map(({ id }) => id) }];
-  }, [rows, wanted]);
+    return [{ name: 'agents', ids: sorter.sort(shown, wanted) }];
+  }, [rows, wanted, sorter]);
   const held = useHeldOrder(box, order, `${next} ${boardParams(wanted)}`);
   const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
   const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
@@ -63,12 +64,7 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
           isAll={chosen.length > 0 && chosen.length === agents.length}
           onAll={(isAll) => selectOnly(isAll ? agents.map(({ id }) => id) : [])}
         />
-        {/* biome-ignore lint/a11y/useSemanticElements: see its rows */}
-        <div role="rowgroup">
-          {agents.map((agent) => (
-            <BoardRow key={agent.id} agent={agent} isSelected={selected.has(agent.id)} onSelect={onSelect} />
-          ))}
-        </div>
+        <BoardRows agents={agents} selected={selected} onSelect={onSelect} />
       </div>
       {agents.length === 0 && (
         <p className="flex items-baseline gap-3 py-3 text-2xs text-ink-3">

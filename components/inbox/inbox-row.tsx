@@ -2,6 +2,7 @@
 
 import { clsx } from 'clsx';
 import Link from 'next/link';
+import { memo } from 'react';
 import { Ago } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Words } from '@/components/ui/name';
@@ -17,20 +18,25 @@ import { useRowFocus } from './use-row-focus';
 const owedCode = new CodeOnDemand(async () => (await import('./owed-here')).OwedHere);
 const retryCode = new CodeOnDemand(async () => (await import('./retry-here')).RetryHere);
 
+/** What a row asks of its page. The same object as long as the page is there. */
+export interface RowActs {
+  select: (id: string, isSelected: boolean) => void;
+  unfold: (id: string, isUnfolded: boolean) => void;
+  mark: (item: InboxItem, mark: Mark) => void;
+  /** Something was done here that takes the item away. */
+  say: (words: string) => void;
+}
+
 /** One thing that needs a person: what it is, whose it is, since when, who takes care of it, and what can be done. */
-export function InboxRow(props: {
+export const InboxRow = memo(function InboxRow(props: {
   item: InboxItem;
   person: string;
   isSelected: boolean;
   isUnfolded: boolean;
   requestCode: CodeOnDemand<{ item: RequestedItem }>;
-  onSelect: (isSelected: boolean) => void;
-  onUnfold: (isUnfolded: boolean) => void;
-  onMark: (mark: Mark) => void;
-  /** Something was done here that takes the item away. */
-  onSaid: (words: string) => void;
+  acts: RowActs;
 }) {
-  const { item, person, isSelected, isUnfolded, requestCode, onSelect, onUnfold, onMark, onSaid } = props;
+  const { item, person, isSelected, isUnfolded, requestCode, acts } = props;
   const { sessionId, claim, seenAt, doneAt, kind } = item;
   const isDone = doneAt !== null;
   const title = itemTitle(item);
@@ -51,7 +57,7 @@ export function InboxRow(props: {
             aria-label={`Select ${nameText(title)}`}
             checked={isSelected && !isDone}
             disabled={isDone}
-            onChange={(event) => onSelect(event.target.checked)}
+            onChange={(event) => acts.select(item.id, event.target.checked)}
             className="accent-ink"
           />
         </label>
@@ -82,8 +88,10 @@ export function InboxRow(props: {
               <ItemActions
                 item={item}
                 person={person}
-                unfold={unfolds === null ? null : { label: unfolds, isUnfolded, onUnfold }}
-                onMark={onMark}
+                unfold={
+                  unfolds === null ? null : { label: unfolds, isUnfolded, onUnfold: (is) => acts.unfold(item.id, is) }
+                }
+                onMark={(made) => acts.mark(item, made)}
               />
             )}
             <Ago at={item.since} className="tabular whitespace-nowrap text-right sm:min-w-10 text-2xs text-ink-3" />
@@ -110,7 +118,7 @@ export function InboxRow(props: {
               name="Retrying"
               props={{
                 sessionId: sessionId ?? '',
-                onSent: ({ reason }) => onSaid(`Sent to ${nameText(item.agentId)}. ${reason ?? ''}`),
+                onSent: ({ reason }) => acts.say(`Sent to ${nameText(item.agentId)}. ${reason ?? ''}`),
               }}
             />
           )}
@@ -118,7 +126,7 @@ export function InboxRow(props: {
       )}
     </li>
   );
-}
+});
 
 /** What can be done about an item in its row, besides marking it; null if nothing can. */
 function unfoldingOf(item: InboxItem): string | null {

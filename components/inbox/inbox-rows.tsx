@@ -6,11 +6,12 @@ import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
+import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
 import { type InboxItem, isSnoozed } from '@/lib/protocol/inbox';
 import { InboxBulk } from './inbox-bulk';
 import { type GroupName, InboxGroup } from './inbox-group';
-import { InboxRow } from './inbox-row';
+import { InboxRow, type RowActs } from './inbox-row';
 import { type Mark, snoozeForAnHour } from './item-actions';
 import { KindFilter } from './kind-filter';
 import { useMarks } from './use-inbox';
@@ -37,6 +38,13 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     return made === 'claimed' ? mark({ ids, mark: made, by: person.sign() }) : mark({ ids, mark: made });
   };
   const one = (item: InboxItem, made: Mark) => void make([item.id], made);
+  const newest = useNewest({ select, unfold: unfolded.select, mark: one });
+  const [acts] = useState<RowActs>(() => ({
+    select: (...of) => newest.current.select(...of),
+    unfold: (...of) => newest.current.unfold(...of),
+    mark: (...of) => newest.current.mark(...of),
+    say,
+  }));
   useInboxKeys({
     list: box,
     find: (id) => byId.get(id),
@@ -79,10 +87,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
               isSelected={selected.has(item.id)}
               isUnfolded={unfolded.selected.has(item.id)}
               requestCode={requestCode}
-              onSelect={(isSelected) => select(item.id, isSelected)}
-              onUnfold={(isUnfolded) => unfolded.select(item.id, isUnfolded)}
-              onMark={(made) => one(item, made)}
-              onSaid={say}
+              acts={acts}
             />
           ))}
         </InboxGroup>

@@ -17,7 +17,7 @@ export function markTab(count: string): () => void {
       marked = `(${count}) ${title}`;
       document.title = marked;
     }
-    for (const icon of document.querySelectorAll<HTMLLinkElement>('link[rel="icon"]')) {
+    for (const icon of document.head.querySelectorAll<HTMLLinkElement>('link[rel="icon"]')) {
       const href = icon.getAttribute('href') ?? '';
       if (href === NEWS_ICON) continue;
       icons.set(icon, href);

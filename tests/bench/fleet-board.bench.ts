@@ -1,0 +1,133 @@
+import type { Page } from 'playwright-core';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { EventWriter } from '../support/event-writer';
+import { live } from '../support/transcript-page';
+import { type Visit, visit } from '../support/visit';
+import { traceMainThread } from './main-thread';
+import { note, report } from './report';
+
+/** The board and the inbox of a fleet of 1,000 agents with 10,000 sessions, in Chromium, while the fleet changes. */
+const AGENTS = 1_000;
+const SESSIONS_EACH = 10;
+const CHANGES_PER_SECOND = 200;
+const CHANGING_MS = 10_000;
+const PAINT_RUNS = 5;
+
+const it: Visit = await visit();
+try {
+  // tsx marks functions with a helper that pages do not have
+  await it.context.addInitScript('globalThis.__name ??= (value) => value');
+  const agents = Array.from({ length: AGENTS }, (_, at) => new EventWriter(it.server, `runner-${at}`));
+  for (const [at, agent] of agents.entries()) {
+    await agent.writeMany(Array.from({ length: SESSIONS_EACH }, (_, of) => sessionOf(at, of)));
+  }
+  for (const [path, row] of [
+    ['/agents', '[role=row] a'],
+    ['/inbox', '[data-inbox-row]'],
+  ] as const) {
+    const paints: number[] = [];
+    for (let run = 0; run < PAINT_RUNS; run += 1) paints.push(await firstPaint(path, row));
+    paints.sort((a, b) => a - b);
+    report(`${path}: first paint of its rows`, paints[PAINT_RUNS >> 1] ?? Number.NaN, 'ms', { atMost: 1_000 });
+    const page = await it.open(path);
+    await live(page);
+    await page.locator(row).first().waitFor();
+    await settled(page);
+    let rate = 0;
+    const thread = await traceMainThread(page, async () => {
+      rate = await change(agents);
+    });
+    note(`${path}: changes that came`, rate, '/s');
+    note(`${path}: longest task by the clock, other programs' included`, thread.longestMs, 'ms');
+    report(`${path}: longest task at ${CHANGES_PER_SECOND} changes/s`, thread.longestCpuMs, 'ms', { atMost: 50 });
+    await page.close();
+  }
+  if (it.complaints.length > 0) throw new Error(it.complaints.join('\n'));
+} finally {
+  await it.close();
+}
+
+/** Of ten sessions one waits for a permission, one has failed, and the others are at rest. */
+function sessionOf(agent: number, of: number): { sessionId: string; events: AgUiEvent[] } {
+  const sessionId = `s-${agent}-${of}`;
+  const starts: AgUiEvent = { type: 'RUN_STARTED', threadId: sessionId, runId: 'r' };
+  const value = {
+    request_id: 'q',
+    kind: 'permission',
+    tool_name: 'Bash',
+    title: `Deploy ${agent}`,
+    input: { command: 'make' },
+  };
+  if (of === 0) return { sessionId, events: [starts, { type: 'CUSTOM', name: 'request:opened', value }] };
+  if (of === 1)
+    return {
+      sessionId,
+      events: [starts, { type: 'RUN_ERROR', threadId: sessionId, runId: 'r', message: 'No credit' }],
+    };
+  return { sessionId, events: [starts, { type: 'RUN_FINISHED', threadId: sessionId, runId: 'r' }] };
+}
+
+/** @returns ms from the start of the navigation until a row stands on the screen */
+async function firstPaint(path: string, row: string): Promise<number> {
+  const page = await it.context.newPage();
+  await page.addInitScript((selector) => {
+    const look = () => {
+      if (document.querySelector(selector) === null) {
+        requestAnimationFrame(look);
+        return;
+      }
+      // what comes after a frame's callbacks and its paint
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => Object.assign(window, { paintedAt: performance.now() });
+      port2.postMessage(null);
+    };
+    requestAnimationFrame(look);
+  }, row);
+  await page.goto(`${it.server.url}${path}`);
+  const painted = await page.waitForFunction(() => (window as { paintedAt?: number }).paintedAt);
+  const ms = (await painted.jsonValue()) as number;
+  await page.close();
+  return ms;
+}
+
+/** What a page loads behind its first rows has come. */
+async function settled(page: Page): Promise<void> {
+  await page.waitForLoadState('networkidle').catch(() => {});
+  await page.getByText(/^Loading the other agents/).waitFor({ state: 'detached' });
+}
+
+/** Turns begin and end all over the fleet, and permissions are asked and answered. @returns changes per second */
+async function change(agents: readonly EventWriter[]): Promise<number> {
+  const startedAt = performance.now();
+  const elapsed = () => performance.now() - startedAt;
+  let sent = 0;
+  const worker = async (first: number) => {
+    for (let at = first; elapsed() < CHANGING_MS; at += 4) {
+      if (sent > (elapsed() * CHANGES_PER_SECOND) / 1_000) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        at -= 4;
+        continue;
+      }
+      sent += 4;
+      const agent = at % agents.length;
+      const runId = `later-${at}`;
+      const ask = {
+        request_id: runId,
+        kind: 'permission',
+        tool_name: 'Bash',
+        title: `Later ${at}`,
+        input: { command: 'ls' },
+      };
+      await agents[agent]?.write(`s-${agent}-${2 + (at % 8)}`, [
+        { type: 'RUN_STARTED', threadId: 's', runId },
+        { type: 'CUSTOM', name: 'request:opened', value: ask },
+      ]);
+      await agents[agent]?.write(`s-${agent}-${2 + (at % 8)}`, [
+        { type: 'CUSTOM', name: 'request:resolved', value: { request_id: runId, outcome: 'allowed' } },
+        { type: 'RUN_FINISHED', threadId: 's', runId },
+      ]);
+    }
+  };
+  await Promise.all([0, 1, 2, 3].map(worker));
+  return (sent * 1_000) / elapsed();
+}
