@@ -48,7 +48,12 @@ export const InboxRow = memo(function InboxRow(props: {
       {...handlers}
       tabIndex={-1}
       data-inbox-row={item.id}
-      className={clsx('border-line border-b py-2 -outline-offset-2', (seenAt !== null || isDone) && 'text-ink-3')}
+      className={clsx(
+        'border-line border-b py-2 -outline-offset-2',
+        (seenAt !== null || isDone) && 'text-ink-3',
+        // what is out of sight is not laid out; what is read there is
+        !isUnfolded && '[contain-intrinsic-size:auto_56px] [content-visibility:auto]',
+      )}
     >
       <div className="flex items-start gap-3">
         <label className="-m-1.5 flex p-1.5 pt-2">

@@ -206,7 +206,8 @@ function Group(props: {
       </h2>
       <ul>
         {(open ? rows : []).map((session) => (
-          <li key={session.id}>
+          // what is out of sight is not laid out: a fleet changes rows of it many times a second
+          <li key={session.id} className="[contain-intrinsic-size:auto_72px] [content-visibility:auto]">
             <Boundary
               of={session}
               fallback={<p className="px-4 py-2 text-ink-3 text-xs">This session can’t be shown.</p>}
