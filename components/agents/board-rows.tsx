@@ -43,19 +43,17 @@ export function BoardRows(props: {
     scrollMargin: above,
     initialRect: FIRST,
   });
+  const items = virtualizer.getVirtualItems();
+  const before = (items[0]?.start ?? above) - above;
+  const behind = virtualizer.getTotalSize() - ((items.at(-1)?.end ?? above) - above);
   return (
+    // They follow one another as they are: what the server guessed of their height moves none when it is known.
     // biome-ignore lint/a11y/useSemanticElements: rows that stand alone are no table rows
-    <div ref={box} role="rowgroup" className="relative" style={{ height: virtualizer.getTotalSize() }}>
-      {virtualizer.getVirtualItems().map(({ key, index, start }) => {
+    <div ref={box} role="rowgroup" style={{ paddingTop: before, paddingBottom: Math.max(0, behind) }}>
+      {items.map(({ key, index }) => {
         const agent = agents[index] as AgentSummary;
         return (
-          <div
-            key={key}
-            data-index={index}
-            ref={virtualizer.measureElement}
-            className="absolute inset-x-0 top-0"
-            style={{ transform: `translateY(${start - above}px)` }}
-          >
+          <div key={key} data-index={index} ref={virtualizer.measureElement}>
             <BoardRow agent={agent} at={index} isSelected={selected.has(agent.id)} onSelect={onSelect} />
           </div>
         );

@@ -55,7 +55,7 @@ const SETTLED = { timeout: 3_000, interval: 50 };
 
 const ROW_WIDTHS = [240, 300, 360, 480, 768, 1024, 1440, 2560] as const;
 const SESSION_ROWS = '[data-session-row]';
-const AGENT_ROWS = 'main li a[href^="/agents/"]';
+const AGENT_ROWS = 'main [role=row] a[href^="/agents/"]';
 /** Less of a name, and nobody knows whose row it is. */
 const READABLE_PX = 56;
 

@@ -102,11 +102,13 @@ test('agents stand by name, and who is heard of stays in its place', async () =>
   }
   const page = await it.open('/agents');
   await live(page);
-  const names = () => page.locator('main li a').evaluateAll((rows) => rows.map((one) => one.getAttribute('href')));
+  const names = () =>
+    page.locator('main [role=row] a').evaluateAll((rows) => rows.map((one) => one.getAttribute('href')));
   const paths = ['Alpha', 'many', 'runner-2', 'runner-10'].map((name) => `/agents/${name}`);
   await expect.poll(names).toEqual(paths);
   await agent.write('seven', userTurn('r1', 'Again', 'Heard of.'));
-  await page.getByText('7 sessions').waitFor();
+  const many = page.getByRole('row').filter({ hasText: 'many' });
+  await many.getByRole('cell', { name: '7', exact: true }).waitFor();
   expect(await names()).toEqual(paths);
 
   await page.getByRole('link', { name: /^runner-2/ }).hover();

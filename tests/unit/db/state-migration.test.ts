@@ -76,6 +76,9 @@ it('a database from before there were observations has the states that it had, b
     starting: 1,
   };
   expect(agents.map(({ sessionStates }) => sessionStates)).toEqual([{ ...noSessions(), ...counts }]);
+  const running = before.sessions.reduce((sum, { body }) => sum + JSON.parse(body).runningTaskCount, 0);
+  expect(running).toBeGreaterThan(0);
+  expect(agents).toMatchObject([{ retiredAt: null, overdueCount: 0, runningTaskCount: running }]);
   const inbox = await readInbox(database, { after: null, limit: 10 });
   expect(inbox.items.map(({ kind, sessionId, title }) => [kind, sessionId, title])).toEqual([
     ['permission', 'asks', 'Run rm?'],
