@@ -1,11 +1,15 @@
 'use client';
 
+import { clsx } from 'clsx';
+import { useState } from 'react';
 import { useAllowable } from '@/components/requests/request-board';
 import { plural } from '@/components/ui/duration';
 import { SettledButton } from '@/components/ui/settled-button';
 import type { InboxItem } from '@/lib/protocol/inbox';
 import { ActionButton, type Mark, SnoozeMenu } from './item-actions';
 import { asksSomething, type RequestedItem } from './use-request';
+
+const STRONG = 'rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent';
 
 /** What can be made of all selected items at once. */
 export function InboxBulk(props: {
@@ -44,30 +48,31 @@ function AllowThese(props: {
 }) {
   const { items, isUnfolded, onUnfold } = props;
   const allowable = useAllowable();
-  const these = items.length === 1 ? 'this one' : `these ${items.length.toLocaleString('en')}`;
-  const folded = items.filter(({ id }) => !isUnfolded(id));
+  const [given, setGiven] = useState<ReadonlySet<string>>(new Set());
+  // One whose answer did not arrive can be allowed again, and says so.
+  const open = items.filter(({ request: { digest } }) => !given.has(digest) || allowable.has(digest));
+  const these = open.length === 1 ? 'this one' : `these ${open.length.toLocaleString('en')}`;
+  const folded = open.filter(({ id }) => !isUnfolded(id));
+  if (open.length === 0) return <span role="status">Allowed, on their way to the agents</span>;
   if (folded.length > 0) {
     return (
-      <button
-        type="button"
-        onClick={() => onUnfold(folded.map(({ id }) => id))}
-        className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent"
-      >
-        Show what {items.length === 1 ? 'this one asks' : `${these} ask`}
+      <button type="button" onClick={() => onUnfold(folded.map(({ id }) => id))} className={STRONG}>
+        Show what {open.length === 1 ? 'this one asks' : `${these} ask`}
       </button>
     );
   }
-  const allows = items.flatMap(({ request }) => allowable.get(request.digest) ?? []);
-  const left = items.length - allows.length;
+  const ready = open.filter(({ request: { digest } }) => allowable.has(digest));
+  const left = open.length - ready.length;
   return (
     <>
       <SettledButton
-        of={items.map(({ id, request }) => `${id} ${request.digest}`).join('\n')}
+        of={open.map(({ id, request }) => `${id} ${request.digest}`).join('\n')}
         disabled={left > 0}
         onPress={() => {
-          for (const allow of allows) allow();
+          setGiven(new Set([...given, ...ready.map(({ request }) => request.digest)]));
+          for (const { request } of ready) allowable.get(request.digest)?.();
         }}
-        className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 aria-disabled:text-ink-3"
+        className={clsx(STRONG, 'disabled:text-ink-3 aria-disabled:text-ink-3')}
       >
         Allow {these}
       </SettledButton>

@@ -114,8 +114,8 @@ export const MAX_SIGNALS_KEPT = 1_000;
 /** How much of its line an insight quotes, in UTF-16 code units. */
 export const MAX_INSIGHT_DETAIL = 2000;
 
-/** The id of an inbox item, in UTF-16 units: it holds the ids of what it is about. */
-export const MAX_INBOX_ID = 2_000;
+/** The id of an inbox item, in UTF-16 units: it holds two ids as JSON, which writes some signs as six. */
+export const MAX_INBOX_ID = 2 * 6 * MAX_ID_LENGTH + 128;
 /** Most inbox items marked in one request. */
 export const MAX_MARKED = 500;
 /** What a person at a browser is called, in UTF-16 units. */

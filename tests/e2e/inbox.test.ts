@@ -195,6 +195,7 @@ test('several permissions are allowed at one press, once all of what each one as
   }
   await press(page.getByRole('button', { name: 'Allow these 3' }));
   await expect.poll(() => page.getByText('Allowed, on its way to the agent…').count()).toBe(3);
+  await page.getByText('Allowed, on their way to the agents').waitFor();
   const detail = await it.read<RequestDetail>('/sessions/asks/requests/m3');
   expect(detail.request.answer).toMatchObject({ behavior: 'allow' });
   await page.close();
