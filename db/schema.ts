@@ -8,6 +8,7 @@ import type { InboxClaim, InboxKind } from '@/lib/protocol/inbox';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { Insight, Obligation, ParkedState, TaskStatus } from '@/lib/protocol/read-models';
 import type { TurnHeader, TurnKind, TurnPlaces, TurnState } from '@/lib/protocol/turn-places';
+import type { WebhookDeliveryState } from '@/lib/protocol/webhook';
 import type { AgentBody, InboxBody, ObligationBody, SessionBody, TaskBody } from './bodies';
 
 /**
@@ -484,4 +485,33 @@ export const activity = sqliteTable(
     events: integer('events').notNull(),
   },
   (table) => [primaryKey({ columns: [table.minute, table.agentId] })],
+);
+
+/** One row, once a webhook was set: what has come up in the inbox until this position was looked at. */
+export const webhookCursor = sqliteTable('webhook_cursor', {
+  id: integer('id').primaryKey(),
+  position: integer('position').notNull(),
+});
+
+/** What the webhook is told: one row for each time that something came up in the inbox. */
+export const webhookDeliveries = sqliteTable(
+  'webhook_deliveries',
+  {
+    /** Where it came up. */
+    position: integer('position').primaryKey(),
+    itemId: text('item_id').notNull(),
+    kind: text('kind').$type<InboxKind>().notNull(),
+    state: text('state').$type<WebhookDeliveryState>().notNull(),
+    attempts: integer('attempts').notNull().default(0),
+    createdAt: integer('created_at').notNull(),
+    /** When it is to be sent, or sent again. */
+    dueAt: integer('due_at').notNull(),
+    /** Until then somebody is sending it. */
+    leaseUntil: integer('lease_until'),
+    /** What became of the last attempt. */
+    attemptedAt: integer('attempted_at'),
+    status: integer('status'),
+    error: text('error'),
+  },
+  (table) => [index('webhook_deliveries_due').on(table.dueAt).where(sql`state = 'waiting'`)],
 );

@@ -35,6 +35,7 @@ export const MAY_IMPORT = {
   ],
   'lib/commands': ['lib/protocol', 'lib/protocol/request-digest', 'lib/ingest', 'lib/access', 'db', ...LIBSQL, 'zod'],
   'lib/fan-out': ['lib/protocol', 'lib/event-log', 'lib/access', 'db', ...LIBSQL],
+  'lib/webhook': ['lib/protocol', 'lib/access', 'db', ...LIBSQL],
   'lib/log-store': ['lib/protocol', 'lib/projections', 'lib/access', 'db', ...LIBSQL],
   'lib/queries': ['lib/protocol', 'lib/projections', 'lib/access', 'db', ...LIBSQL, 'zod'],
   'lib/server': [
@@ -44,6 +45,7 @@ export const MAY_IMPORT = {
     'lib/commands',
     'lib/fan-out',
     'lib/log-store',
+    'lib/webhook',
     'lib/queries',
     'lib/access',
     'db',

@@ -7,6 +7,7 @@ import type { InboxList } from '@/lib/protocol/inbox';
 import { AnswerStoresProvider } from './answer-stores';
 import { InboxRows } from './inbox-rows';
 import type { RequestedItem } from './use-request';
+import { WebhookFold } from './webhook-fold';
 
 /**
  * Everything that needs a person.
@@ -20,6 +21,7 @@ export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand
     <AnswerStoresProvider>
       <RequestBoardProvider>
         <InboxRows requestCode={requestCode} />
+        <WebhookFold />
       </RequestBoardProvider>
     </AnswerStoresProvider>
   );

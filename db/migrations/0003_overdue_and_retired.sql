@@ -5,6 +5,26 @@ CREATE TABLE `activity` (
 	PRIMARY KEY(`minute`, `agent_id`)
 );
 --> statement-breakpoint
+CREATE TABLE `webhook_cursor` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`position` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `webhook_deliveries` (
+	`position` integer PRIMARY KEY NOT NULL,
+	`item_id` text NOT NULL,
+	`kind` text NOT NULL,
+	`state` text NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`due_at` integer NOT NULL,
+	`lease_until` integer,
+	`attempted_at` integer,
+	`status` integer,
+	`error` text
+);
+--> statement-breakpoint
+CREATE INDEX `webhook_deliveries_due` ON `webhook_deliveries` (`due_at`) WHERE state = 'waiting';--> statement-breakpoint
 ALTER TABLE `obligations` ADD `owed_since` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE `obligations` ADD `is_overdue` integer DEFAULT false NOT NULL;--> statement-breakpoint
 CREATE INDEX `obligations_awaited` ON `obligations` (`owed_since`) WHERE state = 'owed' AND is_overdue = 0;--> statement-breakpoint

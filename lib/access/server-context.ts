@@ -1,5 +1,6 @@
 import type { Database } from '@/db/client';
 import type { AccessSettings } from './access-settings';
+import type { WebhookSettings } from './webhook-settings';
 
 /** What every handler is given beside its request; see lib/server for the rest. A test builds its own. */
 export interface ServerContext extends AccessSettings {
@@ -10,4 +11,8 @@ export interface ServerContext extends AccessSettings {
   streamMaxMs: number | null;
   /** How long a reply may be owed before it is overdue. */
   replyOverdueMs?: number;
+  /** Who is told what comes up in the inbox; none unless set. */
+  webhook?: WebhookSettings | null;
+  /** Why the webhook that is set is not used. */
+  webhookProblem?: string | null;
 }

@@ -87,6 +87,9 @@ export const turnAtQuery = z.strictObject({ at: time });
 /** `runId`, where the agent re-uses task ids. */
 export const taskQuery = z.object({ runId: text });
 
+/** `before`: where the page before this one has ended. */
+export const webhookDeliveriesQuery = z.strictObject({ before: orNull(position), limit: limit(50, 200) });
+
 /** `minutes`: of how many, up to a day. */
 export const activityQuery = z.strictObject({ minutes: limit(60, ACTIVITY_KEPT_MINUTES) });
 

@@ -3,6 +3,7 @@ import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings } from '@/lib/access/access-settings';
 import { authenticate, authenticateProgram } from '@/lib/access/authenticate';
 import { asResponse } from '@/lib/access/stream-answer';
+import { webhookSetting } from '@/lib/access/webhook-settings';
 import { replyOverdueMs } from '@/lib/commands/reply-settings';
 import { logRetention } from '@/lib/log-store/retention-settings';
 import { AppError, withErrors } from '@/lib/protocol/errors';
@@ -64,14 +65,16 @@ export function createServer(env: Record<string, string | undefined>): Server {
     const access = settings();
     const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
     const streamMaxMs = seconds > 0 ? seconds * 1000 : null;
+    const { webhook, problem: webhookProblem } = webhookSetting(env);
     const opened = await openDatabase(databaseOptions(env));
     const all = serverParts(
-      { ...access, database: opened, streamMaxMs, replyOverdueMs: replyOverdueMs(env) },
+      { ...access, database: opened, streamMaxMs, replyOverdueMs: replyOverdueMs(env), webhook, webhookProblem },
       logRetention(env),
     );
     if (closing === null) {
       all.commands.keep();
       all.logs.keep();
+      all.webhooks.keep();
     }
     return all;
   }
@@ -110,6 +113,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
     all.fanOut.close('shutdown');
     all.commands.close();
     all.logs.close();
+    all.webhooks.close();
     if (farewellMs > 0) await pause(farewellMs);
     await all.database.close();
   }

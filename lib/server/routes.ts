@@ -21,6 +21,7 @@ import * as body from '@/lib/protocol/commands';
 import * as query from '@/lib/protocol/queries';
 import { healthz, type Readiness, readyz } from '@/lib/queries/health';
 import * as read from '@/lib/queries/read-routes';
+import { getWebhook, getWebhookDeliveries, postWebhookTest } from '@/lib/webhook/webhook-routes';
 import type { ServerParts } from './server-parts';
 
 export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -124,6 +125,9 @@ export const ROUTES: readonly Route[] = [
     bodies: [body.decidePermissionSchema, body.answerQuestionSchema],
   }),
   asking('PUT', '/agents/:agentId/log-level', putLogLevel, { bodies: [body.setLogLevelSchema] }),
+  signedIn('GET', '/webhook', getWebhook),
+  signedIn('GET', '/webhook/deliveries', getWebhookDeliveries, { query: query.webhookDeliveriesQuery }),
+  signedIn('POST', '/webhook/test', postWebhookTest),
   signedIn('POST', '/inbox/marks', postMarks, { bodies: [body.markInboxSchema] }),
   signedIn('PUT', '/sessions/:sessionId/arrangement', putArrangement, { bodies: [body.arrangeSchema] }),
   signedIn('POST', '/sessions/:sessionId/obligations/:messageId/waive', postWaive, { bodies: [body.waiveSchema] }),

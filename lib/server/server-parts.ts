@@ -6,10 +6,12 @@ import { GapTally } from '@/lib/ingest/gap-tally';
 import type { IngestServer } from '@/lib/ingest/post-events';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
 import type { Retention } from '@/lib/log-store/remove-old-lines';
+import { WebhookSender } from '@/lib/webhook/webhook-sender';
 
 /** Everything built on one open database. Each handler takes the parts it needs. */
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   logs: LogKeeper;
+  webhooks: WebhookSender;
 }
 
 /** None of them does anything yet: streams open by themselves, and `commands` and `logs` begin with `keep`. */
@@ -20,5 +22,6 @@ export function serverParts(context: ServerContext, retention: Retention): Serve
     commands: new CommandHub(context),
     logs: new LogKeeper(context, retention),
     gaps: new GapTally(),
+    webhooks: new WebhookSender(context),
   };
 }

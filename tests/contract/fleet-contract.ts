@@ -94,5 +94,22 @@ export function describeFleetContract(name: string, makeTarget: () => Promise<Se
       expect((await target.get('/api/v1/activity?minutes=2000')).status).toBe(400);
       expect((await target.send('/api/v1/activity', {})).status).toBe(401);
     });
+
+    test('says that no webhook is set, and what to do, to those who are signed in', async () => {
+      const status = await (await target.get('/api/v1/webhook')).json();
+      expect(status).toMatchObject({ webhook: null, problem: null, waiting: 0, last: null });
+      const log = await (await target.get('/api/v1/webhook/deliveries?limit=5')).json();
+      expect(log).toMatchObject({ deliveries: [], next: null });
+      const headers = { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' };
+      const tried = await target.send('/api/v1/webhook/test', { method: 'POST', headers, body: '{}' });
+      expect([tried.status, await errorOf(tried)]).toMatchObject([409, { reason: 'no_webhook' }]);
+      for (const [method, path] of [
+        ['GET', ''],
+        ['GET', '/deliveries'],
+        ['POST', '/test'],
+      ] as const) {
+        expect((await target.send(`/api/v1/webhook${path}`, { method })).status).toBe(401);
+      }
+    });
   });
 }

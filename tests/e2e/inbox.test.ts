@@ -261,3 +261,12 @@ test('an overdue reply says who waits, and is settled by what the agent wrote, w
   await owed.waitFor({ state: 'detached' });
   await page.close();
 });
+
+test('the webhook says that none is set, and how to set one', async () => {
+  const page = await it.open('/inbox');
+  await live(page);
+  await page.getByRole('button', { name: 'Webhook' }).click();
+  await page.getByText('No webhook is set. Start the server with INTERLUDE_WEBHOOK_URL').waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await page.close();
+});

@@ -1,0 +1,111 @@
+'use client';
+
+import { useQuery } from '@tanstack/react-query';
+import { useAsk } from '@/components/live/ask';
+import { fetchJson } from '@/components/live/fetch-json';
+import { Ago } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
+import type {
+  WebhookDeliveries,
+  WebhookDelivery,
+  WebhookDeliveryState,
+  WebhookStatus,
+  WebhookTest,
+} from '@/lib/protocol/webhook';
+import { KIND_WORD } from './inbox-words';
+
+const AGAIN_MS = 5_000;
+const SHOWN = 20;
+const STATE_WORD: Record<WebhookDeliveryState, string> = {
+  waiting: 'waiting',
+  delivered: 'delivered',
+  withdrawn: 'withdrawn: it needed nobody any more',
+  'gave-up': 'given up',
+};
+
+/** Who is told of the inbox besides those who look at it, and what came of each call. */
+export function WebhookPanel() {
+  const status = useQuery({
+    queryKey: ['webhook'],
+    queryFn: ({ signal }) => fetchJson<WebhookStatus>('/webhook', signal),
+    refetchInterval: AGAIN_MS,
+  });
+  const log = useQuery({
+    queryKey: ['webhook', 'deliveries'],
+    queryFn: ({ signal }) => fetchJson<WebhookDeliveries>(`/webhook/deliveries?limit=${SHOWN}`, signal),
+    refetchInterval: AGAIN_MS,
+  });
+  const error = status.error ?? log.error;
+  if (status.data === undefined || log.data === undefined) {
+    return (
+      <p role="status" className="py-2 text-2xs text-ink-3">
+        {error === null ? 'Loading…' : `The webhook could not be looked up: ${error.message}`}
+      </p>
+    );
+  }
+  const { webhook, problem, waiting } = status.data;
+  if (webhook === null) {
+    return (
+      <p className="max-w-prose py-2 text-ink-2 text-xs">
+        {problem ?? 'No webhook is set.'} Start the server with <code>INTERLUDE_WEBHOOK_URL</code>, and with{' '}
+        <code>INTERLUDE_WEBHOOK_SECRET</code> to have it signed: it is then told what comes up here. The address of a
+        Slack webhook will do.
+      </p>
+    );
+  }
+  return (
+    <div className="flex max-w-prose flex-col gap-2 py-2 text-xs">
+      <p className="text-ink-2">
+        {webhook.host} is told of {webhook.kinds.length === 8 ? 'everything' : plural(webhook.kinds.length, 'kind')},{' '}
+        {webhook.signed ? 'signed' : 'not signed'}.
+        {waiting > 0 && ` ${plural(waiting, 'delivery', 'deliveries')} waiting.`}
+      </p>
+      <TestCall />
+      {log.data.deliveries.length === 0 ? (
+        <p className="text-ink-3">Nothing has come up since it was set.</p>
+      ) : (
+        <ul aria-label="Newest deliveries">
+          {log.data.deliveries.map((delivery) => (
+            <Delivery key={delivery.id} delivery={delivery} />
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function TestCall() {
+  const [state, ask] = useAsk<WebhookTest>();
+  const test = state.kind === 'answered' ? state.answer : null;
+  const failure = state.kind === 'failed' ? state.reason : test?.error;
+  return (
+    <p className="flex flex-wrap items-baseline gap-x-3">
+      <button
+        type="button"
+        disabled={state.kind === 'sending'}
+        onClick={() => void ask('/webhook/test')}
+        className="underline decoration-line-strong underline-offset-2 hover:text-accent"
+      >
+        {state.kind === 'sending' ? 'Calling it…' : 'Call it now'}
+      </button>
+      <span role="status" className={failure == null ? 'text-ink-2' : 'text-failed'}>
+        {failure == null ? test !== null && 'It took the test.' : `It did not take the test: ${failure}.`}
+      </span>
+    </p>
+  );
+}
+
+function Delivery({ delivery }: { delivery: WebhookDelivery }) {
+  const { kind, state, attempts, error, createdAt } = delivery;
+  return (
+    <li className="flex flex-wrap items-baseline gap-x-3 border-line border-b py-1 text-2xs">
+      <span className="font-medium">{KIND_WORD[kind]}</span>
+      <span className={error === null ? 'text-ink-2' : 'text-failed'}>
+        {STATE_WORD[state]}
+        {attempts > 1 && `, ${attempts} attempts`}
+        {error !== null && `: ${error}`}
+      </span>
+      <Ago at={createdAt} className="ml-auto text-ink-3" />
+    </li>
+  );
+}

@@ -1,0 +1,62 @@
+import { INBOX_KINDS, type InboxKind } from '@/lib/protocol/inbox';
+
+export interface WebhookSettings {
+  url: string;
+  /** The key that signs; null: nothing is signed. */
+  key: Uint8Array<ArrayBuffer> | null;
+  kinds: readonly InboxKind[];
+  /** Where people find this server, without a slash at its end; null if nobody said so. */
+  publicUrl: string | null;
+}
+
+/** What is set, and why it can't be used. */
+export type WebhookSetting = { webhook: WebhookSettings; problem: null } | { webhook: null; problem: string | null };
+
+const MIN_SECRET_BYTES = 16;
+
+/** What the environment says of a webhook. What makes no sense turns it off, and is said. */
+export function webhookSetting(env: Record<string, string | undefined>): WebhookSetting {
+  const url = env.INTERLUDE_WEBHOOK_URL?.trim() ?? '';
+  if (url === '') return { webhook: null, problem: null };
+  if (!isHttp(url)) return refused('INTERLUDE_WEBHOOK_URL is not an http or https address.');
+  const key = keyOf(env.INTERLUDE_WEBHOOK_SECRET?.trim() ?? '');
+  if (key === 'bad') {
+    return refused(
+      `INTERLUDE_WEBHOOK_SECRET is neither whsec_ and base64 nor at least ${MIN_SECRET_BYTES} characters.`,
+    );
+  }
+  const names = (env.INTERLUDE_WEBHOOK_KINDS ?? '').split(',').map((name) => name.trim());
+  const wanted = names.filter((name) => name !== '');
+  const kinds = INBOX_KINDS.filter((kind) => wanted.length === 0 || wanted.includes(kind));
+  const unknown = wanted.find((name) => !(INBOX_KINDS as readonly string[]).includes(name));
+  if (unknown !== undefined) {
+    return refused(`INTERLUDE_WEBHOOK_KINDS names ${JSON.stringify(unknown)}. There are: ${INBOX_KINDS.join(', ')}.`);
+  }
+  const publicUrl = env.INTERLUDE_PUBLIC_URL?.trim().replace(/\/+$/, '') ?? '';
+  if (publicUrl !== '' && !isHttp(publicUrl)) return refused('INTERLUDE_PUBLIC_URL is not an http or https address.');
+  return { webhook: { url, key, kinds, publicUrl: publicUrl === '' ? null : publicUrl }, problem: null };
+}
+
+function refused(problem: string): WebhookSetting {
+  console.error(`[interlude] ${problem} No webhook is called until it is set right.`);
+  return { webhook: null, problem };
+}
+
+function isHttp(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+/** As Standard Webhooks write a secret, or any text that is long enough. */
+function keyOf(secret: string): Uint8Array<ArrayBuffer> | null | 'bad' {
+  if (secret === '') return null;
+  if (!secret.startsWith('whsec_')) {
+    const bytes = new TextEncoder().encode(secret);
+    return bytes.length < MIN_SECRET_BYTES ? 'bad' : bytes;
+  }
+  try {
+    const bytes = Uint8Array.from(atob(secret.slice('whsec_'.length)), (sign) => sign.charCodeAt(0));
+    return bytes.length < MIN_SECRET_BYTES ? 'bad' : bytes;
+  } catch {
+    return 'bad';
+  }
+}

@@ -1,0 +1,34 @@
+import type { WebhookSettings } from '@/lib/access/webhook-settings';
+import type { WebhookBody, WebhookTest } from '@/lib/protocol/webhook';
+import { webhookHeaders } from './sign-webhook';
+
+/** A receiver that has not answered by then has not taken it. */
+export const CALL_MS = 10_000;
+
+/** Calls the webhook once. Never rejects: what came of it is the answer. */
+export async function callWebhook(
+  { url, key }: WebhookSettings,
+  { id, at, body }: { id: string; at: number; body: WebhookBody },
+): Promise<WebhookTest> {
+  const text = JSON.stringify(body);
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: await webhookHeaders(key, { id, at, body: text }),
+      body: text,
+      // where it leads to was not set by anybody here
+      redirect: 'manual',
+      signal: AbortSignal.timeout(CALL_MS),
+    });
+    await response.body?.cancel();
+    const { status } = response;
+    if (status >= 200 && status < 300) return { delivered: true, status, error: null };
+    const why = status >= 300 && status < 400 ? 'it redirects, which is not followed' : `it answered ${status}`;
+    return { delivered: false, status, error: why };
+  } catch (error) {
+    const { name } = error as Error;
+    // what fetch says of a failure may name the address, which is a secret of some receivers
+    const why = name === 'TimeoutError' ? `no answer within ${CALL_MS / 1_000} s` : 'it can’t be reached';
+    return { delivered: false, status: null, error: why };
+  }
+}

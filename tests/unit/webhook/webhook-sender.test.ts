@@ -1,0 +1,199 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { type WebhookSettings, webhookSetting } from '@/lib/access/webhook-settings';
+import { INBOX_KINDS } from '@/lib/protocol/inbox';
+import type { WebhookBody } from '@/lib/protocol/webhook';
+import { webhookHeaders } from '@/lib/webhook/sign-webhook';
+import { openedBody } from '@/lib/webhook/webhook-body';
+import { getWebhookDeliveries } from '@/lib/webhook/webhook-routes';
+import { WebhookSender } from '@/lib/webhook/webhook-sender';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+/** Who is not looking is told: a receiver on loopback, and the clock in hand. */
+const T0 = 1_795_170_000_000;
+let target: InProcessTarget;
+let now = T0;
+let seq = 0;
+let receiver: Server;
+let called: { headers: IncomingHttpHeaders; body: WebhookBody }[] = [];
+let answers: number[] = [];
+let settings: WebhookSettings;
+beforeEach(async () => {
+  now = T0;
+  seq = 0;
+  called = [];
+  answers = [];
+  target = await inProcessTarget(() => now);
+  receiver = createServer((request, response) => {
+    let text = '';
+    request.on('data', (part) => {
+      text += part;
+    });
+    request.on('end', () => {
+      called.push({ headers: request.headers, body: JSON.parse(text) });
+      response.writeHead(answers.shift() ?? 200, { location: 'http://127.0.0.1:9/' }).end('ok');
+    });
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  const { port } = receiver.address() as AddressInfo;
+  const set = webhookSetting({
+    INTERLUDE_WEBHOOK_URL: `http://127.0.0.1:${port}/hook`,
+    INTERLUDE_WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    INTERLUDE_PUBLIC_URL: 'https://interlude.example/',
+  });
+  settings = set.webhook as WebhookSettings;
+  await sender().send();
+});
+afterEach(async () => {
+  await new Promise((resolve) => receiver.close(resolve));
+  await target.close();
+});
+
+const sender = (webhook: WebhookSettings | null = settings) =>
+  new WebhookSender({ database: target.database, now: () => now, webhook });
+const asks = (id: string, sessionId = 's1') =>
+  ingest(target, [
+    record(++seq, { sessionId, event: { type: 'RUN_STARTED', runId: id } }),
+    record(++seq, {
+      sessionId,
+      event: {
+        type: 'CUSTOM',
+        name: 'request:opened',
+        value: { request_id: id, kind: 'permission', title: 'Run <!channel> & go', input: {} },
+      },
+    }),
+  ]);
+const answered = (id: string) =>
+  ingest(target, [
+    record(++seq, {
+      event: { type: 'CUSTOM', name: 'request:resolved', value: { request_id: id, outcome: 'allowed' } },
+    }),
+  ]);
+async function passes(ms: number, by = sender()): Promise<void> {
+  now += ms;
+  await by.send();
+}
+const log = async () =>
+  (await getWebhookDeliveries({ query: { before: null, limit: 50 } } as never, target.context)).deliveries;
+
+it('signs as Standard Webhooks do', async () => {
+  // The example of the reference implementations.
+  const headers = await webhookHeaders(settings.key, {
+    id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    at: 1_614_265_330_000,
+    body: '{"test": 2432232314}',
+  });
+  expect(headers['webhook-signature']).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
+});
+
+it('tells what comes up, once it has stood for a moment, and nothing of what was there before', async () => {
+  await asks('q1');
+  await passes(0);
+  expect(called).toEqual([]);
+  await passes(3_000);
+  expect(called).toHaveLength(1);
+  const [{ headers, body } = { headers: {} as IncomingHttpHeaders, body: null }] = called;
+  expect(body).toMatchObject({
+    text: 'a1 asks for a permission: Run &lt;!channel&gt; &amp; go <https://interlude.example/sessions/s1#request-q1|Open>',
+    interlude: { type: 'inbox.opened', item: { kind: 'permission', sessionId: 's1', agentId: 'a1' } },
+  });
+  expect(headers['webhook-id']).toMatch(/^inbox_\d+$/);
+  expect(headers['webhook-signature']).toMatch(/^v1,/);
+  await passes(60_000);
+  expect(called).toHaveLength(1);
+  expect(await log()).toMatchObject([{ state: 'delivered', attempts: 1, status: 200, error: null }]);
+});
+
+it('tells nobody of what was answered meanwhile', async () => {
+  await asks('q1');
+  await passes(0);
+  await answered('q1');
+  await passes(5_000);
+  expect(called).toEqual([]);
+  expect(await log()).toMatchObject([{ state: 'withdrawn', attempts: 0 }]);
+});
+
+it('tries again, later each time and with the same id, and gives up after a day', async () => {
+  answers = [500, 302, 200];
+  await asks('q1');
+  await passes(0);
+  await passes(3_000);
+  expect(await log()).toMatchObject([{ state: 'waiting', attempts: 1, status: 500, error: 'it answered 500' }]);
+  await passes(4_000);
+  expect(called).toHaveLength(1);
+  await passes(3_000);
+  expect(await log()).toMatchObject([{ attempts: 2, error: 'it redirects, which is not followed' }]);
+  await passes(30_000);
+  expect(await log()).toMatchObject([{ state: 'delivered', attempts: 3, status: 200 }]);
+  expect(new Set(called.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+
+  await asks('q2');
+  await passes(0);
+  for (let hour = 0; hour < 40; hour++) {
+    answers = [500];
+    await passes(3_600_000);
+  }
+  expect((await log())[0]).toMatchObject({ state: 'gave-up', status: 500 });
+});
+
+it('sends each once, however many instances look, and goes on after one has died', async () => {
+  await asks('q1', 's1');
+  await asks('q2', 's2');
+  await passes(0);
+  now += 3_000;
+  await Promise.all([sender().send(), sender().send(), sender().send()]);
+  expect(called).toHaveLength(2);
+
+  await asks('q3', 's3');
+  await passes(0);
+  now += 3_000;
+  // it took the delivery, and was killed before it could send it
+  await target.database.writes.run((transaction) =>
+    transaction.execute({
+      sql: `UPDATE webhook_deliveries SET lease_until = ?, attempts = 1 WHERE state = 'waiting'`,
+      args: [now + 30_000],
+    }),
+  );
+  await passes(10_000);
+  expect(called).toHaveLength(2);
+  await passes(20_000);
+  expect(called).toHaveLength(3);
+});
+
+it('is off unless it is set right, and says what is wrong', () => {
+  const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+  const url = { INTERLUDE_WEBHOOK_URL: 'https://example.com/x' };
+  expect(webhookSetting({})).toEqual({ webhook: null, problem: null });
+  expect(webhookSetting(url).webhook).toMatchObject({ key: null, kinds: INBOX_KINDS, publicUrl: null });
+  expect(webhookSetting({ ...url, INTERLUDE_WEBHOOK_KINDS: 'failure, question' }).webhook?.kinds).toEqual([
+    'question',
+    'failure',
+  ]);
+  for (const wrong of [
+    { INTERLUDE_WEBHOOK_URL: 'ftp://example.com' },
+    { ...url, INTERLUDE_WEBHOOK_SECRET: 'short' },
+    { ...url, INTERLUDE_WEBHOOK_SECRET: 'whsec_!' },
+    { ...url, INTERLUDE_WEBHOOK_KINDS: 'failures' },
+    { ...url, INTERLUDE_PUBLIC_URL: 'nowhere' },
+  ]) {
+    expect(webhookSetting(wrong)).toMatchObject({ webhook: null, problem: expect.any(String) });
+  }
+  expect(said).toHaveBeenCalledTimes(5);
+  vi.restoreAllMocks();
+});
+
+it('writes on one line whatever an agent calls itself', () => {
+  const marks = { seenAt: null, snoozedUntil: null, claim: null, doneAt: null };
+  const about = { sessionId: null, title: '*bold*\n<@U1>\u202e', count: 1, request: null, messageId: null, from: null };
+  const item = {
+    id: 'i',
+    kind: 'failure' as const,
+    agentId: '<a|b>',
+    since: 1,
+    updatedPosition: '1',
+    ...about,
+    ...marks,
+  };
+  expect(openedBody(item, null).text).toBe('&lt;a|b&gt; has failed: *bold* &lt;@U1&gt;');
+});
