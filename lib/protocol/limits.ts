@@ -124,3 +124,10 @@ export const MAX_PERSON_NAME = 60;
 /** Activity is counted in minutes, and kept for a day. */
 export const MINUTE_MS = 60_000;
 export const ACTIVITY_KEPT_MINUTES = 24 * 60;
+
+/** A call of the webhook that has not been answered by then has failed. */
+export const WEBHOOK_CALL_MS = 10_000;
+/** For so long nobody else makes a call that somebody has taken. */
+export const WEBHOOK_LEASE_MS = 3 * WEBHOOK_CALL_MS;
+/** The longest wait before a call is made again. */
+export const WEBHOOK_RETRY_MS = 60 * 60_000;

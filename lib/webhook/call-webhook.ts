@@ -1,9 +1,7 @@
 import type { WebhookSettings } from '@/lib/access/webhook-settings';
+import { WEBHOOK_CALL_MS } from '@/lib/protocol/limits';
 import type { WebhookBody, WebhookTest } from '@/lib/protocol/webhook';
 import { webhookHeaders } from './sign-webhook';
-
-/** A receiver that has not answered by then has not taken it. */
-export const CALL_MS = 10_000;
 
 /** Calls the webhook once. Never rejects: what came of it is the answer. */
 export async function callWebhook(
@@ -18,7 +16,7 @@ export async function callWebhook(
       body: text,
       // where it leads to was not set by anybody here
       redirect: 'manual',
-      signal: AbortSignal.timeout(CALL_MS),
+      signal: AbortSignal.timeout(WEBHOOK_CALL_MS),
     });
     await response.body?.cancel();
     const { status } = response;
@@ -28,7 +26,7 @@ export async function callWebhook(
   } catch (error) {
     const { name } = error as Error;
     // what fetch says of a failure may name the address, which is a secret of some receivers
-    const why = name === 'TimeoutError' ? `no answer within ${CALL_MS / 1_000} s` : 'it can’t be reached';
+    const why = name === 'TimeoutError' ? `no answer within ${WEBHOOK_CALL_MS / 1_000} s` : 'it can’t be reached';
     return { delivered: false, status: null, error: why };
   }
 }

@@ -6,7 +6,8 @@ import type { WriteTransaction } from '@/db/write-queue';
 import type { ServerContext } from '@/lib/access/server-context';
 import type { WebhookSettings } from '@/lib/access/webhook-settings';
 import { type InboxItem, isNews } from '@/lib/protocol/inbox';
-import { CALL_MS, callWebhook } from './call-webhook';
+import { WEBHOOK_LEASE_MS, WEBHOOK_RETRY_MS } from '@/lib/protocol/limits';
+import { callWebhook } from './call-webhook';
 import { openedBody } from './webhook-body';
 
 /** How often to look for what came up, and for what is to be sent again. */
@@ -15,9 +16,7 @@ const POLL_MS = 1_000;
 const SETTLE_MS = 3_000;
 /** What came up longer ago than this is no news: the webhook was off. */
 const OLD_MS = 60 * 60_000;
-const LEASE_MS = 3 * CALL_MS;
 const FIRST_RETRY_MS = 5_000;
-const MOST_RETRY_MS = 60 * 60_000;
 const GIVE_UP_MS = 24 * 60 * 60_000;
 /** Of one transaction, and sent side by side. */
 const AT_ONCE = 5;
@@ -141,7 +140,7 @@ export class WebhookSender {
   /** Takes some that are due, so that nobody else sends them; what needs nobody any more is withdrawn. */
   async #claim(transaction: WriteTransaction): Promise<Claimed[]> {
     const now = this.#now();
-    const leaseUntil = now + LEASE_MS;
+    const leaseUntil = now + WEBHOOK_LEASE_MS;
     const { rows } = await transaction.execute({
       sql: `SELECT ${DELIVERY.columns('d')}, ${INBOX_ROW.columns('i')}, i.opened_position AS opened
             FROM webhook_deliveries AS d LEFT JOIN inbox AS i ON i.id = d.item_id
@@ -205,6 +204,6 @@ export function deliveryId(position: number): string {
 
 /** Later each time; and not all at once, when many wait for the same receiver. */
 function retryMs(position: number, attempts: number): number {
-  const ms = Math.min(MOST_RETRY_MS, FIRST_RETRY_MS * 4 ** (attempts - 1));
+  const ms = Math.min(WEBHOOK_RETRY_MS, FIRST_RETRY_MS * 4 ** (attempts - 1));
   return Math.round(ms * (1 + (position % 10) / 40));
 }

@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type WebhookSettings, webhookSetting } from '@/lib/access/webhook-settings';
+import { cutTerms } from '@/lib/commands/cut-terms';
 import { INBOX_KINDS } from '@/lib/protocol/inbox';
 import type { WebhookBody } from '@/lib/protocol/webhook';
 import { webhookHeaders } from '@/lib/webhook/sign-webhook';
@@ -159,6 +160,18 @@ it('sends each once, however many instances look, and goes on after one has died
   expect(called).toHaveLength(2);
   await passes(20_000);
   expect(called).toHaveLength(3);
+});
+
+it('waits no longer than its term where the clock was put back by a day', async () => {
+  answers = [500];
+  await asks('q1');
+  await passes(0);
+  await passes(3_000);
+  expect(called).toHaveLength(1);
+  now -= 24 * 3_600_000;
+  await target.database.writes.run((transaction) => cutTerms(transaction, now, -24 * 3_600_000));
+  await passes(3_600_000);
+  expect(called).toHaveLength(2);
 });
 
 it('is off unless it is set right, and says what is wrong', () => {
