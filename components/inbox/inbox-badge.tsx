@@ -5,6 +5,7 @@ import { useEffect, useState } from 'react';
 import { useServerNow } from '@/components/ui/now';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { INBOX_KINDS, type InboxItem, isNews } from '@/lib/protocol/inbox';
+import { DesktopNotices } from './desktop-notices';
 import { placeOf } from './inbox-words';
 import { markTab } from './mark-tab';
 import { useInbox } from './use-inbox';
@@ -22,9 +23,11 @@ export function InboxBadge() {
   const text = `${count}${count > 0 && list?.next != null ? '+' : ''}`;
   useEffect(() => (count === 0 ? undefined : markTab(text)), [count, text]);
   useNextRequest(rows);
-  if (count === 0) return null;
+  const notices = <DesktopNotices items={rows} />;
+  if (count === 0) return notices;
   return (
     <>
+      {notices}
       <span
         aria-hidden="true"
         className="tabular -top-1.5 absolute left-[60%] rounded-full bg-waiting px-1 font-medium text-[9px] text-ground leading-[13px]"

@@ -6,8 +6,8 @@ import type { CodeOnDemand } from '@/components/ui/on-demand';
 import type { InboxList } from '@/lib/protocol/inbox';
 import { AnswerStoresProvider } from './answer-stores';
 import { InboxRows } from './inbox-rows';
+import { InboxWays } from './inbox-ways';
 import type { RequestedItem } from './use-request';
-import { WebhookFold } from './webhook-fold';
 
 /**
  * Everything that needs a person.
@@ -21,7 +21,7 @@ export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand
     <AnswerStoresProvider>
       <RequestBoardProvider>
         <InboxRows requestCode={requestCode} />
-        <WebhookFold />
+        <InboxWays />
       </RequestBoardProvider>
     </AnswerStoresProvider>
   );

@@ -270,3 +270,47 @@ test('the webhook says that none is set, and how to set one', async () => {
   expect(await barriersInBothThemes(page)).toEqual([]);
   await page.close();
 });
+
+test('the desktop is notified once, whatever tabs there are, and no more of what was answered elsewhere', async () => {
+  // The browser's own, which tells of what is made and closed.
+  await it.context.addInitScript(() => {
+    const made: { title: string; isClosed: boolean }[] = [];
+    const Real = Notification;
+    class Told extends Real {
+      constructor(title: string, options?: NotificationOptions) {
+        super(title, options);
+        const one = { title, isClosed: false };
+        made.push(one);
+        const close = this.close.bind(this);
+        this.close = () => {
+          one.isClosed = true;
+          close();
+        };
+      }
+    }
+    Object.assign(window, { Notification: Told, made, asked: 0 });
+    Told.requestPermission = () => {
+      Object.assign(window, { asked: (window as unknown as { asked: number }).asked + 1 });
+      return Real.requestPermission();
+    };
+  });
+  const origin = it.server.url;
+  await it.context.grantPermissions(['notifications'], { origin });
+  const [one, two] = [await it.open('/inbox'), await it.open('/agents')];
+  for (const page of [one, two]) await live(page);
+  const asked = (page: Page) => page.evaluate(() => (window as unknown as { asked: number }).asked);
+  const made = async () =>
+    (
+      await Promise.all([one, two].map((page) => page.evaluate(() => (window as unknown as { made: object[] }).made)))
+    ).flat();
+  expect([await asked(one), await asked(two)]).toEqual([0, 0]);
+  await one.getByRole('button', { name: 'Notifications' }).click();
+  await one.getByRole('button', { name: 'Turn on desktop notifications' }).click();
+  await one.getByRole('checkbox', { name: 'Permissions' }).waitFor();
+  expect(await barriersInBothThemes(one)).toEqual([]);
+  await agent.write('notified', [starts('n1'), asks('n1', 'Deploy to production')]);
+  await expect.poll(made).toEqual([{ title: 'builder: permissions', isClosed: false }]);
+  await agent.write('notified', [answered('n1')]);
+  await expect.poll(made).toEqual([{ title: 'builder: permissions', isClosed: true }]);
+  for (const page of [one, two]) await page.close();
+});

@@ -1,0 +1,105 @@
+'use client';
+
+import { useState } from 'react';
+import { useStored } from '@/components/ui/use-stored';
+import { SETTINGS_KEY } from './desktop-notices';
+import { NOTICE_KINDS, NOTICE_WORD, type NoticeSettings, noticeSettings } from './notices';
+
+const NIGHT = { from: '22:00', to: '07:00' };
+
+/** Whether this browser notifies the desktop, of what, and when not. It is asked for on a press, and never before. */
+export function NoticePanel() {
+  const [stored, store] = useStored(SETTINGS_KEY);
+  const settings = noticeSettings(stored);
+  const [permission, setPermission] = useState(() => ('Notification' in window ? Notification.permission : null));
+  const keep = (change: Partial<NoticeSettings>) => store(JSON.stringify({ ...settings, ...change }));
+  if (permission === null || !window.isSecureContext) {
+    return (
+      <p className="max-w-prose py-2 text-ink-2 text-xs">
+        This browser can’t notify here. It needs a browser with notifications, and an address that begins with https, or
+        127.0.0.1.
+      </p>
+    );
+  }
+  const turnOn = async () => {
+    const answer = permission === 'granted' ? permission : await Notification.requestPermission();
+    setPermission(answer);
+    if (answer === 'granted') keep({ isOn: true });
+  };
+  const { isOn, off, quiet } = settings;
+  if (!isOn || permission !== 'granted') {
+    return (
+      <p className="flex max-w-prose flex-wrap items-baseline gap-x-3 gap-y-1 py-2 text-ink-2 text-xs">
+        {permission === 'denied' ? (
+          'This browser was told not to notify for this page. Allow it in the settings of the page, beside its address.'
+        ) : (
+          <button
+            type="button"
+            onClick={() => void turnOn()}
+            className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent"
+          >
+            Turn on desktop notifications
+          </button>
+        )}
+      </p>
+    );
+  }
+  return (
+    <div className="flex flex-col gap-2 py-2 text-xs">
+      <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
+        <legend className="pb-1 text-ink-3">Notify of</legend>
+        {NOTICE_KINDS.map((kind) => (
+          <label key={kind} className="flex items-center gap-1.5 text-ink-2">
+            <input
+              type="checkbox"
+              checked={!off.includes(kind)}
+              onChange={({ target }) =>
+                keep({ off: NOTICE_KINDS.filter((one) => (one === kind ? !target.checked : off.includes(one))) })
+              }
+              className="accent-ink"
+            />
+            {NOTICE_WORD[kind]}
+          </label>
+        ))}
+      </fieldset>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-ink-2">
+        <label className="flex items-center gap-1.5">
+          <input
+            type="checkbox"
+            checked={quiet !== null}
+            onChange={({ target }) => keep({ quiet: target.checked ? NIGHT : null })}
+            className="accent-ink"
+          />
+          Quiet hours
+        </label>
+        {quiet !== null && (
+          <>
+            <TimeField label="from" value={quiet.from} onChange={(from) => keep({ quiet: { ...quiet, from } })} />
+            <TimeField label="to" value={quiet.to} onChange={(to) => keep({ quiet: { ...quiet, to } })} />
+          </>
+        )}
+        <button
+          type="button"
+          onClick={() => keep({ isOn: false })}
+          className="underline decoration-line-strong underline-offset-2 hover:text-ink"
+        >
+          Turn off
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function TimeField({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
+  return (
+    <label className="flex items-center gap-1.5">
+      {label}
+      <input
+        type="time"
+        value={value}
+        onChange={({ target }) => target.value !== '' && onChange(target.value)}
+        className="rounded border border-line bg-ground px-1"
+      />
+    </label>
+  );
+}

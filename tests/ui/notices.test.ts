@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+import { isQuiet, NO_NOTICES, type NoticeSettings, noticeSettings, standingNotices } from '@/components/inbox/notices';
+import type { InboxItem } from '@/lib/protocol/inbox';
+import { aSession } from './rows';
+
+const NOW = 100_000;
+const ON = { ...NO_NOTICES, isOn: true };
+const anItem = (fields: Partial<InboxItem>): InboxItem => ({
+  id: 'i',
+  kind: 'permission',
+  agentId: 'builder',
+  sessionId: 's',
+  title: 'Run **make**?',
+  count: 1,
+  request: null,
+  messageId: null,
+  from: null,
+  since: NOW,
+  updatedPosition: '1',
+  seenAt: null,
+  snoozedUntil: null,
+  claim: null,
+  doneAt: null,
+  ...fields,
+});
+const bodies = (item: Partial<InboxItem>, settings = ON) =>
+  standingNotices({ items: [anItem(item)], sessions: [] }, settings, NOW).map(({ body }) => body);
+
+it('are of requests at once, and of a failure once it has stood', () => {
+  expect(bodies({})).toEqual(['Run make?']);
+  expect(bodies({ kind: 'failure', since: NOW - 2_999 })).toEqual([]);
+  expect(bodies({ kind: 'failure', since: NOW - 3_000 })).toEqual(['Run make?']);
+});
+
+it('are of nothing that somebody has seen, put off or claimed, that is done, or that nobody wants', () => {
+  const claim = { by: { id: 'ada', name: 'Ada' }, at: NOW };
+  for (const over of [{ seenAt: 1 }, { snoozedUntil: NOW + 1 }, { claim }, { doneAt: 1 }]) {
+    expect(bodies(over)).toEqual([]);
+  }
+  expect(bodies({}, { ...ON, off: ['permission'] })).toEqual([]);
+});
+
+it('are of a session that has finished, once its tasks have too, where that is wanted', () => {
+  const all: NoticeSettings = { ...ON, off: [] };
+  const finished = (fields: object, settings = all) =>
+    standingNotices({ items: [], sessions: [aSession({ stateSince: NOW - 5_000, ...fields })] }, settings, NOW).length;
+  expect(finished({})).toBe(1);
+  expect(finished({}, ON)).toBe(0);
+  expect(finished({ runningTaskCount: 1 })).toBe(0);
+  expect(finished({ state: 'working' })).toBe(0);
+  expect(finished({ stateSince: NOW - 1_000 })).toBe(0);
+});
+
+it('are quiet for some hours, over midnight too', () => {
+  const night = { ...ON, quiet: { from: '22:00', to: '07:00' } };
+  expect(['21:59', '22:00', '03:00', '07:00'].map((time) => isQuiet(night, time))).toEqual([false, true, true, false]);
+  const noon = { ...ON, quiet: { from: '12:00', to: '13:00' } };
+  expect(['11:59', '12:30', '13:00'].map((time) => isQuiet(noon, time))).toEqual([false, true, false]);
+});
+
+it('are off where nothing, or rubbish, was kept', () => {
+  for (const kept of [null, '', '{', 'null', '{"isOn":"yes"}', '{"isOn":true,"off":5}']) {
+    expect(noticeSettings(kept).isOn && noticeSettings(kept).quiet !== null).toBe(false);
+  }
+  expect(noticeSettings(JSON.stringify({ ...ON, quiet: { from: '1', to: '2' } }))).toEqual(ON);
+});
