@@ -2,15 +2,14 @@
 
 import { clsx } from 'clsx';
 import Link from 'next/link';
-import { memo, type ReactNode } from 'react';
-import { glyphOf, STATE_WORD } from '@/components/sessions/session-words';
+import { memo } from 'react';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
-import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary } from '@/lib/protocol/read-models';
-import { hostOf, missingOf, providerOf, urgentState } from './board-agent';
+import { hostOf, missingOf, providerOf } from './board-agent';
+import { AgentState, Cell, Count, Ledger, None } from './board-cells';
 
 /** The same columns in the head and in every row; what there is no room for goes, the name never does. */
 export const BOARD_GRID =
@@ -65,6 +64,12 @@ export const BoardRow = memo(function BoardRow(props: {
             {plural(sessionCount, 'session')}
             {owedCount > 0 && ` · owes ${owedCount}`}
           </span>
+          {missingOf(agent) > 0 && (
+            <span className="@6xl:hidden">
+              {' · '}
+              <Ledger agent={agent} />
+            </span>
+          )}
         </span>
       </Cell>
       <Cell className="@max-2xl:col-start-2 @max-2xl:row-start-2">
@@ -99,53 +104,3 @@ export const BoardRow = memo(function BoardRow(props: {
     </div>
   );
 });
-
-function Cell({ isHead = false, className, children }: { isHead?: boolean; className?: string; children: ReactNode }) {
-  return (
-    <div role={isHead ? 'rowheader' : 'cell'} className={clsx('wrap-break-word min-w-0', className)}>
-      {children}
-    </div>
-  );
-}
-
-function None() {
-  return (
-    <span className="text-ink-3">
-      <span aria-hidden="true">–</span>
-      <span className="sr-only">not said</span>
-    </span>
-  );
-}
-
-/** None of them is no news. */
-function Count({ of }: { of: number }) {
-  return <span className={of === 0 ? 'text-ink-3' : undefined}>{of.toLocaleString('en')}</span>;
-}
-
-/** The most urgent state of an agent's sessions, and how many of them are in it. */
-function AgentState({ agent }: { agent: AgentSummary }) {
-  const { sessionStates, sessionCount } = agent;
-  const state = urgentState(agent);
-  if (state === null) return <span className="text-ink-3">no session</span>;
-  return (
-    <span className="flex items-baseline gap-1.5">
-      <Glyph name={glyphOf(state)} className="relative top-[1.5px]" />
-      <span className="min-w-0 truncate">{STATE_WORD[state]}</span>
-      {sessionCount > 1 && (
-        <span className="tabular shrink-0 text-ink-3">
-          {`${sessionStates[state].toLocaleString('en')} of ${sessionCount.toLocaleString('en')}`}
-        </span>
-      )}
-    </span>
-  );
-}
-
-function Ledger({ agent }: { agent: AgentSummary }) {
-  if (missingOf(agent) === 0) return <span className="text-ink-3">nothing missing</span>;
-  const parts = [
-    agent.lostCount > 0 && `${agent.lostCount} lost`,
-    agent.quarantinedCount > 0 && `${agent.quarantinedCount} in quarantine`,
-    agent.parkedCount > 0 && `${agent.parkedCount} parked`,
-  ];
-  return <span className="text-waiting">{parts.filter(Boolean).join(' · ')}</span>;
-}

@@ -3,15 +3,16 @@
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
-import { MoreRows } from '@/components/live/more-rows';
+import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { ShownList } from '@/components/live/row-table';
 import type { MorePages } from '@/components/live/use-fleet';
+import { useListSearch } from '@/components/live/use-list-search';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
-import type { AgentSummary } from '@/lib/protocol/read-models';
+import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
 import { BoardActivity } from './board-activity';
 import { BoardSorter, SORT_WORD } from './board-columns';
 import { BoardFilter } from './board-filter';
@@ -26,6 +27,14 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
   const { rows, next } = list;
   const [query, setQuery] = useBoardQuery(useSearchParams());
   const wanted = useDeferredValue(query);
+  // Where all of them are loaded there is nothing that the server could find besides.
+  const asked =
+    next === null || query.text.trim() === '' ? '' : new URLSearchParams({ q: query.text.trim() }).toString();
+  const search = useListSearch<AgentList>({
+    path: '/agents',
+    asked,
+    take: (fleet, page) => fleet.takeFoundAgents(page),
+  });
   const field = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const { selected, select, selectOnly } = useSelection();
@@ -66,7 +75,16 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
         />
         <BoardRows agents={agents} selected={selected} onSelect={onSelect} />
       </div>
-      {agents.length === 0 && (
+      {asked !== '' && (
+        <FoundRows
+          search={search}
+          listed={agents.length}
+          count={Math.max(search.found?.count ?? 0, agents.length)}
+          one="agent"
+          onAll={() => setQuery({ ...query, text: '' })}
+        />
+      )}
+      {agents.length === 0 && asked === '' && (
         <p className="flex items-baseline gap-3 py-3 text-2xs text-ink-3">
           No agent is like this.
           <button type="button" onClick={() => setQuery(WHOLE_BOARD)} className="underline hover:text-ink">
@@ -74,7 +92,7 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
           </button>
         </p>
       )}
-      {next !== null && (rows.length >= MOST_LOADED || more.error !== null) && (
+      {asked === '' && next !== null && (rows.length >= MOST_LOADED || more.error !== null) && (
         <MoreRows {...more} listed={rows.length} count={list.count} what="agents loaded" />
       )}
       {next !== null && rows.length < MOST_LOADED && more.error === null && (

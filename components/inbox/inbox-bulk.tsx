@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { useState } from 'react';
 import { useAllowable } from '@/components/requests/request-board';
 import { plural } from '@/components/ui/duration';
+import { OVER } from '@/components/ui/in-view';
 import { SettledButton } from '@/components/ui/settled-button';
 import type { InboxItem } from '@/lib/protocol/inbox';
 import { ActionButton, type Mark, SnoozeMenu } from './item-actions';
@@ -24,6 +25,7 @@ export function InboxBulk(props: {
   const asking = items.filter((item) => item.kind === 'permission').filter(asksSomething);
   return (
     <section
+      {...OVER}
       aria-label={about}
       className="sticky bottom-0 z-10 flex flex-wrap items-baseline gap-x-5 gap-y-1 border-line-strong border-t bg-ground py-3 text-xs"
     >

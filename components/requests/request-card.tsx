@@ -109,6 +109,7 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
       ref={box}
       id={pinned ? undefined : `request-${item.id}`}
       data-action={key}
+      data-gone={stays || undefined}
       // Where it was asked there may be another one of this name on the page.
       aria-label={`${isQuestion ? 'Question' : 'Permission'}${pinned ? ', pinned' : ''}: ${nameText(item.title)}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: its keys need a focus to go to

@@ -64,7 +64,7 @@ test('what nothing proves the session of is assigned or discarded on the agentâ€
     taskEnded('nightly-1', 'completed', { summary: 'All green' }),
     taskEnded('of-no-use', 'failed'),
   ]);
-  await list.getByText('3 parked').waitFor();
+  await list.getByText('3 parked').filter({ visible: true }).waitFor();
   await page.getByRole('heading', { name: 'Parked 3' }).waitFor();
   expect(await barriersInBothThemes(page)).toEqual([]);
 

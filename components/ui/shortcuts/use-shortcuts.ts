@@ -48,8 +48,14 @@ function mayAct(id: ShortcutId, event: KeyboardEvent, hasFocus: boolean): boolea
     (hasFocus || everywhere === true) &&
     (openDialogs === 0 || overDialogs === true) &&
     (!isTyping(event) || whileTyping === true) &&
-    !(event.key === 'Enter' && isOnControl(event))
+    !(event.key === 'Enter' && isOnControl(event)) &&
+    !(event.key.length === 1 && isOnWhatWent(event))
   );
+}
+
+/** What was typed into a field is meant for nothing else, though the field has gone in the middle of it. */
+function isOnWhatWent({ target }: Event): boolean {
+  return target instanceof Element && target.closest('[data-gone]') !== null;
 }
 
 /** Enter on a control is the control's. */
