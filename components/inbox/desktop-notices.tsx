@@ -26,6 +26,15 @@ export function DesktopNotices({ items }: { items: readonly InboxItem[] }) {
   const leads = useLeads();
   const shown = useRef(new Map<string, Notification>());
   const now = useServerNow((at) => at - (at % 1_000));
+  const tell = ({ key, title, body, href }: Notice) => {
+    const notification = new Notification(title, { body, tag: key, icon: '/icon-news.svg' });
+    notification.onclick = () => {
+      window.focus();
+      notification.close();
+      router.push(href);
+    };
+    shown.current.set(key, notification);
+  };
   const look = useEffectEvent((now: number, items: readonly InboxItem[]) => {
     const settings = noticeSettings(kept(SETTINGS_KEY));
     if (!settings.isOn) {
@@ -57,15 +66,6 @@ export function DesktopNotices({ items }: { items: readonly InboxItem[] }) {
     if (unseen.length > MOST_AT_ONCE) tell(summaryOf(unseen));
     else for (const notice of unseen) tell(notice);
   });
-  const tell = ({ key, title, body, href }: Notice) => {
-    const notification = new Notification(title, { body, tag: key, icon: '/icon-news.svg' });
-    notification.onclick = () => {
-      window.focus();
-      notification.close();
-      router.push(href);
-    };
-    shown.current.set(key, notification);
-  };
   useEffect(() => {
     if (leads) look(now, items);
   }, [leads, now, items]);
