@@ -30,7 +30,8 @@ async function open(url: string, folder: string): Promise<TestDatabase> {
     },
     dispose: async () => {
       await database.close();
-      await rm(folder, { recursive: true, force: true });
+      // a look through a damaged file that was under way may still put files beside it
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
 }
