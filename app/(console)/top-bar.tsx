@@ -2,6 +2,7 @@
 
 import { Bot, Inbox } from 'lucide';
 import Link from 'next/link';
+import { useEffect, useState } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { useFleet } from '@/components/live/use-fleet';
 import { needsLook } from '@/components/sessions/session-words';
@@ -10,11 +11,18 @@ import { Logo } from '@/components/ui/logo';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
+import { whenIdle } from '@/components/ui/when-idle';
 
 const badgeCode = new CodeOnDemand(async () => (await import('@/components/inbox/inbox-badge')).InboxBadge);
 
 /** The name, and what belongs to no page in particular. On the start page it also says how the fleet stands. */
 export function TopBar({ home }: { home: boolean }) {
+  // It is nothing that the page has to wait for.
+  const [isIdle, setIdle] = useState(false);
+  useEffect(() => {
+    const turn = whenIdle(() => setIdle(true));
+    return () => turn.cancel();
+  }, []);
   const Title = home ? 'h1' : 'p';
   // On the start page this is within the main part, elsewhere beside it.
   const Bar = home ? 'div' : 'header';
@@ -36,7 +44,7 @@ export function TopBar({ home }: { home: boolean }) {
         >
           <Icon of={Inbox} size={15} strokeWidth={1.75} />
           <span className="sr-only">Inbox</span>
-          <OnDemand code={badgeCode} name="The count" props={{}} />
+          {isIdle && <OnDemand code={badgeCode} name="The count" props={{}} />}
         </Link>
         <Link href="/agents" title="Agents" className="hit grid size-5 place-items-center text-ink-3 hover:text-ink">
           <Icon of={Bot} size={15} strokeWidth={1.75} />
