@@ -11,11 +11,11 @@ const PAGE = 100;
 /** Interrupts the turn of each session that has one, as it is open now. */
 export const interruptAll: AgentJob = async ({ id }) => {
   const open: SessionSummary[] = [];
-  for (let after: string | null = '0'; after !== null; ) {
-    const params = new URLSearchParams({ agent: id, state: 'working', after, limit: String(PAGE) });
-    const page: SessionList = await fetchJson<SessionList>(`/sessions?${params}`);
-    open.push(...page.sessions.filter(({ openTurnId }) => openTurnId !== null));
-    after = page.next;
+  for await (const { sessions } of pagesOf<SessionList>('/sessions', [
+    ['agent', id],
+    ['state', 'working'],
+  ])) {
+    open.push(...sessions.filter(({ openTurnId }) => openTurnId !== null));
   }
   if (open.length === 0) return 'no turn is open';
   const refused: string[] = [];
@@ -34,25 +34,30 @@ export const interruptAll: AgentJob = async ({ id }) => {
 /** Marks what the inbox has of an agent and its sessions as seen, but for what waits for an answer. */
 export const markSeen: AgentJob = async ({ id }) => {
   let seen = 0;
-  for (let after: string | null = '0'; after !== null; ) {
-    const params = new URLSearchParams({ agent: id, after, limit: String(PAGE) });
-    for (const kind of SEEN_KINDS) params.append('kind', kind);
-    const page: InboxList = await fetchJson<InboxList>(`/inbox?${params}`);
-    const ids = page.items.filter(({ seenAt }) => seenAt === null).map((item) => item.id);
+  const kinds = SEEN_KINDS.map((kind) => ['kind', kind]);
+  for await (const { items } of pagesOf<InboxList>('/inbox', [['agent', id], ...kinds])) {
+    const ids = items.filter(({ seenAt }) => seenAt === null).map((item) => item.id);
     if (ids.length > 0) await postJson<InboxMarked>('/inbox/marks', { ids, mark: 'seen' });
     seen += ids.length;
-    after = page.next;
   }
   return seen === 0 ? 'nothing new' : `${plural(seen, 'item')} seen`;
 };
 const SEEN_KINDS = ['failure', 'lost-contact', 'hook-failure', 'delivery-gap'];
 
-export const retire: AgentJob = async ({ id }) => {
-  await putJson<RetireAnswer>(`/agents/${encodeURIComponent(id)}/retirement`, { retired: true });
-  return 'retired';
-};
+export const retire: AgentJob = ({ id }) => setRetired(id, true);
+export const takeBack: AgentJob = ({ id }) => setRetired(id, false);
 
-export const takeBack: AgentJob = async ({ id }) => {
-  await putJson<RetireAnswer>(`/agents/${encodeURIComponent(id)}/retirement`, { retired: false });
-  return 'taken back';
-};
+async function setRetired(id: string, retired: boolean): Promise<string> {
+  await putJson<RetireAnswer>(`/agents/${encodeURIComponent(id)}/retirement`, { retired });
+  return retired ? 'retired' : 'taken back';
+}
+
+/** A list of the server's, page by page, to its end. */
+async function* pagesOf<Page extends { next: string | null }>(path: string, asked: string[][]): AsyncGenerator<Page> {
+  for (let after: string | null = '0'; after !== null; ) {
+    const params = new URLSearchParams([...asked, ['after', after], ['limit', String(PAGE)]]);
+    const page: Page = await fetchJson<Page>(`${path}?${params}`);
+    yield page;
+    after = page.next;
+  }
+}

@@ -1,8 +1,6 @@
 'use client';
 
-import { clsx } from 'clsx';
-import { ChevronRight } from 'lucide';
-import { Icon } from '@/components/ui/icon';
+import { FoldButton } from '@/components/ui/fold-button';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useMedia } from '@/components/ui/use-media';
 import { useStored } from '@/components/ui/use-stored';
@@ -18,15 +16,9 @@ export function BoardActivity() {
   return (
     <section aria-label="Activity" className="pb-3">
       <h2 className="pb-1 font-medium text-xs">
-        <button
-          type="button"
-          aria-expanded={isOpen}
-          onClick={() => choose(isOpen ? 'folded' : 'open')}
-          className="hit -ml-1 flex items-center gap-1 hover:text-accent"
-        >
-          <Icon of={ChevronRight} size={12} className={clsx('transition-transform', isOpen && 'rotate-90')} />
+        <FoldButton isOpen={isOpen} onToggle={() => choose(isOpen ? 'folded' : 'open')} className="hover:text-accent">
           Activity
-        </button>
+        </FoldButton>
       </h2>
       {isOpen && (
         <div className="min-h-44">

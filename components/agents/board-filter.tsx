@@ -1,9 +1,9 @@
 'use client';
 
-import { glyphOf, STATE_WORD } from '@/components/sessions/session-words';
-import { Glyph } from '@/components/ui/glyph';
+import { useMemo } from 'react';
+import { StateChips } from '@/components/sessions/state-chips';
 import { nameText } from '@/components/ui/verbatim';
-import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
+import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { hostOf, providerOf } from './board-agent';
 import type { BoardQuery } from './board-query';
@@ -17,34 +17,17 @@ export function BoardFilter(props: {
 }) {
   const { agents, query, onQuery } = props;
   const { states, provider, host, showsRetired } = query;
-  const active = agents.filter(({ retiredAt }) => retiredAt === null);
-  const retired = agents.length - active.length;
-  const toggle = (state: SessionState) => {
-    const isOn = states.includes(state);
-    onQuery({ ...query, states: SESSION_STATES.filter((one) => (one === state ? !isOn : states.includes(one))) });
-  };
-  const inState = (state: SessionState) => active.filter(({ sessionStates }) => sessionStates[state] > 0).length;
+  const { counts, retired } = useMemo(() => tally(agents), [agents]);
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 pb-2 text-2xs">
-      <fieldset className="flex flex-wrap gap-1">
-        <legend className="sr-only">Show only agents with a session in</legend>
-        {SESSION_STATES.filter((state) => inState(state) > 0 || states.includes(state)).map((state) => (
-          <label
-            key={state}
-            className="hit flex h-6 items-center gap-1 rounded-full border border-line px-2 text-ink-2 hover:text-ink has-checked:border-ink has-focus-visible:outline-2 has-checked:bg-raised"
-          >
-            <input
-              type="checkbox"
-              checked={states.includes(state)}
-              onChange={() => toggle(state)}
-              className="sr-only"
-            />
-            <Glyph name={glyphOf(state)} />
-            {STATE_WORD[state]}
-            <span className="tabular text-ink-3">{inState(state).toLocaleString('en')}</span>
-          </label>
-        ))}
-      </fieldset>
+      <div className="flex flex-wrap gap-1">
+        <StateChips
+          legend="Show only agents with a session in"
+          states={states}
+          counts={counts}
+          onStates={(wanted) => onQuery({ ...query, states: wanted })}
+        />
+      </div>
       <Pick
         label="Provider"
         all="Any provider"
@@ -72,6 +55,17 @@ export function BoardFilter(props: {
       )}
     </div>
   );
+}
+
+/** How many are not retired and have a session in each state, and how many are retired. */
+function tally(agents: readonly AgentSummary[]): { counts: Record<SessionState, number>; retired: number } {
+  const counts = noSessions();
+  let retired = 0;
+  for (const { retiredAt, sessionStates } of agents) {
+    if (retiredAt !== null) retired += 1;
+    else for (const state of SESSION_STATES) if (sessionStates[state] > 0) counts[state] += 1;
+  }
+  return { counts, retired };
 }
 
 /** One of what is there. With less than two there is nothing to pick. */

@@ -7,7 +7,7 @@ import { BOARD_GRID, ON_WIDE, ON_WIDEST } from './board-row';
 
 const WHERE: Record<Sort, string> = {
   name: '',
-  state: '@max-2xl:hidden',
+  state: ON_WIDE,
   provider: ON_WIDEST,
   host: ON_WIDEST,
   sessions: `${ON_WIDE} text-right`,

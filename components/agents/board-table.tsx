@@ -1,6 +1,5 @@
 'use client';
 
-import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
 import { FoundRows, MoreRows } from '@/components/live/more-rows';
@@ -96,7 +95,7 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
         <MoreRows {...more} listed={rows.length} count={list.count} what="agents loaded" />
       )}
       {next !== null && rows.length < MOST_LOADED && more.error === null && (
-        <p role="status" className={clsx('py-3 text-2xs text-ink-3')}>
+        <p role="status" className="py-3 text-2xs text-ink-3">
           Loading the other agents: {rows.length.toLocaleString('en')} of {list.count.toLocaleString('en')}…
         </p>
       )}

@@ -1,10 +1,8 @@
 'use client';
 
 import { useState } from 'react';
+import { fewAtOnce } from '@/components/live/few-at-once';
 import type { AgentSummary } from '@/lib/protocol/read-models';
-
-/** So many are asked at once: a browser keeps six connections to a server, and the page needs some. */
-const AT_ONCE = 4;
 
 /** What came of it for an agent, in words. */
 export interface Outcome {
@@ -22,20 +20,16 @@ export function useEachAgent() {
     const outcomes = new Map<string, Outcome | null>(agents.map(({ id }) => [id, null]));
     const tell = () => setState({ what, outcomes: new Map(outcomes) });
     tell();
-    const next = agents.values();
-    const worker = async () => {
-      for (const agent of next) {
-        outcomes.set(
-          agent.id,
-          await job(agent).then(
-            (words) => ({ words, hasFailed: false }),
-            (error: Error) => ({ words: error.message, hasFailed: true }),
-          ),
-        );
-        tell();
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    await fewAtOnce(agents, async (agent) => {
+      outcomes.set(
+        agent.id,
+        await job(agent).then(
+          (words) => ({ words, hasFailed: false }),
+          (error: Error) => ({ words: error.message, hasFailed: true }),
+        ),
+      );
+      tell();
+    });
   };
   const isBusy = state !== null && [...state.outcomes.values()].includes(null);
   return { state, isBusy, run: (...of: Parameters<typeof run>) => void run(...of) };

@@ -5,9 +5,8 @@ import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useFleetStores } from '@/components/live/use-fleet';
 import { useServerNow } from '@/components/ui/now';
 import type { InboxItem } from '@/lib/protocol/inbox';
-import { isQuiet, type Notice, noticeSettings, standingNotices } from './notices';
+import { isQuiet, type Notice, noticeSettings, SETTINGS_KEY, standingNotices } from './notices';
 
-export const SETTINGS_KEY = 'interlude-notices';
 /** The last look of this browser, whichever of its tabs it was. */
 const LOOK_KEY = 'interlude-notices-look';
 const LOCK = 'interlude-notices';

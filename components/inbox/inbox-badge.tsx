@@ -4,9 +4,8 @@ import { usePathname, useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
 import { useServerNow } from '@/components/ui/now';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { INBOX_KINDS, type InboxItem, isNews } from '@/lib/protocol/inbox';
+import { INBOX_KINDS, type InboxItem, isNews, placeOf } from '@/lib/protocol/inbox';
 import { DesktopNotices } from './desktop-notices';
-import { placeOf } from './inbox-words';
 import { markTab } from './mark-tab';
 import { useInbox } from './use-inbox';
 

@@ -1,10 +1,8 @@
 'use client';
 
-import { clsx } from 'clsx';
-import { ChevronRight } from 'lucide';
 import type { ReactNode } from 'react';
+import { FoldButton } from '@/components/ui/fold-button';
 import { NEW_ROWS } from '@/components/ui/held-order';
-import { Icon } from '@/components/ui/icon';
 import { useStored } from '@/components/ui/use-stored';
 import type { InboxKind } from '@/lib/protocol/inbox';
 import { KIND_WORD } from './inbox-words';
@@ -23,17 +21,15 @@ export function InboxGroup(props: { name: GroupName; count: number; unfolds: boo
   return (
     <section aria-labelledby={id} className="pb-5">
       <h2 id={id} className="border-line border-b py-1 font-medium text-xs">
-        <button
-          type="button"
-          aria-expanded={!isFolded}
+        <FoldButton
+          isOpen={!isFolded}
           disabled={unfolds}
-          onClick={() => choose(isFolded ? 'open' : 'folded')}
-          className="hit tabular -ml-1 flex items-center gap-1 hover:text-accent disabled:text-inherit"
+          onToggle={() => choose(isFolded ? 'open' : 'folded')}
+          className="tabular hover:text-accent disabled:text-inherit"
         >
-          <Icon of={ChevronRight} size={12} className={clsx('transition-transform', !isFolded && 'rotate-90')} />
           {GROUP_WORD[name]}
           <span className="ml-1 font-normal text-ink-3">{count.toLocaleString('en')}</span>
-        </button>
+        </FoldButton>
       </h2>
       {!isFolded && <ul>{children}</ul>}
     </section>

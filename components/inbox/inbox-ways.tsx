@@ -1,9 +1,7 @@
 'use client';
 
-import { clsx } from 'clsx';
-import { ChevronRight } from 'lucide';
 import { useState } from 'react';
-import { Icon } from '@/components/ui/icon';
+import { FoldButton } from '@/components/ui/fold-button';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 
 const WAYS = [
@@ -21,15 +19,13 @@ export function InboxWays() {
         return (
           <section key={name} aria-label={name}>
             <h2 className="text-2xs text-ink-3">
-              <button
-                type="button"
-                aria-expanded={isOpen}
-                onClick={() => setOpen(isOpen ? open.filter((one) => one !== name) : [...open, name])}
-                className="hit -ml-1 flex items-center gap-1 hover:text-ink"
+              <FoldButton
+                isOpen={isOpen}
+                onToggle={() => setOpen(isOpen ? open.filter((one) => one !== name) : [...open, name])}
+                className="hover:text-ink"
               >
-                <Icon of={ChevronRight} size={12} className={clsx('transition-transform', isOpen && 'rotate-90')} />
                 {name}
-              </button>
+              </FoldButton>
             </h2>
             {isOpen && <OnDemand code={code} name={name} props={{}} />}
           </section>

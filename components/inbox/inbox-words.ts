@@ -50,13 +50,3 @@ const NOTHING_SAID = {
   failure: 'It failed without saying why',
   'lost-contact': 'Nothing is heard of it any more',
 } as const;
-
-/** Where a person can see to it. */
-export function placeOf({ kind, agentId, sessionId, request, messageId }: InboxItem): string {
-  if (sessionId === null) return `/agents/${encodeURIComponent(agentId)}`;
-  const session = `/sessions/${encodeURIComponent(sessionId)}`;
-  if (request !== null) return `${session}#request-${encodeURIComponent(request.id)}`;
-  return kind === 'overdue-reply' && messageId !== null
-    ? `${session}#message-${encodeURIComponent(messageId)}`
-    : session;
-}

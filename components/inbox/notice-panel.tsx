@@ -2,8 +2,7 @@
 
 import { useState } from 'react';
 import { useStored } from '@/components/ui/use-stored';
-import { SETTINGS_KEY } from './desktop-notices';
-import { NOTICE_KINDS, NOTICE_WORD, type NoticeSettings, noticeSettings } from './notices';
+import { NOTICE_KINDS, NOTICE_WORD, type NoticeSettings, noticeSettings, SETTINGS_KEY } from './notices';
 
 const NIGHT = { from: '22:00', to: '07:00' };
 

@@ -1,9 +1,12 @@
 import { sessionTitle } from '@/components/sessions/session-words';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
-import { INBOX_KINDS, type InboxItem, type InboxKind, isNews } from '@/lib/protocol/inbox';
+import { INBOX_KINDS, type InboxItem, type InboxKind, isNews, placeOf } from '@/lib/protocol/inbox';
 import type { SessionSummary } from '@/lib/protocol/read-models';
-import { itemTitle, KIND_WORD, placeOf } from './inbox-words';
+import { itemTitle, KIND_WORD } from './inbox-words';
+
+/** What a browser is told of them is kept under this name. */
+export const SETTINGS_KEY = 'interlude-notices';
 
 /** What desktop notifications are of: items of the inbox, and sessions that have done what they were at. */
 export const NOTICE_KINDS = [...INBOX_KINDS, 'finished'] as const;

@@ -1,7 +1,7 @@
 'use client';
 
 import { AcceptReply } from '@/components/obligations/accept-reply';
-import { useSessionObligations } from '@/components/obligations/settled-list';
+import { useSessionObligations } from '@/components/obligations/use-session-obligations';
 import { Waive } from '@/components/obligations/waive';
 import { Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';

@@ -5,6 +5,7 @@ import { useAsk } from '@/components/live/ask';
 import { fetchJson } from '@/components/live/fetch-json';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
+import { INBOX_KINDS } from '@/lib/protocol/inbox';
 import type {
   WebhookDeliveries,
   WebhookDelivery,
@@ -56,7 +57,8 @@ export function WebhookPanel() {
   return (
     <div className="flex max-w-prose flex-col gap-2 py-2 text-xs">
       <p className="text-ink-2">
-        {webhook.host} is told of {webhook.kinds.length === 8 ? 'everything' : plural(webhook.kinds.length, 'kind')},{' '}
+        {webhook.host} is told of{' '}
+        {webhook.kinds.length === INBOX_KINDS.length ? 'everything' : plural(webhook.kinds.length, 'kind')},{' '}
         {webhook.signed ? 'signed' : 'not signed'}.
         {waiting > 0 && ` ${plural(waiting, 'delivery', 'deliveries')} waiting.`}
       </p>

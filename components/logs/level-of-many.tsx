@@ -1,15 +1,13 @@
 'use client';
 
 import { useState } from 'react';
+import { fewAtOnce } from '@/components/live/few-at-once';
 import { Name } from '@/components/ui/name';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { refusalOf } from '@/lib/protocol/takes';
 import { askLevel, type LevelChoice } from './ask-level';
 import { LevelLine } from './level-line';
 import { LevelRadios } from './level-radios';
-
-/** So many are asked at once: a browser keeps six connections to a server, and the page needs some. */
-const AT_ONCE = 4;
 
 type Asked = ReadonlyMap<string, 'asking' | 'asked' | { failure: string }>;
 
@@ -86,14 +84,10 @@ function useAskMany() {
     setChoice(wish);
     const ids = agents.map(({ id }) => id);
     set(ids, 'asking');
-    const next = ids.values();
-    const worker = async () => {
-      for (const id of next) {
-        const answer = await askLevel(id, wish);
-        set([id], answer.kind === 'asked' ? 'asked' : { failure: answer.reason });
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    await fewAtOnce(ids, async (id) => {
+      const answer = await askLevel(id, wish);
+      set([id], answer.kind === 'asked' ? 'asked' : { failure: answer.reason });
+    });
   };
   return { choice, asked, ask: (agents: readonly AgentSummary[], wish: LevelChoice) => void ask(agents, wish) };
 }

@@ -1,11 +1,10 @@
 'use client';
 
-import { useQuery } from '@tanstack/react-query';
-import { fetchJson } from '@/components/live/fetch-json';
 import { Ago } from '@/components/ui/clock';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
-import type { ClearedBy, Obligation, SessionObligations, SessionSummary } from '@/lib/protocol/read-models';
+import type { ClearedBy, Obligation, SessionSummary } from '@/lib/protocol/read-models';
+import { useSessionObligations } from './use-session-obligations';
 
 const CLEARED: Record<ClearedBy, string> = {
   turn: 'its turn finished',
@@ -14,15 +13,6 @@ const CLEARED: Record<ClearedBy, string> = {
   waived: 'no reply needed',
   undelivered: 'it never reached the agent',
 };
-
-/** What is owed in a session and what was settled last, by the server, read again as the session changes. */
-export function useSessionObligations({ id, updatedPosition }: Pick<SessionSummary, 'id' | 'updatedPosition'>) {
-  return useQuery({
-    queryKey: ['obligations', id, updatedPosition],
-    queryFn: ({ signal }) => fetchJson<SessionObligations>(`/sessions/${encodeURIComponent(id)}/obligations`, signal),
-    placeholderData: (before) => before,
-  });
-}
 
 /** What settled the last replies, and when. */
 export function SettledList({ session, onLeave }: { session: SessionSummary; onLeave: () => void }) {

@@ -1,16 +1,15 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ChevronRight } from 'lucide';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
 import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { CountsByState } from '@/components/live/session-counts';
 import { useListSearch } from '@/components/live/use-list-search';
 import { Boundary } from '@/components/ui/boundary';
+import { FoldButton } from '@/components/ui/fold-button';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
-import { Icon } from '@/components/ui/icon';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
@@ -193,15 +192,9 @@ function Group(props: {
         {unfolds ? (
           title
         ) : (
-          <button
-            type="button"
-            aria-expanded={open}
-            onClick={() => choose(open ? 'folded' : 'open')}
-            className="hit group/fold -ml-1 flex items-center gap-1 hover:text-ink"
-          >
-            <Icon of={ChevronRight} size={12} className={clsx('transition-transform', open && 'rotate-90')} />
+          <FoldButton isOpen={open} onToggle={() => choose(open ? 'folded' : 'open')} className="hover:text-ink">
             {title}
-          </button>
+          </FoldButton>
         )}
       </h2>
       <ul>

@@ -254,6 +254,12 @@ function taskItem(draft: ItemDraft, entry: EventEntry, phase: 'started' | TaskEn
 
 const OUTCOMES = ['allowed', 'denied', 'answered', 'expired', 'cancelled'] as const;
 
+/** Of what a person decided about an owed reply: which message it was to, and by whom. */
+function replyDecided(value: Record<string, unknown>): { what: string; by: string } {
+  const [about, by] = [pickText(value, 'about'), pickText(value, 'by')];
+  return { what: about === null ? 'a message' : `“${about}”`, by: by === null ? '' : ` by ${by}` };
+}
+
 const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.taskStarted]: (draft, entry) => taskItem(draft, entry, 'started'),
   [CUSTOM.taskCompleted]: (draft, entry) => taskItem(draft, entry, taskEndTold(entry.event) ?? 'completed'),
@@ -343,15 +349,14 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.commandDone]: foldCommand('done'),
   [CUSTOM.commandFailed]: foldCommand('failed'),
   [CUSTOM.obligationWaived]: notice((value) => {
-    const [reason, about, by] = [pickText(value, 'reason'), pickText(value, 'about'), pickText(value, 'by')];
-    const what = about === null ? 'a message' : `“${about}”`;
-    const text = `The reply to ${what} was waived${by === null ? '' : ` by ${by}`}${reason === null ? '' : `: ${reason}`}.`;
+    const reason = pickText(value, 'reason');
+    const { what, by } = replyDecided(value);
+    const text = `The reply to ${what} was waived${by}${reason === null ? '' : `: ${reason}`}.`;
     return { text, tone: 'info', code: 'waived' };
   }),
   [CUSTOM.obligationAccepted]: notice((value) => {
-    const [about, by] = [pickText(value, 'about'), pickText(value, 'by')];
-    const what = about === null ? 'a message' : `“${about}”`;
-    const text = `A text was taken for the reply to ${what}${by === null ? '' : ` by ${by}`}.`;
+    const { what, by } = replyDecided(value);
+    const text = `A text was taken for the reply to ${what}${by}.`;
     return { text, tone: 'info', code: 'accepted' };
   }),
   [CUSTOM.runnerAway]: notice((value, { occurredAt }) => {

@@ -143,9 +143,8 @@ export class ObligationLedger {
     } else if (event.type === 'TEXT_MESSAGE_CHUNK' && draft === undefined) {
       this.#applyChunk(id, entry, begunAt === entry.position);
     } else if (/^TEXT_MESSAGE_(CONTENT|CHUNK)$/.test(event.type) && draft !== undefined) {
-      if (draft.text.length >= MAX_OBLIGATION_TEXT && interludeOf(event).whole !== true) return;
-      const text = (interludeOf(event).whole === true ? '' : draft.text) + contentText(event.delta);
-      this.fold = { ...this.fold, drafts: [...others, { ...draft, text: cutText(text, MAX_OBLIGATION_TEXT) }] };
+      const text = grownText(draft.text, event);
+      if (text !== null) this.fold = { ...this.fold, drafts: [...others, { ...draft, text }] };
     } else if (event.type === 'TEXT_MESSAGE_END' && draft !== undefined) {
       this.fold = { ...this.fold, drafts: others };
       this.#owe(id, draft.from, draft.text, { ...entry, occurredAt: draft.at });
@@ -185,10 +184,8 @@ export class ObligationLedger {
       }
       return;
     }
-    const isWhole = interludeOf(event).whole === true;
-    if (lastText.text.length >= MAX_OBLIGATION_TEXT && !isWhole) return;
-    const text = cutText((isWhole ? '' : lastText.text) + contentText(event.delta), MAX_OBLIGATION_TEXT);
-    this.fold = { ...this.fold, lastText: { ...lastText, text } };
+    const text = grownText(lastText.text, event);
+    if (text !== null) this.fold = { ...this.fold, lastText: { ...lastText, text } };
   }
 
   /** The last text may be the answer to what is owed all the same. */
@@ -336,6 +333,13 @@ export class ObligationLedger {
   #find(messageId: string): Obligation | undefined {
     return this.#after.get(messageId) ?? this.#before.get(messageId);
   }
+}
+
+/** A text with what an event adds to it, as much of it as is kept; null if no more of it is. */
+function grownText(text: string, event: AgUiEvent): string | null {
+  const isWhole = interludeOf(event).whole === true;
+  if (text.length >= MAX_OBLIGATION_TEXT && !isWhole) return null;
+  return cutText((isWhole ? '' : text) + contentText(event.delta), MAX_OBLIGATION_TEXT);
 }
 
 /** The newest answers under way that together name at most MAX_REMEMBERED messages. */

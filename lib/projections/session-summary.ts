@@ -159,16 +159,19 @@ export function isReportDue({ summary, observed }: SessionFold): boolean {
 
 /** How many more replies are owed than before. */
 export function owedDifference(changes: readonly ObligationChange[]): number {
-  return changes.reduce(
-    (sum, { before, after }) => sum + Number(after.state === 'owed') - Number(before?.state === 'owed'),
-    0,
-  );
+  return difference(changes, ({ state }) => state === 'owed');
 }
 
 /** How many more are owed for too long than before. */
 export function overdueDifference(changes: readonly ObligationChange[]): number {
-  const isOverdue = (one: Obligation | null) => Number(one?.state === 'owed' && one.isOverdue);
-  return changes.reduce((sum, { before, after }) => sum + isOverdue(after) - isOverdue(before), 0);
+  return difference(changes, ({ state, isOverdue }) => state === 'owed' && isOverdue);
+}
+
+function difference(changes: readonly ObligationChange[], counts: (obligation: Obligation) => boolean): number {
+  return changes.reduce(
+    (sum, { before, after }) => sum + Number(counts(after)) - Number(before !== null && counts(before)),
+    0,
+  );
 }
 
 /** Whether a reader of the session list would see a difference besides a growing text or a newer time. */

@@ -110,6 +110,16 @@ export function isSnoozed({ snoozedUntil }: Pick<InboxItem, 'snoozedUntil'>, now
   return snoozedUntil !== null && snoozedUntil > now;
 }
 
+/** Where in the dashboard a person can see to an item: the path of a page. */
+export function placeOf({ kind, agentId, sessionId, request, messageId }: InboxItem): string {
+  if (sessionId === null) return `/agents/${encodeURIComponent(agentId)}`;
+  const session = `/sessions/${encodeURIComponent(sessionId)}`;
+  if (request !== null) return `${session}#request-${encodeURIComponent(request.id)}`;
+  return kind === 'overdue-reply' && messageId !== null
+    ? `${session}#message-${encodeURIComponent(messageId)}`
+    : session;
+}
+
 /** `GET /inbox`: what is not done, in the order of INBOX_KINDS, of each kind the oldest first. */
 export interface InboxList {
   position: Position;

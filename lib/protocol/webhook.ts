@@ -22,6 +22,11 @@ export interface WebhookBody {
   };
 }
 
+/** As in the header `webhook-id`: the same for each attempt. @param position where the item came up */
+export function deliveryId(position: number): string {
+  return `inbox_${position}`;
+}
+
 /** `GET /webhook` */
 export interface WebhookStatus {
   /** Null: none is set. */

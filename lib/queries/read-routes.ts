@@ -21,6 +21,7 @@ import { AGENT_GROUP, readAgentSessions, readSession, readSessionPage, readSessi
 import { readTask, readTasks } from './read-tasks';
 import { readTranscript, type TranscriptRange } from './read-transcript';
 import { readTurnAt } from './read-turn-at';
+import { readWebhook, readWebhookDeliveries } from './read-webhook';
 
 /**
  * The GET routes of the read models: the model, or 404. Reads of many rows wait for their turn.
@@ -124,6 +125,17 @@ export function getObligations({ ids: { agentId } }: Asked<'agentId'>, { databas
 /** What the fleet did lately, in its turn: it reads many rows. */
 export function getActivity(asked: Asked<never, { query: { minutes: number } }>, server: ServerContext) {
   return inTurn(asked, server, () => readActivity(server.database, server.now(), asked.query.minutes));
+}
+
+export function getWebhook(_: Asked, server: ServerContext) {
+  return readWebhook(server);
+}
+
+export function getWebhookDeliveries(
+  { query }: Asked<never, { query: { before: number | null; limit: number } }>,
+  { database }: ServerContext,
+) {
+  return readWebhookDeliveries(database, query);
 }
 
 export function getSessionObligations({ ids: { sessionId } }: Asked<'sessionId'>, { database }: ServerContext) {

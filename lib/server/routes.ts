@@ -21,7 +21,7 @@ import * as body from '@/lib/protocol/commands';
 import * as query from '@/lib/protocol/queries';
 import { healthz, type Readiness, readyz } from '@/lib/queries/health';
 import * as read from '@/lib/queries/read-routes';
-import { getWebhook, getWebhookDeliveries, postWebhookTest } from '@/lib/webhook/webhook-routes';
+import { postWebhookTest } from '@/lib/webhook/post-webhook-test';
 import type { ServerParts } from './server-parts';
 
 export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -125,8 +125,8 @@ export const ROUTES: readonly Route[] = [
     bodies: [body.decidePermissionSchema, body.answerQuestionSchema],
   }),
   asking('PUT', '/agents/:agentId/log-level', putLogLevel, { bodies: [body.setLogLevelSchema] }),
-  signedIn('GET', '/webhook', getWebhook),
-  signedIn('GET', '/webhook/deliveries', getWebhookDeliveries, { query: query.webhookDeliveriesQuery }),
+  signedIn('GET', '/webhook', read.getWebhook),
+  signedIn('GET', '/webhook/deliveries', read.getWebhookDeliveries, { query: query.webhookDeliveriesQuery }),
   signedIn('POST', '/webhook/test', postWebhookTest),
   signedIn('POST', '/inbox/marks', postMarks, { bodies: [body.markInboxSchema] }),
   signedIn('PUT', '/sessions/:sessionId/arrangement', putArrangement, { bodies: [body.arrangeSchema] }),

@@ -1,5 +1,5 @@
 import { cutText } from '@/lib/protocol/cut-text';
-import type { InboxItem, InboxKind } from '@/lib/protocol/inbox';
+import { type InboxItem, type InboxKind, placeOf } from '@/lib/protocol/inbox';
 import type { WebhookBody } from '@/lib/protocol/webhook';
 
 const SAID: Record<InboxKind, string> = {
@@ -38,10 +38,4 @@ export function testBody(publicUrl: string | null): WebhookBody {
 function shown(text: string, most: number): string {
   const line = cutText(text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim(), most);
   return line.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-}
-
-function placeOf({ sessionId, agentId, request }: InboxItem): string {
-  if (sessionId === null) return `/agents/${encodeURIComponent(agentId.toWellFormed())}`;
-  const anchor = request === null ? '' : `#request-${encodeURIComponent(request.id.toWellFormed())}`;
-  return `/sessions/${encodeURIComponent(sessionId.toWellFormed())}${anchor}`;
 }

@@ -7,6 +7,7 @@ import type { ServerContext } from '@/lib/access/server-context';
 import type { WebhookSettings } from '@/lib/access/webhook-settings';
 import { type InboxItem, isNews } from '@/lib/protocol/inbox';
 import { WEBHOOK_LEASE_MS, WEBHOOK_RETRY_MS } from '@/lib/protocol/limits';
+import { deliveryId } from '@/lib/protocol/webhook';
 import { callWebhook } from './call-webhook';
 import { openedBody } from './webhook-body';
 
@@ -43,7 +44,7 @@ interface Claimed {
  * lets its lease run out, and the receiver gets the same id once more.
  */
 export class WebhookSender {
-  readonly settings: WebhookSettings | null;
+  readonly #settings: WebhookSettings | null;
   readonly #database: Database;
   readonly #now: () => number;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -54,12 +55,12 @@ export class WebhookSender {
   constructor({ database, now, webhook = null }: Pick<ServerContext, 'database' | 'now' | 'webhook'>) {
     this.#database = database;
     this.#now = now;
-    this.settings = webhook;
+    this.#settings = webhook;
   }
 
   /** Begins, if a webhook is set. */
   keep(): void {
-    if (this.settings === null || this.#timer !== undefined || this.#isClosed) return;
+    if (this.#settings === null || this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setInterval(() => void this.#look(), POLL_MS);
     if (typeof this.#timer === 'object') this.#timer.unref?.();
   }
@@ -71,7 +72,7 @@ export class WebhookSender {
 
   /** Does all that is due, now. */
   async send(): Promise<void> {
-    const { settings } = this;
+    const settings = this.#settings;
     if (settings === null) return;
     await this.#database.writes.run((transaction) => this.#note(transaction, settings));
     for (;;) {
@@ -89,7 +90,8 @@ export class WebhookSender {
         sql: `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_opening WHERE done_at IS NULL
               AND opened_position > (SELECT ifnull(max(position), -1) FROM webhook_cursor))
             OR NOT EXISTS (SELECT 1 FROM webhook_cursor)
-            OR EXISTS (SELECT 1 FROM webhook_deliveries WHERE state = 'waiting' AND due_at <= ?) AS is_due`,
+            OR EXISTS (SELECT 1 FROM webhook_deliveries WHERE state = 'waiting' AND due_at <= ?1
+              AND ifnull(lease_until, 0) <= ?1) AS is_due`,
         args: [this.#now()],
       });
       if (Number(rows[0]?.is_due) === 1) await this.send();
@@ -195,11 +197,6 @@ export class WebhookSender {
       }),
     );
   }
-}
-
-/** As in the header: the same for each attempt. */
-export function deliveryId(position: number): string {
-  return `inbox_${position}`;
 }
 
 /** Later each time; and not all at once, when many wait for the same receiver. */

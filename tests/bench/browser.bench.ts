@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { type Visit, visit } from '../support/visit';
+import { firstPaint } from './first-paint';
 import { longSession } from './long-session';
 import { type MainThread, traceMainThread } from './main-thread';
 import { note, report } from './report';
@@ -22,7 +23,10 @@ try {
   await agent.write('long', [...longSession(TURNS)], { stepMs: 20 });
 
   const paints: number[] = [];
-  for (let run = 0; run < PAINT_RUNS; run += 1) paints.push(await paintTranscript());
+  for (let run = 0; run < PAINT_RUNS; run += 1)
+    paints.push(
+      await firstPaint(it.context, `${it.server.url}/sessions/long`, `[role=log] [data-turn="turn${TURNS - 1}"]`),
+    );
   report(`browser: ${TURNS} turns: first paint of the transcript`, median(paints), 'ms', { atMost: 1_500 });
 
   const scrolls: MainThread[] = [];
@@ -46,36 +50,6 @@ interface Stream extends MainThread {
   rate: number;
   /** From each key or click to the paint that answers it, in ms. */
   inputs: number[];
-}
-
-/** @returns ms from the start of the navigation until the newest turn stands on the screen */
-async function paintTranscript(): Promise<number> {
-  const page = await it.context.newPage();
-  await page.addInitScript(
-    (newest) => {
-      const isThere = () => {
-        const turn = document.querySelector(`[role=log] [data-turn="${newest}"]`)?.getBoundingClientRect();
-        return turn !== undefined && turn.bottom > 0 && turn.top < innerHeight;
-      };
-      const look = () => {
-        if (!isThere()) {
-          requestAnimationFrame(look);
-          return;
-        }
-        // what comes after a frame's callbacks and its paint
-        const { port1, port2 } = new MessageChannel();
-        port1.onmessage = () => Object.assign(window, { paintedAt: performance.now() });
-        port2.postMessage(null);
-      };
-      requestAnimationFrame(look);
-    },
-    `turn${TURNS - 1}`,
-  );
-  await page.goto(`${it.server.url}/sessions/long`);
-  const painted = await page.waitForFunction(() => (window as { paintedAt?: number }).paintedAt);
-  const ms = (await painted.jsonValue()) as number;
-  await page.close();
-  return ms;
 }
 
 function scrollUp(): Promise<MainThread> {

@@ -3,6 +3,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { type Visit, visit } from '../support/visit';
+import { firstPaint } from './first-paint';
 import { traceMainThread } from './main-thread';
 import { note, report } from './report';
 
@@ -26,7 +27,8 @@ try {
     ['/inbox', '[data-inbox-row]'],
   ] as const) {
     const paints: number[] = [];
-    for (let run = 0; run < PAINT_RUNS; run += 1) paints.push(await firstPaint(path, row));
+    for (let run = 0; run < PAINT_RUNS; run += 1)
+      paints.push(await firstPaint(it.context, `${it.server.url}${path}`, row));
     paints.sort((a, b) => a - b);
     report(`${path}: first paint of its rows`, paints[PAINT_RUNS >> 1] ?? Number.NaN, 'ms', { atMost: 1_000 });
     const page = await it.open(path);
@@ -65,29 +67,6 @@ function sessionOf(agent: number, of: number): { sessionId: string; events: AgUi
       events: [starts, { type: 'RUN_ERROR', threadId: sessionId, runId: 'r', message: 'No credit' }],
     };
   return { sessionId, events: [starts, { type: 'RUN_FINISHED', threadId: sessionId, runId: 'r' }] };
-}
-
-/** @returns ms from the start of the navigation until a row stands on the screen */
-async function firstPaint(path: string, row: string): Promise<number> {
-  const page = await it.context.newPage();
-  await page.addInitScript((selector) => {
-    const look = () => {
-      if (document.querySelector(selector) === null) {
-        requestAnimationFrame(look);
-        return;
-      }
-      // what comes after a frame's callbacks and its paint
-      const { port1, port2 } = new MessageChannel();
-      port1.onmessage = () => Object.assign(window, { paintedAt: performance.now() });
-      port2.postMessage(null);
-    };
-    requestAnimationFrame(look);
-  }, row);
-  await page.goto(`${it.server.url}${path}`);
-  const painted = await page.waitForFunction(() => (window as { paintedAt?: number }).paintedAt);
-  const ms = (await painted.jsonValue()) as number;
-  await page.close();
-  return ms;
 }
 
 /** What a page loads behind its first rows has come. */

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { LogWriter } from '../support/log-writer';
 import { live } from '../support/transcript-page';
 import { type Visit, visit } from '../support/visit';
+import { firstPaint } from './first-paint';
 import { type MainThread, traceMainThread } from './main-thread';
 import { note, report } from './report';
 
@@ -34,7 +35,10 @@ try {
 
   await agent.numbered(1, LINES);
   const openings: number[] = [];
-  for (let run = 0; run < OPEN_RUNS; run += 1) openings.push(await paintLog(`line ${LINES}`));
+  for (let run = 0; run < OPEN_RUNS; run += 1)
+    openings.push(
+      await firstPaint(it.context, `${it.server.url}/agents/writer/logs`, '[role=log] [data-line]', `line ${LINES}`),
+    );
   report(`log viewer: a log of ${LINES} lines: from the click to its newest lines painted`, median(openings), 'ms', {
     atMost: 1_000,
   });
@@ -54,34 +58,6 @@ try {
 interface Tail extends MainThread {
   rate: number;
   rows: number;
-}
-
-/** @returns ms from the start of the navigation until the line stands on the screen */
-async function paintLog(text: string): Promise<number> {
-  const page = await it.context.newPage();
-  await page.addInitScript((newest) => {
-    const isThere = () => {
-      const rows = [...document.querySelectorAll('[role=log] [data-line]')];
-      const row = rows.find((one) => one.textContent?.endsWith(newest))?.getBoundingClientRect();
-      return row !== undefined && row.bottom > 0 && row.top < innerHeight;
-    };
-    const look = () => {
-      if (!isThere()) {
-        requestAnimationFrame(look);
-        return;
-      }
-      // what comes after a frame's callbacks and its paint
-      const { port1, port2 } = new MessageChannel();
-      port1.onmessage = () => Object.assign(window, { paintedAt: performance.now() });
-      port2.postMessage(null);
-    };
-    requestAnimationFrame(look);
-  }, text);
-  await page.goto(`${it.server.url}/agents/writer/logs`);
-  const painted = await page.waitForFunction(() => (window as { paintedAt?: number }).paintedAt);
-  const ms = (await painted.jsonValue()) as number;
-  await page.close();
-  return ms;
 }
 
 function reportTails(how: string, tails: readonly Tail[]): void {

@@ -1,5 +1,4 @@
 import type { Metadata } from 'next';
-
 import { ITEMS_IN_PAGE, readInbox } from '@/lib/queries/read-inbox';
 import { PageFrame } from '../page-frame';
 import { readInTurn } from '../read-in-turn';

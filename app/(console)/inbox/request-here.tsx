@@ -4,11 +4,9 @@ import { useAgentSummary } from '@/components/agents/use-agents';
 import { useAnswerStore } from '@/components/inbox/answer-stores';
 import { type RequestedItem, useRequest } from '@/components/inbox/use-request';
 import { ActionsProvider } from '@/components/live/actions';
-import { RefusalsProvider } from '@/components/live/refusals';
 import { useFleet } from '@/components/live/use-fleet';
-import { goneWord } from '@/components/sessions/session-words';
-import { LivenessProvider } from '@/components/ui/liveness';
 import { renderRequest } from '../render-request';
+import { SessionLiveness } from '../session-liveness';
 
 /** A permission or a question of the inbox, in full, answered where it stands. */
 export function RequestHere({ item }: { item: RequestedItem }) {
@@ -16,7 +14,6 @@ export function RequestHere({ item }: { item: RequestedItem }) {
   const { data, error, refetch } = useRequest(item, actions);
   const agent = useAgentSummary(item.agentId);
   const session = useFleet(({ sessions }) => sessions.get(item.sessionId));
-  const away = session?.away ?? null;
   if (data === undefined) {
     return (
       <p role="status" className="py-2 text-2xs text-ink-3">
@@ -35,14 +32,9 @@ export function RequestHere({ item }: { item: RequestedItem }) {
   }
   return (
     <ActionsProvider store={actions}>
-      <LivenessProvider
-        stoppedAt={away?.lastHeardAt ?? null}
-        why={away === null ? '' : goneWord(away)}
-        isAway={agent?.connection === 'away' && agent.connectedSince !== null}
-        heardAt={session?.lastHeardAt ?? null}
-      >
-        <RefusalsProvider status={agent?.status ?? null}>{renderRequest(data.request)}</RefusalsProvider>
-      </LivenessProvider>
+      <SessionLiveness session={session} agent={agent}>
+        {renderRequest(data.request)}
+      </SessionLiveness>
     </ActionsProvider>
   );
 }

@@ -5,9 +5,9 @@ import { type WebhookSettings, webhookSetting } from '@/lib/access/webhook-setti
 import { cutTerms } from '@/lib/commands/cut-terms';
 import { INBOX_KINDS } from '@/lib/protocol/inbox';
 import type { WebhookBody } from '@/lib/protocol/webhook';
+import { readWebhookDeliveries } from '@/lib/queries/read-webhook';
 import { webhookHeaders } from '@/lib/webhook/sign-webhook';
 import { openedBody } from '@/lib/webhook/webhook-body';
-import { getWebhookDeliveries } from '@/lib/webhook/webhook-routes';
 import { WebhookSender } from '@/lib/webhook/webhook-sender';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
@@ -75,8 +75,7 @@ async function passes(ms: number, by = sender()): Promise<void> {
   now += ms;
   await by.send();
 }
-const log = async () =>
-  (await getWebhookDeliveries({ query: { before: null, limit: 50 } } as never, target.context)).deliveries;
+const log = async () => (await readWebhookDeliveries(target.database, { before: null, limit: 50 })).deliveries;
 
 it('signs as Standard Webhooks do', async () => {
   // The example of the reference implementations.

@@ -6,7 +6,7 @@ import { useStart } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
 import type { AgentDetail, SessionDetail, TaskList, TranscriptPage } from '@/lib/protocol/read-models';
 import { isInSight } from './is-in-sight';
-import { SessionLiveness } from './session-liveness';
+import { PageLiveness } from './page-liveness';
 import { SessionPanes } from './session-panes';
 import { SessionScopeProvider } from './session-scope';
 
@@ -44,11 +44,11 @@ export function SessionView({ sessionId, initial: json, nonce }: SessionViewProp
   return (
     <ActionsProvider store={actions}>
       <SessionScopeProvider sessionId={sessionId} initial={initial.transcript}>
-        <SessionLiveness>
+        <PageLiveness>
           <RequestBoardProvider>
             <SessionPanes nonce={nonce} actions={actions} toast={toast} say={say} />
           </RequestBoardProvider>
-        </SessionLiveness>
+        </PageLiveness>
       </SessionScopeProvider>
     </ActionsProvider>
   );

@@ -1,0 +1,31 @@
+'use client';
+
+import type { ReactNode } from 'react';
+import { RefusalsProvider } from '@/components/live/refusals';
+import { goneWord } from '@/components/sessions/session-words';
+import { LivenessProvider } from '@/components/ui/liveness';
+import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
+
+/**
+ * Tells everything that shows a session whether what it shows still goes on, and what its agent does not act on.
+ *
+ * @param session undefined until its row is known
+ */
+export function SessionLiveness(props: {
+  session: Pick<SessionSummary, 'away' | 'lastHeardAt'> | undefined;
+  agent: AgentSummary | null;
+  children: ReactNode;
+}) {
+  const { session, agent, children } = props;
+  const away = session?.away ?? null;
+  return (
+    <LivenessProvider
+      stoppedAt={away?.lastHeardAt ?? null}
+      why={away === null ? '' : goneWord(away)}
+      isAway={agent?.connection === 'away' && agent.connectedSince !== null}
+      heardAt={session?.lastHeardAt ?? null}
+    >
+      <RefusalsProvider status={agent?.status ?? null}>{children}</RefusalsProvider>
+    </LivenessProvider>
+  );
+}

@@ -1,0 +1,14 @@
+'use client';
+
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { fetchJson } from '@/components/live/fetch-json';
+import type { SessionObligations, SessionSummary } from '@/lib/protocol/read-models';
+
+/** What is owed in a session and what was settled last, by the server, read again as the session changes. */
+export function useSessionObligations({ id, updatedPosition }: Pick<SessionSummary, 'id' | 'updatedPosition'>) {
+  return useQuery({
+    queryKey: ['obligations', id, updatedPosition],
+    queryFn: ({ signal }) => fetchJson<SessionObligations>(`/sessions/${encodeURIComponent(id)}/obligations`, signal),
+    placeholderData: keepPreviousData,
+  });
+}

@@ -1,0 +1,60 @@
+import type { Database } from '@/db/client';
+import { webhookDeliveries } from '@/db/schema';
+import { shapeWithout } from '@/db/table-rows';
+import type { ServerContext } from '@/lib/access/server-context';
+import { positionFromNumber } from '@/lib/protocol/position';
+import { deliveryId, type WebhookDeliveries, type WebhookDelivery, type WebhookStatus } from '@/lib/protocol/webhook';
+import { query, readTogether } from './read-together';
+
+const ROW = shapeWithout(webhookDeliveries, 'leaseUntil');
+const COLUMNS = ROW.columns();
+
+/** What is set, and how it fares. Of the address only the host: the rest of it may be a secret. */
+export async function readWebhook({
+  database,
+  webhook = null,
+  webhookProblem = null,
+}: Pick<ServerContext, 'database' | 'webhook' | 'webhookProblem'>): Promise<WebhookStatus> {
+  const { position, found } = await readTogether<[number, Row]>(database.reader, [
+    query((row) => Number(row.count), `SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'waiting'`),
+    query(
+      ROW.read,
+      `SELECT ${COLUMNS} FROM webhook_deliveries WHERE attempted_at IS NOT NULL ORDER BY position DESC LIMIT 1`,
+    ),
+  ]);
+  const [[waiting = 0], [last]] = found;
+  return {
+    webhook:
+      webhook === null
+        ? null
+        : { host: new URL(webhook.url).host, kinds: [...webhook.kinds], signed: webhook.key !== null },
+    problem: webhookProblem,
+    waiting,
+    last: last === undefined ? null : shown(last),
+    position,
+  };
+}
+
+/** One page of the deliveries, the newest first. */
+export async function readWebhookDeliveries(
+  { reader }: Database,
+  { before, limit }: { before: number | null; limit: number },
+): Promise<WebhookDeliveries> {
+  const sql = `SELECT ${COLUMNS} FROM webhook_deliveries WHERE position < ? ORDER BY position DESC LIMIT ?`;
+  const { position, found } = await readTogether<[Row]>(reader, [
+    query(ROW.read, sql, before ?? Number.MAX_SAFE_INTEGER, limit + 1),
+  ]);
+  const [rows] = found;
+  const last = rows[limit - 1];
+  return {
+    position,
+    deliveries: rows.slice(0, limit).map(shown),
+    next: rows.length > limit && last !== undefined ? positionFromNumber(last.position) : null,
+  };
+}
+
+type Row = ReturnType<typeof ROW.read>;
+
+function shown({ position, ...delivery }: Row): WebhookDelivery {
+  return { id: deliveryId(position), ...delivery };
+}

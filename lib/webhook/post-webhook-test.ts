@@ -1,0 +1,17 @@
+import type { Asked } from '@/lib/access/asked';
+import type { ServerContext } from '@/lib/access/server-context';
+import { AppError } from '@/lib/protocol/errors';
+import type { WebhookTest } from '@/lib/protocol/webhook';
+import { callWebhook } from './call-webhook';
+import { testBody } from './webhook-body';
+
+/** `POST /webhook/test`: calls it now, and says what came of it. @throws AppError `conflict`: `no_webhook` */
+export async function postWebhookTest(_: Asked<never>, server: ServerContext): Promise<WebhookTest> {
+  const { webhook = null, now } = server;
+  if (webhook === null) {
+    throw new AppError('conflict', 'No webhook is set. Set INTERLUDE_WEBHOOK_URL, and start the server again.', {
+      details: { reason: 'no_webhook' },
+    });
+  }
+  return callWebhook(webhook, { id: `test_${crypto.randomUUID()}`, at: now(), body: testBody(webhook.publicUrl) });
+}
