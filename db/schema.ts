@@ -79,6 +79,8 @@ export const events = sqliteTable(
     index('events_of_requests')
       .on(table.sessionId, table.entityId, table.position)
       .where(sql`name IN ('request:opened', 'request:resolved')`),
+    // what a task has written
+    index('events_of_output').on(table.sessionId, table.entityId, table.position).where(sql`name = 'task:output'`),
     // The entities in a snapshot are looked up by id.
     index('events_by_entity')
       .on(table.sessionId, table.entityId, table.position)

@@ -17,11 +17,12 @@ import {
 } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { MAX_SIGNALS_KEPT, MINUTE_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { BatchRows, QuarantineRow } from './batch-rows';
 import { foldStoredDeltas } from './fold-deltas';
+import { foldStoredOutputs } from './fold-outputs';
 import { inboxStatements } from './inbox-statements';
 
 /**
@@ -34,6 +35,7 @@ import { inboxStatements } from './inbox-statements';
  */
 export async function appendBatch(transaction: WriteTransaction, batch: BatchRows): Promise<void> {
   const folded = await foldStoredDeltas(transaction, batch.folds);
+  await foldStoredOutputs(transaction, batch.events);
   await runInTurns(transaction, rowStatements(batch));
   await runInTurns(transaction, folded);
   await runInTurns(transaction, fleetStatements(batch));
@@ -55,11 +57,13 @@ function* rowStatements(batch: BatchRows): Generator<InStatement> {
   yield* turnStatements(batch);
 }
 
-/** What agents do, minute by minute. What the server tells of itself is no activity of theirs. */
+/** What agents do, minute by minute. What the server tells, and what commands write, is no activity of theirs. */
 function* activityStatements({ events, source, receivedAt }: BatchRows): Generator<InStatement> {
   if (source.id === SERVER_PRODUCER_ID) return;
   const counts = new Map<string, number>();
-  for (const { agentId } of events) counts.set(agentId, (counts.get(agentId) ?? 0) + 1);
+  for (const { agentId, event } of events) {
+    if (nameOf(event) !== CUSTOM.taskOutput) counts.set(agentId, (counts.get(agentId) ?? 0) + 1);
+  }
   yield* inPieces(
     [...counts],
     (json) => ({

@@ -190,6 +190,8 @@ const QUIET: ReadonlySet<keyof SessionSummary> = new Set([
 function apply(fold: SessionFold, placement: Placement, observer: Observer): void {
   const { entry } = placement;
   const { summary } = fold;
+  // What a command writes says nothing of its agent's progress.
+  if (customName(entry.event) === CUSTOM.taskOutput) return;
   // On the server's clock, even if it was set back: lists are sorted by this, and agents' clocks can't be relied on.
   summary.lastEventAt = entry.receivedAt;
   for (const turn of placement.turns) {

@@ -24,6 +24,8 @@ export function normaliseTaskEnd(status: string | null): TaskEnd | null {
 
 /** How its task ended, according to a `task:*` event; null if it does not say. */
 export function taskEndTold(event: AgUiEvent): TaskEnd | null {
+  // whatever a task writes, it goes on
+  if (customName(event) === CUSTOM.taskOutput) return null;
   const said = normaliseTaskEnd(pickText(customValue(event), 'status'));
   return said ?? (customName(event) === CUSTOM.taskCompleted ? 'completed' : null);
 }

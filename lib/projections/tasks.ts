@@ -121,8 +121,13 @@ export class TaskLedger {
     if (id === null) return;
     const value = customValue(entry.event);
     const runId = pickId(value, 'run_id', 'runId');
-    const starts = name === CUSTOM.taskStarted;
     const found = this.find(id, runId);
+    if (name === CUSTOM.taskOutput) {
+      // Its row would change with every line else.
+      if (found?.hasOutput === false) this.#put({ ...found, hasOutput: true });
+      return;
+    }
+    const starts = name === CUSTOM.taskStarted;
     // A task that ended and starts again under the same name is another run of it.
     const known = starts && found?.endedAt !== null && (runId === null || found?.runId !== runId) ? undefined : found;
     const task = known ?? this.#born(id, runId, entry, starts ? turnId : null);
@@ -152,6 +157,7 @@ export class TaskLedger {
       exitCode: null,
       error: null,
       outputFile: null,
+      hasOutput: false,
       usage: null,
       lastToolName: null,
       toolCallId: null,

@@ -87,6 +87,8 @@ export const CUSTOM = {
   taskProgress: 'task:progress',
   taskUpdated: 'task:updated',
   taskCompleted: 'task:completed',
+  /** What a task wrote. `value` is TaskOutputValue; where ingest has made one of many, `output` in it is a TaskOutput. */
+  taskOutput: 'task:output',
   requestOpened: 'request:opened',
   requestResolved: 'request:resolved',
   /** The agent's process runs, again or for the first time: the session can be written to before its first turn. */
@@ -147,6 +149,23 @@ export interface TaskEventValue {
   last_tool_name?: string;
   started_at?: number;
   ended_at?: number;
+}
+
+/** `value` of `task:output`: what the output file of a task holds from one of its places to another. */
+export interface TaskOutputValue {
+  task_id: string;
+  run_id?: string | null;
+  /** Without secrets. As a terminal would get it: escape sequences included. */
+  text: string;
+  /** Bytes of the file. By default it goes on from what was told last. */
+  from?: number;
+  to?: number;
+  /** How many secrets were taken out. */
+  redacted?: number;
+  /** Nothing more comes. */
+  ended?: true;
+  /** Why the rest could not be read, as a sentence. */
+  error?: string;
 }
 
 /** `value` of `interlude:task-elsewhere`. */

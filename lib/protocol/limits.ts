@@ -62,6 +62,11 @@ export const RUNNER_GRACE_MS = 12_000;
 /** A runner that promised a report every `everyMs` is also away if this many are missing. */
 export const MISSED_REPORTS = 2;
 
+/** How much of a task's output is kept, as UTF-8: the newest. */
+export const MAX_TASK_OUTPUT_BYTES = 256 * 1024;
+/** Most stretches of it with something missing in between: the newest. */
+export const MAX_OUTPUT_PARTS = 64;
+
 /** Longest message of a log line, as UTF-8. Beyond it the line is cut, with a mark that says how much. */
 export const MAX_LOG_MESSAGE_BYTES = 64 * 1024;
 /** Longest text or regex to search a log for, in UTF-16 code units. */

@@ -3,6 +3,7 @@ import type { CommandType, MessageDelivery, Sender } from './commands';
 import type { LogMarker } from './envelope';
 import type { DesiredLogLevel, LogLevel } from './log-levels';
 import type { Position } from './position';
+import type { TaskOutput } from './task-output';
 import type { TurnHeader, TurnKind, TurnPlaces } from './turn-places';
 
 /** The views every page and GET route shows. Times are epoch milliseconds. */
@@ -146,6 +147,8 @@ export interface Task {
   exitCode: number | null;
   error: string | null;
   outputFile: string | null;
+  /** Something of what it writes was told (`GET …/tasks/:taskId/output`). */
+  hasOutput: boolean;
   usage: { totalTokens: number | null; toolUses: number | null; durationMs: number | null } | null;
   lastToolName: string | null;
   toolCallId: string | null;
@@ -472,6 +475,19 @@ export interface TaskDetail {
   task: Task;
   items: Item[];
 }
+/** What a run of a task has written. */
+export interface TaskOutputDetail {
+  position: Position;
+  taskId: string;
+  runId: string | null;
+  /** The run has ended. Its output may come after that. */
+  hasEnded: boolean;
+  /** The task was begun again since: nothing more comes of this run. */
+  isOver: boolean;
+  /** Null while nothing of it was told. */
+  output: TaskOutput | null;
+}
+
 export interface SessionList {
   position: Position;
   /** All that are not done and the newest of those that are, or a page of them; 1,000 at most. */

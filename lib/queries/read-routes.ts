@@ -18,6 +18,7 @@ import { readLogLines } from './read-log-lines';
 import { readObligations, readSessionObligations } from './read-obligations';
 import { readRequest } from './read-request';
 import { AGENT_GROUP, readAgentSessions, readSession, readSessionPage, readSessions } from './read-sessions';
+import { readTaskOutput } from './read-task-output';
 import { readTask, readTasks } from './read-tasks';
 import { readTranscript, type TranscriptRange } from './read-transcript';
 import { readTurnAt } from './read-turn-at';
@@ -92,6 +93,16 @@ export function getTask(
   const { sessionId, taskId } = asked.ids;
   return inTurn(asked, server, () =>
     found('task', taskId, readTask(server.database, sessionId, taskId, asked.query.runId)),
+  );
+}
+
+export function getTaskOutput(
+  asked: Asked<'sessionId' | 'taskId', { query: { runId: string | null } }>,
+  server: ServerContext,
+) {
+  const { sessionId, taskId } = asked.ids;
+  return inTurn(asked, server, () =>
+    found('task', taskId, readTaskOutput(server.database, sessionId, taskId, asked.query.runId)),
   );
 }
 

@@ -75,6 +75,7 @@ export function aTask(fields: Partial<Task> = {}): Task {
     exitCode: null,
     error: null,
     outputFile: null,
+    hasOutput: false,
     usage: null,
     lastToolName: null,
     toolCallId: null,

@@ -259,7 +259,10 @@ export class ClaudeAdapter {
   }
 
   #heard(results: readonly ToolResult[]): void {
-    for (const { toolUseId, ...result } of results) this.#requests.toolResult(toolUseId, result);
+    for (const { toolUseId, ...result } of results) {
+      this.#requests.toolResult(toolUseId, result);
+      this.#tasks.launched(toolUseId, result.text);
+    }
   }
 
   #processEnded(how: string | null): void {

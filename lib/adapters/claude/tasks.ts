@@ -5,6 +5,9 @@ import { custom, type Emit } from './emit';
 import type { TaskEnd } from './task-ends';
 import { endOf, exitCode, isOf, keyOf, STATUSES, type TaskRun, usageOf } from './task-run';
 
+/** `Command running in background with ID: b1. Output is being written to: /tmp/tasks/b1.output. You will be …` */
+const OUTPUT_FILE = /\bID: ([\w-]{1,256})\. Output is being written to: (\/[^\n]{1,4000}?\.output)(?=\.|\s|$)/;
+const LONGEST_LAUNCH = 8_192;
 const NOT_TOLD = 'It runs no longer, and the agent has not told how it ended.';
 
 /**
@@ -36,6 +39,14 @@ export class Tasks {
     const task = this.#add(message, message.is_backgrounded !== false && message.ambient !== true);
     if (task?.shown) this.#tellStart(task, message);
     return task?.shown ?? false;
+  }
+
+  /** The result of the call that started a shell says where its output goes. */
+  launched(toolUseId: string, result: string): void {
+    const [, id, file] = OUTPUT_FILE.exec(result.slice(0, LONGEST_LAUNCH)) ?? [];
+    const task = this.#all().findLast((one) => one.toolUseId === toolUseId && one.id === id);
+    if (file === undefined || task === undefined || !task.shown || task.phase === 'ended') return;
+    this.#emit(custom(CUSTOM.taskUpdated, this.#value(task, { output_file: file })));
   }
 
   progress(message: Fields): boolean {

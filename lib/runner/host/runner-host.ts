@@ -27,6 +27,7 @@ import { SessionReports } from './session-reports';
 import { type CommandOf, type SessionFacts, type Source, type SourceSurroundings, VERBS } from './source';
 import { type StatusRecord, statusRecord, takenBy } from './status-record';
 import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
+import { TaskOutputs } from './task-outputs';
 import { ToolDesk } from './tool-desk';
 
 /**
@@ -77,6 +78,7 @@ export class RunnerHost {
   readonly #reports = new SessionReports();
   readonly #owed: OwedReplies;
   readonly #desk: ToolDesk;
+  readonly #outputs: TaskOutputs;
   readonly #journals = new Map<string, EventJournal>();
   readonly #over = new AbortController();
   /** By session; a session with nothing open is missing. */
@@ -137,6 +139,12 @@ export class RunnerHost {
       replied: (sessionId, messageId) => this.#source?.replied?.(sessionId, messageId),
       reported: () => void this.#status.now(),
     });
+    this.#outputs = new TaskOutputs({
+      store: (sessionId, events, cursors) => this.#sink.accept(this.#recordsOf(sessionId, events), [...cursors]),
+      waiting: () => this.outbox.status.waiting,
+      redactor: this.logger.redactor,
+      log: (message) => this.logger.child('task-output').debug(message),
+    });
   }
 
   /** Fires when the runner can't go on; its reason is why, in one line. */
@@ -148,6 +156,7 @@ export class RunnerHost {
     const { outbox, logger } = this;
     this.#open = await readOpenWork(outbox);
     await this.#desk.recall(outbox);
+    await this.#outputs.recall(outbox, this.#open);
     const source = await openSource(this.#surroundings());
     this.#source = source;
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
@@ -167,6 +176,7 @@ export class RunnerHost {
     try {
       await this.#commands?.hold();
       await this.#source?.close(deadlineMs, this.#endsFor);
+      await this.#outputs.close();
       await this.#control?.close();
       await this.#commands?.stop();
       this.#owed.stop();
@@ -202,7 +212,6 @@ export class RunnerHost {
   }
 
   #emit(sessionId: string, said: readonly TimedEvent[], given: readonly Cursor[]): Promise<void> {
-    const { agentId } = this;
     const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
     const { events, cursors: own } = this.#desk.passed(sessionId, said, before);
     const cursors = [...given, ...own];
@@ -214,10 +223,15 @@ export class RunnerHost {
     }
     this.#tell(sessionId, events);
     if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) this.#owed.markDirty();
-    const records = events.map(
-      ({ occurredAt, event }): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt, event }),
-    );
-    return this.#sink.accept(records, open === before ? cursors : [...cursors, openWorkCursor(sessionId, open)]);
+    const stored = open === before ? cursors : [...cursors, openWorkCursor(sessionId, open)];
+    const done = this.#sink.accept(this.#recordsOf(sessionId, events), stored);
+    this.#outputs.saw(sessionId, events);
+    return done;
+  }
+
+  #recordsOf(sessionId: string, events: readonly TimedEvent[]): OutgoingRecord[] {
+    const { agentId } = this;
+    return events.map(({ occurredAt, event }) => ({ kind: 'event', agentId, sessionId, occurredAt, event }));
   }
 
   /** In the log, before the events themselves are stored. */

@@ -40,6 +40,11 @@ export class Redactor {
     this.#known.add(secret).add(encodeURIComponent(secret));
   }
 
+  /** Where the secrets of a text are. */
+  find(text: string): SecretSpan[] {
+    return findSecrets(text, this.#known);
+  }
+
   /** @param component whose message it is */
   redact(component: string, message: string): RedactedText {
     const window = wholeUpTo(message, MAX_LOG_MESSAGE_BYTES + LOOK_AHEAD);

@@ -1,0 +1,231 @@
+import { taskEndTold } from '@/lib/projections/task-status';
+import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@/lib/protocol/ag-ui';
+import { parseJson, textOf } from '@/lib/protocol/fields';
+import type { Redactor } from '@/lib/runner/logger/redactor';
+import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { OpenWork } from './open-work';
+import { NotAFileError, OUTPUT_BEGIN, type OutputPiece, type OutputPlace, readOutput } from './output-file';
+
+/**
+ * Follows the output files of the tasks that run, and tells what is written there.
+ *
+ * Ordering: what a task wrote is told behind its start and in the file's order; the last of it behind its end. While much
+ * waits to be sent, nothing is read: events go first, and the file keeps what is written.
+ * Failure: how far a file was told is stored with what was told of it, so the next process goes on there. A file that
+ * can't be read any more is told as such, if anything of it was told before.
+ */
+export interface TaskOutputsOptions {
+  /** Stores records and cursors in one transaction. */
+  store: (sessionId: string, events: readonly TimedEvent[], cursors: readonly Cursor[]) => Promise<void>;
+  /** How many records wait to be sent. */
+  waiting: () => number;
+  redactor: Redactor;
+  log: (message: string) => void;
+  everyMs?: number;
+  now?: () => number;
+}
+
+/** One run of a task, whose output is followed. */
+interface Followed {
+  sessionId: string;
+  taskId: string;
+  runId: string | null;
+  file: string;
+  place: OutputPlace;
+  hasEnded: boolean;
+  /** When the file last had anything new. */
+  newAt: number;
+}
+
+/** How often files are looked at: at most so often does a task tell anything. */
+const EVERY_MS = 500;
+/** An unfinished line is told once nothing has followed it for so long: it may be a question. */
+const UNFINISHED_MS = 1_000;
+/** What was passed over is told once a task has been quiet for so long. */
+const QUIET_MS = 2_000;
+/** With more records than this in front of it, what a running task writes is left in its file. */
+const MOST_WAITING = 50;
+/** And with more than this, what one that has ended wrote. */
+const MOST_WAITING_AT_END = 1_000;
+/** What all tasks together tell at one look. */
+const BYTES_AT_ONCE = 64 * 1024;
+/** Most files that are followed: the ones that were named first. */
+const MOST_FOLLOWED = 256;
+const CURSOR = 'task-output:';
+
+export class TaskOutputs {
+  readonly #options: TaskOutputsOptions;
+  /** By the name of its cursor. The one that waits longest is first. */
+  readonly #followed = new Map<string, Followed>();
+  readonly #now: () => number;
+  #timer: NodeJS.Timeout | null = null;
+  #looking: Promise<void> = Promise.resolve();
+  #isAsked = false;
+  #isClosed = false;
+
+  constructor(options: TaskOutputsOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /** Goes on with what the process before this one followed. @param open what its sessions had open */
+  async recall(
+    outbox: { cursors: (prefix: string) => Promise<Map<string, string>> },
+    open: ReadonlyMap<string, OpenWork>,
+  ): Promise<void> {
+    for (const [name, value] of await outbox.cursors(CURSOR)) {
+      const [sessionId, taskId, runId] = parseJson(name.slice(CURSOR.length)) as [string, string, string | null];
+      const { file, ...place } = parseJson(value) as OutputPlace & { file: string };
+      const runs = open.get(sessionId)?.tasks.some((task) => task.id === taskId && mayBe(task.runId, runId));
+      this.#follow(name, { sessionId, taskId, runId, file, place, hasEnded: runs !== true, newAt: this.#now() });
+    }
+  }
+
+  /** A session's events, which have just been handed over. */
+  saw(sessionId: string, events: readonly TimedEvent[]): void {
+    for (const { event } of events) {
+      if (event.name === CUSTOM.sessionEnded) {
+        for (const followed of this.#followed.values()) if (followed.sessionId === sessionId) followed.hasEnded = true;
+        this.#look();
+      }
+      if (typeof event.name !== 'string' || !event.name.startsWith('task:')) continue;
+      const value = (event.value ?? {}) as Record<string, unknown>;
+      const taskId = textOf(value.task_id);
+      if (taskId !== null) this.#sawTask(sessionId, taskId, value, taskEndTold(event) !== null);
+    }
+  }
+
+  /** Tells the rest of what has ended. What goes on is for the next process. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    await this.#looking;
+    for (const [name, followed] of this.#followed) if (followed.hasEnded) await this.#tellRest(name, followed);
+  }
+
+  #sawTask(sessionId: string, taskId: string, value: Record<string, unknown>, hasEnded: boolean): void {
+    const runId = textOf(value.run_id);
+    const file = textOf(value.output_file);
+    const known = [...this.#followed.values()].find(
+      (one) => one.sessionId === sessionId && one.taskId === taskId && mayBe(one.runId, runId),
+    );
+    if (known !== undefined) {
+      known.hasEnded ||= hasEnded;
+      if (hasEnded) this.#look();
+      return;
+    }
+    if (file === null) return;
+    const name = CURSOR + JSON.stringify([sessionId, taskId, runId]);
+    this.#follow(name, { sessionId, taskId, runId, file, place: OUTPUT_BEGIN, hasEnded, newAt: this.#now() });
+    void this.#options.store(sessionId, [], [cursorOf(name, file, OUTPUT_BEGIN)]);
+    if (hasEnded) this.#look();
+  }
+
+  #follow(name: string, followed: Followed): void {
+    if (this.#followed.size >= MOST_FOLLOWED) {
+      this.#options.log(`${MOST_FOLLOWED} output files are followed already: that of task ${followed.taskId} is not`);
+      return;
+    }
+    this.#options.log(`follows the output of task ${followed.taskId} in ${followed.file}`);
+    this.#followed.set(name, followed);
+    this.#timer ??= setInterval(() => this.#look(), this.#options.everyMs ?? EVERY_MS);
+  }
+
+  /** Looks at every file once, one look at a time. */
+  #look(): void {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    this.#looking = this.#looking.then(() => {
+      this.#isAsked = false;
+      return this.#lookAtAll();
+    });
+  }
+
+  async #lookAtAll(): Promise<void> {
+    let room = BYTES_AT_ONCE;
+    for (const [name, followed] of [...this.#followed]) {
+      if (this.#isClosed || room <= 0) return;
+      const most = followed.hasEnded ? MOST_WAITING_AT_END : MOST_WAITING;
+      if (this.#options.waiting() > most) continue;
+      const told = followed.hasEnded ? await this.#tellRest(name, followed) : await this.#tellNew(name, followed);
+      room -= told;
+      if (told === 0 || !this.#followed.delete(name)) continue;
+      // Whoever has told something is last in line.
+      this.#followed.set(name, followed);
+    }
+    if (this.#followed.size > 0 || this.#timer === null) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  /** @returns how many bytes of the file were told */
+  async #tellNew(name: string, followed: Followed): Promise<number> {
+    const quietMs = this.#now() - followed.newAt;
+    const reach = quietMs >= QUIET_MS ? 'kept' : quietMs >= UNFINISHED_MS ? 'rest' : 'live';
+    const read = await readOutput(followed.file, followed.place, reach, this.#options.redactor).catch((error) => {
+      // One that is not there yet may come; what is no file never has anything to tell.
+      if (isNoOutput(error)) this.#letGo(name, followed);
+      return null;
+    });
+    if (read === null) return 0;
+    const { pieces, place } = read;
+    if (pieces.length > 0) followed.newAt = this.#now();
+    followed.place = place;
+    return this.#tell(followed, pieces, cursorOf(name, followed.file, place));
+  }
+
+  /** All that is kept and was not told. It is not followed any more. */
+  async #tellRest(name: string, followed: Followed): Promise<number> {
+    const { file, place } = followed;
+    this.#followed.delete(name);
+    let pieces: OutputPiece[] = [];
+    const end: Omit<TaskOutputValue, 'task_id'> = { text: '', ended: true };
+    try {
+      ({ pieces } = await readOutput(file, place, 'end', this.#options.redactor));
+    } catch (error) {
+      if (!isNoOutput(error)) end.error = `The rest of ${file} could not be read (${codeOf(error)}).`;
+    }
+    const wasTold = place.to > 0 || pieces.length > 0;
+    return this.#tell(followed, pieces, { name, value: null }, wasTold ? end : null);
+  }
+
+  async #tell(
+    { sessionId, taskId, runId }: Followed,
+    pieces: readonly OutputPiece[],
+    cursor: Cursor,
+    end: Omit<TaskOutputValue, 'task_id'> | null = null,
+  ): Promise<number> {
+    const said = [...pieces, ...(end === null ? [] : [end])];
+    const occurredAt = this.#now();
+    const events = said.map(({ redacted, ...piece }): TimedEvent => {
+      const about = { task_id: taskId, ...(runId === null ? {} : { run_id: runId }) };
+      const value: TaskOutputValue = { ...about, ...piece, ...(redacted ? { redacted } : {}) };
+      return { occurredAt, event: { type: 'CUSTOM', name: CUSTOM.taskOutput, value } };
+    });
+    if (events.length > 0 || cursor.value === null) await this.#options.store(sessionId, events, [cursor]);
+    return pieces.reduce((sum, { from, to }) => sum + to - from, 0);
+  }
+
+  #letGo(name: string, { sessionId }: Followed): void {
+    this.#followed.delete(name);
+    void this.#options.store(sessionId, [], [{ name, value: null }]);
+  }
+}
+
+function cursorOf(name: string, file: string, place: OutputPlace): Cursor {
+  return { name, value: JSON.stringify({ file, ...place }) };
+}
+
+/** Whether two names of a run may mean the same: an agent may name it later than the task. */
+function mayBe(runId: string | null, other: string | null): boolean {
+  return runId === null || other === null || runId === other;
+}
+
+/** What stands under the name of the output is something else: a link, a folder, a pipe. */
+function isNoOutput(error: unknown): boolean {
+  return error instanceof NotAFileError || codeOf(error) === 'ELOOP' || codeOf(error) === 'ENXIO';
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? String(error);
+}
