@@ -1,0 +1,122 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
+import { utf8Length } from '@/lib/protocol/log-text';
+import { appendOutput, outputSize, type TaskOutput } from '@/lib/protocol/task-output';
+
+const told = (value: object): AgUiEvent => ({
+  type: 'CUSTOM',
+  name: CUSTOM.taskOutput,
+  value: { task_id: 't', ...value },
+});
+const fold = (values: object[], before: TaskOutput | null = null) =>
+  values.reduce<TaskOutput | null>((output, value, index) => appendOutput(output, told(value), index), before);
+const parts = (values: object[]) => fold(values)?.parts;
+
+describe('what a task writes', () => {
+  test('goes on where it ended, leaves a hole, and starts over', () => {
+    expect(
+      parts([
+        { text: 'one\n', from: 0, to: 4 },
+        { text: 'two\n', from: 4, to: 8 },
+      ]),
+    ).toEqual([{ from: 0, to: 8, text: 'one\ntwo\n' }]);
+    expect(
+      parts([
+        { text: 'one\n', from: 0, to: 4 },
+        { text: 'nine\n', from: 90, to: 95 },
+      ]),
+    ).toEqual([
+      { from: 0, to: 4, text: 'one\n' },
+      { from: 90, to: 95, text: 'nine\n' },
+    ]);
+    expect(
+      parts([
+        { text: 'one\n', from: 0, to: 4 },
+        { text: 'new\n', from: 0, to: 4 },
+      ]),
+    ).toEqual([{ from: 0, to: 4, text: 'new\n' }]);
+  });
+
+  test('goes on from what was told where no place is named', () => {
+    expect(parts([{ text: 'é' }, { text: 'a' }])).toEqual([{ from: 0, to: 3, text: 'éa' }]);
+  });
+
+  test('says that it has ended, what was taken out, and why the rest is missing', () => {
+    const output = fold([
+      { text: 'a', redacted: 2 },
+      { text: 'b', redacted: 1 },
+      { text: '', ended: true, error: 'It is gone.' },
+    ]);
+    expect(output).toMatchObject({ redacted: 3, lastAt: 2, hasEnded: true, error: 'It is gone.' });
+    expect(fold([{ text: 'more' }], output)).toMatchObject({ hasEnded: false, error: null });
+  });
+
+  test.each([
+    ['nothing', {}],
+    ['numbers that are none', { text: 'a', from: -1, to: Number.MAX_VALUE, redacted: 0.5 }],
+    ['another shape', { text: { a: 1 }, from: 'x', ended: 'yes', error: 7 }],
+    ['places the wrong way round', { text: 'abc', from: 10, to: 2 }],
+  ])('becomes some output, whatever it says: %s', (_what, value) => {
+    const output = fold([{ text: 'first' }, value, { text: 'last' }]);
+    expect(output?.parts.map(({ text }) => text).join('')).toContain('last');
+    for (const { from, to } of output?.parts ?? []) expect(to).toBeGreaterThanOrEqual(from);
+  });
+
+  test('is kept to its newest bytes, whole characters, and its newest parts', () => {
+    const long = '😀'.repeat(MAX_TASK_OUTPUT_BYTES / 4);
+    const output = fold([{ text: `start ${long}` }, { text: 'x' }]);
+    const text = output?.parts[0]?.text ?? '';
+    expect(utf8Length(text)).toBeLessThanOrEqual(MAX_TASK_OUTPUT_BYTES);
+    expect(utf8Length(text)).toBeGreaterThan(MAX_TASK_OUTPUT_BYTES - 4);
+    expect(text.endsWith('😀x')).toBe(true);
+    expect(text.isWellFormed()).toBe(true);
+    expect(output === null ? 0 : outputSize(output)).toBe(6 + MAX_TASK_OUTPUT_BYTES + 1);
+    const holes = Array.from({ length: 3 * MAX_OUTPUT_PARTS }, (_, index) => ({ text: 'a', from: index * 2 }));
+    expect(parts(holes)).toHaveLength(MAX_OUTPUT_PARTS);
+  });
+
+  /** A piece: mostly one that goes on, now and then with a hole or from the beginning. */
+  const piece = fc.record({
+    text: fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 20 }),
+      fc.constantFrom('line\n', 'é'.repeat(40_000), 'x'.repeat(90_000), '😀'.repeat(30_000)),
+    ),
+    step: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 50 }), fc.constant(-1)),
+  });
+
+  test('is the same wherever those before were made one, and wherever a reader came in behind them', () => {
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 60 }), fc.array(fc.nat(59), { maxLength: 6 }), (pieces, cuts) => {
+        let at = 0;
+        const values = pieces.map(({ text, step }) => {
+          const from = step < 0 ? 0 : at + step;
+          at = from + utf8Length(text);
+          return { text, from, to: at };
+        });
+        let direct: TaskOutput | null = null;
+        let merged: TaskOutput | null = null;
+        /** Comes in with each whole row, knowing what an older one said. */
+        let late: TaskOutput | null = null;
+        for (const [index, value] of values.entries()) {
+          direct = appendOutput(direct, told(value), index);
+          merged = appendOutput(merged, told(value), index);
+          if (late !== null) late = appendOutput(late, told(value), index);
+          if (!cuts.includes(index)) continue;
+          const whole: AgUiEvent = {
+            type: 'CUSTOM',
+            name: CUSTOM.taskOutput,
+            value: { task_id: 't', output: JSON.parse(JSON.stringify(merged)) },
+            metadata: { interlude: { whole: true } },
+          };
+          merged = appendOutput(null, whole, index);
+          late = appendOutput(late, whole, index);
+        }
+        expect(merged).toEqual(direct);
+        if (late !== null) expect(late).toEqual(direct);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});

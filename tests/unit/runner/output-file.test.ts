@@ -1,0 +1,167 @@
+import { execFileSync } from 'node:child_process';
+import { appendFile, mkdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
+import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputReach, readOutput } from '@/lib/runner/host/output-file';
+import { Redactor } from '@/lib/runner/logger/redactor';
+import { tempDir } from '../../support/temp-dir';
+
+/** A file that somebody writes to, read on and on. */
+async function follow() {
+  const file = join(await tempDir(), 't.output');
+  let place = OUTPUT_BEGIN;
+  const redactor = new Redactor();
+  return {
+    file,
+    write: (text: string | Uint8Array) => appendFile(file, text),
+    /** What is new by now. */
+    async read(reach: OutputReach = 'live') {
+      const read = await readOutput(file, place, reach, redactor);
+      place = read.place;
+      return read.pieces;
+    },
+  };
+}
+
+const text = (pieces: readonly { text: string }[]) => pieces.map((piece) => piece.text).join('');
+
+describe('an output file, while its task runs,', () => {
+  test('is read on, line by line, and an unfinished line once it is asked for', async () => {
+    const output = await follow();
+    await output.write('one\ntwo\nthr');
+    expect(await output.read()).toEqual([{ from: 0, to: 8, text: 'one\ntwo\n', redacted: 0 }]);
+    expect(await output.read()).toEqual([]);
+    expect(await output.read('rest')).toEqual([{ from: 8, to: 11, text: 'thr', redacted: 0 }]);
+    await output.write('ee\n');
+    expect(await output.read()).toEqual([{ from: 11, to: 14, text: 'ee\n', redacted: 0 }]);
+  });
+
+  test('is read in whole characters, however it is written', async () => {
+    const output = await follow();
+    const bytes = Buffer.from('a😀');
+    for (const byte of bytes) {
+      await output.write(Buffer.from([byte]));
+      expect(text(await output.read('rest'))).not.toContain('\ufffd');
+    }
+    await output.write('\n');
+    expect(text(await output.read())).toBe('\n');
+  });
+
+  test('has its newest lines told when more comes than can be, and all that is kept once it is quiet', async () => {
+    const output = await follow();
+    const lines = Array.from({ length: 20_000 }, (_, index) => `line ${index}\n`).join('');
+    await output.write(lines);
+    const [piece, ...others] = await output.read();
+    expect(others).toEqual([]);
+    expect(piece?.to).toBe(lines.length);
+    expect(piece?.text.length).toBeLessThanOrEqual(MOST_LIVE);
+    expect(piece?.text.length).toBeGreaterThan(MOST_LIVE - 100);
+    expect(piece?.text).toMatch(/^line \d+\n/);
+    expect(lines.endsWith(piece?.text ?? '?')).toBe(true);
+    const kept = await output.read('kept');
+    // from before what was told: it starts over
+    expect(kept[0]?.from).toBeLessThan(piece?.from ?? 0);
+    expect(text(kept).length).toBeLessThanOrEqual(MAX_TASK_OUTPUT_BYTES);
+    expect(lines.endsWith(text(kept))).toBe(true);
+    expect(await output.read('kept')).toEqual([]);
+  });
+
+  test('that is far ahead is not read from where it was', async () => {
+    const output = await follow();
+    await output.write('begin\n');
+    await output.read();
+    await output.write(`${'x'.repeat(1023)}\n`.repeat(1_000));
+    const kept = await output.read('end');
+    expect(kept[0]?.from).toBeGreaterThan(700_000);
+    expect(text(kept).length).toBeLessThanOrEqual(MAX_TASK_OUTPUT_BYTES);
+    expect(text(kept).length).toBeGreaterThan(MAX_TASK_OUTPUT_BYTES - 2_048);
+  });
+
+  test('starts over when it is cut, or another takes its name', async () => {
+    const output = await follow();
+    await output.write('one\ntwo\n');
+    await output.read();
+    await writeFile(output.file, 'new\n');
+    expect(await output.read()).toEqual([{ from: 0, to: 4, text: 'new\n', redacted: 0 }]);
+    await writeFile(`${output.file}.other`, 'another\none\n');
+    await rename(`${output.file}.other`, output.file);
+    expect(await output.read()).toEqual([{ from: 0, to: 12, text: 'another\none\n', redacted: 0 }]);
+  });
+
+  test('tells whatever bytes it has as text, each once', async () => {
+    const output = await follow();
+    const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, index) => (index * 7 + (index >> 3)) & 0xff));
+    for (let at = 0; at < bytes.length; at += 333) {
+      await output.write(bytes.subarray(at, at + 333));
+      await output.read('rest');
+    }
+    await output.read('end');
+    await output.write('x');
+    const [piece] = await output.read('end');
+    expect(piece).toEqual({ from: bytes.length, to: bytes.length + 1, text: 'x', redacted: 0 });
+  });
+
+  test.each([
+    ['a link', (file: string, other: string) => symlink(other, file), 'ELOOP'],
+    ['a folder', (file: string) => mkdir(file), NotAFileError.name],
+    ['a pipe', async (file: string) => void execFileSync('mkfifo', [file]), NotAFileError.name],
+  ])('is not what stands there: %s', async (_what, make, why) => {
+    const output = await follow();
+    const other = `${output.file}.secret`;
+    await writeFile(other, 'root:x:0:0\n');
+    await make(output.file, other);
+    const error = (await output.read().catch((thrown: unknown) => thrown)) as Error & { code?: string };
+    expect(error.code ?? error.name).toBe(why);
+  });
+});
+
+const TOKEN = `gh${'p_'}${'a1B2'.repeat(9)}`;
+
+describe('the secrets of an output', () => {
+  test('are taken out, and everything else is as it was written', async () => {
+    const output = await follow();
+    await output.write(`\u001b[32mok\u001b[0m token ${TOKEN} done\n`);
+    const [piece] = await output.read();
+    expect(piece).toMatchObject({ text: '\u001b[32mok\u001b[0m token [redacted: github-token] done\n', redacted: 1 });
+  });
+
+  test('are known though colours stand in the middle of them, or between their name and them', async () => {
+    const output = await follow();
+    await output.write(`${TOKEN.slice(0, 12)}\u001b[1;31m${TOKEN.slice(12)}\u001b[m end\n`);
+    await output.write('\u001b[01;31mAPI_KEY\u001b[m\u001b[K=\u001b[33mhunter2hunter2hunter2\u001b[0m\n');
+    const said = text(await output.read());
+    expect(said).not.toContain(TOKEN.slice(12));
+    expect(said).not.toContain('hunter2');
+    expect(said).toContain('\u001b[01;31mAPI_KEY\u001b[m');
+  });
+
+  test('do not survive being written in two pieces, nor a beginning in the middle of one', async () => {
+    const output = await follow();
+    const key = [
+      '-----BEGIN RSA PRIVATE KEY-----',
+      ...Array(30).fill('b64line'.repeat(9)),
+      '-----END RSA PRIVATE KEY-----',
+    ];
+    await output.write(`before\n${key.slice(0, 12).join('\n')}\n`);
+    let said = text(await output.read());
+    await output.write(`${key.slice(12).join('\n')}\nafter\n`);
+    said += text(await output.read());
+    expect(said).not.toContain('b64line');
+    expect(said).toMatch(/^before\n\[redacted: private-key\].*after\n$/s);
+    // passed over up to within the key
+    await output.write(`${'x'.repeat(99)}\n`.repeat(400));
+    await output.write(`${key.join('\n')}\n${'y'.repeat(MOST_LIVE - 1_000)}\n`);
+    const [piece] = await output.read();
+    expect(piece?.text).not.toContain('b64line');
+    expect(piece?.text).toContain('yyy');
+  });
+
+  test('whose first half had to be told as an unfinished line lose their other half', async () => {
+    const output = await follow();
+    await output.write(`token ${TOKEN.slice(0, 10)}`);
+    await output.read('rest');
+    await output.write(`${TOKEN.slice(10)}\n`);
+    expect(text(await output.read())).toBe('[redacted: github-token]\n');
+  });
+});
