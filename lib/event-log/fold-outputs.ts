@@ -46,13 +46,13 @@ export async function foldStoredOutputs(transaction: WriteTransaction, events: r
 }
 
 /** Which of the tasks have enough rows, and since where: what an earlier run of the same id wrote is not this one's. */
-const SELECT_MANY = `SELECT session_id, task_id, since, count(*) AS pieces, sum(octet_length(e.payload)) AS bytes FROM (
+const SELECT_MANY = `SELECT wanted.session_id, wanted.task_id, since, count(*) AS pieces, sum(octet_length(e.payload)) AS bytes FROM (
     SELECT value->>0 AS session_id, value->>1 AS task_id,
       ifnull((SELECT max(position) FROM tasks WHERE session_id = value->>0 AND id = value->>1), 0) AS since
     FROM json_each(?1)
   ) AS wanted CROSS JOIN events AS e INDEXED BY events_of_output
     ON e.session_id = wanted.session_id AND e.entity_id = wanted.task_id AND e.position > wanted.since AND e.name = 'task:output'
-  GROUP BY session_id, task_id HAVING pieces > 1 AND (pieces >= ${MOST_ROWS} OR bytes >= ${MOST_BYTES})`;
+  GROUP BY wanted.session_id, wanted.task_id HAVING pieces > 1 AND (pieces >= ${MOST_ROWS} OR bytes >= ${MOST_BYTES})`;
 
 const OF_RUN = `FROM events INDEXED BY events_of_output
   WHERE session_id = ?1 AND entity_id = ?2 AND position > ?3 AND name = 'task:output'`;

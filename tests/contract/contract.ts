@@ -13,6 +13,7 @@ import { describeOwnershipContract } from './ownership-contract';
 import { describeReadModelsContract } from './read-models-contract';
 import { describeRequestsContract } from './requests-contract';
 import { describeStreamContract } from './stream-contract';
+import { describeTaskOutputContract } from './task-output-contract';
 import { describeTurnAtContract } from './turn-at-contract';
 
 /** Every suite of what is written and read, at one server: each keeps to sessions of its own. */
@@ -29,6 +30,7 @@ export function describeContract(name: string, shared: () => Promise<ServerTarge
   describeObligationsContract(name, shared);
   describeOwnershipContract(name, shared);
   describeLogsContract(name, shared);
+  describeTaskOutputContract(name, shared);
   describeTurnAtContract(name, shared);
   describeFleetContract(name, shared);
   describeInboxContract(name, shared);

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { foldTaskOutput } from '@/lib/projections/task-output';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { Frame } from '@/lib/protocol/frames';
+import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
+import type { SessionSummary, TaskList, TaskOutputDetail, TranscriptPage } from '@/lib/protocol/read-models';
+import { ingest, record } from '../support/ingest-target';
+import type { ServerTarget } from '../support/server-target';
+
+/** What tasks write: kept with them, live as reloaded. Each test has a session and an agent of its own. */
+export function describeTaskOutputContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+  describe(`what a task writes, ${name}`, () => {
+    let target: ServerTarget;
+    let serial = 0;
+    let id = '';
+    let seq = 0;
+
+    beforeAll(async () => {
+      target = await makeTarget();
+    });
+    afterAll(() => target.close());
+    const test = (title: string, run: () => Promise<void>) =>
+      it(title, async () => {
+        serial += 1;
+        id = `output-${serial}`;
+        seq = 0;
+        await run();
+      });
+
+    const custom = (eventName: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name: eventName, value });
+    const started = (more: object = {}) => custom('task:started', { task_id: 't', description: 'Build', ...more });
+    const ended = custom('task:completed', { task_id: 't', status: 'failed', exit_code: 2 });
+    const output = (value: object) => custom('task:output', { task_id: 't', ...value });
+    const send = (events: AgUiEvent[], sessionId = id) =>
+      ingest(
+        target,
+        events.map((event) => record(++seq, { agentId: id, sessionId, event })),
+        1,
+        id,
+      );
+    const read = async (path: string) => (await target.get(`/api/v1/sessions/${path}`)).json();
+    const kept = (query = '', sessionId = id): Promise<TaskOutputDetail> => read(`${sessionId}/tasks/t/output${query}`);
+    const tasks = async (sessionId = id) => ((await read(`${sessionId}/tasks`)) as TaskList).tasks;
+    const text = ({ output: found }: TaskOutputDetail) => found?.parts.map((part) => part.text).join('') ?? null;
+    const entries = (frames: readonly Frame[]) =>
+      frames.flatMap((frame) =>
+        frame.event === 'session-event' ? [{ position: String(frame.id), ...frame.data }] : [],
+      );
+
+    test('is there while the task runs, and after it ended, from anywhere', async () => {
+      await send([started(), output({ text: 'one\n', from: 0, to: 4 })]);
+      expect(await tasks()).toMatchObject([{ id: 't', status: 'running', hasOutput: true }]);
+      expect(await kept()).toMatchObject({ taskId: 't', hasEnded: false, isOver: false });
+      expect(text(await kept())).toBe('one\n');
+      await send([ended, output({ text: 'two\n', from: 4, to: 8, redacted: 1 }), output({ text: '', ended: true })]);
+      const last = await kept();
+      expect(text(last)).toBe('one\ntwo\n');
+      expect(last).toMatchObject({ hasEnded: true, output: { hasEnded: true, redacted: 1, error: null } });
+    });
+
+    test('stands in no turn, and is no progress of its agent', async () => {
+      await send([{ type: 'RUN_STARTED', threadId: id, runId: `${id}-r` }, started()]);
+      const summary = async (): Promise<SessionSummary> => (await read(id)).session;
+      const before = await summary();
+      const turns = async () => ((await read(`${id}/transcript`)) as TranscriptPage).turns;
+      const said = JSON.stringify(await turns());
+      await send([output({ text: 'noise\n', status: 'completed' })]);
+      expect(JSON.stringify(await turns())).toBe(said);
+      expect(await summary()).toMatchObject({ lastEventAt: before.lastEventAt, runningTaskCount: 1 });
+    });
+
+    test('makes no task of one that nobody has told of', async () => {
+      await send([output({ text: 'who?\n' })]);
+      expect(await tasks()).toEqual([]);
+      expect((await target.get(`/api/v1/sessions/${id}/tasks/t/output`)).status).toBe(404);
+    });
+
+    test('belongs to the session that started the task, whoever tells it', async () => {
+      await send([started()]);
+      await send([output({ text: 'mine\n' })], `${id}-other`);
+      expect(text(await kept())).toBe('mine\n');
+      expect(await tasks(`${id}-other`)).toEqual([]);
+    });
+
+    test('is that of one run, where the agent uses an id again', async () => {
+      await send([started({ run_id: 'r1' }), output({ run_id: 'r1', text: 'first\n' })]);
+      await send([custom('task:completed', { task_id: 't', run_id: 'r1', status: 'completed' })]);
+      await send([started({ run_id: 'r2' }), output({ run_id: 'r2', text: 'second\n' })]);
+      expect(text(await kept())).toBe('second\n');
+      const first = await kept('?runId=r1');
+      expect(text(first)).toBe('first\n');
+      expect(first.isOver).toBe(true);
+      expect((await target.get(`/api/v1/sessions/${id}/tasks/t/output?runId=r9`)).status).toBe(404);
+    });
+
+    test('is kept to the newest, in few rows, and is the same live as reloaded, wherever a reader resumes', async () => {
+      const position = async () => String((await read(`${id}/transcript`)).position);
+      await send([started()]);
+      const begin = await kept();
+      const reader = await target.stream(`topic=session:${id}&after=${begin.position}`);
+      await reader.frame('up-to-date');
+      const snapshots: TaskOutputDetail[] = [begin];
+      let at = 0;
+      for (let piece = 0; piece < 150; piece++) {
+        // now and then something is passed over, and now and then told again from further back
+        if (piece % 40 === 39) at += 5_000;
+        if (piece % 70 === 19) at -= 9_000;
+        const line = `${piece} ${'x'.repeat(4_000)}\n`;
+        await send([output({ text: line, from: at, to: at + line.length })]);
+        at += line.length;
+        if (piece % 25 === 0) snapshots.push(await kept());
+      }
+      await send([ended, output({ text: '', ended: true })]);
+      const after = await position();
+      const now = await kept();
+      const size = now.output?.parts.reduce((sum, part) => sum + part.text.length, 0) ?? 0;
+      expect(size).toBeLessThanOrEqual(MAX_TASK_OUTPUT_BYTES);
+      expect(size).toBeGreaterThan(200_000);
+      const frames = await reader.until((all) =>
+        entries(all).some(({ event }) => (event.value as { ended?: boolean })?.ended === true),
+      );
+      const { position: _, ...reloaded } = now;
+      for (const snapshot of snapshots) {
+        const { position: since, ...known } = snapshot;
+        const watched = entries(frames).filter((entry) => Number(entry.position) > Number(since));
+        expect(foldTaskOutput(known, watched)).toEqual(reloaded);
+        const again = await target.stream(`topic=session:${id}&after=${since}`);
+        await again.frame('up-to-date');
+        expect(foldTaskOutput(known, entries(again.frames))).toEqual(reloaded);
+        await again.cancel();
+      }
+      const all = await target.stream(`topic=session:${id}&after=0`);
+      await all.frame('up-to-date');
+      const rows = entries(all.frames).filter(({ event }) => event.name === 'task:output');
+      expect(rows.length).toBeLessThanOrEqual(34);
+      expect(Number(idOfLast(rows))).toBeLessThanOrEqual(Number(after));
+      for (const stream of [reader, all]) await stream.cancel();
+    });
+
+    test('can be anything: it is kept, and nothing fails', async () => {
+      await send([
+        started(),
+        output({ text: 7 }),
+        output({ text: '\u0000\u001b[31m\u202e', from: -1, to: 'x' }),
+        {
+          ...output({ output: { parts: [{ from: 3, to: 1, text: 'odd' }, 7, null] } }),
+          metadata: { interlude: { whole: true } },
+        },
+        output({ text: 'end', redacted: 1e300 }),
+      ]);
+      expect(text(await kept())).toBe('oddend');
+    });
+  });
+}
+
+function idOfLast(rows: readonly { position: string }[]): string | undefined {
+  return rows.at(-1)?.position;
+}
