@@ -1,6 +1,7 @@
 'use client';
 
 import { type Ref, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
+import { useFollow } from '@/components/ui/use-follow';
 import type { LogFilter } from '@/lib/projections/log-filter';
 import type { Position } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
@@ -13,7 +14,6 @@ import { BOTTOM_PX } from './log-stretch';
 import { MarkerRow } from './marker-row';
 import { MissingRow } from './missing-row';
 import { NewLines } from './new-lines';
-import { useFollow } from './use-follow';
 import { useLogFill } from './use-log-fill';
 import { useLogRows } from './use-log-rows';
 import { type LogReveal, useReveal } from './use-reveal';

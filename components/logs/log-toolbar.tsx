@@ -3,13 +3,13 @@
 import { Download } from 'lucide';
 import type { RefObject } from 'react';
 import { Icon } from '@/components/ui/icon';
+import { countOf, sizeOf } from '@/components/ui/size-of';
 import { API_BASE } from '@/lib/protocol/version';
 import { ComponentFilter } from './component-filter';
 import { LevelFilter } from './level-filter';
 import { type LogQuery, paramsFromQuery } from './log-query';
 import type { ChangeLogSettings, LogSettings } from './log-settings';
 import type { LogStore } from './log-store';
-import { countOf, sizeOf } from './log-words';
 import { SearchBar } from './search-bar';
 import { TimeFilter } from './time-filter';
 import type { useHits } from './use-hits';

@@ -1,3 +1,4 @@
+import { countOf, sizeOf } from '@/components/ui/size-of';
 import type { LogMarker } from '@/lib/protocol/envelope';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { LogLine } from '@/lib/protocol/read-models';
@@ -9,20 +10,6 @@ export const LEVEL_COLOUR: Record<LogLevel, string> = {
   error: 'text-failed',
   fatal: 'text-failed font-semibold',
 };
-
-const NUMBER = new Intl.NumberFormat('en');
-
-export function countOf(count: number, one: string, many = `${one}s`): string {
-  return `${NUMBER.format(count)} ${count === 1 ? one : many}`;
-}
-
-export function sizeOf(bytes: number): string {
-  if (bytes < 1024) return countOf(bytes, 'byte');
-  const units = ['KiB', 'MiB', 'GiB'];
-  let [size, unit] = [bytes / 1024, 0];
-  while (size >= 1024 && unit < units.length - 1) [size, unit] = [size / 1024, unit + 1];
-  return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
-}
 
 /** What a place in the log stands for. */
 export function markerWords(marker: LogMarker): string {

@@ -3,8 +3,8 @@
 import { ArrowDown } from 'lucide';
 import { useState } from 'react';
 import { Icon } from '@/components/ui/icon';
+import { countOf } from '@/components/ui/size-of';
 import type { LogStore } from './log-store';
-import { countOf } from './log-words';
 import { useLogStore } from './use-log-store';
 
 /** The way back to the end, and how much has come there since the reader left it. */

@@ -4,8 +4,8 @@ import { clsx } from 'clsx';
 import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide';
 import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState } from 'react';
 import { Icon } from '@/components/ui/icon';
+import { countOf } from '@/components/ui/size-of';
 import type { LogQuery } from './log-query';
-import { countOf } from './log-words';
 import type { useHits } from './use-hits';
 
 /** So long after the last key the search begins. */

@@ -3,10 +3,11 @@
 import { SlidersHorizontal } from 'lucide';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
+import { countOf } from '@/components/ui/size-of';
 import { FilterPopover } from './filter-popover';
 import type { ChangeLogSettings, LogSettings } from './log-settings';
 import type { LogStore } from './log-store';
-import { countOf, plainLine } from './log-words';
+import { plainLine } from './log-words';
 
 /** How lines look. The browser remembers it for every log. */
 export function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings; store: LogStore | null }) {

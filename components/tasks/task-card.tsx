@@ -2,7 +2,7 @@
 
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
-import { memo, type ReactNode } from 'react';
+import { type ButtonHTMLAttributes, memo, type ReactNode } from 'react';
 import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
@@ -14,6 +14,7 @@ import { useDisclosure } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts, TaskOrigin } from './task-facts';
+import { TaskOutputPart } from './task-output';
 import { TaskOutcome } from './task-status';
 import { TaskSteps } from './task-steps';
 import { TaskStop } from './task-stop';
@@ -38,6 +39,8 @@ interface TaskCardProps {
 /** A task at the place where it started. It goes on telling the truth there after the turn has moved on. */
 export const TaskCard = memo(function TaskCard({ task, call, renderItems }: TaskCardProps) {
   const { open, id: stepsId, button } = useDisclosure();
+  // What still runs is watched, and what failed says why in its last lines.
+  const output = useDisclosure(task.status === 'running' || task.status === 'failed');
   const held = useIsHeld(taskAnchor(task));
   const { stopped } = useLiveness();
   const isUnheard = stopped !== null && task.status === 'running';
@@ -76,17 +79,8 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       )}
       {task.summary !== null && !open && !isBoilerplate(task) && <TaskSummary text={task.summary} />}
       <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
-        {task.kind !== 'shell' && (
-          <button type="button" {...button} className="-ml-0.5 flex items-center gap-1 hover:text-ink">
-            <Icon
-              of={ChevronRight}
-              size={12}
-              aria-hidden="true"
-              className={clsx('transition-transform', open && 'rotate-90')}
-            />
-            What it did
-          </button>
-        )}
+        {task.kind !== 'shell' && <FoldWords words="What it did" isOpen={open} button={button} />}
+        {task.hasOutput && <FoldWords words="Output" isOpen={output.open} button={output.button} />}
         {task.summary !== null && isBoilerplate(task) && (
           <span>
             <Name text={task.summary} />
@@ -105,6 +99,11 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
           </JumpLink>
         )}
       </div>
+      {task.hasOutput && output.open && (
+        <div id={output.id}>
+          <TaskOutputPart task={task} />
+        </div>
+      )}
       {open && (
         <div id={stepsId} className="mt-1.5">
           <TaskSteps task={task} renderItems={renderItems} />
@@ -113,3 +112,19 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
     </div>
   );
 });
+
+/** A part of a card that folds. */
+function FoldWords(props: { words: string; isOpen: boolean; button: ButtonHTMLAttributes<HTMLButtonElement> }) {
+  const { words, isOpen, button } = props;
+  return (
+    <button type="button" {...button} className="-ml-0.5 flex items-center gap-1 hover:text-ink">
+      <Icon
+        of={ChevronRight}
+        size={12}
+        aria-hidden="true"
+        className={clsx('transition-transform', isOpen && 'rotate-90')}
+      />
+      {words}
+    </button>
+  );
+}

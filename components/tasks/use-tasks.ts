@@ -6,8 +6,9 @@ import { entriesOf } from '@/components/live/row-frame';
 import type { ShownList } from '@/components/live/row-table';
 import { useFleet, useReading } from '@/components/live/use-fleet';
 import { useFolded } from '@/components/live/use-folded';
+import { foldTaskOutput } from '@/lib/projections/task-output';
 import { foldTaskItems } from '@/lib/projections/transcript';
-import type { Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
+import type { Task, TaskDetail, TaskList, TaskOutputDetail } from '@/lib/protocol/read-models';
 
 const NONE: ShownList<Task> = { rows: [], next: null, count: 0 };
 
@@ -25,16 +26,34 @@ export function useTasks(sessionId: string): { tasks: readonly Task[]; omitted: 
 }
 
 /** What a task's subagent said and did, kept current while it is looked at. */
-export function useTaskDetail({ id, runId, sessionId }: Task) {
-  const run = runId === null ? '' : `?runId=${encodeURIComponent(runId)}`;
-  const path = `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(id)}${run}`;
+export function useTaskDetail(task: Task) {
+  const path = pathOf(task, '');
   return useFolded(
     ['task', path],
-    `session:${sessionId}`,
+    `session:${task.sessionId}`,
     () =>
       new FoldedSnapshot<TaskDetail>({
         read: (signal) => fetchJson(path, signal),
-        fold: (detail, frames) => ({ ...detail, items: foldTaskItems(detail.items, id, entriesOf(frames)) }),
+        fold: (detail, frames) => ({ ...detail, items: foldTaskItems(detail.items, task.id, entriesOf(frames)) }),
       }),
   );
+}
+
+/** What a run of a task has written, kept current while it is looked at. */
+export function useTaskOutput(task: Task) {
+  const path = pathOf(task, '/output');
+  return useFolded(
+    ['task-output', path],
+    `session:${task.sessionId}`,
+    () =>
+      new FoldedSnapshot<TaskOutputDetail>({
+        read: (signal) => fetchJson(path, signal),
+        fold: (detail, frames) => foldTaskOutput(detail, entriesOf(frames)),
+      }),
+  );
+}
+
+function pathOf({ id, runId, sessionId }: Task, what: '' | '/output'): string {
+  const run = runId === null ? '' : `?runId=${encodeURIComponent(runId)}`;
+  return `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(id)}${what}${run}`;
 }

@@ -2,13 +2,13 @@
 
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
-import { hasControls, parseAnsi, stripAnsi } from './ansi';
+import { hasControls, stripAnsi } from './ansi';
+import { AnsiText } from './ansi-text';
 import { CopyButton } from './copy-button';
 import { countLines } from './count-lines';
 import { lastPart } from './last-part';
 import { longRunClass } from './long-run';
 import { UnfoldButton } from './unfold';
-import { needsBreaks, withBreaks } from './with-breaks';
 
 /** What is shown until all of it is asked for: of one long line, about as much as of many. */
 const CHARACTERS_PER_LINE = 120;
@@ -31,8 +31,6 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
     () => (isFolded ? folded : lastPart(text, { lines: MOST_LINES, characters: MOST_CHARACTERS })),
     [folded, isFolded, text],
   );
-  const spans = useMemo(() => parseAnsi(shown.text), [shown]);
-  const breaks = useMemo(() => needsBreaks(shown.text), [shown]);
 
   return (
     <div className={clsx('group/code relative', className)}>
@@ -49,19 +47,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
       <pre
         className={clsx('overflow-x-auto whitespace-pre-wrap break-words text-xs text-ink-2', longRunClass(shown.text))}
       >
-        {/* An element between: browsers swallow a line break that follows <pre> at once. */}
-        <span>
-          {spans.map((span, at) =>
-            span.className === null ? (
-              withBreaks(span.text, breaks)
-            ) : (
-              // biome-ignore lint/suspicious/noArrayIndexKey: spans of a text have no other identity
-              <span key={at} className={span.className}>
-                {withBreaks(span.text, breaks)}
-              </span>
-            ),
-          )}
-        </span>
+        <AnsiText text={shown.text} />
       </pre>
       <CopyButton
         label={hasControls(props.text) ? `Copy ${label} without its control characters` : `Copy ${label}`}

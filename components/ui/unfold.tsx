@@ -17,8 +17,8 @@ export function useHoldTail(): () => void {
 export const UNFOLDS = 'data-unfolds';
 
 /** A part that opens below its button. @returns whether it is open, its id, and the button's props */
-export function useDisclosure() {
-  const [open, setOpen] = useState(false);
+export function useDisclosure(isOpenAtFirst = false) {
+  const [open, setOpen] = useState(isOpenAtFirst);
   const id = useId();
   const hold = useHoldTail();
   const onClick = () => {

@@ -7,9 +7,10 @@ import { LineSearch } from '@/components/logs/line-search';
 import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams } from '@/components/logs/log-query';
 import { LogRow } from '@/components/logs/log-row';
 import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-time';
-import { markerWords, plainLine, sizeOf } from '@/components/logs/log-words';
+import { markerWords, plainLine } from '@/components/logs/log-words';
 import { messagePieces } from '@/components/logs/message-pieces';
 import { shownMessage } from '@/components/logs/shown-message';
+import { sizeOf } from '@/components/ui/size-of';
 import type { LogLine } from '@/lib/protocol/read-models';
 
 const ESC = '\u001b';

@@ -1,4 +1,4 @@
-import { findEscapes } from '@/lib/projections/ansi-escapes';
+import { findEscapes } from '@/lib/protocol/ansi-escapes';
 import type { Redactor } from './redactor';
 import type { SecretSpan } from './secret-span';
 

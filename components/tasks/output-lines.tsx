@@ -1,0 +1,104 @@
+'use client';
+
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { clsx } from 'clsx';
+import { type RefObject, useEffect, useMemo } from 'react';
+import { sizeOf } from '@/components/ui/size-of';
+import { withBreaks } from '@/components/ui/with-breaks';
+import { addTo } from '@/lib/protocol/grouped';
+import { type OutputHit, type OutputRow, stretchesOf } from './output-rows';
+
+const LINE_PX = 18;
+
+/** The lines of an output: only those near the reader are laid out. */
+export function OutputLines(props: {
+  scroller: RefObject<HTMLDivElement | null>;
+  name: string;
+  rows: readonly OutputRow[];
+  hits: readonly OutputHit[];
+  current: OutputHit | null;
+  /** Whether the reader is at the end, and stays there. */
+  follows: boolean;
+}) {
+  const { scroller, name, rows, hits, current, follows } = props;
+  const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => LINE_PX,
+    overscan: 12,
+  });
+  const byRow = useMemo(() => hitsByRow(hits), [hits]);
+  useEffect(() => {
+    if (follows && rows.length > 0) virtualizer.scrollToIndex(rows.length - 1, { align: 'end' });
+  }, [follows, rows, virtualizer]);
+  useEffect(() => {
+    if (current !== null) virtualizer.scrollToIndex(current.row, { align: 'center' });
+  }, [current, virtualizer]);
+
+  return (
+    <div
+      ref={scroller}
+      role="log"
+      aria-label={name}
+      // Who reads it moves through it: it is not read aloud.
+      aria-live="off"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+      tabIndex={0}
+      className="max-h-[min(60vh,34rem)] overflow-y-auto overscroll-contain px-2 py-1 font-mono text-ink-2 text-xs -outline-offset-2 [overflow-anchor:none]"
+    >
+      <div style={{ height: virtualizer.getTotalSize() }} className="relative">
+        {virtualizer.getVirtualItems().map(({ key, index, start }) => (
+          <div
+            key={key}
+            ref={virtualizer.measureElement}
+            data-index={index}
+            style={{ transform: `translateY(${start}px)` }}
+            className="absolute inset-x-0 top-0"
+          >
+            <OutputLine row={rows[index]} hits={byRow.get(index) ?? NONE} current={current} />
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+const NONE: readonly OutputHit[] = [];
+
+function hitsByRow(hits: readonly OutputHit[]): ReadonlyMap<number, OutputHit[]> {
+  const byRow = new Map<number, OutputHit[]>();
+  for (const hit of hits) addTo(byRow, hit.row, hit);
+  return byRow;
+}
+
+function OutputLine(props: { row: OutputRow | undefined; hits: readonly OutputHit[]; current: OutputHit | null }) {
+  const { row, hits, current } = props;
+  if (row === undefined) return null;
+  if (row.kind === 'hole') {
+    return (
+      <p className="border-line-strong border-y border-dashed py-0.5 font-sans text-2xs text-ink-3">
+        {sizeOf(row.bytes)} before this are not kept
+      </p>
+    );
+  }
+  return (
+    <div className="min-h-[18px] whitespace-pre-wrap leading-[18px] [overflow-wrap:anywhere]">
+      {stretchesOf(row.spans, hits).map(({ text, className, hit }, at) =>
+        hit === null ? (
+          // biome-ignore lint/suspicious/noArrayIndexKey: stretches of a line have no other identity
+          <span key={at} className={className ?? undefined}>
+            {withBreaks(text)}
+          </span>
+        ) : (
+          <mark
+            // biome-ignore lint/suspicious/noArrayIndexKey: see above
+            key={at}
+            className={clsx(className, 'log-hit', hit === current && 'outline-2 outline-accent')}
+          >
+            {text}
+          </mark>
+        ),
+      )}
+    </div>
+  );
+}
