@@ -3,6 +3,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
 import { type RefObject, useEffect, useMemo } from 'react';
+import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';
 import { sizeOf } from '@/components/ui/size-of';
 import { withBreaks } from '@/components/ui/with-breaks';
 import { addTo } from '@/lib/protocol/grouped';
@@ -32,8 +33,10 @@ export function OutputLines(props: {
     if (follows && rows.length > 0) virtualizer.scrollToIndex(rows.length - 1, { align: 'end' });
   }, [follows, rows, virtualizer]);
   useEffect(() => {
-    if (current !== null) virtualizer.scrollToIndex(current.row, { align: 'center' });
-  }, [current, virtualizer]);
+    if (current !== null && !follows) virtualizer.scrollToIndex(current.row, { align: 'center' });
+  }, [current, follows, virtualizer]);
+  // It scrolls by the keys that lead through the transcript around it.
+  useOwnKeys(scroller);
 
   return (
     <div

@@ -25,7 +25,10 @@ export function OutputSearch(props: {
     event.stopPropagation();
   };
   return (
-    <search aria-label={name} className="flex items-center gap-2 border-b px-2 py-1">
+    <search
+      aria-label={name}
+      className="-outline-offset-2 flex items-center gap-2 rounded-t border-b px-2 py-1 outline-accent focus-within:outline-2"
+    >
       <Icon of={Search} size={13} className="shrink-0 text-ink-3" />
       <input
         type="search"
@@ -36,7 +39,7 @@ export function OutputSearch(props: {
         onKeyDown={onKeyDown}
         autoComplete="off"
         spellCheck={false}
-        className="min-w-0 flex-1 bg-transparent font-mono text-xs outline-none placeholder:font-sans placeholder:text-ink-3 focus-visible:underline [&::-webkit-search-cancel-button]:hidden"
+        className="min-w-0 flex-1 bg-transparent font-mono text-xs outline-none placeholder:font-sans placeholder:text-ink-3 [&::-webkit-search-cancel-button]:hidden"
       />
       {wanted !== '' && (
         <>

@@ -4,11 +4,11 @@ import { useState } from 'react';
 import { useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
 import { AnsiText } from '@/components/ui/ansi-text';
-import { Ago } from '@/components/ui/clock';
+import { AgoInWords } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { ErrorText } from '@/components/ui/error-text';
 import { lastPart } from '@/components/ui/last-part';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { countOf, sizeOf } from '@/components/ui/size-of';
 import { UnfoldButton } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
@@ -26,6 +26,8 @@ export function TaskOutputPart({ task }: { task: Task }) {
   const { store, query } = useTaskOutput(task);
   const output = useSelected(store, ({ value }) => (value === undefined ? undefined : value.output));
   const [all, setAll] = useState(false);
+  // Here before it is asked for: it opens where the reader looks, in one step.
+  usePreload(viewCode);
   if (output === undefined && query.isError) {
     return (
       <p className="py-1 text-ink-3 text-xs">
@@ -46,7 +48,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
         <OnDemand code={viewCode} name="The whole output" props={{ output, name, isLive: task.status === 'running' }} />
       ) : (
         <pre className="min-h-5 overflow-hidden whitespace-pre-wrap break-words rounded bg-raised px-2 py-1 text-ink-2 text-xs [overflow-wrap:anywhere]">
-          {output === undefined ? 'Loading what it wrote…' : <AnsiText text={tail.text} />}
+          {output === undefined ? 'Loading what it wrote…' : <AnsiText text={tail.text.replace(/^\s*\n/, '')} />}
         </pre>
       )}
       {output && (
@@ -77,7 +79,7 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
       {redacted > 0 && <span>{countOf(redacted, 'secret')} taken out</span>}
       {isLive && !hasEnded && (
         <span className="tabular">
-          last written <Ago at={lastAt} />
+          last written <AgoInWords at={lastAt} />
         </span>
       )}
     </>

@@ -35,6 +35,8 @@ function Page({ isLogPage = false, isSearched = true }) {
     { area: log, leads: isLogPage },
   );
   useOwnKeys(quiet);
+  const box = useRef<HTMLDivElement>(null);
+  useOwnKeys(box);
   return (
     <>
       <ShortcutHelp />
@@ -42,6 +44,7 @@ function Page({ isLogPage = false, isSearched = true }) {
       <section ref={panel} aria-label="panel" tabIndex={-1}>
         <div ref={log} role="log" tabIndex={-1}>
           <button type="button">In the log</button>
+          <div ref={box} role="log" aria-label="box" tabIndex={-1} />
         </div>
       </section>
       <aside ref={quiet} tabIndex={-1} />
@@ -75,7 +78,7 @@ it('an area that has the focus keeps the page’s keys out, but not those that a
   render(<Page />);
   press('j');
   press('j', screen.getByLabelText('list'));
-  press('j', screen.getByRole('log'));
+  press('j', screen.getByRole('log', { name: '' }));
   press('j', screen.getByRole('complementary'));
   press('c', screen.getByRole('complementary'));
   expect(acted).toEqual(['transcript.next', 'sessions.next', 'log.next', 'message.write']);
@@ -84,7 +87,7 @@ it('an area that has the focus keeps the page’s keys out, but not those that a
 it('the same key is for the area with the focus, then for who leads, then for who takes it from everywhere', () => {
   const page = render(<Page />);
   press('/');
-  press('/', screen.getByRole('log'));
+  press('/', screen.getByRole('log', { name: '' }));
   page.rerender(<Page isLogPage />);
   press('/');
   press('/', screen.getByLabelText('list'));
@@ -93,10 +96,10 @@ it('the same key is for the area with the focus, then for who leads, then for wh
 
 it('Esc leads one step out, from the innermost area that has something to leave', () => {
   const page = render(<Page />);
-  press('Escape', screen.getByRole('log'));
+  press('Escape', screen.getByRole('log', { name: '' }));
   page.rerender(<Page isSearched={false} />);
-  press('Escape', screen.getByRole('log'));
-  press('Escape', screen.getByRole('log'), { repeat: true });
+  press('Escape', screen.getByRole('log', { name: '' }));
+  press('Escape', screen.getByRole('log', { name: '' }), { repeat: true });
   press('Escape');
   expect(acted).toEqual(['log.clear-search', 'log.leave', 'transcript.leave']);
 });
@@ -109,7 +112,7 @@ it('a field keeps its keys, an input method its own, and a control its Enter; a 
   press('.', field, { ctrlKey: true, isComposing: true });
   press('c', document.body, { ctrlKey: true });
   press('Enter', screen.getByText('In the log'));
-  press('Enter', screen.getByRole('log'));
+  press('Enter', screen.getByRole('log', { name: '' }));
   expect(acted).toEqual(['turn.interrupt', 'log.unfold']);
 });
 
@@ -124,4 +127,14 @@ it('while a dialog is open nothing acts but what says so', async () => {
   await waitFor(() => expect(document.querySelector('dialog')).toBeNull());
   press('j');
   expect(acted).toEqual(['transcript.next']);
+});
+
+it('a box with keys of its own keeps those of the area around it away, and not those of everywhere', () => {
+  render(<Page />);
+  const box = screen.getByRole('log', { name: 'box' });
+  press('j', box);
+  press('/', box);
+  expect(acted).toEqual(['sessions.search']);
+  press('j', screen.getByText('In the log'));
+  expect(acted).toEqual(['sessions.search', 'log.next']);
 });

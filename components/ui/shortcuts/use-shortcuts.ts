@@ -14,6 +14,8 @@ interface Group {
   area: RefObject<HTMLElement | null> | undefined;
   /** They act wherever no other area has the focus. */
   leads: boolean;
+  /** No area around it acts while the focus is in it. */
+  owns?: boolean;
   act: (event: KeyboardEvent, hasFocus: boolean) => boolean;
 }
 
@@ -29,12 +31,14 @@ function hear(event: KeyboardEvent): void {
   const focused = [...groups]
     .filter(({ area }) => target instanceof Node && area?.current?.contains(target))
     .sort((a, b) => (a.area?.current?.contains(b.area?.current ?? null) ? 1 : -1));
+  const owner = focused.findIndex(({ owns }) => owns === true);
+  const heard = owner === -1 ? focused : focused.slice(0, owner + 1);
   const rank = (group: Group) => {
     if (focused.includes(group)) return focused.indexOf(group) - focused.length;
     return !group.leads ? 2 : group.area === undefined ? 1 : 0;
   };
   for (const group of [...groups].sort((a, b) => rank(a) - rank(b))) {
-    const hasFocus = focused.includes(group) || (focused.length === 0 && group.leads);
+    const hasFocus = heard.includes(group) || (focused.length === 0 && group.leads);
     if (!group.act(event, hasFocus)) continue;
     event.preventDefault();
     return;
@@ -94,9 +98,9 @@ function hearIn(group: Group): () => void {
   };
 }
 
-/** An area whose keys are its own: while the focus is in it, only what acts everywhere does. */
+/** An area whose keys are its own: while the focus is in it, only what acts everywhere does, whatever it stands in. */
 export function useOwnKeys(area: RefObject<HTMLElement | null>, isOn = true): void {
-  useEffect(() => (isOn ? hearIn({ area, leads: false, act: () => false }) : undefined), [area, isOn]);
+  useEffect(() => (isOn ? hearIn({ area, leads: false, owns: true, act: () => false }) : undefined), [area, isOn]);
 }
 
 /** For a component that is there while a dialog is open: only what says so acts over it. */

@@ -9,6 +9,7 @@ import { selectInChunks, selectSpan } from '@/lib/queries/log-slices';
 import { readAgent, readAgents } from '@/lib/queries/read-agents';
 import { readLogLines } from '@/lib/queries/read-log-lines';
 import { readAgentSessions, readSessionPage, readSessions } from '@/lib/queries/read-sessions';
+import { readTaskOutput } from '@/lib/queries/read-task-output';
 import { readTask, readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { readTurnAt } from '@/lib/queries/read-turn-at';
@@ -57,6 +58,7 @@ describe('by index, in the order of an index', () => {
       readAgentSessions(database, 'a1', { after: { group: 'agent', at: 5, id: 's1' }, limit: 100 }),
     'a page of the agents': () => readAgents(database, { after: { group: 'agents', at: 0, id: 'a1' }, limit: 100 }),
     'a session’s tasks': () => readTasks(database, 's1'),
+    'what a task has written': () => readTaskOutput(database, 's1', 't1', null),
     'one task': () => readTask(database, 's1', 't1'),
     'the newest log lines': () => readLogLines(database, 'a1', { filter, place: { kind: 'newest' }, limit: 200 }),
     'the log lines after one': () =>

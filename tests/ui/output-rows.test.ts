@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { findInOutput, MOST_HITS, outputRows, stretchesOf } from '@/components/tasks/output-rows';
+import { stripAnsi } from '@/components/ui/ansi';
+import type { OutputPart, TaskOutput } from '@/lib/protocol/task-output';
+
+const output = (...parts: (Partial<OutputPart> & { text: string })[]): TaskOutput => {
+  let at = 0;
+  const placed = parts.map(({ text, from = at, to = from + text.length }) => {
+    at = to;
+    return { from, to, text };
+  });
+  return { parts: placed, redacted: 0, lastAt: 0, hasEnded: false, error: null };
+};
+const texts = (of: TaskOutput) => outputRows(of).map((row) => (row.kind === 'line' ? row.text : row.bytes));
+
+describe('the lines of an output', () => {
+  test('are those that were written, in their colours, which go on over lines', () => {
+    const rows = outputRows(output({ text: 'a\n\u001b[31mred\nstill\u001b[0m\n\nend\n' }));
+    expect(rows.map((row) => (row.kind === 'line' ? row.spans : null))).toEqual([
+      [{ text: 'a', className: null }],
+      [{ text: 'red', className: 'ansi-red' }],
+      [{ text: 'still', className: 'ansi-red' }],
+      [],
+      [{ text: 'end', className: null }],
+    ]);
+  });
+
+  test('say where something is not kept, at the beginning and in between', () => {
+    expect(texts(output({ text: 'b\n', from: 100 }, { text: 'c\n', from: 5_000 }))).toEqual([100, 'b', 4_898, 'c']);
+  });
+
+  test('that are very long go on in other rows, in whole characters', () => {
+    const rows = texts(output({ text: `${'😀'.repeat(5_000)}\nend` }));
+    expect(rows.slice(0, -1).join('')).toBe('😀'.repeat(5_000));
+    for (const row of rows) expect(String(row).length).toBeLessThanOrEqual(2_000);
+    expect(rows.every((row) => String(row).isWellFormed())).toBe(true);
+  });
+
+  test('are what a terminal would have shown, whatever was written', () => {
+    const signs = fc.constantFrom(
+      'a',
+      'b',
+      '\n',
+      '\r',
+      '\u001b[31m',
+      '\u001b[0m',
+      '\u001b]0;t\u0007',
+      '\t',
+      '\u202e',
+      '\u0000',
+    );
+    fc.assert(
+      fc.property(fc.array(signs, { maxLength: 80 }), (written) => {
+        const text = written.join('');
+        expect(texts(output({ text })).join('\n')).toBe(text === '' ? '' : stripAnsi(text.replace(/\r?\n$/, '')));
+      }),
+    );
+  });
+});
+
+describe('a search in an output', () => {
+  const rows = outputRows(output({ text: 'one ERROR two\nerror error\nnone\n' }));
+
+  test('finds a text as it is written, in any case, from the beginning on', () => {
+    expect(findInOutput(rows, 'error')).toEqual([
+      { row: 0, start: 4, end: 9 },
+      { row: 1, start: 0, end: 5 },
+      { row: 1, start: 6, end: 11 },
+    ]);
+    expect(findInOutput(outputRows(output({ text: 'a.b a+b (c' })), '(c')).toHaveLength(1);
+    expect(findInOutput(rows, '')).toEqual([]);
+  });
+
+  test('counts the newest of very many', () => {
+    const many = outputRows(output({ text: `${'x'.repeat(100)}\n`.repeat(100) }));
+    const hits = findInOutput(many, 'x');
+    expect(hits).toHaveLength(MOST_HITS);
+    expect(hits.at(-1)).toEqual({ row: 99, start: 99, end: 100 });
+    expect(hits[0]).toEqual({ row: 50, start: 0, end: 1 });
+  });
+
+  test('marks hits across colours, and leaves the text as it is', () => {
+    const [row] = outputRows(output({ text: 'a \u001b[31mer\u001b[32mror\u001b[0m b error' }));
+    if (row?.kind !== 'line') throw new Error('no line');
+    const stretches = stretchesOf(row.spans, findInOutput([row], 'error'));
+    expect(stretches.map(({ text, className, hit }) => [text, className, hit !== null])).toEqual([
+      ['a ', null, false],
+      ['er', 'ansi-red', true],
+      ['ror', 'ansi-green', true],
+      [' b ', null, false],
+      ['error', null, true],
+    ]);
+  });
+});
