@@ -1,8 +1,8 @@
-import { type AnsiSpan, parseAnsi } from '@/components/ui/ansi';
+import { type AnsiSpan, type AnsiStyle, PLAIN, parseAnsi, styleAfter } from '@/components/ui/ansi';
 import type { TaskOutput } from '@/lib/protocol/task-output';
 
 /** A line of a task's output as a terminal would have shown it, or a place where something is not kept. */
-export type OutputRow = { kind: 'line'; spans: readonly AnsiSpan[]; text: string } | { kind: 'hole'; bytes: number };
+export type OutputRow = OutputLine | { kind: 'hole'; bytes: number };
 
 /** A stretch of a row that was searched for, `[start, end)`. */
 export interface OutputHit {
@@ -16,50 +16,65 @@ const MOST_OF_ROW = 2_000;
 /** Most hits that are counted. */
 export const MOST_HITS = 5_000;
 
+/** Of thousands of lines only those in sight are gone through, and all of them only for a search. */
+export class OutputLine {
+  readonly kind = 'line';
+  readonly #written: string;
+  readonly #begin: AnsiStyle;
+  #spans: readonly AnsiSpan[] | null = null;
+  #text: string | null = null;
+
+  constructor(written: string, begin: AnsiStyle) {
+    this.#written = written;
+    this.#begin = begin;
+  }
+
+  get spans(): readonly AnsiSpan[] {
+    this.#spans ??= parseAnsi(this.#written, Number.POSITIVE_INFINITY, this.#begin);
+    return this.#spans;
+  }
+
+  get text(): string {
+    this.#text ??= this.spans.map(({ text }) => text).join('');
+    return this.#text;
+  }
+}
+
 export function outputRows({ parts }: TaskOutput): OutputRow[] {
   const rows: OutputRow[] = [];
   let at = 0;
   for (const { from, to, text } of parts) {
     if (from > at) rows.push({ kind: 'hole', bytes: from - at });
+    let style = PLAIN;
     // without the line break at its end, which begins no line that anybody wrote
-    for (const line of linesOf(parseAnsi(text.replace(/\r?\n$/, ''), Number.POSITIVE_INFINITY))) rows.push(line);
+    for (const line of text.replace(/\r?\n$/, '').split('\n')) {
+      // what a progress bar wrote over is not cut from what it wrote
+      for (const piece of line.includes('\r') ? [line] : piecesOf(line)) {
+        rows.push(new OutputLine(piece, style));
+        style = styleAfter(piece, style);
+      }
+    }
     at = to;
   }
   return rows;
 }
 
-function* linesOf(spans: readonly AnsiSpan[]): Generator<OutputRow> {
-  let line: AnsiSpan[] = [];
-  let length = 0;
-  const take = (): OutputRow => {
-    const row: OutputRow = { kind: 'line', spans: line, text: line.map(({ text }) => text).join('') };
-    [line, length] = [[], 0];
-    return row;
-  };
-  for (const { text, className } of spans) {
-    for (let at = 0; at <= text.length; ) {
-      const newline = text.indexOf('\n', at);
-      const end = newline === -1 ? text.length : newline;
-      while (length + end - at > MOST_OF_ROW) {
-        const cut = wholeUpTo(text, at + MOST_OF_ROW - length);
-        line.push({ text: text.slice(at, cut), className });
-        yield take();
-        at = cut;
-      }
-      if (end > at) line.push({ text: text.slice(at, end), className });
-      length += end - at;
-      if (newline === -1) break;
-      yield take();
-      at = newline + 1;
-    }
+/** Never between the two halves of a character, nor within an escape sequence of usual length. */
+function piecesOf(line: string): string[] {
+  const pieces: string[] = [];
+  let at = 0;
+  while (line.length - at > MOST_OF_ROW) {
+    let end = at + MOST_OF_ROW;
+    const sequence = line.lastIndexOf('\u001b', end - 1);
+    if (sequence > at && end - sequence < LONGEST_ESCAPE) end = sequence;
+    if (/[\udc00-\udfff]/.test(line.charAt(end))) end -= 1;
+    pieces.push(line.slice(at, end));
+    at = end;
   }
-  yield take();
+  return [...pieces, line.slice(at)];
 }
 
-/** Never between the two halves of a character. */
-function wholeUpTo(text: string, at: number): number {
-  return /[\udc00-\udfff]/.test(text.charAt(at)) ? at - 1 : at;
-}
+const LONGEST_ESCAPE = 32;
 
 /** Where a text stands in the rows, in any case; the newest `MOST_HITS` of them. */
 export function findInOutput(rows: readonly OutputRow[], wanted: string): OutputHit[] {

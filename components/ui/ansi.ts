@@ -14,7 +14,8 @@ export interface AnsiSpan {
   className: string | null;
 }
 
-interface Style {
+/** How text looks from some place on. */
+export interface AnsiStyle {
   colour: string | null;
   bold: boolean;
   dim: boolean;
@@ -22,7 +23,7 @@ interface Style {
   underline: boolean;
 }
 
-const PLAIN: Style = { colour: null, bold: false, dim: false, italic: false, underline: false };
+export const PLAIN: AnsiStyle = { colour: null, bold: false, dim: false, italic: false, underline: false };
 const COLOURS = ['grey', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', null] as const;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: controls are what this is about
@@ -44,9 +45,9 @@ export interface AnsiPiece {
  * Colours taken out and applied, everything else left where it stands, to be shown and not obeyed: for logs, where
  * what a program wrote matters more than what a terminal would have made of it.
  */
-export function ansiPieces(output: string): AnsiPiece[] {
+export function ansiPieces(output: string, begin: AnsiStyle = PLAIN): AnsiPiece[] {
   const pieces: AnsiPiece[] = [];
-  let style = PLAIN;
+  let style = begin;
   let from = 0;
   const push = (to: number, isEscape: boolean) => {
     if (to > from) pieces.push({ from, to, className: classOf(style), isEscape });
@@ -69,10 +70,10 @@ export function ansiPieces(output: string): AnsiPiece[] {
  * @param mostSpans what follows so many changes of colour is one more span without any: a page that has to lay out a
  *   hundred thousand of them stands still
  */
-export function parseAnsi(output: string, mostSpans = 1_000): AnsiSpan[] {
+export function parseAnsi(output: string, mostSpans = 1_000, begin: AnsiStyle = PLAIN): AnsiSpan[] {
   const spans: AnsiSpan[] = [];
   const settled = overwriteLines(output);
-  for (const piece of ansiPieces(settled)) {
+  for (const piece of ansiPieces(settled, begin)) {
     const text = piece.isEscape ? '' : readable(settled.slice(piece.from, piece.to));
     if (text === '') continue;
     const last = spans.at(-1);
@@ -82,6 +83,17 @@ export function parseAnsi(output: string, mostSpans = 1_000): AnsiSpan[] {
     else spans.push({ text, className: null });
   }
   return spans;
+}
+
+/** How text looks behind a line. */
+export function styleAfter(line: string, begin: AnsiStyle): AnsiStyle {
+  const last = line.lastIndexOf('\u001b[');
+  if (last === -1 && !line.includes('\u009b')) return begin;
+  // how nearly every line ends
+  if (/^(?:0?m)[^\u009b]*$/.test(line.slice(last + 2))) return PLAIN;
+  let style = begin;
+  for (const { colour } of findEscapes(line)) if (colour !== null) style = applySgr(style, colour);
+  return style;
 }
 
 /** The same without colours. */
@@ -114,7 +126,7 @@ function lastWritten(line: string): string {
   return line.slice(line.lastIndexOf('\r', end - 1) + 1, end);
 }
 
-function applySgr(style: Style, parameters: string): Style {
+function applySgr(style: AnsiStyle, parameters: string): AnsiStyle {
   const codes = parameters === '' ? [0] : parameters.split(/[;:]/).map(Number);
   let next = style;
   for (let at = 0; at < codes.length; at++) {
@@ -135,7 +147,7 @@ function applySgr(style: Style, parameters: string): Style {
   return next;
 }
 
-function classOf(style: Style): string | null {
+function classOf(style: AnsiStyle): string | null {
   const names = [
     style.colour !== null && `ansi-${style.colour}`,
     style.bold && 'ansi-bold',

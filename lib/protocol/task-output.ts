@@ -71,26 +71,28 @@ function newest(parts: readonly OutputPart[]): OutputPart[] {
   const kept: OutputPart[] = [];
   let room = MAX_TASK_OUTPUT_BYTES;
   for (const part of parts.slice(-MAX_OUTPUT_PARTS).reverse()) {
-    const bytes = utf8Length(part.text);
-    if (bytes > room) {
-      const text = lastBytes(part.text, room);
-      const cut = bytes - utf8Length(text);
+    // a UTF-16 unit is 3 bytes at most: most texts need not be measured
+    const bytes = part.text.length * 3 <= room ? null : encoder.encode(part.text);
+    if (bytes !== null && bytes.length > room) {
+      const cut = cutBefore(bytes, bytes.length - room);
+      const text = decoder.decode(bytes.subarray(cut));
       if (text !== '') kept.push({ ...part, from: Math.min(part.from + cut, part.to), text });
       break;
     }
     kept.push(part);
-    room -= bytes;
+    room -= bytes?.length ?? utf8Length(part.text);
   }
   return kept.reverse();
 }
 
-/** The longest end of a text that has at most so many bytes as UTF-8. */
-function lastBytes(text: string, most: number): string {
-  const bytes = new TextEncoder().encode(text);
-  let from = bytes.length - most;
-  // never within a character
-  while (from < bytes.length && ((bytes[from] as number) & 0xc0) === 0x80) from += 1;
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(from));
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** Where the first whole character from there on begins. */
+function cutBefore(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < bytes.length && ((bytes[at] as number) & 0xc0) === 0x80) at += 1;
+  return at;
 }
 
 function storedOutput({ parts, redacted, lastAt, hasEnded, error }: Record<string, unknown>): TaskOutput {

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RUNNER_AWAY_MS } from '@/lib/protocol/limits';
@@ -66,6 +68,34 @@ describe('a live Claude Code', () => {
     expect(taskEnds(turns).map((one) => one.id)).toEqual([task?.id]);
     expect(await stage.end()).toMatchObject({ exitCode: 0 });
     expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
+    expect(stage.problems()).toEqual([]);
+  });
+
+  test('what its background command writes is on its card while it runs, and all of it afterwards', async () => {
+    const command =
+      'echo first; echo "token=gh""p_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"; read -r _ < ./go; echo last; exit 3';
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(/START/, quick([background(command, 'Write')]), quick([say('Started it.')])),
+        turn(/"Write" failed/, report),
+      ],
+    });
+    const { operator } = stage;
+    const go = join(stage.cwd, 'go');
+    execFileSync('mkfifo', [go]);
+    await stage.runner();
+    await operator.send('START');
+    await operator.finished(1);
+    const [task] = await operator.tasks();
+    const written = async () => await operator.output(task?.id ?? '');
+    await expect.poll(written, { timeout: 15_000 }).toContain('first');
+    await expect.poll(written, { timeout: 15_000 }).toMatch(/token=\[redacted: [a-z-]+\]/);
+    expect((await operator.tasks())[0]).toMatchObject({ status: 'running', hasOutput: true });
+    await writeFile(go, 'go\n');
+    await operator.finished(2);
+    await expect.poll(written, { timeout: 15_000 }).toMatch(/first\n.*last\n/s);
+    expect(await written()).not.toContain('a1B2');
+    expect(await stage.end()).toMatchObject({ exitCode: 0 });
     expect(stage.problems()).toEqual([]);
   });
 

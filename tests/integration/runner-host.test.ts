@@ -1,8 +1,15 @@
+import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
-import type { AgentSummary, SessionDetail, TranscriptPage } from '@/lib/protocol/read-models';
+import type {
+  AgentSummary,
+  SessionDetail,
+  TaskList,
+  TaskOutputDetail,
+  TranscriptPage,
+} from '@/lib/protocol/read-models';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { Outbox } from '@/lib/runner/outbox/outbox';
@@ -102,6 +109,7 @@ async function repeater(sessionId?: string) {
     commands,
     over,
     logger,
+    emit,
     close,
     closedWith: () => closedWith,
     closedFor: () => closedFor,
@@ -184,6 +192,29 @@ describe('a runner', () => {
     await close();
     expect(closedFor()).toBe('another runner of this agent has taken over');
     await newer.body?.cancel();
+  });
+});
+
+describe('what its tasks write', () => {
+  const kept = async (sessionId: string) => {
+    const detail = await dashboard.request<TaskOutputDetail>(`/sessions/${sessionId}/tasks/t1/output`);
+    return { ...detail, text: detail.output?.parts.map(({ text }) => text).join('') ?? '' };
+  };
+
+  test('is on the server while they run, without secrets, and complete once the runner has ended', async () => {
+    const { emit, folder, sessionId, close } = await repeater();
+    const file = join(folder, 't1.output');
+    await emit([{ type: 'CUSTOM', name: 'task:updated', value: { task_id: 't1', output_file: file } }]);
+    await writeFile(file, `begins\npassword=${'hunter2'.repeat(3)}\n`);
+    await settled(async () => (await kept(sessionId)).text).toContain('begins');
+    expect((await kept(sessionId)).text).toMatch(/password=\[redacted: .+\]\n$/);
+    expect(await kept(sessionId)).toMatchObject({ hasEnded: false, output: { redacted: 1, hasEnded: false } });
+    await appendFile(file, 'never ended a line');
+    await close();
+    expect(await kept(sessionId)).toMatchObject({ hasEnded: true, output: { hasEnded: true } });
+    expect((await kept(sessionId)).text).toContain('never ended a line');
+    const { tasks } = await dashboard.request<TaskList>(`/sessions/${sessionId}/tasks`);
+    expect(tasks).toMatchObject([{ id: 't1', outputFile: file, hasOutput: true }]);
   });
 });
 

@@ -1,4 +1,13 @@
-import type { Item, MessageItem, RequestItem, SessionSummary, Task, TaskItem, Turn } from '@/lib/protocol/read-models';
+import type {
+  Item,
+  MessageItem,
+  RequestItem,
+  SessionSummary,
+  Task,
+  TaskItem,
+  TaskOutputDetail,
+  Turn,
+} from '@/lib/protocol/read-models';
 import type { LiveServer } from './live-server';
 
 /** Somebody at the dashboard: acts through its routes and reads what a page would show. */
@@ -42,6 +51,12 @@ export class Operator {
 
   async tasks(): Promise<Task[]> {
     return ((await this.#get('/tasks')) as { tasks: Task[] } | null)?.tasks ?? [];
+  }
+
+  /** What a task has written, as far as it is kept. */
+  async output(taskId: string): Promise<string> {
+    const detail = (await this.#get(`/tasks/${encodeURIComponent(taskId)}/output`)) as TaskOutputDetail | null;
+    return detail?.output?.parts.map(({ text }) => text).join('') ?? '';
   }
 
   /** Reads the transcript again and again until the look gives something. */

@@ -204,6 +204,24 @@ describe('recordings of Claude Code', () => {
   });
 });
 
+describe('where a background command writes', () => {
+  it.each(RECORDINGS)('is said as soon as it is known, of every shell and of nothing else: %s', (name) => {
+    const events = play(recordingLines(name)).map(({ event }) => event);
+    const customs = (of: string) => events.filter((event) => event.name === of).map(({ value }) => fieldsOf(value));
+    const shells = new Set(
+      customs('task:completed')
+        .filter((value) => value.task_type === 'local_bash' && textOf(value.output_file) !== null)
+        .map(({ task_id }) => task_id),
+    );
+    const named = customs('task:updated').filter(({ output_file }) => textOf(output_file) !== null);
+    for (const { task_id, output_file } of named)
+      expect(output_file).toMatch(new RegExp(`/tasks/${task_id}\\.output$`));
+    for (const id of shells) expect(named.map(({ task_id }) => task_id)).toContain(id);
+    const subagents = customs('task:started').filter(({ task_type }) => task_type === 'local_agent');
+    for (const { task_id } of subagents) expect(named.map((value) => value.task_id)).not.toContain(task_id);
+  });
+});
+
 /** Turns as the results of a recording tell them, read without the adapter. Empty results are none. */
 function turnsByResult(lines: readonly RecordingLine[]) {
   const turns: { texts: string[]; userMessageIds: string[]; taskRunId: string | null }[] = [];
