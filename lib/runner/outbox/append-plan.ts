@@ -5,8 +5,8 @@ import type { NewRow } from './statements';
 /**
  * What storing some records will change, worked out before anything is written. Pure.
  *
- * A full outbox drops log lines first: from nine tenths of the bound on, so that what an agent said and did still finds
- * room when its logging has filled the disk. At the bound it drops everything. It drops the newest: what already has a
+ * A full outbox drops what tasks wrote first, from half of the bound on, and log lines from nine tenths on, so that what
+ * an agent said and did still finds room when all else has filled the disk. At the bound it drops everything. It drops the newest: what already has a
  * `seq` may be under way and keeps it.
  *
  * Ordering: numbers are given out in the order of the candidates, one to each that is stored or declared lost. As long
@@ -44,8 +44,9 @@ export interface AppendPlan {
   after: QueueEnd & { openLosts: Map<string, OpenLost> };
 }
 
-/** Log lines are dropped from this share of the bound on. */
+/** From these shares of the bound on, log lines and what tasks wrote are dropped. */
 const LOG_SHARE = 0.9;
+const OUTPUT_SHARE = 0.5;
 /** Room for the rest of a request around the one record in it. */
 export const LARGEST_RECORD_BYTES = MAX_REQUEST_BYTES - 2_048;
 
@@ -73,8 +74,8 @@ export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bou
   }
   return plan;
 
-  function fits({ kind, bytes, isFailure }: Candidate): boolean {
-    const share = kind === 'log' && isFailure !== true ? LOG_SHARE : 1;
+  function fits({ kind, bytes, isFailure, isOutput }: Candidate): boolean {
+    const share = isOutput === true ? OUTPUT_SHARE : kind === 'log' && isFailure !== true ? LOG_SHARE : 1;
     const hasRoom = after.rows + 1 <= bound.maxRows * share && after.bytes + bytes <= bound.maxBytes * share;
     return kind === 'lost' || hasRoom;
   }

@@ -1,3 +1,5 @@
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { fieldsOf } from '@/lib/protocol/fields';
 import { tellsFailure } from '@/lib/protocol/insight';
 
 /** A record on its way into the outbox's file: its JSON without `seq`, and what has to be known of it. */
@@ -10,16 +12,23 @@ export interface Candidate {
   bytes: number;
   /** A log line that tells of a failure a person has to look at. */
   isFailure?: boolean;
+  /** What a task wrote. */
+  isOutput?: boolean;
 }
 
-type Said = Pick<Candidate, 'kind' | 'agentId' | 'occurredAt'> & { sessionId?: unknown; log?: unknown };
+type Said = Pick<Candidate, 'kind' | 'agentId' | 'occurredAt'> & {
+  sessionId?: unknown;
+  log?: unknown;
+  event?: unknown;
+};
 
 /** @param record what the body says, where that is at hand */
 export function candidateOf(body: string, record = JSON.parse(body) as Said): Candidate {
-  const { kind, agentId, occurredAt, log } = record;
+  const { kind, agentId, occurredAt, log, event } = record;
   const sessionId = record.sessionId as string | undefined;
   const isFailure = log !== undefined && tellsFailure(log as Parameters<typeof tellsFailure>[0]);
-  return { kind, agentId, sessionId, occurredAt, body, bytes: Buffer.byteLength(body), isFailure };
+  const isOutput = fieldsOf(event).name === CUSTOM.taskOutput;
+  return { kind, agentId, sessionId, occurredAt, body, bytes: Buffer.byteLength(body), isFailure, isOutput };
 }
 
 export type LostReason = 'outbox-full' | 'outbox-corrupt' | 'record-too-large' | 'refused-by-server' | 'lost-by-server';

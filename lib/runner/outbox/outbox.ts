@@ -41,7 +41,7 @@ export interface OutboxOptions {
   onStatus?: (status: OutboxStatus) => void;
   onNotice?: (notice: OutboxNotice) => void;
   clock?: OutboxClock;
-  /** Default 1,000,000 records and 1 GiB. Log lines are dropped from nine tenths on, everything at the bound. */
+  /** Default 1,000,000 records and 1 GiB. What tasks wrote is dropped from half of it on, log lines from nine tenths, everything at the bound. */
   bound?: Bound;
   maxBatchRows?: number;
   maxBatchBytes?: number;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planAppend, type QueueEnd } from '@/lib/runner/outbox/append-plan';
-import type { Candidate } from '@/lib/runner/outbox/candidate';
+import { type Candidate, candidateOf } from '@/lib/runner/outbox/candidate';
 
 const empty: QueueEnd = { seq: 0, rows: 0, bytes: 0, openLosts: new Map() };
 const roomy = { maxRows: 1_000, maxBytes: 1_000_000_000 };
@@ -38,6 +38,18 @@ describe('what an outbox takes', () => {
     const { rows, dropped } = planAppend(before, [candidate('log'), candidate('event')], { ...roomy, maxRows: 11 });
     expect(rows.map((row) => row.kind)).toEqual(['lost', 'event']);
     expect(dropped).toBe(1);
+  });
+
+  test('given half full, what tasks wrote is dropped, and neither events nor log lines are', () => {
+    const output = candidateOf(
+      JSON.stringify({ kind: 'event', agentId: 'a1', occurredAt: 7, event: { type: 'CUSTOM', name: 'task:output' } }),
+    );
+    const bound = { ...roomy, maxRows: 20 };
+    const { rows, dropped } = planAppend({ ...empty, seq: 9, rows: 9 }, [output], bound);
+    expect([rows.map((row) => row.kind), dropped]).toEqual([['event'], 0]);
+    const fuller = planAppend({ ...empty, seq: 10, rows: 10 }, [output, candidate('event'), candidate('log')], bound);
+    expect(fuller.rows.map((row) => row.kind)).toEqual(['lost', 'event', 'log']);
+    expect(fuller.dropped).toBe(1);
   });
 
   test('the bytes count as the rows do', () => {
