@@ -29,7 +29,7 @@ export interface OutputRead {
 }
 
 /**
- * `live`: what is new, whole lines, at most `MOST_LIVE` bytes of it: the newest. `rest`: what is new and unfinished lines
+ * `live`: what is new, whole lines, at most `mostLive` bytes of it: the newest. `rest`: what is new and unfinished lines
  * too. `kept`: what is missing of the newest `MAX_TASK_OUTPUT_BYTES`; if anything before the place is, all of them.
  * `end`: that, and no more will be written.
  */
@@ -37,7 +37,7 @@ export type OutputReach = 'live' | 'rest' | 'kept' | 'end';
 
 const isLive = (reach: OutputReach) => reach === 'live' || reach === 'rest';
 
-/** Most bytes of one reading while the task runs. */
+/** Most bytes of one reading while the task runs, unless less is asked for. */
 export const MOST_LIVE = 32 * 1024;
 /** Of one piece: as JSON a byte may take six. */
 const MOST_PIECE = 128 * 1024;
@@ -64,19 +64,21 @@ export async function readOutput(
   place: OutputPlace,
   reach: OutputReach,
   redactor: Redactor,
+  mostLive = MOST_LIVE,
 ): Promise<OutputRead> {
   const file = await open(path, FLAGS);
+  const most = isLive(reach) ? mostLive : MOST_PIECE;
   try {
     const stat = await file.stat();
     if (!stat.isFile()) throw new NotAFileError(path);
     const isOther = (place.ino !== 0 && place.ino !== stat.ino) || stat.size < place.to;
     const known = isOther ? { ...OUTPUT_BEGIN, ino: stat.ino } : { ...place, ino: stat.ino };
-    const from = await beginOf(file, known, reach, stat.size);
+    const from = await beginOf(file, known, { reach, most }, stat.size);
     const wholeFrom = from === known.to ? known.wholeFrom : from;
     const pieces: OutputPiece[] = [];
     let at = from;
     while (at < stat.size) {
-      const piece = await readPiece(file, at, stat.size, reach, redactor);
+      const piece = await readPiece(file, at, stat.size, { reach, most }, redactor);
       if (piece === null) break;
       pieces.push(piece);
       at = piece.to;
@@ -95,8 +97,13 @@ export class NotAFileError extends Error {
   }
 }
 
-async function beginOf(file: FileHandle, place: OutputPlace, reach: OutputReach, size: number): Promise<number> {
-  if (isLive(reach)) return size - place.to > MOST_LIVE ? lineFrom(file, size - MOST_LIVE, size) : place.to;
+async function beginOf(
+  file: FileHandle,
+  place: OutputPlace,
+  { reach, most }: { reach: OutputReach; most: number },
+  size: number,
+): Promise<number> {
+  if (isLive(reach)) return size - place.to > most ? lineFrom(file, size - most, size) : place.to;
   const oldest = Math.max(0, size - MAX_TASK_OUTPUT_BYTES);
   if (place.wholeFrom <= oldest && place.to >= oldest) return place.to;
   return lineFrom(file, oldest, size);
@@ -117,11 +124,10 @@ async function readPiece(
   file: FileHandle,
   from: number,
   size: number,
-  reach: OutputReach,
+  { reach, most }: { reach: OutputReach; most: number },
   redactor: Redactor,
 ): Promise<OutputPiece | null> {
   const behind = Math.max(0, from - LOOK_BEHIND);
-  const most = isLive(reach) ? MOST_LIVE : MOST_PIECE;
   const bytes = await readBytes(file, behind, Math.min(size, from + most));
   const skipped = Math.min(from - behind, bytes.length);
   const fresh = bytes.subarray(skipped);

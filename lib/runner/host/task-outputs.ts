@@ -4,7 +4,7 @@ import { parseJson, textOf } from '@/lib/protocol/fields';
 import type { Redactor } from '@/lib/runner/logger/redactor';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { OpenWork } from './open-work';
-import { NotAFileError, OUTPUT_BEGIN, type OutputPiece, type OutputPlace, readOutput } from './output-file';
+import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputPiece, type OutputPlace, readOutput } from './output-file';
 
 /**
  * Follows the output files of the tasks that run, and tells what is written there.
@@ -47,8 +47,9 @@ const QUIET_MS = 2_000;
 const MOST_WAITING = 50;
 /** And with more than this, what one that has ended wrote. */
 const MOST_WAITING_AT_END = 1_000;
-/** What all tasks together tell at one look. */
+/** What all tasks together tell at one look, in even shares that hold what a card shows. */
 const BYTES_AT_ONCE = 64 * 1024;
+const LEAST_SHARE = 2 * 1024;
 /** Most files that are followed: the ones that were named first. */
 const MOST_FOLLOWED = 256;
 const CURSOR = 'task-output:';
@@ -162,7 +163,9 @@ export class TaskOutputs {
   async #tellNew(name: string, followed: Followed): Promise<number> {
     const quietMs = this.#now() - followed.newAt;
     const reach = quietMs >= QUIET_MS ? 'kept' : quietMs >= UNFINISHED_MS ? 'rest' : 'live';
-    const read = await readOutput(followed.file, followed.place, reach, this.#options.redactor).catch((error) => {
+    const share = Math.min(MOST_LIVE, Math.max(LEAST_SHARE, Math.floor(BYTES_AT_ONCE / this.#followed.size)));
+    const { file, place: before } = followed;
+    const read = await readOutput(file, before, reach, this.#options.redactor, share).catch((error) => {
       // One that is not there yet may come; what is no file never has anything to tell.
       if (isNoOutput(error)) this.#letGo(name, followed);
       return null;
@@ -171,7 +174,7 @@ export class TaskOutputs {
     const { pieces, place } = read;
     if (pieces.length > 0) followed.newAt = this.#now();
     followed.place = place;
-    return this.#tell(followed, pieces, cursorOf(name, followed.file, place));
+    return this.#tell(followed, pieces, cursorOf(name, file, place));
   }
 
   /** All that is kept and was not told. It is not followed any more. */
