@@ -17,8 +17,9 @@ import { REQUEST_GRACE_MS } from '@/lib/protocol/limits';
 
 const WAITING = shapeOf(sessions, 'id', 'agentId', 'memory');
 
-/** Most sessions of one transaction. */
+/** Most sessions of one transaction, and most requests. */
 const MAX_TOLD = 50;
+const MAX_ENDED = 5_000;
 
 /** The sessions with a request that has expired. */
 export function overdueSessions(now: number): DueRows {
@@ -49,6 +50,6 @@ export async function expireRequests(
       return { agentId, sessionId, event };
     });
   });
-  await appendFacts(transaction, now, events);
+  await appendFacts(transaction, now, events.slice(0, MAX_ENDED));
   return rows.length;
 }

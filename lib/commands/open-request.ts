@@ -29,7 +29,7 @@ export async function openRequest(
   });
   const last = TOLD.first({ rows });
   if (last === undefined) return null;
-  if (session.morePending === 0 || last.name !== 'request:opened') return 'resolved';
+  if (!session.hasMorePending || last.name !== 'request:opened') return 'resolved';
   return (await isCancelled(transaction, session, last.position)) ? 'resolved' : toldIn(requestId, last);
 }
 

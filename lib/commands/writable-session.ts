@@ -12,8 +12,8 @@ export interface WritableSession {
   agentId: string;
   openTurnId: string | null;
   pendingRequests: readonly AnswerableRequest[];
-  /** How many more are open that are only counted. */
-  morePending: number;
+  /** Whether more may be open, which only its events tell. */
+  hasMorePending: boolean;
 }
 
 const MEMORY = shapeOf(sessions, 'memory');
@@ -34,7 +34,7 @@ export async function writableSession(transaction: WriteTransaction, sessionId: 
   const agent = agents?.rows[0] ? agentFromRow(agents.rows[0]) : null;
   const sending = sendingTo(session, agent);
   if (sending.kind === 'refused') throw conflict('session_ended', sending.reason);
-  const { pendingRequests = [], morePending = 0 } = rememberedFold(MEMORY.read(row).memory);
+  const { pendingRequests = [], hasMorePending = false } = rememberedFold(MEMORY.read(row).memory);
   const { agentId, openTurnId } = session;
-  return { id: session.id, agentId, openTurnId, pendingRequests, morePending };
+  return { id: session.id, agentId, openTurnId, pendingRequests, hasMorePending };
 }

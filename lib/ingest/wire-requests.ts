@@ -14,7 +14,7 @@ import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import { type AgUiEvent, CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
-import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
+import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { TurnPlaces } from '@/lib/protocol/turn-places';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './interrupts';
@@ -193,7 +193,7 @@ export class WireRequests {
     this.#open = this.#open.filter((request) => request !== replaced && (request.isDerived || request.id !== id));
     for (const request of others) this.#resolve(request, 'cancelled');
     const kind = customValue(event).kind === 'question' ? 'question' : 'permission';
-    if (this.#open.length < MAX_PENDING_REQUESTS) this.#open.push({ id, callId, kind, isDerived: false });
+    if (this.#open.length < MAX_OPEN_REQUESTS) this.#open.push({ id, callId, kind, isDerived: false });
     for (const name of new Set([id, callId ?? id])) this.#calls.settle(name);
   }
 

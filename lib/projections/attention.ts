@@ -1,13 +1,13 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import type { Attention, InboxKind } from '@/lib/protocol/inbox';
-import { MAX_CAPTION } from '@/lib/protocol/limits';
+import { MAX_CAPTION, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { AgentSummary, Obligation, SessionSummary } from '@/lib/protocol/read-models';
 import { hasBrokenOff, isLost, isSeen } from '@/lib/protocol/session-standing';
 import type { OpenRequest } from './open-requests';
 
 /** What of a session needs a person, apart from the replies it owes. */
 export function attentionOfSession(session: SessionSummary, requests: readonly OpenRequest[]): Attention[] {
-  const found = requests.map((request) => ofRequest(session.id, request));
+  const found = requests.slice(0, MAX_PENDING_REQUESTS).map((request) => ofRequest(session.id, request));
   if (session.arrangement.archivedAt !== null) return found;
   const { state, stateReason: title, stateSince, away, lostCount, quarantinedCount } = session;
   if ((state === 'failed' || hasBrokenOff(session)) && !isSeen(session)) {

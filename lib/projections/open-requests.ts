@@ -1,6 +1,7 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { answerBy } from '@/lib/protocol/answer-by';
-import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
+import { cutText } from '@/lib/protocol/cut-text';
+import { MAX_CAPTION, MAX_LATE_TITLE, MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import type { EventEntry } from './event-entry';
 import { caption, customName, customValue, pickId, pickText, pickTime } from './event-fields';
@@ -21,31 +22,31 @@ export interface OpenRequest {
 /**
  * The requests an agent waits for, in the order it asked: a mutable copy, so that a large batch costs no more per
  * event. A request told again unchanged keeps its place and its digest; one that asks something else under its id is
- * new.
+ * new. Each is remembered, so that what is told twice counts once: beyond MAX_OPEN_REQUESTS none is.
  */
 export class OpenRequests {
   readonly #open: Map<string, OpenRequest>;
-  #more: number;
+  #hasMore: boolean;
 
-  constructor(open: readonly OpenRequest[], more = 0) {
-    this.#more = more;
+  constructor(open: readonly OpenRequest[], hasMore = false) {
+    this.#hasMore = hasMore;
     this.#open = new Map(open.map((request) => [request.id, request]));
   }
 
   get count(): number {
-    return this.#open.size + this.#more;
+    return this.#open.size;
   }
 
-  /** How many are open beyond those remembered by name: they are only counted. */
-  get more(): number {
-    return this.#more;
+  /** Whether more may be open, which are not remembered and which nobody waits for. */
+  get hasMore(): boolean {
+    return this.#hasMore;
   }
 
   get first(): OpenRequest | undefined {
     return this.#open.values().next().value;
   }
 
-  /** When the first of the remembered ones expires. */
+  /** When the first of them expires. */
   get answerBy(): number | undefined {
     const times = this.list().flatMap(({ answerBy }) => answerBy ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
@@ -71,7 +72,7 @@ export class OpenRequests {
         this.#put(opened(id, value, entry));
         return;
       case CUSTOM.requestResolved:
-        if (id !== null) this.#resolve(id);
+        if (id !== null) this.#open.delete(id);
         return;
       case CUSTOM.sessionEnded:
         this.#clear();
@@ -80,25 +81,24 @@ export class OpenRequests {
 
   #put(request: OpenRequest): void {
     const known = this.#open.get(request.id);
-    if (known === undefined && this.#open.size >= MAX_PENDING_REQUESTS) {
-      this.#more += 1;
+    if (known === undefined && this.#open.size >= MAX_OPEN_REQUESTS) {
+      this.#hasMore = true;
       return;
     }
     // The same request keeps its place: it may only wait longer.
-    if (known?.digest !== request.digest) this.#open.delete(request.id);
-    this.#open.set(request.id, request);
+    const isSame = known?.digest === request.digest;
+    if (!isSame) this.#open.delete(request.id);
+    const isLate = this.#open.size - Number(isSame) >= MAX_PENDING_REQUESTS;
+    const kept = isLate ? Math.max(isSame ? known.title.length : 0, MAX_LATE_TITLE) : MAX_CAPTION;
+    this.#open.set(request.id, { ...request, title: cutText(request.title, kept) });
   }
 
   #replace(replaced: string | undefined, id: string): void {
     if (replaced !== undefined && replaced !== id) this.#open.delete(replaced);
   }
 
-  #resolve(id: string): void {
-    if (!this.#open.delete(id) && this.#more > 0) this.#more -= 1;
-  }
-
   #clear(): void {
-    this.#more = 0;
+    this.#hasMore = false;
     this.#open.clear();
   }
 }

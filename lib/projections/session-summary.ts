@@ -23,8 +23,8 @@ export interface SessionFold {
   /** The message that `lastText` comes from. */
   textMessageId: string | null;
   pendingRequests: OpenRequest[];
-  /** How many more are open than `pendingRequests` holds. */
-  morePending: number;
+  /** Whether more may be open than `pendingRequests` holds. */
+  hasMorePending: boolean;
   observed: ObservationMemory;
   /** Set when nothing is heard of it any more, until something is. */
   away: SessionAway | null;
@@ -77,7 +77,7 @@ export function newSession(id: string, agentId: string, at: number, heardAt: num
     titleMessageId: null,
     textMessageId: null,
     pendingRequests: [],
-    morePending: 0,
+    hasMorePending: false,
     observed: NO_MEMORY,
     away: null,
     awayPosition: null,
@@ -103,7 +103,7 @@ export class SessionLedger {
   constructor(fold: SessionFold, heardAt: number | null) {
     const observed = { ...fold.observed };
     this.#next = { ...fold, observed, summary: { ...fold.summary } };
-    this.#open = new OpenRequests(fold.pendingRequests, fold.morePending);
+    this.#open = new OpenRequests(fold.pendingRequests, fold.hasMorePending);
     this.#observer = new Observer(this.#next.summary, observed);
     this.#heardAt = heardAt;
     if (heardAt === null) return;
@@ -136,7 +136,7 @@ export class SessionLedger {
   result(obligations: readonly ObligationChange[], now?: number): SessionFold {
     const next = this.#next;
     next.pendingRequests = this.#open.list();
-    next.morePending = this.#open.more;
+    next.hasMorePending = this.#open.hasMore;
     const { answerBy } = this.#open;
     if (answerBy === undefined) delete next.summary.answerBy;
     else next.summary.answerBy = answerBy;

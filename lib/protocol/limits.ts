@@ -90,8 +90,12 @@ export const MAX_ITEM_TEXT = 1024 * 1024;
 export const MAX_NAMED = 1_000;
 /** Most sessions that are told of something about the agent as a whole: those last heard of. */
 export const MAX_FANNED_OUT = 1_000;
-/** Most open requests that a session remembers by name; beyond that they are counted. */
+/** Most open requests of a session that the inbox names, and most of which any is derived. */
 export const MAX_PENDING_REQUESTS = 200;
+/** Most open requests that a session counts, since it can tell them apart. */
+export const MAX_OPEN_REQUESTS = 1_000;
+/** How much is kept of the titles of those the inbox does not name yet, in UTF-16 code units. */
+export const MAX_LATE_TITLE = 200;
 /** How long a message counts as on its way while nothing is heard of it. */
 export const DELIVERING_MS = 60_000;
 /** An agent that was done and runs for this long has resumed its work. */

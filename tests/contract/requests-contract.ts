@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
-import { MAX_PENDING_REQUESTS, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
+import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
 import type { Item, NoticeItem, RequestItem, SessionDetail, TranscriptPage } from '@/lib/protocol/read-models';
 import { requestDigest } from '@/lib/protocol/request-digest';
 import type { CommandFrame } from '@/lib/protocol/sse';
@@ -112,7 +112,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test('reach every request that is open, also those beyond what a session remembers', async () => {
-      const ids = Array.from({ length: MAX_PENDING_REQUESTS + 3 }, (_, at) => `q${at}`);
+      const ids = Array.from({ length: MAX_OPEN_REQUESTS + 3 }, (_, at) => `q${at}`);
       await send(starts, ...ids.map((requestId) => opens(requestId, `echo ${requestId}`)));
       const [late, later, latest] = (await requests()).slice(-3) as (RequestItem & { digest: string })[];
       if (late === undefined || later === undefined || latest === undefined) throw new Error('there are three more');
@@ -128,10 +128,10 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect((await answer('never', { behavior: 'allow' })).status).toBe(404);
       await send(resolves(later.id, 'allowed'));
       expect(await refusal(await answer(later.id, { behavior: 'allow' }))).toEqual([409, 'request_resolved']);
-      // those that are remembered are resolved, and the agent still waits
-      await send(...ids.slice(0, MAX_PENDING_REQUESTS).map((requestId) => resolves(requestId, 'allowed')));
+      // those that are counted are resolved: nothing waits for the others, which can be answered
+      await send(...ids.slice(0, MAX_OPEN_REQUESTS).map((requestId) => resolves(requestId, 'allowed')));
       const session = await (await target.get(`/api/v1/sessions/${id}`)).json();
-      expect(session).toMatchObject({ session: { state: 'needs-input', pendingRequestCount: 2 } });
+      expect(session).toMatchObject({ session: { state: 'working', pendingRequestCount: 0 } });
       expect((await answer(latest.id, { behavior: 'allow', digest: latest.digest })).status).toBe(202);
     });
 
@@ -147,7 +147,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       ],
     ] as [string, AgUiEvent[]][])('reach none of %s, however many it left', async (_, end) => {
       const many = (prefix: string) =>
-        Array.from({ length: MAX_PENDING_REQUESTS + 2 }, (_, at) => opens(`${prefix}${at}`, 'ls'));
+        Array.from({ length: MAX_OPEN_REQUESTS + 2 }, (_, at) => opens(`${prefix}${at}`, 'ls'));
       await send(
         { type: 'RUN_STARTED', runId: 'r0' },
         { type: 'RUN_ERROR', message: 'before' },
@@ -155,7 +155,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         ...many('old'),
       );
       await send(...end, ...many('new'));
-      const last = MAX_PENDING_REQUESTS + 1;
+      const last = MAX_OPEN_REQUESTS + 1;
       expect(await refusal(await answer(`old${last}`, { behavior: 'allow' }))).toEqual([409, 'request_resolved']);
       expect((await answer(`new${last}`, { behavior: 'allow' })).status).toBe(202);
     });
@@ -239,6 +239,23 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect((await request()).answer).toMatchObject({ commandId, state: 'queued' });
     });
 
+    test('stay good for one told again behind more than the inbox names, and it counts once', async () => {
+      const ids = Array.from({ length: MAX_PENDING_REQUESTS + 1 }, (_, at) => `q${at}`);
+      const last = ids.at(-1) as string;
+      await send(starts, ...ids.map((requestId) => opens(requestId, 'ls')));
+      const { digest } = await request();
+      const { commandId } = await (await answer(last, { behavior: 'allow', digest })).json();
+      await send(opens(last, 'ls'), opens(last, 'ls'));
+      await send(opens(last, 'ls'));
+      expect(await sent()).toMatchObject([{ id: commandId, body: { digest } }]);
+      const count = async () => (await (await target.get(`/api/v1/sessions/${id}`)).json()).session.pendingRequestCount;
+      expect(await count()).toBe(ids.length);
+      await send(...[0, 0, 0, 1].map((at) => resolves(`q${at}`, 'denied')));
+      expect(await count()).toBe(ids.length - 2);
+      await send(...ids.map((requestId) => resolves(requestId, 'allowed')));
+      expect(await count()).toBe(0);
+    });
+
     test.each([
       ['a question of words only', { kind: 'question', tool_name: undefined, input: undefined }],
       ['a question with an input that does not say it', { kind: 'question', input: {} }],
@@ -270,7 +287,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test('reach one that is open beyond those a session remembers, and none that is over', async () => {
-      const ids = Array.from({ length: MAX_PENDING_REQUESTS + 2 }, (_, at) => `p${at}`);
+      const ids = Array.from({ length: MAX_OPEN_REQUESTS + 2 }, (_, at) => `p${at}`);
       await send(starts, ...ids.map((requestId) => opens(requestId, requestId)));
       const [last, over] = ids.slice(-2) as [string, string];
       await send(resolves(over, 'denied'));

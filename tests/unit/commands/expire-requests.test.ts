@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CommandHub } from '@/lib/commands/command-hub';
-import { REQUEST_GRACE_MS } from '@/lib/protocol/limits';
+import { MAX_PENDING_REQUESTS, REQUEST_GRACE_MS } from '@/lib/protocol/limits';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { readSession } from '@/lib/queries/read-sessions';
 import { readTranscript } from '@/lib/queries/read-transcript';
@@ -64,6 +64,18 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     await hub.sweep();
     expect(await outcomes()).toEqual(['expired', null, null]);
     expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 2 });
+  });
+
+  it('is waited for no more, though more are open than the inbox names', async () => {
+    const ids = Array.from({ length: MAX_PENDING_REQUESTS }, (_, at) => `p${at}`);
+    const event = (request_id: string) => ({ type: 'CUSTOM', name: 'request:opened', value: { request_id } });
+    const records = ids.map((id) => record(++seq, { event: event(id), occurredAt: clocks.now() }));
+    await ingest(target, records);
+    await asks('late', WAITS_MS);
+    clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS);
+    await hub.sweep();
+    expect(await session()).toMatchObject({ pendingRequestCount: MAX_PENDING_REQUESTS, answerBy: undefined });
+    expect((await outcomes()).at(-1)).toBe('expired');
   });
 
   it('has expired by a clock that can be believed only', async () => {

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
+import { attentionOfSession } from '@/lib/projections/attention';
 import { newSession } from '@/lib/projections/session-summary';
 import { placeEvents } from '@/lib/projections/turns';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
+import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { foldSession } from '../../support/folds';
 import { custom, runStarts } from './session-story';
@@ -15,13 +16,47 @@ function fold(before: ReturnType<typeof newSession>, events: AgUiEvent[]) {
   return foldSession(before, placeEvents(NO_PLACES, entries).placements, []);
 }
 
-it('counts every open request, remembers the first of them, and quotes no more than their beginning', () => {
-  const all = Array.from({ length: MAX_PENDING_REQUESTS + 50 }, (_, at) => at);
+const upTo = (count: number) => Array.from({ length: count }, (_, at) => at);
+
+it('counts every open request, and quotes no more than their beginning', () => {
+  const all = upTo(MAX_OPEN_REQUESTS);
   const asked = fold(newSession('s', 'a', 0), [...runStarts('r'), ...all.flatMap(opened)]);
   expect(asked.summary.pendingRequestCount).toBe(all.length);
-  expect(asked.pendingRequests).toHaveLength(MAX_PENDING_REQUESTS);
-  expect(JSON.stringify(asked.pendingRequests).length).toBeLessThan(1_000_000);
+  expect(JSON.stringify(asked.pendingRequests).length).toBeLessThan(1_500_000);
   const half = fold(asked, all.slice(0, 200).flatMap(resolved));
   expect(half.summary.pendingRequestCount).toBe(all.length - 200);
   expect(fold(half, all.slice(200).flatMap(resolved)).summary).toMatchObject({ pendingRequestCount: 0 });
+});
+
+it('counts no request twice that is told again, nor an end that is told again, however many are open', () => {
+  const all = upTo(MAX_PENDING_REQUESTS + 3);
+  const asked = fold(newSession('s', 'a', 0), [...runStarts('r'), ...all.flatMap(opened)]);
+  const again = fold(asked, [201, 201, 202, 0, 201].flatMap(opened));
+  expect(again.summary.pendingRequestCount).toBe(all.length);
+  const first = fold(again, [0, 0, 0, 999].flatMap(resolved));
+  expect(first.summary.pendingRequestCount).toBe(all.length - 1);
+  expect(fold(first, all.slice(1).flatMap(resolved)).summary).toMatchObject({ pendingRequestCount: 0 });
+});
+
+it('neither counts nor waits for what is open beyond what it can tell apart, and counts it when it is told later', () => {
+  const all = upTo(MAX_OPEN_REQUESTS + 5);
+  const asked = fold(newSession('s', 'a', 0), [...runStarts('r'), ...all.flatMap(opened)]);
+  expect(asked.summary.pendingRequestCount).toBe(MAX_OPEN_REQUESTS);
+  expect(asked.hasMorePending).toBe(true);
+  const last = all.length - 1;
+  expect(fold(asked, opened(last)).summary.pendingRequestCount).toBe(MAX_OPEN_REQUESTS);
+  expect(fold(asked, [...resolved(0), ...opened(last)]).summary.pendingRequestCount).toBe(MAX_OPEN_REQUESTS);
+  const none = fold(asked, all.slice(0, MAX_OPEN_REQUESTS).flatMap(resolved));
+  expect(none.summary).toMatchObject({ pendingRequestCount: 0, state: 'working' });
+  expect(fold(asked, custom('session:ended', {})).hasMorePending).toBe(false);
+});
+
+it('names the first of them in the inbox, and the next one once one of these has ended', () => {
+  const all = upTo(MAX_PENDING_REQUESTS + 2);
+  const asked = fold(newSession('s', 'a', 0), [...runStarts('r'), ...all.flatMap(opened)]);
+  const named = ({ summary, pendingRequests }: typeof asked) =>
+    attentionOfSession(summary, pendingRequests).map(({ request }) => request?.id);
+  expect(named(asked)).toEqual(all.slice(0, MAX_PENDING_REQUESTS).map((at) => `q${at}`));
+  const later = fold(asked, all.slice(0, -1).flatMap(resolved));
+  expect(named(later)).toEqual([`q${all.length - 1}`]);
 });
