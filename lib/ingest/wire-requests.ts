@@ -40,8 +40,10 @@ export interface WireMemory extends CallMemory {
   open?: Open[];
   /** The newest messages of people. */
   said?: string[];
-  /** A person's turn has begun without saying what that person said. */
+  /** A person's turn has begun without saying anything new of that person. */
   isUnsaid?: true;
+  /** A person's turn is open, and before it began something had been asked that may still be open. */
+  isUserTurn?: true;
 }
 
 /** How many events a request may still derive. */
@@ -61,6 +63,7 @@ export class WireRequests {
   readonly #calls: OpenCalls;
   #said: string[];
   #isUnsaid: boolean;
+  #isUserTurn: boolean;
   #runId: string | null;
   #chunks: TurnPlaces['chunks'];
   #derived: AgUiEvent[] = [];
@@ -77,6 +80,7 @@ export class WireRequests {
     this.#calls = new OpenCalls(memory);
     this.#said = [...(memory.said ?? [])];
     this.#isUnsaid = memory.isUnsaid === true;
+    this.#isUserTurn = memory.isUserTurn === true;
     this.#runId = places?.openTurn?.id ?? null;
     this.#chunks = places?.chunks;
   }
@@ -84,7 +88,11 @@ export class WireRequests {
   get memory(): WireMemory {
     const lists = { open: this.#open, ...this.#calls.memory, said: this.#said };
     const kept: WireMemory = Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
-    return this.#isUnsaid ? { ...kept, isUnsaid: true } : kept;
+    return {
+      ...kept,
+      ...(this.#isUnsaid && { isUnsaid: true as const }),
+      ...(this.#isUserTurn && { isUserTurn: true as const }),
+    };
   }
 
   /** To be called before `take`. @returns the event; a request that takes the place of a derived one says so */
@@ -110,19 +118,27 @@ export class WireRequests {
     const runId = idField(event, 'runId') ?? `run:${position}`;
     const breaksIn = this.#runId !== null && this.#runId !== runId;
     this.#runId = runId;
+    let isSaid = false;
     for (const { interruptId, status } of resumptionsOf(event)) {
       const named = this.#open.filter(({ id, isDerived }) => isDerived && (interruptId === null || id === interruptId));
+      isSaid ||= named.length > 0;
       for (const request of named) this.#resolve(request, status === 'cancelled' ? status : answerTo(request, status));
     }
     for (const callId of inputResults(event)) this.endCall(callId, false);
     const { turn, userMessageIds } = interludeOf(event);
     const byItself = event.input === undefined && idField(event, 'parentRunId') !== null;
-    if (turn === 'user' || (turn === undefined && !byItself)) {
+    const isUserTurn = turn === 'user' || (turn === undefined && !byItself);
+    if (isUserTurn) {
       const named = [inputUserMessages(event).at(-1)?.id, userMessageIds?.at(-1)];
-      for (const id of named) if (id !== undefined) this.hearUser(id);
-      this.#isUnsaid = event.input === undefined && userMessageIds === undefined && this.#open.some(isDerivedOne);
+      for (const id of named) {
+        if (id === undefined || this.knows(id)) continue;
+        isSaid = true;
+        this.hearUser(id);
+      }
     }
     if (breaksIn) this.#breakOff();
+    this.#isUserTurn = isUserTurn && this.#open.some(isDerivedOne);
+    this.#isUnsaid = this.#isUserTurn && !isSaid;
   }
 
   finishRun(event: AgUiEvent, position: string): void {
@@ -136,7 +152,8 @@ export class WireRequests {
       return;
     }
     const interrupts = interruptsOf(event);
-    this.goOn(new Set(interrupts.map(({ id }) => id)));
+    if (isItsEnd) this.#settleEarlier(interrupts);
+    this.goOn(interrupts);
     for (const [index, interrupt] of interrupts.entries()) {
       this.#interrupt(interrupt, interrupt.id ?? `interrupt:${position}:${index}`, turnId);
     }
@@ -169,11 +186,19 @@ export class WireRequests {
   }
 
   /** The agent says or does something in a turn that did not say how it came about: it has its answer. */
-  goOn(except: ReadonlySet<string | null> = NONE): void {
+  goOn(except: readonly Interrupt[] = []): void {
     if (!this.#isUnsaid) return;
     this.#isUnsaid = false;
-    for (const request of this.#open)
-      if (request.isDerived && !except.has(request.id)) this.#resolve(request, 'unknown');
+    for (const request of this.#open) {
+      const isAskedAgain = except.some(({ id, callId }) => request.id === id || isOfCall(request, callId));
+      if (request.isDerived && !isAskedAgain) this.#resolve(request, 'unknown');
+    }
+  }
+
+  /** A person's turn that ends well and asks for nothing waits for nothing that was asked before it. */
+  #settleEarlier(asked: readonly Interrupt[]): void {
+    if (this.#isUserTurn && asked.length === 0) this.#isUnsaid = true;
+    this.#isUserTurn = false;
   }
 
   endCall(callId: string, isError: boolean): void {
@@ -290,6 +315,7 @@ export class WireRequests {
     this.#open = [];
     this.#calls.clear();
     this.#isUnsaid = false;
+    this.#isUserTurn = false;
   }
 
   /** The derived request whose place this one takes, unless it has one of its own. */
@@ -324,7 +350,6 @@ export class WireRequests {
 }
 
 const NOTHING: readonly AgUiEvent[] = [];
-const NONE: ReadonlySet<string | null> = new Set();
 const UNNAMED = 'The agent asks';
 
 interface Around {
@@ -411,6 +436,10 @@ function namesOf(event: AgUiEvent): { id: string | null; callId: string | null }
 
 function isDerivedOne({ isDerived }: Open): boolean {
   return isDerived;
+}
+
+function isOfCall({ id, callId }: Open, asked: string | null): boolean {
+  return asked !== null && (callId === asked || id === asked);
 }
 
 function answerTo({ kind }: Open, status: 'resolved' | 'denied'): Outcome {

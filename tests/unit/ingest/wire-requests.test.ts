@@ -158,7 +158,7 @@ describe('an interrupt', () => {
     expect(session.memory.open).toBeUndefined();
   });
 
-  it('that a resume does not name waits on for the next message', () => {
+  it('that a resume does not name waits on for the next message, and no longer than the run that goes on', () => {
     const session = told(
       starts('r', { input: { messages: [{ id: 'm1', role: 'user', content: 'Go' }] } }),
       interrupts({ id: 'i' }, { id: 'j' }),
@@ -170,10 +170,12 @@ describe('an interrupt', () => {
         },
       }),
       assistant,
-      finishes(),
     );
     expect(session.said).toEqual(['+i', '+j', '-i answered']);
+    const before = structuredClone(session.memory);
     expect(session.tell(user('m2')).said.slice(3)).toEqual(['-j answered']);
+    session.memory = before;
+    expect(session.tell(finishes()).said.slice(4)).toEqual(['-j unknown']);
   });
 
   it.each([
@@ -219,6 +221,32 @@ describe('an interrupt', () => {
     const again = told(starts('r'), interrupts({ id: 'i' }), starts('r2'), interrupts({ id: 'i', message: 'Again?' }));
     expect(again.said).toEqual(['+i', '+i']);
     expect(again.memory.open).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      'names none but what is known',
+      { input: { messages: [{ id: 'm1', role: 'user', content: 'Go' }], forwardedProps: { command: { resume: 5 } } } },
+    ],
+    ['has an input without messages', { input: {} }],
+    ['resumes what nobody asks', { input: { messages: [], resume: [{ interruptId: 'other', status: 'resolved' }] } }],
+    ['names no message', { metadata: { interlude: { turn: 'user', userMessageIds: [] } } }],
+    ['names a known message', { metadata: { interlude: { turn: 'user', userMessageIds: ['m1'] } } }],
+  ])('is over when the agent goes on in a person’s turn that %s', (_, begins) => {
+    const asking = () => told(user('m1'), starts('r'), ...asks(), interrupts({ id: 'i' }), starts('r2', begins));
+    expect(asking().said).toEqual(['+i', '+c']);
+    expect(asking().tell(assistant).said.slice(2)).toEqual(['-i unknown', '-c unknown']);
+    expect(asking().tell(finishes()).said.slice(2)).toEqual(['-i unknown', '-c unknown']);
+    const again = asking().tell(interrupts({ id: 'i' }, { id: 'k', toolCallId: 'c', message: 'Which?' }));
+    expect(again.said.slice(2)).toEqual(['+i', '-c cancelled', '+k']);
+    expect(again.opened.at(-1)).toMatchObject({ kind: 'question', title: 'Which?' });
+  });
+
+  it('waits on through turns that the agent began itself, however they end', () => {
+    const own = { metadata: { interlude: { turn: 'between-run', userMessageIds: [] } } };
+    const session = told(starts('r'), interrupts({ id: 'i' }), starts('r2', own), assistant, finishes());
+    expect(session.said).toEqual(['+i']);
+    expect(session.memory.isUserTurn).toBeUndefined();
   });
 
   it.each([
