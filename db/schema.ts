@@ -341,6 +341,12 @@ export const quarantine = sqliteTable(
   (table) => [
     index('quarantine_by_agent').on(table.agentId, table.position),
     index('quarantine_parked').on(table.agentId, table.parked, table.position).where(sql`parked is not null`),
+    // what a session lacks: nobody has settled it
+    index('quarantine_missing')
+      .on(table.sessionId, table.agentId, table.position)
+      .where(sql`session_id is not null and ifnull(parked, 'parked') = 'parked'`),
+    // what may be of any session of an outbox
+    index('quarantine_unnamed').on(table.producerId, table.position).where(sql`session_id is null`),
   ],
 );
 
@@ -392,6 +398,8 @@ export const asks = sqliteTable(
     digest: text('digest').notNull(),
     /** The command it led to; null if nothing is asked of a runner. */
     commandId: text('command_id'),
+    /** What else its sender was told of it, to be told the same again. */
+    said: json<object>('said'),
   },
   (table) => [primaryKey({ columns: [table.sessionId, table.clientId] })],
 );

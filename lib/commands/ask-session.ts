@@ -16,12 +16,22 @@ export interface SessionAsk<Type extends CommandType> {
   /**
    * Checks what is asked for and gives the command's body.
    * `repeats`: whether an earlier command, still on its way, asks for the same; then that one is the answer.
+   * `said`: what else its sender is told, now and whenever the same is asked again.
    */
   prepare: (
     transaction: WriteTransaction,
     session: WritableSession,
     commandId: string,
-  ) => Promise<{ body: CommandBodies[Type]; repeats?: (earlier: CommandBodies[Type]) => boolean }>;
+  ) => Promise<{
+    body: CommandBodies[Type];
+    repeats?: (earlier: CommandBodies[Type]) => boolean;
+    said?: object;
+  }>;
+}
+
+/** The command, and what else was said of it when it was asked for. */
+export interface SessionAnswer extends CommandAnswer {
+  said: object | null;
 }
 
 /**
@@ -30,33 +40,45 @@ export interface SessionAsk<Type extends CommandType> {
  */
 export async function askSession<Type extends CommandType>(
   server: CommandServer,
-  { sessionId, clientId, ask, bytes, prepare }: SessionAsk<Type>,
+  ask: SessionAsk<Type>,
 ): Promise<CommandAnswer> {
+  const { commandId, state } = await askAndSay(server, ask);
+  return { commandId, state };
+}
+
+/** The same with what is said of it. @see askSession */
+export async function askAndSay<Type extends CommandType>(
+  server: CommandServer,
+  { sessionId, clientId, ask, bytes, prepare }: SessionAsk<Type>,
+): Promise<SessionAnswer> {
   const now = server.now();
   const pace = new Pace();
   const named = namedAsk(sessionId, clientId, ask);
   await pace.rest();
   const { agentId, answer } = await server.database.writes.run(async (transaction) => {
-    const before = (await askedBefore(transaction, named))?.command ?? null;
-    if (before !== null) return { agentId: before.agentId, answer: answerOf(before.command, before.state) };
-    const session = await writableSession(transaction, sessionId);
+    const before = await askedBefore(transaction, named);
+    if (before !== null && before.command !== null) {
+      const { agentId, command, state } = before.command;
+      return { agentId, answer: answerOf(command, state, before.said) };
+    }
+    const session = await writableSession(transaction, sessionId, now);
     const { agentId } = session;
     const id = crypto.randomUUID();
-    const { body, repeats } = await prepare(transaction, session, id);
+    const { body, repeats, said = null } = await prepare(transaction, session, id);
     const pending = repeats && (await findEffective(transaction, agentId, session.id, ask.type, repeats));
     if (pending) {
-      await noteAsk(transaction, named, pending.command.id);
-      return { agentId, answer: answerOf(pending.command, pending.state) };
+      await noteAsk(transaction, named, pending.command.id, said);
+      return { agentId, answer: answerOf(pending.command, pending.state, said) };
     }
     const fields = { id, agentId, sessionId: session.id, clientId, now };
     const command = await queueCommand(transaction, { ...fields, type: ask.type, body });
-    await noteAsk(transaction, named, command.id);
-    return { agentId, answer: answerOf(command, 'queued') };
+    await noteAsk(transaction, named, command.id, said);
+    return { agentId, answer: answerOf(command, 'queued', said) };
   }, bytes);
   server.commands.wake(agentId);
   return answer;
 }
 
-function answerOf({ id }: Command, state: CommandAnswer['state']): CommandAnswer {
-  return { commandId: id, state };
+function answerOf({ id }: Command, state: CommandAnswer['state'], said: object | null): SessionAnswer {
+  return { commandId: id, state, said };
 }

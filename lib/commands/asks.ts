@@ -1,4 +1,6 @@
 import { columnText } from '@/db/column-text';
+import { asks } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { CommandType } from '@/lib/protocol/commands';
 import { digestOf } from '@/lib/protocol/request-digest';
@@ -15,6 +17,8 @@ export interface Ask {
     | 'parked.discard';
   [field: string]: unknown;
 }
+
+const SAID = shapeOf(asks, 'said');
 
 /** An ask under the name its client gave it. */
 export interface NamedAsk {
@@ -33,23 +37,24 @@ export function namedAsk(sessionId: string, clientId: string | undefined, ask: A
 /**
  * Whether this was asked before, under the same name.
  *
- * @returns null if it was not; else the command it led to, which is null if nothing is asked of a runner
+ * @returns null if it was not; else the command it led to, which is null if nothing is asked of a runner, and what else
+ *   was said of it then
  * @throws AppError `conflict` if the name stands for anything else, even in one field of the body
  */
 export async function askedBefore(
   transaction: WriteTransaction,
   ask: NamedAsk | null,
-): Promise<{ command: StoredCommand | null } | null> {
+): Promise<{ command: StoredCommand | null; said: object | null } | null> {
   if (ask === null) return null;
   const { rows } = await transaction.execute({
-    sql: `SELECT asks.digest, asks.command_id, commands.* FROM asks LEFT JOIN commands ON commands.id = asks.command_id
+    sql: `SELECT asks.digest, asks.command_id, asks.said, commands.* FROM asks LEFT JOIN commands ON commands.id = asks.command_id
           WHERE asks.session_id = ? AND asks.client_id = ?`,
     args: [ask.sessionId, ask.clientId],
   });
   const [row] = rows;
   if (row === undefined) return null;
   const command = row.command_id === null ? null : commandFromRow(row);
-  if (row.digest === ask.digest) return { command };
+  if (row.digest === ask.digest) return { command, said: SAID.read(row).said };
   const what =
     command === null ? 'something else' : `a command (${command.command.type}) that asked for something else`;
   const message = `This clientId stands for ${what}. Send this under a new clientId.`;
@@ -60,10 +65,11 @@ export async function noteAsk(
   transaction: WriteTransaction,
   ask: NamedAsk | null,
   commandId: string | null,
+  said: object | null = null,
 ): Promise<void> {
   if (ask === null) return;
   await transaction.execute({
-    sql: 'INSERT INTO asks (session_id, client_id, digest, command_id) VALUES (?, ?, ?, ?)',
-    args: [ask.sessionId, ask.clientId, ask.digest, commandId],
+    sql: 'INSERT INTO asks (session_id, client_id, digest, command_id, said) VALUES (?, ?, ?, ?, ?)',
+    args: [ask.sessionId, ask.clientId, ask.digest, commandId, said === null ? null : JSON.stringify(said)],
   });
 }

@@ -1,11 +1,10 @@
 import { columnText } from '@/db/column-text';
-import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import type { Reader } from '@/db/reader';
 import type { Asked } from '@/lib/access/asked';
 import { type MessageAnswer, OPERATOR, type SendMessage } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
-import { type Sending, sendingTo } from '@/lib/protocol/sending';
-import { askSession } from './ask-session';
+import type { Sending } from '@/lib/protocol/sending';
+import { askAndSay } from './ask-session';
 import type { CommandServer } from './command-hub';
 
 /**
@@ -19,44 +18,27 @@ export async function postMessage(
   server: CommandServer,
 ): Promise<MessageAnswer> {
   const isReplyToNothing = replyTo !== undefined && !(await isSaid(server.database.reader, sessionId, replyTo));
-  const { commandId, state } = await askSession(server, {
+  const { commandId, state, said } = await askAndSay(server, {
     sessionId,
     clientId,
     ask: { type: 'message', text, replyTo },
     bytes: text.length * 4,
-    prepare: async (_transaction, _session, messageId) => {
+    prepare: async (_transaction, { sending }, messageId) => {
       if (isReplyToNothing) {
         throw new AppError(
           'not_found',
           `Nobody said ${JSON.stringify(replyTo)} in this session. Reply to a message of its transcript, or leave replyTo out.`,
         );
       }
-      return { body: { messageId, text, from: OPERATOR, ...(replyTo === undefined ? {} : { replyTo }) } };
+      const body = { messageId, text, from: OPERATOR, ...(replyTo === undefined ? {} : { replyTo }) };
+      return { body, said: sending };
     },
   });
-  return {
-    messageId: commandId,
-    delivery: DELIVERY[state],
-    sending: await sendingNow(server.database.reader, sessionId),
-  };
+  return { messageId: commandId, delivery: DELIVERY[state], sending: (said as Sending | null) ?? TAKEN };
 }
 
-async function sendingNow(reader: Reader, sessionId: string): Promise<Sending> {
-  const id = columnText(sessionId);
-  const [found, agents] = await reader.batch(
-    [
-      { sql: `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ?`, args: [id] },
-      {
-        sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = (SELECT agent_id FROM sessions WHERE id = ?)`,
-        args: [id],
-      },
-    ],
-    'read',
-  );
-  const [session, agent] = [found?.rows[0], agents?.rows[0]];
-  if (session === undefined) throw new Error('a session is never deleted');
-  return sendingTo(sessionFromRow(session), agent === undefined ? null : agentFromRow(agent));
-}
+/** A message of a database that did not keep what its sender was told: it was taken. */
+const TAKEN: Sending = { kind: 'allowed', reason: null };
 
 const DELIVERY = {
   queued: 'queued',

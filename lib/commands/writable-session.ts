@@ -4,7 +4,8 @@ import { sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { type AnswerableRequest, rememberedFold } from '@/lib/ingest/remembered-fold';
-import { sendingTo } from '@/lib/protocol/sending';
+import { sessionNow } from '@/lib/ingest/session-now';
+import { type Sending, sendingTo } from '@/lib/protocol/sending';
 import { conflict, missing } from './refusals';
 
 export interface WritableSession {
@@ -12,6 +13,8 @@ export interface WritableSession {
   agentId: string;
   openTurnId: string | null;
   pendingRequests: readonly AnswerableRequest[];
+  /** What becomes of a message that is sent to it now. */
+  sending: Sending;
   /** Whether more may be open, which only its events tell. */
   hasMorePending: boolean;
 }
@@ -22,7 +25,11 @@ const MEMORY = shapeOf(sessions, 'memory');
  * The session something is asked of.
  * @throws AppError `not_found`; `conflict` when its agent has ended and no runner has come since
  */
-export async function writableSession(transaction: WriteTransaction, sessionId: string): Promise<WritableSession> {
+export async function writableSession(
+  transaction: WriteTransaction,
+  sessionId: string,
+  now: number,
+): Promise<WritableSession> {
   const id = columnText(sessionId);
   const [found, agents] = await transaction.batch([
     { sql: 'SELECT * FROM sessions WHERE id = ?', args: [id] },
@@ -30,11 +37,11 @@ export async function writableSession(transaction: WriteTransaction, sessionId: 
   ]);
   const row = found?.rows[0];
   if (row === undefined) throw missing('session', sessionId, 'GET /api/v1/sessions lists them.');
-  const session = sessionFromRow(row);
+  const session = sessionNow(sessionFromRow(row), now);
   const agent = agents?.rows[0] ? agentFromRow(agents.rows[0]) : null;
   const sending = sendingTo(session, agent);
   if (sending.kind === 'refused') throw conflict('session_ended', sending.reason);
   const { pendingRequests = [], hasMorePending = false } = rememberedFold(MEMORY.read(row).memory);
   const { agentId, openTurnId } = session;
-  return { id: session.id, agentId, openTurnId, pendingRequests, hasMorePending };
+  return { id: session.id, agentId, openTurnId, sending, pendingRequests, hasMorePending };
 }

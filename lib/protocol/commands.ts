@@ -227,8 +227,9 @@ export type Ack = z.infer<typeof ackSchema>;
 /** 202, and the same again for the same `clientId`. */
 export interface MessageAnswer {
   messageId: string;
+  /** How far it has come by now. */
   delivery: MessageDelivery;
-  /** What becomes of it, as the session stands now. */
+  /** What becomes of it, as the session stood when it was first sent. */
   sending: Sending;
 }
 export interface CommandAnswer {

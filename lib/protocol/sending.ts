@@ -35,15 +35,28 @@ export function sendingTo(session: Addressee, agent: Listener | null): Sending {
   if (session.state === 'needs-input') {
     return { kind: 'queued', reason: 'It waits for an answer: the message is taken after that.' };
   }
-  if (session.state === 'starting')
-    return { kind: 'queued', reason: 'It is starting: the message is taken once it runs.' };
-  if (session.state !== 'working') return { kind: 'allowed', reason: null };
-  const { note } = session.evidence;
-  // It works because something was written to it.
-  if (note === 'delivering') return { kind: 'allowed', reason: null };
-  if (note === 'restarting')
-    return { kind: 'queued', reason: 'It is being restarted: the message is taken after that.' };
-  if (note === 'compacting')
-    return { kind: 'queued', reason: 'It compacts its context: the message is taken after that.' };
-  return { kind: 'queued', reason: 'It works: the message is taken at its next step.' };
+  return TAKEN[stageOf(session)];
+}
+
+type Stage = 'starting' | 'restarting' | 'compacting' | 'running' | 'still';
+
+const TAKEN: Record<Stage, Sending> = {
+  starting: { kind: 'queued', reason: 'It is starting: the message is taken once it runs.' },
+  restarting: { kind: 'queued', reason: 'It is being restarted: the message is taken after that.' },
+  compacting: { kind: 'queued', reason: 'It compacts its context: the message is taken after that.' },
+  running: { kind: 'queued', reason: 'It works: the message is taken at its next step.' },
+  still: { kind: 'allowed', reason: null },
+};
+
+/** What it does now, also behind a message that is on its way and a report that it is done. */
+function stageOf({ state, evidence, observations: { agent, turn, report } }: Addressee): Stage {
+  if (agent !== undefined) {
+    if (agent.value !== 'still') return agent.value;
+  } else if (turn?.value.state === 'running') return 'running';
+  const isUnobserved = agent === undefined && turn === undefined;
+  if (evidence.note !== 'delivering')
+    return state === 'starting' ? 'starting' : state === 'working' ? 'running' : 'still';
+  // It counts as working because something was written to it.
+  if (!isUnobserved) return 'still';
+  return report === undefined ? 'starting' : report.value.state === 'working' ? 'running' : 'still';
 }

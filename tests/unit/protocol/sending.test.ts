@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stateAt } from '@/lib/projections/resolve-state';
-import type { Observations } from '@/lib/protocol/agent-state';
+import type { Observations, SelfReport } from '@/lib/protocol/agent-state';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { sendingTo } from '@/lib/protocol/sending';
 import { aSession } from '../../ui/rows';
@@ -20,6 +20,9 @@ function having(observations: Partial<Observations>, fields: Partial<SessionSumm
 
 const running = { turn: seen({ state: 'running' as const }) };
 const still = { turn: seen({ state: 'finished' as const }) };
+const compacting = { ...running, agent: seen('compacting' as const) };
+const written = { message: seen(null, 1) };
+const reports = (state: SelfReport['state'], agoMs?: number) => seen({ state, summary: null, link: null }, agoMs);
 const ended = { process: seen({ code: 0, signal: null, reason: 'exit' }) };
 
 describe('a message to a session', () => {
@@ -27,12 +30,54 @@ describe('a message to a session', () => {
     ['is idle', having(still), HERE, 'allowed', null],
     ['waits on its tasks', having({ ...still, task: seen(1) }), HERE, 'allowed', null],
     ['has failed', having({ turn: seen({ state: 'failed' as const }) }), HERE, 'allowed', null],
-    ['has just been written to', having({ ...still, message: seen(null, 1) }), HERE, 'allowed', null],
+    ['is complete', having({ ...still, report: reports('complete') }), HERE, 'allowed', null],
+    ['was interrupted', having({ turn: seen({ state: 'interrupted' as const }) }), HERE, 'allowed', null],
+    ['has just been written to', having({ ...still, ...written }), HERE, 'allowed', null],
+    ['has just been written to while it works', having({ ...running, ...written }), HERE, 'queued', 'next step'],
+    [
+      'has just been written to while its runner sees it work',
+      having({ ...still, ...written, agent: seen('running' as const) }),
+      HERE,
+      'queued',
+      'next step',
+    ],
+    [
+      'has just been written to while it compacts',
+      having({ ...running, ...written, agent: seen('compacting' as const) }),
+      HERE,
+      'queued',
+      'compacts',
+    ],
+    [
+      'has just been written to while its tasks run',
+      having({ ...still, ...written, task: seen(1) }),
+      HERE,
+      'allowed',
+      null,
+    ],
+    ['has just been written to before it said anything', having(written), HERE, 'queued', 'starting'],
+    [
+      'has just been written to while it says it works',
+      having({ ...written, report: reports('working') }),
+      HERE,
+      'queued',
+      'next step',
+    ],
+    [
+      'has just said in its turn that it is done',
+      having({ ...running, report: reports('complete', 1) }),
+      HERE,
+      'queued',
+      'next step',
+    ],
+    ['compacts and tells nothing for long', having(compacting, { lastHeardAt: 0 }), HERE, 'queued', 'compacts'],
     ['works', having(running), HERE, 'queued', 'next step'],
     ['compacts', having({ ...running, agent: seen('compacting' as const) }), HERE, 'queued', 'compacts'],
     ['is started again', having({ ...running, agent: seen('restarting' as const) }), HERE, 'queued', 'restarted'],
     ['is starting', having({}), HERE, 'queued', 'starting'],
     ['waits for an answer', having({ ...running, request: seen('Run rm?') }), HERE, 'queued', 'an answer'],
+    ['says that it works', having({ report: reports('working') }), HERE, 'queued', 'next step'],
+    ['has told nothing since it began', having({ session: seen(null) }), HERE, 'warned', 'may reach nobody'],
     ['has no runner just now', having(still), AWAY, 'queued', 'The agent is away: the message waits.'],
     ['never had a runner', having(still), NEVER, 'queued', 'No runner listens for this agent: the message waits.'],
     ['is silent', having(running, { away: gone }), AWAY, 'warned', 'The agent is away: the message waits.'],

@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { connectRunner } from '@/lib/commands/runner-connection';
+import { postMessage } from '@/lib/commands/send-message';
+import { stateAt } from '@/lib/projections/resolve-state';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { sendingTo } from '@/lib/protocol/sending';
+import { readAgent } from '@/lib/queries/read-agents';
+import { readSession } from '@/lib/queries/read-sessions';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+/** What becomes of a message: the composer says it beforehand, and the server says the same in its answer. */
+const RUNNER = { id: 'r', startedAt: 1 };
+
+let now: number;
+let seq: number;
+let target: InProcessTarget;
+let hub: CommandHub;
+beforeEach(async () => {
+  now = 1_795_170_000_000;
+  seq = 0;
+  target = await inProcessTarget(() => now);
+  hub = new CommandHub({ database: target.database, now: () => now, steady: () => now });
+});
+afterEach(() => target.close());
+
+const tell = (more: Record<string, unknown>) => ingest(target, [record(++seq, more)]);
+const say = (event: AgUiEvent) => tell({ event });
+const custom = (name: string, value: object = {}) => say({ type: 'CUSTOM', name, value });
+const reports = (status: object) => tell({ kind: 'status', event: undefined, status });
+const starts = () => say({ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' });
+const finishes = () => say({ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' });
+const works = async () => {
+  await starts();
+  await finishes();
+};
+
+const send = (clientId: string, text = 'Hi') =>
+  postMessage(
+    { ids: { sessionId: 's1' }, body: { text, clientId }, request: new Request('http://localhost') },
+    { ...target.context, commands: hub },
+  );
+
+/** What the composer says, from the rows that a page has. */
+async function composer() {
+  const session = (await readSession(target.database, 's1'))?.session;
+  const agent = (await readAgent(target.database, 'a1'))?.agent ?? null;
+  if (session === undefined) throw new Error('the session is there');
+  const shown = stateAt(session, now);
+  return { state: shown.state, sending: sendingTo(shown, agent) };
+}
+
+const STATES: [string, string, string, () => Promise<unknown>][] = [
+  ['is starting', 'starting', 'queued', () => custom('session:started')],
+  ['works', 'working', 'queued', starts],
+  ['compacts', 'working', 'queued', () => starts().then(() => reports({ state: 'compacting' }))],
+  ['works, and was just written to', 'working', 'queued', () => starts().then(() => send('c0'))],
+  ['is at rest, and was just written to', 'working', 'allowed', () => works().then(() => send('c0'))],
+  [
+    'waits on its tasks',
+    'waiting-on-background',
+    'allowed',
+    async () => {
+      await starts();
+      await custom('task:started', { task_id: 't', description: 'sleep' });
+      await finishes();
+      // time alone makes it so
+      now += 2_000;
+    },
+  ],
+  [
+    'waits for an answer',
+    'needs-input',
+    'queued',
+    () => starts().then(() => custom('request:opened', { request_id: 'q', title: 'Run?' })),
+  ],
+  ['is idle', 'idle', 'allowed', works],
+  ['is complete', 'complete', 'allowed', () => works().then(() => reports({ state: 'complete' }))],
+  ['has failed', 'failed', 'allowed', () => starts().then(() => say({ type: 'RUN_ERROR', message: 'x', runId: 'r1' }))],
+  [
+    'told nothing since it began',
+    'unknown',
+    'warned',
+    async () => {
+      await custom('session:started');
+      now += 60_000;
+    },
+  ],
+];
+
+describe('a message to a session', () => {
+  beforeEach(() => target.database.writes.run((tx) => connectRunner(tx, 'a1', RUNNER, 'one', now)));
+
+  it.each(STATES)(
+    'that %s is answered with what the composer says, then and ever after',
+    async (_, state, kind, to) => {
+      await to();
+      const before = await composer();
+      expect(before).toMatchObject({ state, sending: { kind } });
+      const answer = await send('c1');
+      expect(answer.sending).toEqual(before.sending);
+      await starts();
+      expect((await send('c1')).sending).toEqual(before.sending);
+      await custom('session:ended', { exitCode: 0 });
+      now += 1_000;
+      expect(await send('c1')).toMatchObject({ messageId: answer.messageId, sending: before.sending });
+      await expect(send('c1', 'Other')).rejects.toMatchObject({ details: { reason: 'client_id_reused' } });
+    },
+  );
+
+  it('that has ended is refused in the composer’s words, and nothing is stored', async () => {
+    now -= 1_000;
+    await works();
+    await custom('session:ended', { exitCode: 0 });
+    now += 2_000;
+    await target.database.writes.run((tx) =>
+      tx.execute("UPDATE agents SET body = json_set(body, '$.connectedSince', 1)"),
+    );
+    const { sending } = await composer();
+    await expect(send('c1')).rejects.toMatchObject({ code: 'conflict', message: sending.reason });
+    expect((await target.database.reader.execute('SELECT * FROM commands')).rows).toEqual([]);
+  });
+});
