@@ -1,5 +1,6 @@
 import { Ask } from '@/components/live/ask';
 import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
+import { asShown, SOMETHING_NEW } from '@/components/live/mark-items';
 import { plural } from '@/components/ui/duration';
 import type { CommandAnswer, RetireAnswer } from '@/lib/protocol/commands';
 import type { InboxList, InboxMarked } from '@/lib/protocol/inbox';
@@ -33,14 +34,18 @@ export const interruptAll: AgentJob = async ({ id }) => {
 
 /** Marks what the inbox has of an agent and its sessions as seen, but for what waits for an answer. */
 export const markSeen: AgentJob = async ({ id }) => {
-  let seen = 0;
+  let [seen, left] = [0, 0];
   const kinds = SEEN_KINDS.map((kind) => ['kind', kind]);
   for await (const { items } of pagesOf<InboxList>('/inbox', [['agent', id], ...kinds])) {
-    const ids = items.filter(({ seenAt }) => seenAt === null).map((item) => item.id);
-    if (ids.length > 0) await postJson<InboxMarked>('/inbox/marks', { ids, mark: 'seen' });
-    seen += ids.length;
+    const shown = asShown(items.filter(({ seenAt }) => seenAt === null));
+    if (shown.length === 0) continue;
+    const { changed } = await postJson<InboxMarked>('/inbox/marks', { items: shown, mark: 'seen' });
+    left += changed.length;
+    seen += shown.length - changed.length;
   }
-  return seen === 0 ? 'nothing new' : `${plural(seen, 'item')} seen`;
+  const told = seen === 0 ? 'nothing' : plural(seen, 'item');
+  if (left > 0) return `${told} seen; ${SOMETHING_NEW}`;
+  return seen === 0 ? 'nothing new' : `${told} seen`;
 };
 const SEEN_KINDS = ['failure', 'lost-contact', 'hook-failure', 'delivery-gap'];
 

@@ -1,6 +1,7 @@
 'use client';
 
 import { useRef, useState } from 'react';
+import { asShown } from '@/components/live/mark-items';
 import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
@@ -32,12 +33,13 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const [said, say] = useState('');
   const minute = useServerNow((now) => now - (now % 60_000));
   const chosen = open.filter(({ id }) => selected.has(id));
-  const make = (ids: string[], made: Mark) => {
-    if (typeof made === 'object') return mark({ ids, mark: 'snoozed', until: made.snoozedUntil });
-    if (made === 'taken-over') return mark({ ids, mark: 'claimed', by: person.sign(), takeOver: true });
-    return made === 'claimed' ? mark({ ids, mark: made, by: person.sign() }) : mark({ ids, mark: made });
+  const make = (of: readonly InboxItem[], made: Mark) => {
+    const items = asShown(of);
+    if (typeof made === 'object') return mark({ items, mark: 'snoozed', until: made.snoozedUntil });
+    if (made === 'taken-over') return mark({ items, mark: 'claimed', by: person.sign(), takeOver: true });
+    return made === 'claimed' ? mark({ items, mark: made, by: person.sign() }) : mark({ items, mark: made });
   };
-  const one = (item: InboxItem, made: Mark) => void make([item.id], made);
+  const one = (item: InboxItem, made: Mark) => void make([item], made);
   const newest = useNewest({ select, unfold: unfolded.select, mark: one });
   const [acts] = useState<RowActs>(() => ({
     select: (...of) => newest.current.select(...of),
@@ -101,12 +103,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           items={chosen}
           isUnfolded={(id) => unfolded.selected.has(id)}
           onUnfold={(ids) => unfolded.selectOnly([...unfolded.selected, ...ids])}
-          onMark={(made) =>
-            void make(
-              chosen.map(({ id }) => id),
-              made,
-            )
-          }
+          onMark={(made) => void make(chosen, made)}
           onNone={() => selectOnly([])}
         />
       )}

@@ -3,6 +3,7 @@
 import { useState } from 'react';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
+import { SOMETHING_NEW } from '@/components/live/mark-items';
 import { useFleet, useFleetStores, useMorePages, useReading } from '@/components/live/use-fleet';
 import type { MarkInbox } from '@/lib/protocol/commands';
 import type { InboxList, InboxMarked } from '@/lib/protocol/inbox';
@@ -29,14 +30,17 @@ export function useInbox() {
   return { list, more };
 }
 
-/** Marks items. What could not be marked is said. */
+/** Marks items as they are shown. What could not be marked, or has changed since, is said. */
 export function useMarks() {
   const { fleet } = useFleetStores();
   const [failure, setFailure] = useState<string | null>(null);
   const mark = async (body: MarkInbox) => {
     setFailure(null);
     try {
-      fleet.takeMarked(await postJson<InboxMarked>('/inbox/marks', body));
+      const marked = await postJson<InboxMarked>('/inbox/marks', body);
+      fleet.takeMarked(marked);
+      const [left, of] = [marked.changed.length, body.items?.length ?? 0];
+      if (left > 0) setFailure(of === 1 ? SOMETHING_NEW : `${left} of ${of}, where ${SOMETHING_NEW}`);
     } catch (error) {
       setFailure((error as Error).message);
     }

@@ -7,13 +7,15 @@ import { appendFacts } from '@/lib/ingest/append-facts';
 import type { AgentFact } from '@/lib/ingest/facts';
 import type { MarkInbox } from '@/lib/protocol/commands';
 import type { InboxItem, InboxMarked, InboxMarks } from '@/lib/protocol/inbox';
+import { comparePositions, type Position } from '@/lib/protocol/position';
 import { seeInsights } from './see-insights';
 
 /**
  * `POST /inbox/marks`: people have seen items, put them off, or take care of them.
  *
- * A failure that was seen is done, and its session or agent shows the same. An item that somebody else has claimed stays
- * theirs, unless it is taken over.
+ * A mark is for what was shown: an item that has come up again since is left as it is, and of the failures around an
+ * agent only those count as seen that were there. A failure that was seen is done, and its session or agent shows the
+ * same. An item that somebody else has claimed stays theirs, unless it is taken over.
  *
  * @returns the items as they are now; the same again changes nothing
  */
@@ -23,16 +25,22 @@ export async function postMarks(
 ): Promise<InboxMarked> {
   const now = server.now();
   return server.database.writes.run(async (transaction) => {
-    const before = await readItems(transaction, body.ids);
+    const shown = shownBy(body);
+    const before = await readItems(transaction, shown.keys());
     const marks = new Map<string, Map<string, InboxMarks>>();
     const facts: AgentFact[] = [];
+    const changed: string[] = [];
     for (const item of before) {
       if (item.doneAt !== null) continue;
-      if (body.mark === 'seen' && item.kind === 'failure') facts.push(...(await seenFailure(transaction, item)));
+      const upTo = shown.get(item.id) ?? item.updatedPosition;
+      const isChanged = comparePositions(item.openedPosition, upTo) > 0;
+      if (isChanged) changed.push(item.id);
       if (body.mark === 'seen' && item.kind === 'hook-failure') {
         // it has changed with each failure that it counts
-        await seeInsights(transaction, columnText(item.agentId), item.updatedPosition, now);
+        await seeInsights(transaction, columnText(item.agentId), upTo, now);
       }
+      if (isChanged) continue;
+      if (body.mark === 'seen' && item.kind === 'failure') facts.push(...(await seenFailure(transaction, item)));
       const after = marked(item, body, now);
       if (after === null) continue;
       const ofAgent = marks.get(item.agentId) ?? new Map();
@@ -41,8 +49,15 @@ export async function postMarks(
     for (const [agentId, ofAgent] of marks) facts.push({ kind: 'inbox-marked', agentId, marks: ofAgent });
     await appendFacts(transaction, now, facts);
     const { rows } = await transaction.execute('SELECT position FROM counter');
-    return { items: await readItems(transaction, body.ids), position: String(rows[0]?.position ?? 0) };
+    const items = (await readItems(transaction, shown.keys())).map(({ openedPosition: _, ...item }) => item);
+    return { items, changed, position: String(rows[0]?.position ?? 0) };
   });
+}
+
+/** What is marked, each with the position at which it was shown; undefined: as it is now. */
+function shownBy({ items, ids = [] }: MarkInbox): Map<string, Position | undefined> {
+  if (items === undefined) return new Map(ids.map((id) => [id, undefined]));
+  return new Map(items.map(({ id, updatedPosition }) => [id, updatedPosition]));
 }
 
 /** What a mark makes of an item; null if nothing changes. */
@@ -82,11 +97,16 @@ async function seenFailure(transaction: WriteTransaction, { agentId, sessionId }
   return [{ kind: 'session-arranged', agentId, sessionId: id, arrangement: { ...arrangement, seenState: stateSince } }];
 }
 
-async function readItems(transaction: WriteTransaction, ids: readonly string[]): Promise<InboxItem[]> {
+interface OpenedItem extends InboxItem {
+  /** Where it last came up. */
+  openedPosition: Position;
+}
+
+async function readItems(transaction: WriteTransaction, ids: Iterable<string>): Promise<OpenedItem[]> {
   const { rows } = await transaction.execute({
-    sql: `SELECT ${INBOX_ROW.columns('i')} FROM json_each(?) AS wanted JOIN inbox AS i ON i.id = wanted.value
+    sql: `SELECT ${INBOX_ROW.columns('i')}, i.opened_position AS opened FROM json_each(?) AS wanted JOIN inbox AS i ON i.id = wanted.value
           ORDER BY wanted.key`,
-    args: [JSON.stringify([...new Set(ids)].map(columnText))],
+    args: [JSON.stringify([...ids].map(columnText))],
   });
-  return rows.map(inboxItemFromRow);
+  return rows.map((row) => ({ ...inboxItemFromRow(row), openedPosition: String(row.opened) }));
 }

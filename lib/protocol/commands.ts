@@ -179,10 +179,19 @@ export const arrangeSchema = z.strictObject({
 });
 export type Arrange = z.infer<typeof arrangeSchema>;
 
+const inboxId = z.string().min(1).max(MAX_INBOX_ID);
+
 /** `POST /inbox/marks`: what people make of what needs them. */
 export const markInboxSchema = z
   .strictObject({
-    ids: z.array(z.string().min(1).max(MAX_INBOX_ID)).min(1).max(MAX_MARKED),
+    /** As they were shown: one that came up again since is left as it is. */
+    items: z
+      .array(z.strictObject({ id: inboxId, updatedPosition: z.string().refine(isPosition, 'it is that of the item') }))
+      .min(1)
+      .max(MAX_MARKED)
+      .optional(),
+    /** In place of `items`: as they are when this arrives. */
+    ids: z.array(inboxId).min(1).max(MAX_MARKED).optional(),
     mark: z.enum(['seen', 'unseen', 'snoozed', 'unsnoozed', 'claimed', 'released']),
     /** Of `snoozed`: until when, on the server's clock. */
     until: timeSchema.optional(),
@@ -191,6 +200,7 @@ export const markInboxSchema = z
     /** Of `claimed`: also what somebody else has. */
     takeOver: z.boolean().optional(),
   })
+  .refine(({ items, ids }) => (items === undefined) !== (ids === undefined), 'say either items or ids')
   .refine(({ mark, until }) => (mark === 'snoozed') === (until !== undefined), 'until belongs to snoozed')
   .refine(({ mark, by }) => (mark === 'claimed') === (by !== undefined), 'by belongs to claimed');
 export type MarkInbox = z.infer<typeof markInboxSchema>;

@@ -134,5 +134,7 @@ export interface InboxList {
 export interface InboxMarked {
   /** The items as they are now, in the order asked for; those that are unknown are left out. */
   items: InboxItem[];
+  /** Of these something has come up since they were shown, which stays unmarked. */
+  changed: string[];
   position: Position;
 }

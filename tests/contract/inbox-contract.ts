@@ -168,6 +168,61 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect((await kinds()).filter(([kind]) => kind === 'parked')).toEqual([]);
     });
 
+    test('marks nothing that came up again since it was shown, and says so', async () => {
+      const shownOf = async (kind: InboxKind) => {
+        const { id: item, updatedPosition } = (await inbox()).find((one) => one.kind === kind) as InboxItem;
+        return { id: item, updatedPosition };
+      };
+      await send(starts('a'), fails('a', 'one'));
+      await tell({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
+      const [failure, gap] = [await shownOf('failure'), await shownOf('delivery-gap')];
+      await tell({ kind: 'lost', lost: { count: 5, reason: 'outbox-full' } });
+      const marked = await mark({ items: [failure, gap], mark: 'seen' });
+      expect(marked.changed).toEqual([gap.id]);
+      expect(await inbox()).toMatchObject([{ kind: 'delivery-gap', count: 6, seenAt: null, doneAt: null }]);
+      await send(starts('b'), fails('b', 'two'));
+      for (const made of [
+        { mark: 'seen' },
+        { mark: 'snoozed', until: 1 },
+        { mark: 'claimed', by: { id: 'a', name: 'Ada' } },
+      ]) {
+        expect((await mark({ items: [failure], ...made })).changed).toEqual([failure.id]);
+      }
+      expect((await inbox()).find(({ kind }) => kind === 'failure')).toMatchObject({
+        title: 'two',
+        snoozedUntil: null,
+        claim: null,
+      });
+      const newer = await shownOf('failure');
+      await mark({ items: [newer], mark: 'claimed', by: { id: 'a', name: 'Ada' } });
+      // somebody else's mark is no news
+      expect(await mark({ items: [newer], mark: 'seen' })).toMatchObject({ changed: [] });
+      expect((await kinds()).map(([kind]) => kind)).toEqual(['delivery-gap']);
+    });
+
+    test('counts as seen those failures of hooks that were shown, and no later ones', async () => {
+      await hookDies('Stop');
+      await hookDies('Stop');
+      const { id: item, updatedPosition } = await only();
+      await hookDies('PreToolUse');
+      const marked = await mark({ items: [{ id: item, updatedPosition }], mark: 'seen' });
+      expect(marked).toMatchObject({ changed: [item], items: [{ count: 1, doneAt: null }] });
+      const { insights } = await read<AgentDetail>(`/agents/${id}`);
+      expect(insights.map(({ source, seenAt }) => [source, seenAt !== null])).toEqual([
+        ['PreToolUse', false],
+        ['Stop', true],
+        ['Stop', true],
+      ]);
+      const left = await only();
+      expect(
+        await mark({
+          items: [left].map(({ id: of, updatedPosition: at }) => ({ id: of, updatedPosition: at })),
+          mark: 'seen',
+        }),
+      ).toMatchObject({ changed: [] });
+      expect(await inbox()).toEqual([]);
+    });
+
     test('leaves an item to whoever has claimed it, unless it is taken over', async () => {
       await send(starts(), opens('q', 'ls'));
       const { id: item } = await only();
@@ -237,6 +292,10 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
         { ids: ['x'], mark: 'snoozed' },
         { ids: ['x'], mark: 'claimed' },
         { ids: ['x'], mark: 'done' },
+        { mark: 'seen' },
+        { ids: ['x'], items: [{ id: 'x', updatedPosition: '1' }], mark: 'seen' },
+        { items: [{ id: 'x' }], mark: 'seen' },
+        { items: [], mark: 'seen' },
       ]) {
         expect((await post('/inbox/marks', body)).status).toBe(400);
       }
