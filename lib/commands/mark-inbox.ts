@@ -7,8 +7,11 @@ import { appendFacts } from '@/lib/ingest/append-facts';
 import type { AgentFact } from '@/lib/ingest/facts';
 import type { MarkInbox } from '@/lib/protocol/commands';
 import type { InboxItem, InboxMarked, InboxMarks } from '@/lib/protocol/inbox';
-import { comparePositions, type Position } from '@/lib/protocol/position';
-import { seeInsights } from './see-insights';
+import { comparePositions, type Position, positionToNumber } from '@/lib/protocol/position';
+import { seeFailures } from './see-failures';
+
+/** Items of one transaction: others write in between. */
+const AT_ONCE = 50;
 
 /**
  * `POST /inbox/marks`: people have seen items, put them off, or take care of them.
@@ -17,41 +20,63 @@ import { seeInsights } from './see-insights';
  * agent only those count as seen that were there. A failure that was seen is done, and its session or agent shows the
  * same. An item that somebody else has claimed stays theirs, unless it is taken over.
  *
+ * Failure: many are marked some at a time. Whatever ends it half-way, the same again does the rest.
+ *
  * @returns the items as they are now; the same again changes nothing
  */
 export async function postMarks(
   { body }: Asked<never, { body: MarkInbox }>,
-  server: ServerContext,
+  { database: { writes }, ...server }: ServerContext,
 ): Promise<InboxMarked> {
   const now = server.now();
-  return server.database.writes.run(async (transaction) => {
-    const shown = shownBy(body);
-    const before = await readItems(transaction, shown.keys());
-    const marks = new Map<string, Map<string, InboxMarks>>();
-    const facts: AgentFact[] = [];
-    const changed: string[] = [];
-    for (const item of before) {
-      if (item.doneAt !== null) continue;
-      const upTo = shown.get(item.id) ?? item.updatedPosition;
-      const isChanged = comparePositions(item.openedPosition, upTo) > 0;
-      if (isChanged) changed.push(item.id);
-      if (body.mark === 'seen' && item.kind === 'hook-failure') {
-        // it has changed with each failure that it counts
-        await seeInsights(transaction, columnText(item.agentId), upTo, now);
-      }
-      if (isChanged) continue;
-      if (body.mark === 'seen' && item.kind === 'failure') facts.push(...(await seenFailure(transaction, item)));
-      const after = marked(item, body, now);
-      if (after === null) continue;
-      const ofAgent = marks.get(item.agentId) ?? new Map();
-      marks.set(item.agentId, ofAgent.set(item.id, after));
-    }
-    for (const [agentId, ofAgent] of marks) facts.push({ kind: 'inbox-marked', agentId, marks: ofAgent });
-    await appendFacts(transaction, now, facts);
+  const shown = [...shownBy(body)];
+  const changed: string[] = [];
+  for (let at = 0; at < shown.length; at += AT_ONCE) {
+    const some = new Map(shown.slice(at, at + AT_ONCE));
+    const made = await writes.run((transaction) => markSome(transaction, some, body, now));
+    changed.push(...made.changed);
+    await seeFailures(writes, made.failures, now);
+  }
+  return writes.run(async (transaction) => {
     const { rows } = await transaction.execute('SELECT position FROM counter');
-    const items = (await readItems(transaction, shown.keys())).map(({ openedPosition: _, ...item }) => item);
-    return { items, changed, position: String(rows[0]?.position ?? 0) };
+    const items = await readItems(
+      transaction,
+      shown.map(([id]) => id),
+    );
+    return { items: items.map(({ openedPosition: _, ...item }) => item), changed, position: String(rows[0]?.position) };
   });
+}
+
+/** @returns those that have changed, and up to where people have seen the failures around agents */
+async function markSome(
+  transaction: WriteTransaction,
+  shown: ReadonlyMap<string, Position | undefined>,
+  body: MarkInbox,
+  now: number,
+): Promise<{ changed: string[]; failures: Map<string, number> }> {
+  const changed: string[] = [];
+  const failures = new Map<string, number>();
+  const failed: InboxItem[] = [];
+  const marks = new Map<string, Map<string, InboxMarks>>();
+  for (const item of await readItems(transaction, shown.keys())) {
+    if (item.doneAt !== null) continue;
+    const upTo = shown.get(item.id) ?? item.updatedPosition;
+    const isChanged = comparePositions(item.openedPosition, upTo) > 0;
+    if (isChanged) changed.push(item.id);
+    // it has changed with each failure that it counts
+    const isSeen = body.mark === 'seen';
+    if (isSeen && item.kind === 'hook-failure') failures.set(columnText(item.agentId), positionToNumber(upTo));
+    if (isChanged) continue;
+    if (isSeen && item.kind === 'failure') failed.push(item);
+    const after = marked(item, body, now);
+    if (after === null) continue;
+    const ofAgent = marks.get(item.agentId) ?? new Map();
+    marks.set(item.agentId, ofAgent.set(item.id, after));
+  }
+  const facts = await seenFailures(transaction, failed);
+  for (const [agentId, ofAgent] of marks) facts.push({ kind: 'inbox-marked', agentId, marks: ofAgent });
+  await appendFacts(transaction, now, facts);
+  return { changed, failures };
 }
 
 /** What is marked, each with the position at which it was shown; undefined: as it is now. */
@@ -86,15 +111,17 @@ function marked(item: InboxItem, { mark, until, by, takeOver }: MarkInbox, now: 
   }
 }
 
-/** The session shows as seen too, and its failure is done by that. */
-async function seenFailure(transaction: WriteTransaction, { agentId, sessionId }: InboxItem): Promise<AgentFact[]> {
+/** Their sessions show as seen too, and the failures are done by that. */
+async function seenFailures(transaction: WriteTransaction, failed: readonly InboxItem[]): Promise<AgentFact[]> {
+  if (failed.length === 0) return [];
   const { rows } = await transaction.execute({
-    sql: `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ?`,
-    args: [columnText(sessionId ?? '')],
+    sql: `SELECT ${SESSION_ROW.columns('s')} FROM json_each(?) AS wanted JOIN sessions AS s ON s.id = wanted.value`,
+    args: [JSON.stringify(failed.map(({ sessionId }) => columnText(sessionId ?? '')))],
   });
-  if (rows[0] === undefined) return [];
-  const { id, arrangement, stateSince } = sessionFromRow(rows[0]);
-  return [{ kind: 'session-arranged', agentId, sessionId: id, arrangement: { ...arrangement, seenState: stateSince } }];
+  return rows.map(sessionFromRow).map(({ id, agentId, arrangement, stateSince }) => {
+    const seen = { ...arrangement, seenState: stateSince };
+    return { kind: 'session-arranged', agentId, sessionId: id, arrangement: seen };
+  });
 }
 
 interface OpenedItem extends InboxItem {

@@ -3,6 +3,7 @@ import type { InboxMarks } from '@/lib/protocol/inbox';
 import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
 import type { Arrangement } from '@/lib/protocol/read-models';
 import type { UnseenFailures } from './failure-tally';
+import type { FailureTally } from './session-batch';
 
 /** What the server itself has to say in a session. */
 export interface EventFact {
@@ -30,6 +31,11 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'reply-overdue'; sessionId: string; messageId: string }
   /** The clock was moved: on the new clock, the agent was last seen at this time. */
   | { kind: 'clock-moved'; lastSeenAt: number }
-  /** A person has looked at the failures up to a position. The marks of these sessions are counted anew. */
-  | { kind: 'failures-seen'; upTo: number; unseen: UnseenFailures; sessionIds: readonly string[] }
+  /**
+   * A person has looked at the failures up to a position, which leaves these in these sessions and around all of them.
+   * Their marks are counted anew. The agent's own row does not change.
+   */
+  | { kind: 'marks-seen'; upTo: number; unseen: UnseenFailures; sessionIds: readonly string[] }
+  /** A person has looked at failures, which leaves so many. */
+  | { kind: 'failures-seen'; left: FailureTally }
 );

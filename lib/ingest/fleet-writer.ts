@@ -12,7 +12,7 @@ import { isOfHook } from '@/lib/protocol/signals';
 import { AgentLedger } from './agent-ledger';
 import { BatchSessions } from './batch-sessions';
 import type { AgentFact } from './facts';
-import { FailuresAround, markWith, sumOf, unmark } from './failure-tally';
+import { FailuresAround, markWith, unmark } from './failure-tally';
 import { InboxLedger } from './inbox-ledger';
 import { projectSession, type SessionProjection, type SessionRows } from './project-session';
 import type { SessionBatch } from './session-batch';
@@ -86,6 +86,12 @@ export class FleetWriter {
       for (const [id, marks] of fact.marks) this.#marks.set(id, marks);
       return;
     }
+    if (fact.kind === 'marks-seen') {
+      for (const session of fact.sessionIds.map((id) => this.sessions.find(id))) {
+        if (session !== null) unmark(session, fact.upTo, fact.unseen);
+      }
+      return;
+    }
     if (fact.kind === 'state-due' || fact.kind === 'session-arranged' || fact.kind === 'reply-overdue') {
       const session = this.sessions.find(fact.sessionId);
       if (session === null) return;
@@ -116,14 +122,9 @@ export class FleetWriter {
       case 'clock-moved':
         agent.lastSeenAt = fact.lastSeenAt;
         return;
-      case 'failures-seen': {
-        const { all, other } = sumOf(...fact.unseen.values());
-        agent.insightCount = all;
-        agent.otherFailureCount = other;
-        for (const session of fact.sessionIds.map((id) => this.sessions.find(id))) {
-          if (session !== null) unmark(session, fact.upTo, fact.unseen);
-        }
-      }
+      case 'failures-seen':
+        agent.insightCount = fact.left.all;
+        agent.otherFailureCount = fact.left.other;
     }
   }
 

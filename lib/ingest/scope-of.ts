@@ -41,7 +41,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
         scope.sessionIds.add(record.sessionId);
         scope.addMessage(record.sessionId, record.messageId);
         return;
-      case 'failures-seen':
+      case 'marks-seen':
         for (const id of record.sessionIds) scope.sessionIds.add(id);
     }
   });
