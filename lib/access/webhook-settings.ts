@@ -1,7 +1,10 @@
 import { INBOX_KINDS, type InboxKind } from '@/lib/protocol/inbox';
 
 export interface WebhookSettings {
+  /** Without the name and password that may stand in an address: fetch takes none. */
   url: string;
+  /** The header that says them; null if there are none. */
+  authorization: string | null;
   /** The key that signs; null: nothing is signed. */
   key: Uint8Array<ArrayBuffer> | null;
   kinds: readonly InboxKind[];
@@ -16,9 +19,13 @@ const MIN_SECRET_BYTES = 16;
 
 /** What the environment says of a webhook. What makes no sense turns it off, and is said. */
 export function webhookSetting(env: Record<string, string | undefined>): WebhookSetting {
-  const url = env.INTERLUDE_WEBHOOK_URL?.trim() ?? '';
-  if (url === '') return { webhook: null, problem: null };
-  if (!isHttp(url)) return refused('INTERLUDE_WEBHOOK_URL is not an http or https address.');
+  const address = env.INTERLUDE_WEBHOOK_URL?.trim() ?? '';
+  if (address === '') return { webhook: null, problem: null };
+  if (!isHttp(address)) return refused('INTERLUDE_WEBHOOK_URL is not an http or https address.');
+  const { url, credentials } = withoutCredentials(address);
+  if (credentials === 'bad') {
+    return refused('INTERLUDE_WEBHOOK_URL has a name or password that can’t be read. Write each % in it as %25.');
+  }
   const key = keyOf(env.INTERLUDE_WEBHOOK_SECRET?.trim() ?? '');
   if (key === 'bad') {
     return refused(
@@ -34,7 +41,29 @@ export function webhookSetting(env: Record<string, string | undefined>): Webhook
   }
   const publicUrl = env.INTERLUDE_PUBLIC_URL?.trim().replace(/\/+$/, '') ?? '';
   if (publicUrl !== '' && !isHttp(publicUrl)) return refused('INTERLUDE_PUBLIC_URL is not an http or https address.');
-  return { webhook: { url, key, kinds, publicUrl: publicUrl === '' ? null : publicUrl }, problem: null };
+  if (publicUrl !== '' && withoutCredentials(publicUrl).credentials !== null) {
+    return refused('INTERLUDE_PUBLIC_URL has a name or password in it, which would be told to the webhook.');
+  }
+  const authorization = credentials === null ? null : `Basic ${base64(credentials)}`;
+  return { webhook: { url, authorization, key, kinds, publicUrl: publicUrl === '' ? null : publicUrl }, problem: null };
+}
+
+/** An address, and the `name:password` that stood in it. */
+function withoutCredentials(address: string): { url: string; credentials: string | 'bad' | null } {
+  const url = new URL(address);
+  const { username, password } = url;
+  if (username === '' && password === '') return { url: address, credentials: null };
+  url.username = '';
+  url.password = '';
+  try {
+    return { url: url.href, credentials: `${decodeURIComponent(username)}:${decodeURIComponent(password)}` };
+  } catch {
+    return { url: url.href, credentials: 'bad' };
+  }
+}
+
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }
 
 function refused(problem: string): WebhookSetting {

@@ -11,6 +11,7 @@ import {
   RUNNER_GRACE_MS,
   WEBHOOK_LEASE_MS,
   WEBHOOK_RETRY_MS,
+  WEBHOOK_SETTLE_MS,
 } from '@/lib/protocol/limits';
 import { writeDesired } from './desired-level';
 
@@ -27,7 +28,7 @@ import { writeDesired } from './desired-level';
  * | commands.expires_at | that of its type | the same | the same |
  * | agents.level_expires_at | what was asked, from level_requested_at | requested now at the latest | the same |
  * | obligations.owed_since | the set time for replies is counted from it | now at the latest | later by as much, now at the latest |
- * | webhook_deliveries.due_at | WEBHOOK_RETRY_MS, the longest | at most now and its term | later by as much, at most now and its term |
+ * | webhook_deliveries.due_at | WEBHOOK_SETTLE_MS, then WEBHOOK_RETRY_MS, the longest | at most now and its term | later by as much, at most now and its term |
  * | webhook_deliveries.lease_until | WEBHOOK_LEASE_MS | the same | the same |
  * | agents.last_seen_at | none; silence is counted from it | now at the latest | of those that may fall silent, the same |
  * | producers.last_seen_at | none: how near the clock is to the newest record | now at the latest | stays |
@@ -48,9 +49,9 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
       args: [ahead, now],
     },
     {
-      sql: `UPDATE webhook_deliveries SET due_at = min(due_at + ?1, ?2), lease_until = min(lease_until + ?1, ?3)
-            WHERE state = 'waiting'`,
-      args: [ahead, now + WEBHOOK_RETRY_MS, now + WEBHOOK_LEASE_MS],
+      sql: `UPDATE webhook_deliveries SET lease_until = min(lease_until + ?1, ?3),
+              due_at = min(due_at + ?1, CASE attempts WHEN 0 THEN ?4 ELSE ?2 END) WHERE state = 'waiting'`,
+      args: [ahead, now + WEBHOOK_RETRY_MS, now + WEBHOOK_LEASE_MS, now + WEBHOOK_SETTLE_MS],
     },
     {
       sql: `UPDATE commands SET lease_until = min(lease_until + ?1, ?2),

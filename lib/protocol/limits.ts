@@ -138,5 +138,8 @@ export const ACTIVITY_KEPT_MINUTES = 24 * 60;
 export const WEBHOOK_CALL_MS = 10_000;
 /** For so long nobody else makes a call that somebody has taken. */
 export const WEBHOOK_LEASE_MS = 3 * WEBHOOK_CALL_MS;
-/** The longest wait before a call is made again. */
+/** What comes up is told once it has stood for so long: a failure may be mended at once, an answer given by somebody. */
+export const WEBHOOK_SETTLE_MS = 3_000;
+/** The wait before a call is made for the second time, and the longest before it is made again. */
+export const WEBHOOK_FIRST_RETRY_MS = 5_000;
 export const WEBHOOK_RETRY_MS = 60 * 60_000;

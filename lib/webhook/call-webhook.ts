@@ -5,14 +5,14 @@ import { webhookHeaders } from './sign-webhook';
 
 /** Calls the webhook once. Never rejects: what came of it is the answer. */
 export async function callWebhook(
-  { url, key }: WebhookSettings,
+  { url, authorization, key }: WebhookSettings,
   { id, at, body }: { id: string; at: number; body: WebhookBody },
 ): Promise<WebhookTest> {
   const text = JSON.stringify(body);
   try {
     const response = await fetch(url, {
       method: 'POST',
-      headers: await webhookHeaders(key, { id, at, body: text }),
+      headers: { ...(await webhookHeaders(key, { id, at, body: text })), ...(authorization && { authorization }) },
       body: text,
       // where it leads to was not set by anybody here
       redirect: 'manual',

@@ -6,25 +6,29 @@ import { cutTerms } from '@/lib/commands/cut-terms';
 import { INBOX_KINDS } from '@/lib/protocol/inbox';
 import type { WebhookBody } from '@/lib/protocol/webhook';
 import { readWebhookDeliveries } from '@/lib/queries/read-webhook';
+import { callWebhook } from '@/lib/webhook/call-webhook';
 import { webhookHeaders } from '@/lib/webhook/sign-webhook';
-import { openedBody } from '@/lib/webhook/webhook-body';
+import { openedBody, testBody } from '@/lib/webhook/webhook-body';
 import { WebhookSender } from '@/lib/webhook/webhook-sender';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** Who is not looking is told: a receiver on loopback, and the clock in hand. */
 const T0 = 1_795_170_000_000;
+const DAY_MS = 24 * 3_600_000;
 let target: InProcessTarget;
 let now = T0;
 let seq = 0;
 let receiver: Server;
 let called: { headers: IncomingHttpHeaders; body: WebhookBody }[] = [];
 let answers: number[] = [];
+let isHung = false;
 let settings: WebhookSettings;
 beforeEach(async () => {
   now = T0;
   seq = 0;
   called = [];
   answers = [];
+  isHung = false;
   target = await inProcessTarget(() => now);
   receiver = createServer((request, response) => {
     let text = '';
@@ -33,6 +37,7 @@ beforeEach(async () => {
     });
     request.on('end', () => {
       called.push({ headers: request.headers, body: JSON.parse(text) });
+      if (isHung) return;
       response.writeHead(answers.shift() ?? 200, { location: 'http://127.0.0.1:9/' }).end('ok');
     });
   });
@@ -173,6 +178,79 @@ it('waits no longer than its term where the clock was put back by a day', async 
   expect(called).toHaveLength(2);
 });
 
+it('waits for no more than a moment with its first attempt where the clock was put back by a day', async () => {
+  await asks('q1');
+  await passes(0);
+  now -= DAY_MS;
+  await target.database.writes.run((transaction) => cutTerms(transaction, now, -DAY_MS));
+  await passes(3_000);
+  expect(called).toHaveLength(1);
+});
+
+it('neither gives up at once nor never where the clock is put ahead or back between attempts', async () => {
+  answers = [500];
+  await asks('q1');
+  await passes(0);
+  await passes(3_000);
+  const moved = async (by: number) => {
+    now += by;
+    await target.database.writes.run((transaction) => cutTerms(transaction, now, by));
+  };
+  answers = [500];
+  await moved(2 * DAY_MS);
+  await passes(10_000);
+  expect(await log()).toMatchObject([{ state: 'waiting', attempts: 2 }]);
+  for (let hour = 0; hour < 60; hour++) {
+    answers = [500];
+    await moved(-DAY_MS);
+    await passes(3_600_000 * 1.3);
+  }
+  expect(await log()).toMatchObject([{ state: 'gave-up' }]);
+  expect(called.length).toBeGreaterThan(20);
+});
+
+it('notes what comes up while a receiver that never answers holds up all else', async () => {
+  answers = [];
+  isHung = true;
+  for (let at = 0; at < 6; at++) await asks(`q${at}`, `s${at}`);
+  await passes(0);
+  now += 3_000;
+  const keeper = sender();
+  keeper.keep();
+  await expect.poll(() => called.length, { timeout: 5_000 }).toBeGreaterThan(0);
+  await asks('late', 'late');
+  await expect.poll(async () => (await log()).length, { timeout: 5_000 }).toBe(7);
+  keeper.close();
+  receiver.closeAllConnections();
+});
+
+it('tells what came up while nobody looked, however long ago that is by now', async () => {
+  await asks('q1');
+  await passes(61 * 60_000);
+  await passes(3_000);
+  expect(called).toHaveLength(1);
+  expect(await log()).toMatchObject([{ state: 'delivered' }]);
+});
+
+it('tells of what was there when it was set only what came up within the hour', async () => {
+  await target.database.writes.run((transaction) => transaction.execute('DELETE FROM webhook_cursor'));
+  await asks('q1', 's1');
+  now += 61 * 60_000;
+  await asks('q2', 's2');
+  await passes(60_000);
+  await passes(3_000);
+  expect(called.map(({ body }) => body.interlude.item?.sessionId)).toEqual(['s2']);
+});
+
+it('sends the name and password of an address as such, and neither anywhere else', async () => {
+  const { url } = settings;
+  const set = webhookSetting({ INTERLUDE_WEBHOOK_URL: url.replace('//', '//us%C3%A9r:p%40w@') });
+  expect(set.webhook).toMatchObject({ url });
+  const told = { id: 'x', at: now, body: testBody(null) };
+  expect(await callWebhook(set.webhook as WebhookSettings, told)).toMatchObject({ delivered: true });
+  expect(called[0]?.headers.authorization).toBe(`Basic ${Buffer.from('usér:p@w').toString('base64')}`);
+});
+
 it('is off unless it is set right, and says what is wrong', () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {});
   const url = { INTERLUDE_WEBHOOK_URL: 'https://example.com/x' };
@@ -188,10 +266,12 @@ it('is off unless it is set right, and says what is wrong', () => {
     { ...url, INTERLUDE_WEBHOOK_SECRET: 'whsec_!' },
     { ...url, INTERLUDE_WEBHOOK_KINDS: 'failures' },
     { ...url, INTERLUDE_PUBLIC_URL: 'nowhere' },
+    { ...url, INTERLUDE_PUBLIC_URL: 'https://user:pw@example.com' },
+    { INTERLUDE_WEBHOOK_URL: 'https://us%er:pw@example.com' },
   ]) {
     expect(webhookSetting(wrong)).toMatchObject({ webhook: null, problem: expect.any(String) });
   }
-  expect(said).toHaveBeenCalledTimes(5);
+  expect(said).toHaveBeenCalledTimes(7);
   vi.restoreAllMocks();
 });
 
