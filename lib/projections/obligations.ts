@@ -20,7 +20,8 @@ import { snapshotParts } from './snapshot-parts';
  * wrote before it had seen the message.
  *
  * The last text of a turn that finishes, begun after the agent held a message that is owed all the same, may be its
- * answer: it is the candidate that a person can accept, until a later turn has another one.
+ * answer: it is the candidate that a person can accept, until a later turn has another one. A text that says it answers
+ * other messages is none, nor is one of a turn that names others: those words were meant for somebody else.
  */
 
 /** Most messages being written, and most replies of one turn, that are remembered. */
@@ -34,7 +35,11 @@ export interface ObligationFold {
   /** What texts of the open turn have answered: settled when it finishes, forgotten if it breaks off. */
   answered: string[];
   /** The last text that the agent began in the open turn, or outside any. Left out if there is none. */
-  lastText?: ReplyCandidate & { begunAt: Position };
+  lastText?: ReplyCandidate & {
+    begunAt: Position;
+    /** The messages that it says it answers: it is no answer to others. */
+    replyTo?: string[];
+  };
   /** Messages that the server queued for the agent, with the position at which the agent had them; null before. */
   sent?: Sent[];
   /** Of owed messages before this position that are not in `sent`, we no longer know whether the agent has them. */
@@ -118,7 +123,7 @@ export class ObligationLedger {
         const replied = isWokenByTask ? [] : this.fold.answered.filter((id) => this.#wasHeldAt(turn.position, id));
         for (const id of turn.userMessageIds) this.#answer(id, placement.entry, turn.id, 'turn');
         for (const id of replied) this.#answer(id, placement.entry, turn.id, 'reply');
-        this.#propose();
+        this.#propose(turn.userMessageIds);
       }
       this.#forgetText();
       if (this.fold.answered.length > 0) this.fold = { ...this.fold, answered: [] };
@@ -168,18 +173,22 @@ export class ObligationLedger {
     const { event, position } = entry;
     const messageId = entityId as string;
     if (turnId === null || role !== 'assistant') return;
+    const said = interludeOf(event).replyTo;
+    const meant = said === undefined ? {} : { replyTo: stringList(said).slice(-MAX_REMEMBERED) };
     const isFirstChunk = event.type === 'TEXT_MESSAGE_CHUNK' && begunAt === position;
     if (event.type === 'TEXT_MESSAGE_START' || isFirstChunk) {
       const text = cutText(isFirstChunk ? contentText(event.delta) : '', MAX_OBLIGATION_TEXT);
-      this.fold = { ...this.fold, lastText: { messageId, turnId, begunAt: position, text } };
+      this.fold = { ...this.fold, lastText: { messageId, turnId, begunAt: position, text, ...meant } };
       return;
     }
-    const { lastText } = this.fold;
-    if (lastText?.messageId !== messageId) return;
+    const known = this.fold.lastText;
+    if (known?.messageId !== messageId) return;
+    const lastText = said === undefined ? known : { ...known, ...meant };
+    if (lastText !== known) this.fold = { ...this.fold, lastText };
     if (event.type === 'TEXT_MESSAGE_END') {
       // Outside a turn there is no end to wait for.
       if (turnId.startsWith('none:')) {
-        this.#propose();
+        this.#propose([]);
         this.#forgetText();
       }
       return;
@@ -188,14 +197,19 @@ export class ObligationLedger {
     if (text !== null) this.fold = { ...this.fold, lastText: { ...lastText, text } };
   }
 
-  /** The last text may be the answer to what is owed all the same. */
-  #propose(): void {
+  /**
+   * The last text may be the answer to what is owed all the same.
+   * @param named by its turn, and answered by now
+   */
+  #propose(named: readonly string[]): void {
     const { lastText } = this.fold;
     if (lastText === undefined || lastText.text.trim() === '') return;
-    const { begunAt, ...candidate } = lastText;
+    const { begunAt, replyTo = [], ...candidate } = lastText;
     for (const messageId of new Set([...this.#before.keys(), ...this.#after.keys()])) {
       const obligation = this.#find(messageId);
       if (obligation?.state !== 'owed' || !this.#wasHeldAt(begunAt, messageId)) continue;
+      const isMeant = replyTo.length > 0 ? replyTo.includes(messageId) : named.length === 0;
+      if (!isMeant) continue;
       this.#after.set(messageId, { ...obligation, candidate });
     }
   }
