@@ -1,15 +1,17 @@
 'use client';
 
 import { useRouter } from 'next/navigation';
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { useEffect, useEffectEvent, useRef } from 'react';
 import { useFleetStores } from '@/components/live/use-fleet';
 import { useServerNow } from '@/components/ui/now';
+import { readStored, writeStored } from '@/components/ui/use-stored';
 import type { InboxItem } from '@/lib/protocol/inbox';
+import { noteRefusal } from './notice-refusal';
 import { isQuiet, type Notice, noticeSettings, SETTINGS_KEY, standingNotices } from './notices';
+import { useLeads } from './use-leads';
 
 /** The last look of this browser, whichever of its tabs it was. */
 const LOOK_KEY = 'interlude-notices-look';
-const LOCK = 'interlude-notices';
 /** What comes up may be told so much later than it did: it has to settle first. */
 const SETTLING_MS = 15_000;
 /** More at once are told in one. */
@@ -26,7 +28,8 @@ export function DesktopNotices({ items }: { items: readonly InboxItem[] }) {
   const shown = useRef(new Map<string, Notification>());
   const now = useServerNow((at) => at - (at % 1_000));
   const tell = ({ key, title, body, href }: Notice) => {
-    const notification = new Notification(title, { body, tag: key, icon: '/icon-news.svg' });
+    const notification = shownBy(() => new Notification(title, { body, tag: key, icon: '/icon-news.svg' }));
+    if (notification === null) return;
     notification.onclick = () => {
       window.focus();
       notification.close();
@@ -35,12 +38,12 @@ export function DesktopNotices({ items }: { items: readonly InboxItem[] }) {
     shown.current.set(key, notification);
   };
   const look = useEffectEvent((now: number, items: readonly InboxItem[]) => {
-    const settings = noticeSettings(kept(SETTINGS_KEY));
+    const settings = noticeSettings(readStored(SETTINGS_KEY));
     if (!settings.isOn) {
       for (const notice of shown.current.values()) notice.close();
       shown.current.clear();
       // what stands when it is turned on is no news
-      keep(LOOK_KEY, '');
+      writeStored(LOOK_KEY, '');
       return;
     }
     const standing = standingNotices(
@@ -58,7 +61,7 @@ export function DesktopNotices({ items }: { items: readonly InboxItem[] }) {
     const told = new Set(before?.told ?? keys);
     const fresh = standing.filter(({ key, at }) => at > (before?.at ?? now) - SETTLING_MS && !told.has(key));
     const recent = standing.filter(({ at }) => at > now - SETTLING_MS).map(({ key }) => key);
-    keep(LOOK_KEY, JSON.stringify({ at: now, told: recent } satisfies Look));
+    writeStored(LOOK_KEY, JSON.stringify({ at: now, told: recent } satisfies Look));
     const time = new Date().toTimeString().slice(0, 5);
     if (Notification.permission !== 'granted' || isQuiet(settings, time)) return;
     const unseen = fresh.filter(({ href }) => !isBeforeTheirEyes(href));
@@ -81,26 +84,21 @@ interface Look {
 /** Null at the first look: what stands then is no news. */
 function lastLook(): Look | null {
   try {
-    const { at, told } = JSON.parse(kept(LOOK_KEY) ?? '') as Look;
+    const { at, told } = JSON.parse(readStored(LOOK_KEY) ?? '') as Look;
     return typeof at === 'number' && Array.isArray(told) ? { at, told } : null;
   } catch {
     return null;
   }
 }
 
-/** Read anew at each look: another tab may have changed it. Null where a browser keeps nothing. */
-function kept(key: string): string | null {
+/** Null where the browser knows notifications, and yet lets no page show any, as on phones. */
+function shownBy(show: () => Notification): Notification | null {
   try {
-    return localStorage.getItem(key);
-  } catch {
+    return show();
+  } catch (error) {
+    noteRefusal(error);
     return null;
   }
-}
-
-function keep(key: string, value: string): void {
-  try {
-    if (localStorage.getItem(key) !== value) localStorage.setItem(key, value);
-  } catch {}
 }
 
 function summaryOf(notices: readonly Notice[]): Notice {
@@ -113,21 +111,4 @@ function summaryOf(notices: readonly Notice[]): Notice {
 function isBeforeTheirEyes(href: string): boolean {
   const path = href.split('#')[0];
   return document.visibilityState === 'visible' && document.hasFocus() && location.pathname === path;
-}
-
-/** Whether this tab notifies for all of the browser's: one does, and when it goes another one takes over. */
-function useLeads(): boolean {
-  const [leads, setLeads] = useState(false);
-  useEffect(() => {
-    if (!('Notification' in window) || !('locks' in navigator)) return;
-    const left = new AbortController();
-    navigator.locks
-      .request(LOCK, { signal: left.signal }, async () => {
-        setLeads(true);
-        await new Promise((resolve) => left.signal.addEventListener('abort', resolve));
-      })
-      .catch(() => {});
-    return () => left.abort();
-  }, []);
-  return leads;
 }

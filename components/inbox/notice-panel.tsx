@@ -1,18 +1,21 @@
 'use client';
 
 import { useState } from 'react';
+import { Words } from '@/components/ui/name';
 import { useStored } from '@/components/ui/use-stored';
+import { canNotify, noteRefusal, REFUSAL_KEY } from './notice-refusal';
 import { NOTICE_KINDS, NOTICE_WORD, type NoticeSettings, noticeSettings, SETTINGS_KEY } from './notices';
 
 const NIGHT = { from: '22:00', to: '07:00' };
 
 /** Whether this browser notifies the desktop, of what, and when not. It is asked for on a press, and never before. */
 export function NoticePanel() {
-  const [stored, store] = useStored(SETTINGS_KEY);
+  const [stored, store] = useStored(SETTINGS_KEY, true);
+  const [refusal, setRefusal] = useStored(REFUSAL_KEY, true);
   const settings = noticeSettings(stored);
-  const [permission, setPermission] = useState(() => ('Notification' in window ? Notification.permission : null));
+  const [permission, setPermission] = useState(() => (canNotify() ? Notification.permission : null));
   const keep = (change: Partial<NoticeSettings>) => store(JSON.stringify({ ...settings, ...change }));
-  if (permission === null || !window.isSecureContext) {
+  if (permission === null) {
     return (
       <p className="max-w-prose py-2 text-ink-2 text-xs">
         This browser can’t notify here. It needs a browser with notifications, and an address that begins with https, or
@@ -21,14 +24,26 @@ export function NoticePanel() {
     );
   }
   const turnOn = async () => {
-    const answer = permission === 'granted' ? permission : await Notification.requestPermission();
-    setPermission(answer);
-    if (answer === 'granted') keep({ isOn: true });
+    try {
+      // Where no page may show one, this throws; where one may, nothing is shown before somebody has allowed it.
+      if (permission !== 'granted') new Notification('').close();
+      const answer = permission === 'granted' ? permission : await Notification.requestPermission();
+      setPermission(answer);
+      setRefusal('');
+      if (answer === 'granted') keep({ isOn: true });
+    } catch (error) {
+      noteRefusal(error);
+    }
   };
   const { isOn, off, quiet } = settings;
   if (!isOn || permission !== 'granted') {
     return (
       <p className="flex max-w-prose flex-wrap items-baseline gap-x-3 gap-y-1 py-2 text-ink-2 text-xs">
+        {refusal && (
+          <span>
+            This browser can’t show notifications for this page: <Words text={refusal} />
+          </span>
+        )}
         {permission === 'denied' ? (
           'This browser was told not to notify for this page. Allow it in the settings of the page, beside its address.'
         ) : (
@@ -37,7 +52,7 @@ export function NoticePanel() {
             onClick={() => void turnOn()}
             className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent"
           >
-            Turn on desktop notifications
+            {refusal ? 'Try again' : 'Turn on desktop notifications'}
           </button>
         )}
       </p>

@@ -3,7 +3,7 @@
 import { useCallback, useSyncExternalStore } from 'react';
 
 /** Where a browser keeps nothing (private windows, a full disk), a choice lasts as long as the page. */
-const kept = new Map<string, string>();
+const unkept = new Map<string, string>();
 const listeners = new Set<() => void>();
 
 function subscribe(listener: () => void): () => void {
@@ -11,30 +11,45 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-function read(key: string): string | null {
+/** Other tabs say what they have stored. */
+function subscribeToAll(listener: () => void): () => void {
+  addEventListener('storage', listener);
+  const unsubscribe = subscribe(listener);
+  return () => {
+    removeEventListener('storage', listener);
+    unsubscribe();
+  };
+}
+
+/** What is remembered now, by whichever tab. */
+export function readStored(key: string): string | null {
   try {
-    return kept.get(key) ?? localStorage.getItem(key);
+    return unkept.get(key) ?? localStorage.getItem(key);
   } catch {
-    return kept.get(key) ?? null;
+    return unkept.get(key) ?? null;
   }
 }
 
-/** A choice this browser remembers. Null on the server, and until something was chosen. */
-export function useStored(key: string): [string | null, (value: string) => void] {
+export function writeStored(key: string, value: string): void {
+  try {
+    localStorage.setItem(key, value);
+    unkept.delete(key);
+  } catch {
+    unkept.set(key, value);
+  }
+  for (const notify of listeners) notify();
+}
+
+/**
+ * A choice this browser remembers. Null on the server, and until something was chosen.
+ *
+ * @param follows whether it changes here as soon as another tab changes it
+ */
+export function useStored(key: string, follows = false): [string | null, (value: string) => void] {
   const value = useSyncExternalStore(
-    subscribe,
-    () => read(key),
+    follows ? subscribeToAll : subscribe,
+    () => readStored(key),
     () => null,
   );
-  const store = useCallback(
-    (next: string) => {
-      kept.set(key, next);
-      try {
-        localStorage.setItem(key, next);
-      } catch {}
-      for (const notify of listeners) notify();
-    },
-    [key],
-  );
-  return [value, store];
+  return [value, useCallback((next: string) => writeStored(key, next), [key])];
 }

@@ -1,28 +1,11 @@
 import { expect, it } from 'vitest';
 import { isQuiet, NO_NOTICES, type NoticeSettings, noticeSettings, standingNotices } from '@/components/inbox/notices';
 import type { InboxItem } from '@/lib/protocol/inbox';
-import { aSession } from './rows';
+import { anInboxItem, aSession } from './rows';
 
 const NOW = 100_000;
 const ON = { ...NO_NOTICES, isOn: true };
-const anItem = (fields: Partial<InboxItem>): InboxItem => ({
-  id: 'i',
-  kind: 'permission',
-  agentId: 'builder',
-  sessionId: 's',
-  title: 'Run **make**?',
-  count: 1,
-  request: null,
-  messageId: null,
-  from: null,
-  since: NOW,
-  updatedPosition: '1',
-  seenAt: null,
-  snoozedUntil: null,
-  claim: null,
-  doneAt: null,
-  ...fields,
-});
+const anItem = (fields: Partial<InboxItem>) => anInboxItem({ since: NOW, ...fields });
 const bodies = (item: Partial<InboxItem>, settings = ON) =>
   standingNotices({ items: [anItem(item)], sessions: [] }, settings, NOW).map(({ body }) => body);
 

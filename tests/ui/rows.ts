@@ -1,3 +1,4 @@
+import type { InboxItem } from '@/lib/protocol/inbox';
 import type {
   Insight,
   Item,
@@ -25,6 +26,27 @@ export function anInsight(fields: Partial<Insight> = {}): Insight {
     isFailure: true,
     occurredAt: 1_000,
     seenAt: null,
+    ...fields,
+  };
+}
+
+export function anInboxItem(fields: Partial<InboxItem> = {}): InboxItem {
+  return {
+    id: 'i',
+    kind: 'permission',
+    agentId: 'builder',
+    sessionId: 's',
+    title: 'Run **make**?',
+    count: 1,
+    request: null,
+    messageId: null,
+    from: null,
+    since: 1_000,
+    updatedPosition: '1',
+    seenAt: null,
+    snoozedUntil: null,
+    claim: null,
+    doneAt: null,
     ...fields,
   };
 }

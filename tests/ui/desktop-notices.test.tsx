@@ -1,0 +1,138 @@
+// @vitest-environment happy-dom
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { DesktopNotices } from '@/components/inbox/desktop-notices';
+import { NoticePanel } from '@/components/inbox/notice-panel';
+import { NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
+import { ALL } from '@/components/live/fleet-store';
+import { LiveProvider } from '@/components/live/live-provider';
+import { useFleet, useStart } from '@/components/live/use-fleet';
+import { NowProvider } from '@/components/ui/now';
+import type { Frame } from '@/lib/protocol/frames';
+import { type InboxItem, noItems } from '@/lib/protocol/inbox';
+import { anInboxItem } from './rows';
+import { type ScriptedStream, scriptedFetch } from './scripted-stream';
+
+vi.mock('next/navigation', () => ({ useRouter: () => ({ push: () => {} }) }));
+
+let script: ReturnType<typeof scriptedFetch>;
+let told: string[];
+
+/** The browser's part. */
+class Told {
+  static permission = 'granted';
+  static requestPermission = async () => 'granted';
+  constructor(_title: string, { body }: { body: string }) {
+    told.push(body);
+  }
+  close() {}
+}
+class Throws {
+  static permission = 'granted';
+  static requestPermission = async () => 'granted';
+  constructor() {
+    throw new TypeError('Illegal constructor. Use ServiceWorkerRegistration.showNotification() instead.');
+  }
+}
+/** One lock, and whoever waits for it. */
+function oneLock() {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    request: (_name: string, _options: object, held?: () => Promise<unknown>) => {
+      if (held === undefined) return new Promise(() => {});
+      last = last.then(held);
+      return last;
+    },
+  };
+}
+
+beforeEach(() => {
+  script = scriptedFetch();
+  told = [];
+  localStorage.clear();
+  localStorage.setItem(SETTINGS_KEY, JSON.stringify({ ...NO_NOTICES, isOn: true }));
+  vi.stubGlobal('fetch', script.fetch);
+  vi.stubGlobal('Notification', Told);
+  vi.stubGlobal('isSecureContext', true);
+  Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+function Page({ position, items }: { position: string; items: readonly InboxItem[] | null }) {
+  useStart((fleet) => {
+    if (items === null) fleet.takeAgents({ agents: [], position, next: null, count: 0 });
+    else fleet.takeInbox({ items: [...items], position, next: null, counts: noItems() });
+  });
+  const list = useFleet(({ inbox }) => inbox.list(ALL));
+  return (
+    <>
+      <DesktopNotices items={list?.rows ?? []} />
+      <NoticePanel />
+    </>
+  );
+}
+
+async function openPage(position: string, items: readonly InboxItem[] | null) {
+  const page = render(
+    <NowProvider renderedAt={Date.now()}>
+      <LiveProvider>
+        <Page position={position} items={items} />
+      </LiveProvider>
+    </NowProvider>,
+  );
+  const stream = await nextStream(0);
+  return { page, stream };
+}
+
+async function nextStream(known: number): Promise<ScriptedStream> {
+  await vi.waitFor(() => expect(script.streams.length).toBeGreaterThan(known), { timeout: 3_000 });
+  return script.streams.at(-1) as ScriptedStream;
+}
+
+const upToDate = (position: string): Frame => ({ event: 'up-to-date', data: { position } });
+const comesUp = (id: string, fields: Partial<InboxItem> = {}): Frame => {
+  const since = Date.now();
+  return {
+    event: 'inbox',
+    id,
+    data: anInboxItem({ id: `item ${id}`, title: `Asked at ${id}`, since, updatedPosition: id, ...fields }),
+  };
+};
+/** A look and a half: clocks tick each second. */
+const looks = () => act(() => new Promise((resolve) => setTimeout(resolve, 1_500)));
+
+it('a browser that lets no page show notifications says so in the panel, and nothing else breaks', async () => {
+  vi.stubGlobal('Notification', Throws);
+  const { stream } = await openPage('10', []);
+  stream.accept().send(upToDate('10'));
+  await looks();
+  stream.send(comesUp('11'));
+  await screen.findByText(/^This browser can’t show notifications/, {}, { timeout: 3_000 });
+  fireEvent.click(screen.getByRole('button', { name: 'Try again' }));
+  await screen.findByRole('checkbox', { name: 'Permissions' });
+});
+
+it('a browser without leave is asked whether it can before it is asked whether it may', async () => {
+  localStorage.clear();
+  const asked = vi.fn(async () => 'granted');
+  vi.stubGlobal(
+    'Notification',
+    Object.assign(class extends Throws {}, { permission: 'default', requestPermission: asked }),
+  );
+  await openPage('10', []);
+  fireEvent.click(screen.getByRole('button', { name: 'Turn on desktop notifications' }));
+  await screen.findByText(/^This browser can’t show notifications/);
+  expect(asked).not.toHaveBeenCalled();
+});
+
+it('a browser whose tabs can’t agree which of them notifies says so in the panel', async () => {
+  Object.defineProperty(navigator, 'locks', {
+    configurable: true,
+    value: { request: () => Promise.reject(new DOMException('no storage here', 'SecurityError')) },
+  });
+  await openPage('10', []);
+  await screen.findByText(/^This browser can’t show notifications/);
+});
