@@ -2,18 +2,17 @@
 
 import { useRouter } from 'next/navigation';
 import { useEffect, useEffectEvent, useRef } from 'react';
-import { useFleetStores } from '@/components/live/use-fleet';
+import { ALL } from '@/components/live/fleet-store';
+import { useConnectionState } from '@/components/live/live-provider';
+import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useServerNow } from '@/components/ui/now';
-import { readStored, writeStored } from '@/components/ui/use-stored';
-import type { InboxItem } from '@/lib/protocol/inbox';
+import { readStored, useStored, writeStored } from '@/components/ui/use-stored';
+import { LOOK_KEY, lookOf, nextLook } from './notice-look';
 import { noteRefusal } from './notice-refusal';
 import { isQuiet, type Notice, noticeSettings, SETTINGS_KEY, standingNotices } from './notices';
+import { useLateItems } from './use-late-items';
 import { useLeads } from './use-leads';
 
-/** The last look of this browser, whichever of its tabs it was. */
-const LOOK_KEY = 'interlude-notices-look';
-/** What comes up may be told so much later than it did: it has to settle first. */
-const SETTLING_MS = 15_000;
 /** More at once are told in one. */
 const MOST_AT_ONCE = 3;
 
@@ -21,10 +20,16 @@ const MOST_AT_ONCE = 3;
  * Notifies the desktop of what comes up while nobody looks at it: once, whatever tabs there are, and takes it back when
  * it needs nobody any more. Only where somebody has asked for it.
  */
-export function DesktopNotices({ items }: { items: readonly InboxItem[] }) {
+export function DesktopNotices() {
   const { fleet } = useFleetStores();
+  const list = useFleet(({ inbox }) => inbox.list(ALL));
   const router = useRouter();
   const leads = useLeads();
+  const [stored] = useStored(SETTINGS_KEY, true);
+  const isWhole = useLateItems(leads && noticeSettings(stored).isOn);
+  const { status } = useConnectionState();
+  // Where it is not known how things stand, nothing is told, and nothing counts as told.
+  const isKnown = isWhole && (status === 'live' || status === 'gap');
   const shown = useRef(new Map<string, Notification>());
   const now = useServerNow((at) => at - (at % 1_000));
   const tell = ({ key, title, body, href }: Notice) => {
@@ -37,31 +42,28 @@ export function DesktopNotices({ items }: { items: readonly InboxItem[] }) {
     };
     shown.current.set(key, notification);
   };
-  const look = useEffectEvent((now: number, items: readonly InboxItem[]) => {
+  const look = useEffectEvent((now: number, isKnown: boolean) => {
     const settings = noticeSettings(readStored(SETTINGS_KEY));
     if (!settings.isOn) {
       for (const notice of shown.current.values()) notice.close();
       shown.current.clear();
       // what stands when it is turned on is no news
-      writeStored(LOOK_KEY, '');
+      if (readStored(LOOK_KEY)) writeStored(LOOK_KEY, '');
       return;
     }
-    const standing = standingNotices(
-      { items, sessions: [...fleet.sessions.rows()].map(({ row }) => row) },
-      settings,
-      now,
-    );
+    // Both as they are by now, whatever was rendered.
+    const [upTo, items] = [fleet.position, fleet.inbox.list(ALL)?.rows];
+    if (!isKnown || upTo === null || items === undefined || !fleet.inbox.isRead(ALL)) return;
+    const sessions = [...fleet.sessions.rows()].map(({ row }) => row);
+    const standing = standingNotices({ items, sessions }, settings, now);
     const keys = new Set(standing.map(({ key }) => key));
     for (const [key, notice] of shown.current) {
       if (keys.has(key)) continue;
       notice.close();
       shown.current.delete(key);
     }
-    const before = lastLook();
-    const told = new Set(before?.told ?? keys);
-    const fresh = standing.filter(({ key, at }) => at > (before?.at ?? now) - SETTLING_MS && !told.has(key));
-    const recent = standing.filter(({ at }) => at > now - SETTLING_MS).map(({ key }) => key);
-    writeStored(LOOK_KEY, JSON.stringify({ at: now, told: recent } satisfies Look));
+    const { look, fresh } = nextLook(lookOf(readStored(LOOK_KEY)), standing, now, upTo);
+    writeStored(LOOK_KEY, JSON.stringify(look));
     const time = new Date().toTimeString().slice(0, 5);
     if (Notification.permission !== 'granted' || isQuiet(settings, time)) return;
     const unseen = fresh.filter(({ href }) => !isBeforeTheirEyes(href));
@@ -69,26 +71,9 @@ export function DesktopNotices({ items }: { items: readonly InboxItem[] }) {
     else for (const notice of unseen) tell(notice);
   });
   useEffect(() => {
-    if (leads) look(now, items);
-  }, [leads, now, items]);
+    if (leads && list !== undefined) look(now, isKnown);
+  }, [leads, now, list, isKnown]);
   return null;
-}
-
-interface Look {
-  /** When, by the server's clock. */
-  at: number;
-  /** What had come up shortly before it, and needs no other notification. */
-  told: string[];
-}
-
-/** Null at the first look: what stands then is no news. */
-function lastLook(): Look | null {
-  try {
-    const { at, told } = JSON.parse(readStored(LOOK_KEY) ?? '') as Look;
-    return typeof at === 'number' && Array.isArray(told) ? { at, told } : null;
-  } catch {
-    return null;
-  }
 }
 
 /** Null where the browser knows notifications, and yet lets no page show any, as on phones. */

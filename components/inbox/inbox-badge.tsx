@@ -22,7 +22,7 @@ export function InboxBadge() {
   const text = `${count}${count > 0 && list?.next != null ? '+' : ''}`;
   useEffect(() => (count === 0 ? undefined : markTab(text)), [count, text]);
   useNextRequest(rows);
-  const notices = <DesktopNotices items={rows} />;
+  const notices = <DesktopNotices />;
   if (count === 0) return notices;
   return (
     <>

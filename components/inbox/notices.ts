@@ -2,6 +2,7 @@ import { sessionTitle } from '@/components/sessions/session-words';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
 import { INBOX_KINDS, type InboxItem, type InboxKind, isNews, placeOf } from '@/lib/protocol/inbox';
+import type { Position } from '@/lib/protocol/position';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { itemTitle, KIND_WORD } from './inbox-words';
 
@@ -50,6 +51,8 @@ export interface Notice {
   /** The same for the same thing: nobody is notified of it twice. */
   key: string;
   at: number;
+  /** Where that became known. */
+  position: Position;
   title: string;
   body: string;
   href: string;
@@ -71,7 +74,14 @@ export function standingNotices(
     const isSettled = AT_ONCE.has(kind) || now - since >= SETTLE_MS;
     if (settings.off.includes(kind) || !isNews(item, now) || claim !== null || !isSettled) continue;
     const title = `${nameText(agentId)}: ${KIND_WORD[kind].toLowerCase()}`;
-    found.push({ key: `${id} ${since}`, at: since, title, body: itemTitle(item), href: placeOf(item) });
+    found.push({
+      key: `${id} ${since}`,
+      at: since,
+      position: item.updatedPosition,
+      title,
+      body: itemTitle(item),
+      href: placeOf(item),
+    });
   }
   if (settings.off.includes('finished')) return found;
   for (const session of rows.sessions) {
@@ -81,6 +91,7 @@ export function standingNotices(
     found.push({
       key: `finished ${id} ${stateSince}`,
       at: stateSince,
+      position: session.updatedPosition,
       title: `${nameText(agentId)}: ${plainWords(sessionTitle(session))}`,
       body: lastText === null ? 'It has finished.' : plainWords(lastText),
       href: `/sessions/${encodeURIComponent(id)}`,

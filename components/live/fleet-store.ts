@@ -69,7 +69,6 @@ export class FleetStore extends Store {
   /** What needs a person, and what did while this page was open. */
   readonly inbox = new RowTable<InboxItem>({ idOf: ({ id }) => id, listsOf: () => [ALL], keepsAll: true });
   #start: { after: Position } | null = null;
-  /** All rows up to here have come. */
   #position: Position | null = null;
   #resets = 0;
   /** The sessions that the stream has told of since it began. */
@@ -79,6 +78,11 @@ export class FleetStore extends Store {
   /** Where the stream is to be read from; another object when it is to be read anew. Null while nothing is known. */
   get start(): { after: Position } | null {
     return this.#start;
+  }
+
+  /** All rows up to here have come; null while nothing is known. */
+  get position(): Position | null {
+    return this.#position;
   }
 
   /** What was asked for before the last gap is not to be taken. */

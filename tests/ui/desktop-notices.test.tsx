@@ -2,14 +2,14 @@
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DesktopNotices } from '@/components/inbox/desktop-notices';
+import { LOOK_KEY } from '@/components/inbox/notice-look';
 import { NoticePanel } from '@/components/inbox/notice-panel';
 import { NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
-import { ALL } from '@/components/live/fleet-store';
 import { LiveProvider } from '@/components/live/live-provider';
-import { useFleet, useStart } from '@/components/live/use-fleet';
+import { useStart } from '@/components/live/use-fleet';
 import { NowProvider } from '@/components/ui/now';
 import type { Frame } from '@/lib/protocol/frames';
-import { type InboxItem, noItems } from '@/lib/protocol/inbox';
+import { type InboxItem, type InboxList, noItems } from '@/lib/protocol/inbox';
 import { anInboxItem } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';
 
@@ -61,25 +61,33 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-function Page({ position, items }: { position: string; items: readonly InboxItem[] | null }) {
+/** @param items what was read of the inbox; null: nothing yet */
+function Page({
+  position,
+  items,
+  next,
+}: {
+  position: string;
+  items: readonly InboxItem[] | null;
+  next: string | null;
+}) {
   useStart((fleet) => {
     if (items === null) fleet.takeAgents({ agents: [], position, next: null, count: 0 });
-    else fleet.takeInbox({ items: [...items], position, next: null, counts: noItems() });
+    else fleet.takeInbox({ items: [...items], position, next, counts: noItems() });
   });
-  const list = useFleet(({ inbox }) => inbox.list(ALL));
   return (
     <>
-      <DesktopNotices items={list?.rows ?? []} />
+      <DesktopNotices />
       <NoticePanel />
     </>
   );
 }
 
-async function openPage(position: string, items: readonly InboxItem[] | null) {
+async function openPage(position: string, items: readonly InboxItem[] | null, next: string | null = null) {
   const page = render(
     <NowProvider renderedAt={Date.now()}>
       <LiveProvider>
-        <Page position={position} items={items} />
+        <Page position={position} items={items} next={next} />
       </LiveProvider>
     </NowProvider>,
   );
@@ -135,4 +143,73 @@ it('a browser whose tabs can’t agree which of them notifies says so in the pan
   });
   await openPage('10', []);
   await screen.findByText(/^This browser can’t show notifications/);
+});
+
+it('what comes up while the connection is broken is told once it is whole again, however late', async () => {
+  const { stream } = await openPage('10', [anInboxItem({ id: 'old', title: 'Stood before' })]);
+  stream.accept().send(upToDate('10'));
+  await looks();
+  stream.cut();
+  await looks();
+  const again = await nextStream(1);
+  again.accept().send(comesUp('11', { since: Date.now() - 600_000 }), upToDate('11'));
+  await vi.waitFor(() => expect(told).toEqual(['Asked at 11']), { timeout: 3_000 });
+});
+
+it('what came up before the inbox was read is told after it, and nothing at the first visit of all', async () => {
+  const late = { since: Date.now() - 600_000 };
+  const first = await openPage('10', [
+    anInboxItem({ id: 'old', title: 'Stood before', updatedPosition: '9', ...late }),
+  ]);
+  first.stream.accept().send(upToDate('10'));
+  await looks();
+  expect(told).toEqual([]);
+  first.page.unmount();
+
+  Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
+  script.streams.length = 0;
+  // Meanwhile something came up; this page has yet to read the inbox.
+  const { stream } = await openPage('20', null);
+  stream.accept().send(upToDate('20'));
+  await looks();
+  expect(told).toEqual([]);
+  cleanup();
+
+  Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
+  script.streams.length = 0;
+  const items = [
+    anInboxItem({ id: 'old', title: 'Stood before', updatedPosition: '9', ...late }),
+    anInboxItem({ id: 'new', title: 'Came up meanwhile', updatedPosition: '15', ...late }),
+  ];
+  const third = await openPage('21', items);
+  third.stream.accept().send(upToDate('21'));
+  await vi.waitFor(() => expect(told).toEqual(['Came up meanwhile']), { timeout: 3_000 });
+  third.page.unmount();
+
+  Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
+  script.streams.length = 0;
+  const fourth = await openPage('21', items);
+  fourth.stream.accept().send(upToDate('21'));
+  await looks();
+  expect(told).toEqual(['Came up meanwhile']);
+}, 30_000);
+
+it('what came up meanwhile is told though it is not among the first of the inbox', async () => {
+  localStorage.setItem(LOOK_KEY, JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));
+  const late = { since: Date.now() - 700_000 };
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    if (url.includes('/stream')) return script.fetch(url, init);
+    asked.push(url);
+    const items = [
+      anInboxItem({ id: 'old', title: 'Stood before', updatedPosition: '8', ...late }),
+      anInboxItem({ id: 'new', title: 'Came up meanwhile', updatedPosition: '15', ...late }),
+    ];
+    return Response.json({ items, position: '20', next: null, counts: noItems() } satisfies InboxList);
+  });
+  const { stream } = await openPage('20', [anInboxItem({ updatedPosition: '9', ...late })], 'permission.1.i');
+  stream.accept().send(upToDate('20'));
+  await vi.waitFor(() => expect(told).toEqual(['Came up meanwhile']), { timeout: 3_000 });
+  await looks();
+  expect([told.length, asked]).toEqual([1, [expect.stringContaining('after=permission.1.i')]]);
 });
