@@ -12,9 +12,19 @@ export type GroupName = InboxKind | 'snoozed' | typeof NEW_ROWS;
 
 const GROUP_WORD: Record<GroupName, string> = { ...KIND_WORD, snoozed: 'Snoozed', [NEW_ROWS]: 'New' };
 
-/** Items of a kind. It folds, and stays as it was left. */
-export function InboxGroup(props: { name: GroupName; count: number; unfolds: boolean; children: ReactNode }) {
-  const { name, count, unfolds, children } = props;
+/**
+ * Items of a kind. It folds, and stays as it was left.
+ *
+ * @param all how many there are where not all of them are loaded, else null
+ */
+export function InboxGroup(props: {
+  name: GroupName;
+  count: number;
+  all: number | null;
+  unfolds: boolean;
+  children: ReactNode;
+}) {
+  const { name, count, all, unfolds, children } = props;
   const [chosen, choose] = useStored(`interlude:fold-inbox:${name}`);
   const isFolded = !unfolds && (chosen ?? (name === 'snoozed' ? 'folded' : 'open')) === 'folded';
   const id = `inbox-${name}`;
@@ -28,7 +38,11 @@ export function InboxGroup(props: { name: GroupName; count: number; unfolds: boo
           className="tabular hover:text-accent disabled:text-inherit"
         >
           {GROUP_WORD[name]}
-          <span className="ml-1 font-normal text-ink-3">{count.toLocaleString('en')}</span>
+          <span className="font-normal text-ink-3">
+            {' '}
+            {count.toLocaleString('en')}
+            {all !== null && ` of ${all.toLocaleString('en')}`}
+          </span>
         </FoldButton>
       </h2>
       {!isFolded && <ul>{children}</ul>}

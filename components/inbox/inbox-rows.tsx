@@ -2,15 +2,15 @@
 
 import { useRef, useState } from 'react';
 import { asShown } from '@/components/live/mark-items';
-import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
 import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
-import { type InboxItem, isSnoozed } from '@/lib/protocol/inbox';
+import { INBOX_KINDS, type InboxItem, isSnoozed, noItems } from '@/lib/protocol/inbox';
 import { InboxBulk } from './inbox-bulk';
+import { InboxEnd } from './inbox-end';
 import { type GroupName, InboxGroup } from './inbox-group';
 import { InboxRow, type RowActs } from './inbox-row';
 import { type Mark, snoozeForAnHour } from './item-actions';
@@ -25,7 +25,8 @@ import { useShownItems } from './use-shown-items';
 export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const { list, more, open, byId, groups, held, wanted, search, text, setText, isSearched } = useShownItems(box);
+  const shown = useShownItems(box);
+  const { list, open, byId, groups, held, wanted, text, setText, isSearched } = shown;
   const { mark, failure } = useMarks();
   const person = usePerson();
   const { selected, select, selectOnly } = useSelection();
@@ -60,12 +61,17 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       snooze: (item) => one(item, isSnoozed(item, minute) ? 'unsnoozed' : snoozeForAnHour(minute)),
     },
   });
-  const listed = groups.reduce((sum, { items }) => sum + items.length, 0);
-  const found = search.found;
-  const foundCount = found === undefined ? listed : Object.values(found.counts).reduce((sum, count) => sum + count, 0);
+  /** Of a kind, how many there are where not all of them are loaded. */
+  const totalOf = (name: string) => {
+    const kind = INBOX_KINDS.find((one) => one === name);
+    if (list === undefined || kind === undefined || isSearched) return null;
+    const loaded = open.filter((item) => item.kind === kind);
+    if (loaded.length >= list.counts[kind]) return null;
+    return list.counts[kind] - loaded.filter((item) => isSnoozed(item, minute)).length;
+  };
   return (
     <div ref={box} className="group/inbox">
-      <KindFilter items={open} wanted={wanted} name={person.name} onRename={person.rename} />
+      <KindFilter counts={list?.counts ?? noItems()} wanted={wanted} name={person.name} onRename={person.rename} />
       {(open.length > 0 || isSearched) && (
         <div className="flex max-w-sm pb-2">
           <ListSearch what="the inbox" field={field} value={text} onChange={setText} />
@@ -78,9 +84,8 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         </span>
         <KeysOfRows />
       </p>
-      {groups.length === 0 && !isSearched && <NothingNeedsYou isFiltered={wanted.length > 0 && open.length > 0} />}
       {groups.map(({ name, items }) => (
-        <InboxGroup key={name} name={name as GroupName} count={items.length} unfolds={isSearched}>
+        <InboxGroup key={name} name={name as GroupName} count={items.length} all={totalOf(name)} unfolds={isSearched}>
           {items.map((item) => (
             <InboxRow
               key={item.id}
@@ -94,10 +99,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           ))}
         </InboxGroup>
       ))}
-      {isSearched && (
-        <FoundRows search={search} listed={listed} count={foundCount} one="item" onAll={() => setText('')} />
-      )}
-      {!isSearched && list?.next != null && <MoreRows {...more} listed={open.length} count={list.count} what="items" />}
+      <InboxEnd of={shown} />
       {chosen.length > 0 && (
         <InboxBulk
           items={chosen}
@@ -122,15 +124,5 @@ function KeysOfRows() {
         </span>
       ))}
     </span>
-  );
-}
-
-function NothingNeedsYou({ isFiltered }: { isFiltered: boolean }) {
-  return (
-    <p className="max-w-prose py-3 text-ink-2">
-      {isFiltered
-        ? 'Nothing of this kind needs you.'
-        : 'Nothing needs you. Permissions and questions of agents, overdue replies, failures, lost agents and missing records show up here by themselves.'}
-    </p>
   );
 }

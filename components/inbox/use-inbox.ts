@@ -1,5 +1,6 @@
 'use client';
 
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
@@ -8,12 +9,15 @@ import { useFleet, useFleetStores, useMorePages, useReading } from '@/components
 import type { MarkInbox } from '@/lib/protocol/commands';
 import type { InboxList, InboxMarked } from '@/lib/protocol/inbox';
 
+/** They are asked for again at most this often. */
+const COUNT_AGAIN_MS = 5_000;
+
 const pageAfter = (after: string, signal?: AbortSignal) =>
   fetchJson<InboxList>(`/inbox?${new URLSearchParams({ after })}`, signal);
 
 /** The items that are loaded, done ones of this visit among them, and the way to the others. */
 export function useInbox() {
-  const list = useFleet(({ inbox }) => inbox.list(ALL));
+  const list = useFleet(({ listedItems }) => listedItems);
   useReading({
     table: 'inbox',
     kind: 'list',
@@ -28,6 +32,22 @@ export function useInbox() {
     take: (fleet, page, after) => fleet.takeInbox(page, after),
   });
   return { list, more };
+}
+
+/** Keeps the counts of each kind true where not all of it is loaded: what is not, only the server knows. */
+export function useItemCounts(areOld: boolean): void {
+  const { fleet } = useFleetStores();
+  useQuery({
+    queryKey: ['item-counts'],
+    queryFn: async ({ signal }) => {
+      const path = `/inbox?${new URLSearchParams({ after: '0', limit: '1' })}`;
+      const { counts, position } = await fetchJson<InboxList>(path, signal);
+      fleet.takeItemCounts(counts, position);
+      return position;
+    },
+    enabled: areOld,
+    refetchInterval: COUNT_AGAIN_MS,
+  });
 }
 
 /** Marks items as they are shown. What could not be marked, or has changed since, is said. */

@@ -6,10 +6,10 @@ import { useFleet } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list-search';
 import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import { INBOX_KINDS, type InboxItem, type InboxList, isSnoozed } from '@/lib/protocol/inbox';
+import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, isSnoozed } from '@/lib/protocol/inbox';
 import { searchWords } from '@/lib/protocol/list-search';
 import { inboxOrder, isFound } from './inbox-order';
-import { useInbox } from './use-inbox';
+import { useInbox, useItemCounts } from './use-inbox';
 
 const NOTHING: readonly InboxItem[] = [];
 
@@ -22,11 +22,15 @@ const NONE: Found = { asked: '', ids: new Set() };
 /** The items of the inbox as its page shows them: of the kinds in the address, found by what is typed, held in place. */
 export function useShownItems(box: RefObject<HTMLElement | null>) {
   const { list, more } = useInbox();
+  useItemCounts(list?.countsAreOld ?? false);
   const params = useSearchParams();
   const wanted = INBOX_KINDS.filter((kind) => params.getAll('kind').includes(kind));
   const [text, setText] = useState('');
-  const asked = text.trim() === '' ? '' : new URLSearchParams({ q: text.trim() }).toString();
-  // By the server, which knows every session that an item is about.
+  const isSearched = text.trim() !== '';
+  // Of a kind, where some of it may not be loaded. What is typed is looked for by the server in any case, which knows
+  // every session that an item is about.
+  const isPart = wanted.length > 0 && list?.next != null;
+  const asked = isSearched || isPart ? paramsOf(wanted, text.trim()).toString() : '';
   const [foundThere, setFoundThere] = useState<Found>(NONE);
   const search = useListSearch<InboxList>({
     path: '/inbox',
@@ -61,5 +65,12 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
   const groups = held.order
     .map(({ name, ids }) => ({ name, items: ids.flatMap((id) => byId.get(id) ?? []) }))
     .filter(({ items }) => items.length > 0);
-  return { list, more, open, byId, groups, held, wanted, search, text, setText, isSearched: asked !== '' };
+  return { list, more, open, byId, groups, held, wanted, search, text, setText, isSearched, isPart };
+}
+
+function paramsOf(kinds: readonly InboxKind[], text: string): URLSearchParams {
+  const params = new URLSearchParams();
+  for (const kind of kinds) params.append('kind', kind);
+  if (text !== '') params.set('q', text);
+  return params;
 }

@@ -1,5 +1,5 @@
-import type { SessionState } from '@/lib/protocol/agent-state';
-import type { InboxItem, InboxList, InboxMarked } from '@/lib/protocol/inbox';
+import { noSessions, type SessionState } from '@/lib/protocol/agent-state';
+import { type InboxItem, type InboxKind, type InboxList, type InboxMarked, noItems } from '@/lib/protocol/inbox';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type {
   AgentDetail,
@@ -13,9 +13,11 @@ import type {
   Task,
   TaskList,
 } from '@/lib/protocol/read-models';
+import { countByKind, countedAs, sumOfItems } from './item-counts';
+import { RowCounts } from './row-counts';
 import type { RowFrame } from './row-frame';
 import { RowTable } from './row-table';
-import { type CountsByState, countByState, SessionCounts } from './session-counts';
+import { type CountsByState, countByState } from './session-counts';
 import { Store } from './store';
 
 /** The list of all sessions, or of all agents. The others have the name of what they belong to. */
@@ -35,6 +37,18 @@ export interface ListedSessions {
   countsAreOld: boolean;
 }
 
+/** What needs a person, as far as it is loaded, with what is done of it; and how much there is. */
+export interface ListedItems {
+  rows: readonly InboxItem[];
+  /** Where the next page begins; null if all of it is loaded. */
+  next: string | null;
+  /** Of each kind what is not done, loaded or not. */
+  counts: Record<InboxKind, number>;
+  count: number;
+  /** Something has changed that is not loaded: `counts` are from before. */
+  countsAreOld: boolean;
+}
+
 /**
  * The rows of the fleet that this page knows, each once, whichever part of the page asked for it.
  *
@@ -43,7 +57,8 @@ export interface ListedSessions {
  * Failure: after a gap everything stays as it is shown until it has been read again.
  */
 export class FleetStore extends Store {
-  readonly #counts = new SessionCounts();
+  readonly #counts = new RowCounts(noSessions);
+  readonly #itemCounts = new RowCounts(noItems);
   /** The states that the server told, of sessions that time has changed since. */
   readonly #toldStates = new WeakMap<SessionSummary, SessionState>();
   /** Lists: all of them, and those of an agent. */
@@ -67,13 +82,19 @@ export class FleetStore extends Store {
     keepsAll: false,
   });
   /** What needs a person, and what did while this page was open. */
-  readonly inbox = new RowTable<InboxItem>({ idOf: ({ id }) => id, listsOf: () => [ALL], keepsAll: true });
+  readonly inbox = new RowTable<InboxItem>({
+    idOf: ({ id }) => id,
+    listsOf: () => [ALL],
+    keepsAll: true,
+    onChange: (row, known) => this.#countItem(row, known),
+  });
   #start: { after: Position } | null = null;
   #position: Position | null = null;
   #resets = 0;
   /** The sessions that the stream has told of since it began. */
   readonly #told = new Set<string>();
   #shownSessions: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
+  #shownItems: ListedItems | undefined;
 
   /** Where the stream is to be read from; another object when it is to be read anew. Null while nothing is known. */
   get start(): { after: Position } | null {
@@ -101,6 +122,19 @@ export class FleetStore extends Store {
       this.#shownSessions = { rows, sessions: rows, next, counts, countsAreOld };
     }
     return this.#shownSessions;
+  }
+
+  /** Undefined until some was read. The same object until something of it changes. */
+  get listedItems(): ListedItems | undefined {
+    const list = this.inbox.list(ALL);
+    if (list === undefined) return undefined;
+    const { rows, next } = list;
+    const countsAreOld = next !== null && this.#itemCounts.isOld;
+    if (this.#shownItems?.rows !== rows || this.#shownItems.countsAreOld !== countsAreOld) {
+      const counts = next === null ? countByKind(rows) : this.#itemCounts.now;
+      this.#shownItems = { rows, next, counts, count: sumOfItems(counts), countsAreOld };
+    }
+    return this.#shownItems;
   }
 
   takeFrames(frames: readonly RowFrame[]): void {
@@ -198,8 +232,15 @@ export class FleetStore extends Store {
   }
 
   takeInbox({ items: rows, position, next, counts }: InboxList, after?: string): void {
-    const count = Object.values(counts).reduce((sum, ofKind) => sum + ofKind, 0);
-    this.#read('inbox', ALL, position, () => this.inbox.takeList(ALL, { rows, position, next, count, after }));
+    this.#read('inbox', ALL, position, () => this.inbox.takeList(ALL, { rows, position, next, after }));
+    this.takeItemCounts(counts, position);
+  }
+
+  /** @param counts of the whole inbox */
+  takeItemCounts(counts: InboxList['counts'], position: Position): void {
+    this.#itemCounts.take(counts, position);
+    this.#shownItems = undefined;
+    this.changed();
   }
 
   takeFoundItems({ items: rows, position }: InboxList): void {
@@ -230,6 +271,7 @@ export class FleetStore extends Store {
     this.#start = null;
     this.#position = null;
     this.#counts.reset();
+    this.#itemCounts.reset();
     for (const table of HELD) this[table].reset();
     this.changed();
   }
@@ -239,13 +281,26 @@ export class FleetStore extends Store {
    * told of yet, or that is read ahead of it, may have been something else when it was counted than it was known as.
    */
   #count(row: SessionSummary, known: { row: SessionSummary; at: Position } | undefined): void {
-    const { countedAt } = this.#counts;
-    const isCountedBy = (at: Position | null | undefined) => at != null && comparePositions(countedAt, at) <= 0;
     const isSure =
-      isCountedBy(known?.at) ||
-      isCountedBy(this.#start?.after) ||
-      (this.#told.has(row.id) && isCountedBy(this.#position));
-    this.#counts.change(row, isSure && known !== undefined ? this.#toldState(known.row) : undefined);
+      this.#isCountedBy(this.#counts, known) ||
+      (this.#told.has(row.id) && isUpTo(this.#counts.countedAt, this.#position));
+    const from = isSure && known !== undefined ? this.#toldState(known.row) : undefined;
+    this.#counts.change({ at: row.updatedPosition, from, to: row.state });
+  }
+
+  /** What comes up anew can't be told from what was counted and not loaded: the server counts them again. */
+  #countItem(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void {
+    const isSure = known !== undefined && this.#isCountedBy(this.#itemCounts, known);
+    this.#itemCounts.change({
+      at: row.updatedPosition,
+      from: isSure ? countedAs(known.row) : undefined,
+      to: countedAs(row),
+    });
+  }
+
+  /** Whether a row was still what it is known as when all were counted. */
+  #isCountedBy({ countedAt }: { countedAt: Position }, known: { at: Position } | undefined): boolean {
+    return isUpTo(countedAt, known?.at) || isUpTo(countedAt, this.#start?.after);
   }
 
   /** What the server has counted it as. */
@@ -264,6 +319,10 @@ export class FleetStore extends Store {
     }
     this.changed();
   }
+}
+
+function isUpTo(position: Position, at: Position | null | undefined): boolean {
+  return at != null && comparePositions(position, at) <= 0;
 }
 
 const HELD = ['sessions', 'agents', 'tasks', 'obligations', 'inbox'] as const;

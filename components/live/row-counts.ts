@@ -1,0 +1,72 @@
+import { comparePositions, ORIGIN, type Position } from '@/lib/protocol/position';
+
+interface Change<Name> {
+  at: Position;
+  /** Null: it was counted as none. Undefined where that is not known. */
+  from: Name | null | undefined;
+  to: Name | null;
+}
+
+/** Changes that are remembered for an answer that was read before them. */
+const MOST_CHANGES = 1_000;
+
+/** How many rows count as what: as the server counted them, and what has changed since that is known. */
+export class RowCounts<Name extends string> {
+  readonly #none: () => Record<Name, number>;
+  #counted: Record<Name, number> | null = null;
+  #countedAt: Position = ORIGIN;
+  #changes: Change<Name>[] = [];
+  #isOld = false;
+
+  /** @param none counts that are all zero */
+  constructor(none: () => Record<Name, number>) {
+    this.#none = none;
+  }
+
+  /** Something has changed of which nobody here knows what it was counted as: only the server can tell. */
+  get isOld(): boolean {
+    return this.#isOld;
+  }
+
+  get now(): Record<Name, number> {
+    const counts = { ...(this.#counted ?? this.#none()) };
+    for (const change of this.#changes) apply(counts, change);
+    return counts;
+  }
+
+  /** When the server counted them. */
+  get countedAt(): Position {
+    return this.#countedAt;
+  }
+
+  take(counted: Record<Name, number>, at: Position): void {
+    if (this.#counted !== null && comparePositions(at, this.#countedAt) < 0) return;
+    this.#counted = { ...counted };
+    this.#countedAt = at;
+    this.#changes = this.#changes.filter((change) => comparePositions(change.at, at) > 0);
+    this.#isOld = this.#changes.some(({ from }) => from === undefined);
+  }
+
+  /** @param change `from`: what it was when it was counted, or came after that */
+  change(change: Change<Name>): void {
+    if (change.from === change.to || comparePositions(change.at, this.#countedAt) <= 0) return;
+    this.#isOld ||= change.from === undefined;
+    this.#changes.push(change);
+    if (this.#changes.length <= MOST_CHANGES || this.#counted === null) return;
+    for (const old of this.#changes.splice(0, MOST_CHANGES / 2)) {
+      apply(this.#counted, old);
+      this.#countedAt = old.at;
+    }
+  }
+
+  reset(): void {
+    this.#countedAt = ORIGIN;
+    this.#changes = [];
+  }
+}
+
+function apply<Name extends string>(counts: Record<Name, number>, { from, to }: Change<Name>): void {
+  if (from === undefined) return;
+  if (from !== null) counts[from] -= 1;
+  if (to !== null) counts[to] += 1;
+}

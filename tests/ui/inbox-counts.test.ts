@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest';
+import { FleetStore, type ListedItems } from '@/components/live/fleet-store';
+import { type InboxItem, type InboxList, noItems } from '@/lib/protocol/inbox';
+import { anInboxItem } from './rows';
+
+const NEXT = 'permission.1.i';
+
+/** What a page shows that began with this list. */
+function shown(list: Partial<InboxList>) {
+  const fleet = new FleetStore();
+  fleet.takeInbox({ position: '10', items: [], next: null, counts: noItems(), ...list });
+  return {
+    fleet,
+    now: () => fleet.listedItems as ListedItems,
+    news: (id: string, fields: Partial<InboxItem>) =>
+      fleet.takeFrames([{ event: 'inbox', id, data: anInboxItem({ ...fields, updatedPosition: id }) }]),
+  };
+}
+
+it('counts the items of each kind that the server counted, however few are loaded', () => {
+  const counts = { ...noItems(), permission: 230, 'delivery-gap': 6 };
+  const { now } = shown({ items: [anInboxItem()], next: NEXT, counts });
+  expect([now().counts, now().count, now().countsAreOld]).toEqual([counts, 236, false]);
+});
+
+it('counts what is done of what is loaded, and asks again about what is not', () => {
+  const counts = { ...noItems(), permission: 230, 'delivery-gap': 6 };
+  const { fleet, now, news } = shown({ items: [anInboxItem({ id: 'a' })], next: NEXT, counts });
+  news('11', { id: 'a', seenAt: 5 });
+  news('12', { id: 'a', doneAt: 6 });
+  expect([now().counts, now().countsAreOld]).toEqual([{ ...counts, permission: 229 }, false]);
+  news('13', { id: 'b', kind: 'delivery-gap' });
+  expect(now().countsAreOld).toBe(true);
+  fleet.takeItemCounts({ ...counts, permission: 229, 'delivery-gap': 7 }, '13');
+  expect([now().counts['delivery-gap'], now().countsAreOld]).toEqual([7, false]);
+});
+
+it('counts what is there where all of it is loaded', () => {
+  const { now, news } = shown({
+    items: [anInboxItem({ id: 'a' }), anInboxItem({ id: 'b', kind: 'failure' })],
+    counts: { ...noItems(), permission: 1, failure: 1 },
+  });
+  news('11', { id: 'c', kind: 'failure' });
+  news('12', { id: 'a', doneAt: 6 });
+  expect([now().counts, now().count]).toEqual([{ ...noItems(), failure: 2 }, 2]);
+});

@@ -1,0 +1,106 @@
+// @vitest-environment happy-dom
+import { act, cleanup, render, screen, within } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { InboxPage } from '@/components/inbox/inbox-page';
+import type { RequestedItem } from '@/components/inbox/use-request';
+import { LiveProvider } from '@/components/live/live-provider';
+import { NowProvider } from '@/components/ui/now';
+import { CodeOnDemand } from '@/components/ui/on-demand';
+import { type InboxItem, type InboxKind, type InboxList, noItems } from '@/lib/protocol/inbox';
+import { anInboxItem } from './rows';
+import { scriptedFetch } from './scripted-stream';
+
+const address = vi.hoisted(() => ({ search: '' }));
+vi.mock('next/navigation', () => ({
+  useRouter: () => ({ push: () => {} }),
+  usePathname: () => '/inbox',
+  useSearchParams: () => new URLSearchParams(address.search),
+}));
+
+let asked: URLSearchParams[];
+/** What the server answers. */
+let answer: (asked: URLSearchParams) => InboxList | Promise<InboxList>;
+
+beforeEach(() => {
+  const script = scriptedFetch();
+  address.search = '';
+  asked = [];
+  answer = () => ({ items: [], position: '10', next: null, counts: noItems() });
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    if (!url.includes('/inbox')) return script.fetch(url, init);
+    const { searchParams } = new URL(url, 'http://interlude.test');
+    asked.push(searchParams);
+    return Response.json(await answer(searchParams));
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+const some = (kind: InboxKind, count: number, fields: Partial<InboxItem> = {}) =>
+  Array.from({ length: count }, (_, at) =>
+    anInboxItem({ id: `${kind} ${at}`, kind, title: `${kind} ${at}`, ...fields }),
+  );
+const requestCode = new CodeOnDemand<{ item: RequestedItem }>(async () => () => <p>What it asks</p>);
+const counts = { ...noItems(), permission: 230, 'delivery-gap': 6 };
+/** The first items of many. */
+const first: InboxList = { items: some('permission', 3), position: '10', next: 'permission.1.i', counts };
+
+function open(initial: InboxList) {
+  return render(
+    <NowProvider renderedAt={Date.now()}>
+      <LiveProvider>
+        <InboxPage initial={initial} requestCode={requestCode} />
+      </LiveProvider>
+    </NowProvider>,
+  );
+}
+const kinds = () =>
+  within(screen.getByRole('navigation', { name: 'Kinds' }))
+    .getAllByRole('link')
+    .map(({ textContent }) => textContent);
+
+it('names every kind that the server has, with how many there are, and says of which not all are loaded', () => {
+  open(first);
+  expect(kinds()).toEqual(['All 236', 'Permissions 230', 'Missing records 6']);
+  expect(screen.getByRole('heading', { name: 'Permissions 3 of 230' })).toBeDefined();
+});
+
+it('asks the server for a kind in the address, and does not say that there is none before it has answered', async () => {
+  address.search = 'kind=delivery-gap';
+  let answered = (_list: InboxList) => {};
+  answer = () =>
+    new Promise((resolve) => {
+      answered = resolve;
+    });
+  open(first);
+  await vi.waitFor(() => expect(asked.map((params) => params.getAll('kind'))).toEqual([['delivery-gap']]));
+  expect(screen.queryByText(/needs you/)).toBeNull();
+  await act(async () =>
+    answered({
+      items: some('delivery-gap', 4),
+      position: '10',
+      next: 'delivery-gap.1.i',
+      counts: { ...noItems(), 'delivery-gap': 6 },
+    }),
+  );
+  expect(await screen.findByRole('heading', { name: 'Missing records 4 of 6' })).toBeDefined();
+  expect(screen.queryByRole('heading', { name: /Permissions/ })).toBeNull();
+  expect(screen.getByRole('button', { name: 'Show more' })).toBeDefined();
+  expect(screen.getByText('4 of 6 items')).toBeDefined();
+  expect(kinds()).toContain('Permissions 230');
+});
+
+it('says that nothing of a kind needs anybody once the server has said so', async () => {
+  address.search = 'kind=failure';
+  open(first);
+  expect(screen.queryByText('Nothing of this kind needs you.')).toBeNull();
+  expect(await screen.findByText('Nothing of this kind needs you.')).toBeDefined();
+});
+
+it('does not say that nothing needs anybody while there is more than is loaded', () => {
+  open({ ...first, items: [] });
+  expect(screen.queryByText(/^Nothing needs you/)).toBeNull();
+  expect(screen.getByRole('button', { name: 'Show more' })).toBeDefined();
+});
