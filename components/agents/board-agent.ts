@@ -2,9 +2,19 @@ import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { versionsOf } from './status-facts';
 
-/** The most urgent state that any of an agent's sessions is in; null if it has none. */
-export function urgentState({ sessionStates }: AgentSummary): SessionState | null {
-  return SESSION_STATES.find((state) => sessionStates[state] > 0) ?? null;
+/**
+ * How an agent's sessions stand, as the list of sessions has it: one whose process has failed stands with what has failed.
+ */
+export function standingCounts({ sessionStates, brokenOffCount }: AgentSummary): Record<SessionState, number> {
+  if (brokenOffCount === 0) return sessionStates;
+  const { failed, exited } = sessionStates;
+  return { ...sessionStates, failed: failed + brokenOffCount, exited: exited - brokenOffCount };
+}
+
+/** The most urgent of them; null if the agent has no session. */
+export function urgentStanding(agent: AgentSummary): SessionState | null {
+  const counts = standingCounts(agent);
+  return SESSION_STATES.find((state) => counts[state] > 0) ?? null;
 }
 
 const providers = new WeakMap<AgentSummary, ReturnType<typeof readProvider>>();

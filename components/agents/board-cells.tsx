@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { glyphOf, STATE_WORD } from '@/components/sessions/session-words';
 import { Glyph } from '@/components/ui/glyph';
 import type { AgentSummary } from '@/lib/protocol/read-models';
-import { missingOf, urgentState } from './board-agent';
+import { missingOf, standingCounts, urgentStanding } from './board-agent';
 
 export function Cell({
   isHead = false,
@@ -37,8 +37,8 @@ export function Count({ of }: { of: number }) {
 
 /** The most urgent state of an agent's sessions, and how many of them are in it. */
 export function AgentState({ agent }: { agent: AgentSummary }) {
-  const { sessionStates, sessionCount } = agent;
-  const state = urgentState(agent);
+  const { sessionCount } = agent;
+  const state = urgentStanding(agent);
   if (state === null) return <span className="text-ink-3">no session</span>;
   return (
     <span className="flex items-baseline gap-1.5">
@@ -46,7 +46,7 @@ export function AgentState({ agent }: { agent: AgentSummary }) {
       <span className="min-w-0 truncate">{STATE_WORD[state]}</span>
       {sessionCount > 1 && (
         <span className="tabular shrink-0 text-ink-3">
-          {`${sessionStates[state].toLocaleString('en')} of ${sessionCount.toLocaleString('en')}`}
+          {`${standingCounts(agent)[state].toLocaleString('en')} of ${sessionCount.toLocaleString('en')}`}
         </span>
       )}
     </span>

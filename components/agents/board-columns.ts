@@ -1,7 +1,7 @@
 import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import type { AgentSummary } from '@/lib/protocol/read-models';
-import { hostOf, missingOf, providerOf, urgentState } from './board-agent';
+import { hostOf, missingOf, providerOf, urgentStanding } from './board-agent';
 import { byName } from './by-name';
 
 /** What agents can be sorted by, in the order of the columns. */
@@ -75,7 +75,7 @@ export class BoardSorter {
 }
 
 function rankOf(agent: AgentSummary): number {
-  const state = urgentState(agent);
+  const state = urgentStanding(agent);
   return state === null ? SESSION_STATES.length : SESSION_STATES.indexOf(state);
 }
 

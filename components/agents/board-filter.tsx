@@ -5,7 +5,7 @@ import { StateChips } from '@/components/sessions/state-chips';
 import { nameText } from '@/components/ui/verbatim';
 import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { AgentSummary } from '@/lib/protocol/read-models';
-import { hostOf, providerOf } from './board-agent';
+import { hostOf, providerOf, standingCounts } from './board-agent';
 import type { BoardQuery } from './board-query';
 import { byName } from './by-name';
 
@@ -57,13 +57,14 @@ export function BoardFilter(props: {
   );
 }
 
-/** How many are not retired and have a session in each state, and how many are retired. */
+/** How many are not retired and have a session that stands so, and how many are retired. */
 function tally(agents: readonly AgentSummary[]): { counts: Record<SessionState, number>; retired: number } {
   const counts = noSessions();
   let retired = 0;
-  for (const { retiredAt, sessionStates } of agents) {
-    if (retiredAt !== null) retired += 1;
-    else for (const state of SESSION_STATES) if (sessionStates[state] > 0) counts[state] += 1;
+  for (const agent of agents) {
+    const standing = standingCounts(agent);
+    if (agent.retiredAt !== null) retired += 1;
+    else for (const state of SESSION_STATES) if (standing[state] > 0) counts[state] += 1;
   }
   return { counts, retired };
 }

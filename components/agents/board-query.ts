@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react';
 import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import { agentText, searchWords } from '@/lib/protocol/list-search';
 import type { AgentSummary } from '@/lib/protocol/read-models';
-import { hostOf, providerOf } from './board-agent';
+import { hostOf, providerOf, standingCounts } from './board-agent';
 import { SORTS, type Sort } from './board-columns';
 
 /** A view of the board: which agents, in which order. The address says it, so that a link is a saved view. */
@@ -56,11 +56,16 @@ export function boardQuery(params: URLSearchParams): BoardQuery {
 export function isOnBoard(agent: AgentSummary, query: BoardQuery): boolean {
   const { text, states, provider, host, showsRetired } = query;
   if (agent.retiredAt !== null && !showsRetired) return false;
-  if (states.length > 0 && !states.some((state) => agent.sessionStates[state] > 0)) return false;
+  if (states.length > 0 && !isInAny(agent, states)) return false;
   if (provider !== null && providerOf(agent).name !== provider) return false;
   if (host !== null && hostOf(agent) !== host) return false;
   const said = `${agentText(agent)}\n${[providerOf(agent).name, hostOf(agent)].join('\n').toLowerCase()}`;
   return searchWords(text).every((word) => said.includes(word));
+}
+
+function isInAny(agent: AgentSummary, states: readonly SessionState[]): boolean {
+  const counts = standingCounts(agent);
+  return states.some((state) => counts[state] > 0);
 }
 
 /** The view in the address. Back undoes a filter, but not each letter. */

@@ -100,6 +100,7 @@ function newAgent(id: string, at: number): AgentSummary {
     statusAt: null,
     sessionCount: 0,
     sessionStates: noSessions(),
+    brokenOffCount: 0,
     runningTaskCount: 0,
     lostCount: 0,
     quarantinedCount: 0,

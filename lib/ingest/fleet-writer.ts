@@ -8,6 +8,8 @@ import type { SessionState } from '@/lib/protocol/agent-state';
 import type { EventRecord, IngestRecord } from '@/lib/protocol/envelope';
 import type { InboxMarks } from '@/lib/protocol/inbox';
 import { positionFromNumber } from '@/lib/protocol/position';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import { hasBrokenOff } from '@/lib/protocol/session-standing';
 import { isOfHook } from '@/lib/protocol/signals';
 import { AgentLedger } from './agent-ledger';
 import { BatchSessions } from './batch-sessions';
@@ -177,6 +179,7 @@ export class FleetWriter {
     const sessions = await pace.map(projected, ({ session, change, announces }): SessionChange => {
       const before = session.before?.summary.updatedPosition ?? '0';
       this.#count(session.agentId, session.before?.summary.state, change.summary.state);
+      this.#countBrokenOff(session.agentId, session.before?.summary, change.summary);
       this.#countTasks(session.agentId, session.before?.summary.runningTaskCount ?? 0, change.summary.runningTaskCount);
       const updatedPosition = announces ? positionFromNumber(nextPosition()) : before;
       return { ...change, summary: { ...change.summary, updatedPosition } };
@@ -219,6 +222,11 @@ export class FleetWriter {
       ...(from !== undefined && { [from]: sessionStates[from] - 1 }),
       [to]: sessionStates[to] + 1,
     };
+  }
+
+  #countBrokenOff(agentId: string, before: SessionSummary | undefined, after: SessionSummary): void {
+    const difference = Number(hasBrokenOff(after)) - Number(before !== undefined && hasBrokenOff(before));
+    if (difference !== 0) this.agents.see(agentId).brokenOffCount += difference;
   }
 
   #countTasks(agentId: string, from: number, to: number): void {

@@ -252,6 +252,8 @@ export interface AgentSummary {
   sessionCount: number;
   /** How many of its sessions are in each state. */
   sessionStates: Record<SessionState, number>;
+  /** Of how many of those that have exited the process has failed: they broke off. */
+  brokenOffCount: number;
   /** How many tasks run, over all its sessions. */
   runningTaskCount: number;
   lostCount: number;

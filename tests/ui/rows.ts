@@ -1,5 +1,7 @@
+import { noSessions } from '@/lib/protocol/agent-state';
 import type { InboxItem } from '@/lib/protocol/inbox';
 import type {
+  AgentSummary,
   Insight,
   Item,
   MessageItem,
@@ -47,6 +49,35 @@ export function anInboxItem(fields: Partial<InboxItem> = {}): InboxItem {
     snoozedUntil: null,
     claim: null,
     doneAt: null,
+    ...fields,
+  };
+}
+
+export function anAgent(fields: Partial<AgentSummary> = {}): AgentSummary {
+  return {
+    id: 'agent-1',
+    kind: null,
+    status: null,
+    statusAt: null,
+    sessionCount: Object.values(fields.sessionStates ?? {}).reduce((sum, count) => sum + count, 0),
+    sessionStates: noSessions(),
+    brokenOffCount: 0,
+    runningTaskCount: 0,
+    lostCount: 0,
+    quarantinedCount: 0,
+    parkedCount: 0,
+    owedCount: 0,
+    overdueCount: 0,
+    insightCount: 0,
+    otherFailureCount: 0,
+    logLevel: { level: null, since: null, by: null, until: null, base: null, desired: null },
+    connection: 'away',
+    connectedSince: null,
+    runnerId: null,
+    retiredAt: null,
+    firstSeenAt: 1_000,
+    lastSeenAt: 1_000,
+    updatedPosition: '1',
     ...fields,
   };
 }

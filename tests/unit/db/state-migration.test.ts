@@ -78,7 +78,7 @@ it('a database from before there were observations has the states that it had, b
   expect(agents.map(({ sessionStates }) => sessionStates)).toEqual([{ ...noSessions(), ...counts }]);
   const running = before.sessions.reduce((sum, { body }) => sum + JSON.parse(body).runningTaskCount, 0);
   expect(running).toBeGreaterThan(0);
-  expect(agents).toMatchObject([{ retiredAt: null, overdueCount: 0, runningTaskCount: running }]);
+  expect(agents).toMatchObject([{ retiredAt: null, overdueCount: 0, runningTaskCount: running, brokenOffCount: 1 }]);
   const inbox = await readInbox(database, { after: null, limit: 10 });
   expect(inbox.items.map(({ kind, sessionId, title }) => [kind, sessionId, title])).toEqual([
     ['permission', 'asks', 'Run rm?'],

@@ -272,3 +272,20 @@ describe('a state that time alone changes', () => {
     expect((await session())?.state).toBe('waiting-on-background');
   });
 });
+
+it('an agent says how many of its sessions broke off, until they go on', async () => {
+  const brokenOff = async () => {
+    const { agents } = await readAgents(target.database, { after: null, limit: 10, words: [] });
+    return [agents[0]?.sessionStates.exited, agents[0]?.brokenOffCount];
+  };
+  const ends = (exit: object, sessionId: string) =>
+    says({ type: 'CUSTOM', name: 'session:ended', value: exit }, sessionId);
+  await starts('r1', 's1');
+  await starts('r2', 's2');
+  await ends({ signal: 'SIGKILL' }, 's1');
+  await ends({ exitCode: 0 }, 's2');
+  expect(await brokenOff()).toEqual([2, 1]);
+  now += 60_000;
+  await starts('r3', 's1');
+  expect(await brokenOff()).toEqual([1, 0]);
+});

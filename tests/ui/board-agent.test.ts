@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest';
+import { standingCounts, urgentStanding } from '@/components/agents/board-agent';
+import { BoardSorter } from '@/components/agents/board-columns';
+import { isOnBoard, WHOLE_BOARD } from '@/components/agents/board-query';
+import { noSessions } from '@/lib/protocol/agent-state';
+import { anAgent } from './rows';
+
+const killed = anAgent({ id: 'killed', sessionStates: { ...noSessions(), exited: 2 }, brokenOffCount: 1 });
+const ended = anAgent({ id: 'ended', sessionStates: { ...noSessions(), exited: 1 } });
+const works = anAgent({ id: 'works', sessionStates: { ...noSessions(), working: 1 } });
+
+it('an agent of which a session broke off stands as failed, as that session does in the list', () => {
+  expect([killed, ended, works].map(urgentStanding)).toEqual(['failed', 'exited', 'working']);
+  expect(standingCounts(killed)).toEqual({ ...noSessions(), failed: 1, exited: 1 });
+});
+
+it('is sorted and found by that', () => {
+  const byState = new BoardSorter().sort([ended, works, killed], { sort: 'state', isReversed: false });
+  expect(byState).toEqual(['killed', 'works', 'ended']);
+  const failed = { ...WHOLE_BOARD, states: ['failed' as const] };
+  expect([ended, works, killed].filter((agent) => isOnBoard(agent, failed))).toEqual([killed]);
+});
