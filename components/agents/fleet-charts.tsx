@@ -46,10 +46,14 @@ function EventsPerMinute({ activity: { events, since } }: { activity: Activity }
   const labels = useMemo(() => times.map((time, at) => (at % LABEL_EVERY === 0 ? time : '')), [times]);
   const total = events.reduce((sum, count) => sum + count, 0);
   const most = Math.max(...events);
-  const summary = `${plural(total, 'event')} in ${events.length} minutes, at most ${most.toLocaleString('en')} in one`;
+  const now = events.length - 1;
+  // The last minute is not over: what it has by now is no measure of it.
+  const names = useMemo(() => times.map((time, at) => (at === now ? `${time}, so far` : time)), [times, now]);
+  const soFar = `${(events[now] ?? 0).toLocaleString('en')} so far in the one that goes on`;
+  const summary = `${plural(total, 'event')} in ${events.length} minutes, at most ${most.toLocaleString('en')} in one; ${soFar}`;
   return (
-    <Chart title="Events per minute" summary={summary} head={['Minute', 'Events']} names={times} values={events}>
-      <BarChart labels={labels} values={events} />
+    <Chart title="Events per minute" summary={summary} head={['Minute', 'Events']} names={names} values={events}>
+      <BarChart labels={labels} values={events} lastIsOpen />
     </Chart>
   );
 }

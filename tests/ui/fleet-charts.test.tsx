@@ -1,0 +1,63 @@
+// @vitest-environment happy-dom
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { cleanup, render, screen } from '@testing-library/react';
+import { afterEach, expect, it, vi } from 'vitest';
+import { countTicks } from '@/components/agents/count-ticks';
+import { FleetCharts } from '@/components/agents/fleet-charts';
+import { type Activity, durationSteps } from '@/lib/protocol/activity';
+
+/** What is drawn, without a canvas. */
+const drawn = vi.hoisted(() => ({ lastIsOpen: [] as (boolean | undefined)[] }));
+vi.mock('@/components/agents/bar-chart', () => ({
+  BarChart: ({ lastIsOpen }: { lastIsOpen?: boolean }) => {
+    drawn.lastIsOpen.push(lastIsOpen);
+    return null;
+  },
+}));
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+it('the minute that is not over is drawn apart, and its figure and the words say that it is so far', async () => {
+  const since = Date.UTC(2026, 0, 1, 12, 0);
+  const activity: Activity = {
+    position: '1',
+    at: since + 130_000,
+    since,
+    events: [40, 60, 7],
+    tasks: durationSteps([2_000]),
+    answers: [],
+  };
+  vi.stubGlobal('fetch', async () => Response.json(activity));
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <FleetCharts />
+    </QueryClientProvider>,
+  );
+  expect(
+    await screen.findByText('107 events in 3 minutes, at most 60 in one; 7 so far in the one that goes on'),
+  ).toBeDefined();
+  const figures = screen.getAllByRole('row').map(({ textContent }) => textContent);
+  expect(figures.slice(1, 4).map((text) => text?.replace(/^\d\d:\d\d/, ''))).toEqual(['40', '60', ', so far7']);
+  expect(drawn.lastIsOpen).toEqual([true, undefined]);
+});
+
+it('the axis of counts ends with a tick that is no less than the greatest of them', () => {
+  expect([0, 1, 3, 4, 7, 11, 16, 230, 1_234].map((most) => countTicks(most))).toEqual([
+    [0, 1],
+    [0, 1],
+    [0, 1, 2, 3],
+    [0, 2, 4],
+    [0, 5, 10],
+    [0, 5, 10, 15],
+    [0, 10, 20],
+    [0, 100, 200, 300],
+    [0, 500, 1_000, 1_500],
+  ]);
+  for (const most of [5, 99, 100, 101, 7e6, 9e12]) {
+    const ticks = countTicks(most);
+    expect(ticks.at(-1)).toBeGreaterThanOrEqual(most);
+    expect(ticks.length).toBeLessThanOrEqual(4);
+  }
+});
