@@ -18,6 +18,7 @@ import { BoardFilter } from './board-filter';
 import { BoardHead } from './board-head';
 import { boardParams, isOnBoard, useBoardQuery, WHOLE_BOARD } from './board-query';
 import { BoardRows } from './board-rows';
+import { BoardSort } from './board-sort';
 import { SelectionBar } from './selection-bar';
 import { MOST_LOADED } from './use-whole-board';
 
@@ -56,12 +57,17 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
         <ListSearch what="agents" field={field} value={query.text} onChange={(text) => setQuery({ ...query, text })} />
       </div>
       <BoardFilter agents={rows} query={query} onQuery={setQuery} />
-      <p className="flex min-h-[1lh] flex-wrap items-baseline gap-3 pb-1 text-2xs text-ink-3">
+      <p className="flex min-h-[1lh] flex-wrap items-center gap-3 pb-1 text-2xs text-ink-3">
         <span role="status" className="tabular">
           {isFiltered && `${agents.length.toLocaleString('en')} of `}
           {rows.length.toLocaleString('en')} {rows.length === 1 ? 'agent' : 'agents'}
           {`, by ${query.sort === 'name' ? 'name' : SORT_WORD[query.sort].toLowerCase()}`}
         </span>
+        <BoardSort
+          sort={query.sort}
+          isReversed={query.isReversed}
+          onSort={(sort, isReversed) => setQuery({ ...query, sort, isReversed })}
+        />
         <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: see its rows */}

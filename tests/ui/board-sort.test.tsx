@@ -1,0 +1,33 @@
+// @vitest-environment happy-dom
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, expect, it, vi } from 'vitest';
+import { AgentBoard } from '@/components/agents/agent-board';
+import { LiveProvider } from '@/components/live/live-provider';
+import { NowProvider } from '@/components/ui/now';
+import { anAgent } from './rows';
+import { scriptedFetch } from './scripted-stream';
+
+vi.mock('next/navigation', () => ({ useSearchParams: () => new URLSearchParams() }));
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+it('agents are sorted by whatever a column would sort them by, also where it has no room', () => {
+  vi.stubGlobal('fetch', scriptedFetch().fetch);
+  const agents = [anAgent({ id: 'a', owedCount: 1 }), anAgent({ id: 'b', owedCount: 3 }), anAgent({ id: 'c' })];
+  render(
+    <NowProvider renderedAt={Date.now()}>
+      <LiveProvider>
+        <AgentBoard initial={{ agents, position: '1', next: null, count: 3 }} />
+      </LiveProvider>
+    </NowProvider>,
+  );
+  const names = () => screen.getAllByRole('link').map(({ textContent }) => textContent);
+  const sorts = screen.getByRole('combobox', { name: 'Sort by' });
+  expect([...sorts.querySelectorAll('option')]).toHaveLength(10);
+  fireEvent.change(sorts, { target: { value: 'owed' } });
+  expect(names()).toEqual(['b', 'a', 'c']);
+  fireEvent.click(screen.getByRole('button', { name: 'Greatest first: turn round' }));
+  expect(names()).toEqual(['c', 'a', 'b']);
+});
