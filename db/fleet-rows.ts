@@ -87,7 +87,8 @@ export function taskFromRow(row: Row): Task {
 
 export function taskToRow(task: Task, updatedPosition: number) {
   const { sessionId, agentId, status, startedAt, endedAt, position, ...body } = task;
-  const columns = { sessionId, agentId, status, startedAt, endedAt, id: task.id, runId: task.runId };
+  const { id, runId, presumed = null } = task;
+  const columns = { sessionId, agentId, status, startedAt, endedAt, id, runId, presumed };
   return { ...columns, body, position: Number(position), updatedPosition };
 }
 

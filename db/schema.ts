@@ -6,7 +6,7 @@ import type { CommandState, CommandType } from '@/lib/protocol/commands';
 import type { LogMarker } from '@/lib/protocol/envelope';
 import type { InboxClaim, InboxKind } from '@/lib/protocol/inbox';
 import type { LogLevel } from '@/lib/protocol/log-levels';
-import type { Insight, Obligation, ParkedState, TaskStatus } from '@/lib/protocol/read-models';
+import type { Insight, Obligation, ParkedState, Task, TaskStatus } from '@/lib/protocol/read-models';
 import type { TurnHeader, TurnKind, TurnPlaces, TurnState } from '@/lib/protocol/turn-places';
 import type { WebhookDeliveryState } from '@/lib/protocol/webhook';
 import type { AgentBody, InboxBody, ObligationBody, SessionBody, TaskBody } from './bodies';
@@ -123,6 +123,8 @@ export const tasks = sqliteTable(
     status: text('status').$type<TaskStatus>().notNull(),
     startedAt: integer('started_at').notNull().default(0),
     endedAt: integer('ended_at'),
+    /** Why it is taken to be lost, although nobody said so; null if somebody did, or it is not. */
+    presumed: text('presumed').$type<NonNullable<Task['presumed']>>(),
     /** The rest of Task. */
     body: json<TaskBody>('body').notNull(),
     updatedPosition: integer('updated_position').notNull(),
@@ -139,6 +141,8 @@ export const tasks = sqliteTable(
     index('tasks_by_change').on(table.updatedPosition, table.status, table.position, table.sessionId),
     // a session's running tasks, however many have ended
     index('tasks_running').on(table.sessionId, table.position).where(sql`status = 'running'`),
+    // those that may turn out to run
+    index('tasks_presumed').on(table.sessionId, table.position).where(sql`presumed IS NOT NULL`),
     // those that ended last
     index('tasks_by_end').on(table.endedAt, table.startedAt).where(sql`ended_at IS NOT NULL`),
     // which tasks ran at a time: covers the query, so that no row is read

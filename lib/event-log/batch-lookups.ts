@@ -100,15 +100,23 @@ export function selectLatestTasks(sessionIds: Iterable<string>): Iterable<InStat
   return inGroups(sessionIds, sql, { size: SESSIONS_AT_ONCE });
 }
 
-/** @param sessions each with the position after which its running tasks are read */
-export function selectRunningTasks(
+/** Tasks that run, and those that are only presumed not to. */
+const OPEN_TASKS = {
+  running: { index: 'tasks_running', is: `status = 'running'` },
+  presumed: { index: 'tasks_presumed', is: 'presumed IS NOT NULL' },
+};
+
+/** @param sessions each with the position after which its tasks are read */
+export function selectOpenTasks(
+  which: keyof typeof OPEN_TASKS,
   sessions: readonly (readonly [id: string, after: number])[],
   size: number,
   limit: number,
 ): Iterable<InStatement> {
+  const { index, is } = OPEN_TASKS[which];
   const sql = `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>0
-    WHERE t.position IN (SELECT position FROM tasks INDEXED BY tasks_running WHERE session_id = wanted.value->>0
-      AND status = 'running' AND position > wanted.value->>1 ORDER BY position LIMIT ?2)`;
+    WHERE t.position IN (SELECT position FROM tasks INDEXED BY ${index} WHERE session_id = wanted.value->>0
+      AND ${is} AND position > wanted.value->>1 ORDER BY position LIMIT ?2)`;
   return inGroups(sessions, sql, { size, more: [limit] });
 }
 

@@ -154,6 +154,8 @@ export interface SessionMemory {
   obligations?: unknown;
   /** What is remembered of the requests that follow from what the agent says, opaque here. */
   wireRequests?: unknown;
+  /** What its last status record told; absent if anything has begun since that it does not list. */
+  statusKey?: string;
   /** Inbox items are kept for it. */
   hasInbox?: true;
   /** When the row was last given a new position, on the server's clock. */

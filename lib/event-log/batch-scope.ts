@@ -21,6 +21,8 @@ export class BatchScope {
   readonly owedIn = new Set<string>();
   /** Sessions of which all running tasks end. */
   readonly endedSessionIds = new Set<string>();
+  /** What status records tell of sessions: where it is news, the tasks that run or may run must be read. */
+  readonly statusKeys = new Map<string, Set<string>>();
   /** Sessions in which a turn may answer any task that ended lately. */
   readonly wokenSessionIds = new Set<string>();
   /** Whether the batch says something to every session of its producer. */

@@ -16,9 +16,9 @@ import {
   selectLogs,
   selectObligations,
   selectOpenSessions,
+  selectOpenTasks,
   selectOwed,
   selectProducerSessions,
-  selectRunningTasks,
   selectSessions,
   selectTaskHomes,
   selectTasks,
@@ -115,8 +115,10 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     [...named, ...(await readRows(transaction, selectSessions(unread)))],
     sessionChangeFromRow,
   );
-  const running = await readRunningTasks(transaction, scope.endedSessionIds);
-  const known = await pace.map([...spokenOf, ...latest, ...running], taskFromRow);
+  const touched = sessionsWithNews(scope, changes);
+  const running = await readOpenTasks(transaction, 'running', touched);
+  const presumed = await readOpenTasks(transaction, 'presumed', touched);
+  const known = await pace.map([...spokenOf, ...latest, ...running, ...presumed], taskFromRow);
   const state: BatchState = {
     position: Number(counter[0]?.position ?? 0),
     producer: producers[0] === undefined ? null : producerFromRow(producers[0]),
@@ -145,17 +147,30 @@ async function readRows(transaction: WriteTransaction, statements: Iterable<InSt
   return results.flatMap(({ rows }) => rows);
 }
 
+/** Sessions of which all tasks that run, or may, are read. A status record that repeats the one before it costs no read. */
+function sessionsWithNews({ endedSessionIds, statusKeys }: BatchScope, changes: readonly SessionChange[]): Set<string> {
+  const told = changes.filter(({ summary, memory }) => {
+    const keys = statusKeys.get(summary.id);
+    return keys !== undefined && [...keys].some((key) => key !== memory.statusKey);
+  });
+  return new Set([...endedSessionIds, ...told.map(({ summary }) => summary.id)]);
+}
+
 /** How many running tasks are read of each of several sessions, and of one that has more. */
 const RUNNING_AT_FIRST = 125;
 const RUNNING_AT_ONCE = 1_000;
 
-/** All that run, however many: a session's tasks beyond the first few are read separately, in pieces. */
-async function readRunningTasks(transaction: WriteTransaction, sessionIds: Iterable<string>): Promise<Row[]> {
+/** All of them, however many: a session's tasks beyond the first few are read separately, in pieces. */
+async function readOpenTasks(
+  transaction: WriteTransaction,
+  which: 'running' | 'presumed',
+  sessionIds: Iterable<string>,
+): Promise<Row[]> {
   const found: Row[] = [];
   let unread: (readonly [id: string, after: number])[] = [...sessionIds].map((id) => [id, 0]);
   for (let limit = RUNNING_AT_FIRST; unread.length > 0; limit = RUNNING_AT_ONCE) {
     const last = new Map<string, { count: number; after: number }>();
-    for (const row of await readRows(transaction, selectRunningTasks(unread, RUNNING_AT_ONCE / limit, limit))) {
+    for (const row of await readRows(transaction, selectOpenTasks(which, unread, RUNNING_AT_ONCE / limit, limit))) {
       found.push(row);
       const id = String(row.session_id);
       const { count, after } = last.get(id) ?? { count: 0, after: 0 };

@@ -32,7 +32,7 @@ export class BatchSessions {
     const before = this.#state.sessions.get(id);
     if (before === undefined) return null;
     const { agentId, startedAt } = before.summary;
-    const { markedUpTo = 0 } = before.memory;
+    const { markedUpTo = 0, statusKey = null } = before.memory;
     return this.#remember({
       id,
       agentId,
@@ -41,6 +41,7 @@ export class BatchSessions {
       ...NOTHING_NEW,
       entries: [],
       told: [],
+      statusKey,
       overdue: [],
       markedUpTo,
     });
@@ -60,6 +61,7 @@ export class BatchSessions {
       ...NOTHING_NEW,
       entries: [],
       told: [],
+      statusKey: null,
       overdue: [],
       failures,
     };

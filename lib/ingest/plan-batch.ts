@@ -3,7 +3,7 @@ import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/event
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { heardLevel } from '@/lib/projections/log-level';
 import { isReportDue } from '@/lib/projections/session-summary';
-import { statusTold } from '@/lib/projections/status-told';
+import { outdatesStatus, type StatusTold } from '@/lib/projections/status-told';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
 import {
@@ -23,12 +23,13 @@ import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 import type { AgentFact } from './facts';
 import { FleetWriter } from './fleet-writer';
+import { heardStatus } from './heard-status';
 import { insightRow, keptInsights } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
+import { eventsOfLists } from './listed-work';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { foldOf, isAtRest } from './project-session';
-import { rememberedFold } from './remembered-fold';
 import type { SessionBatch, SessionEntry } from './session-batch';
 import { SnapshotRoom, unmarked, withDerived } from './snapshot-room';
 import type { Opening } from './stamp-requests';
@@ -206,8 +207,10 @@ class BatchDraft {
   }
 
   /** Appends an event, and what follows from it. */
-  #tell(to: SessionBatch, { seq, occurredAt }: EventRecord, event: AgUiEvent): void {
+  #tell(to: SessionBatch, { seq, occurredAt }: Moment, event: AgUiEvent): void {
     const entry = this.#append(to, seq, occurredAt, to.wireRequests.marked(event));
+    this.tasks.follow(to, occurredAt, event);
+    if (outdatesStatus(event)) to.statusKey = null;
     for (const derived of to.wireRequests.take(entry, this.#derivedRoom)) this.#append(to, seq, occurredAt, derived);
   }
 
@@ -234,16 +237,30 @@ class BatchDraft {
   }
 
   /** Its records repeat what they told: only what is new is looked at. */
-  #hear(session: SessionBatch, { status }: StatusRecord): void {
-    const told = statusTold(readAgentStatus(status));
+  #hear(session: SessionBatch, record: StatusRecord): void {
+    const told = heardStatus(record);
     if (told === null) return;
     const { before } = session;
-    const last = session.told.at(-1)?.status.key ?? rememberedFold(before?.memory).observed?.statusKey;
     // The same words may be a new report, if anything has happened since.
     const mayBeNew = session.entries.length > 0 || before === null || isReportDue(foldOf(session, 0));
-    if (told.key === last && !(told.report?.at === null && mayBeNew)) return;
+    if (told.key === session.statusKey && !(told.report?.at === null && mayBeNew)) return;
+    session.statusKey = told.key;
     session.told.push({ position: this.#position, status: told });
     session.isHeard = !this.#isServer;
+    if (told.lists !== null) this.#compare(session, told.lists, record);
+  }
+
+  /** What follows from the work that a status record lists. */
+  #compare(session: SessionBatch, lists: NonNullable<StatusTold['lists']>, moment: Moment): void {
+    for (const event of eventsOfLists(lists, this.tasks.openOf(session), session.wireRequests.toldIds)) {
+      if (this.#derivedRoom.left <= 0) {
+        // the next record goes on with it
+        session.statusKey = null;
+        return;
+      }
+      this.#derivedRoom.left -= 1;
+      this.#tell(session, moment, event);
+    }
   }
 
   #observe({ agentId, occurredAt, status }: StatusRecord): void {
@@ -288,6 +305,9 @@ class BatchDraft {
     if (Math.abs(skewMs) > CLOCK_SKEW_MS) this.#producer.clockSkewMs = skewMs;
   }
 }
+
+/** Which record it follows from. */
+type Moment = Pick<EventRecord, 'seq' | 'occurredAt'>;
 
 function isFact(record: IngestRecord | AgentFact): record is AgentFact {
   return !('seq' in record);

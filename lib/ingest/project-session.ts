@@ -136,6 +136,7 @@ export async function projectSession(
         obligations: owed.fold,
         wireRequests: session.wireRequests.memory,
         announcedAt: announces ? receivedAt : announcedAt,
+        ...(session.statusKey === null ? {} : { statusKey: session.statusKey }),
         markedUpTo: session.markedUpTo,
         hasInbox: true,
       },

@@ -2,10 +2,11 @@ import { Pace } from '@/db/next-turn';
 import { BatchScope } from '@/lib/event-log/batch-scope';
 import { saidKey } from '@/lib/event-log/said-rows';
 import { obligationsTouchedBy } from '@/lib/projections/obligations';
-import { endsEveryTask, startsWithoutCause } from '@/lib/projections/tasks';
-import type { EventRecord, LogRecord, ProducerRef } from '@/lib/protocol/envelope';
+import { startsWithoutCause, touchesEveryTask } from '@/lib/projections/tasks';
+import type { EventRecord, LogRecord, ProducerRef, StatusRecord } from '@/lib/protocol/envelope';
 import { readInsight } from '@/lib/protocol/insight';
 import { isFailure } from '@/lib/protocol/signals';
+import { heardStatus } from './heard-status';
 import type { JudgedRecord } from './plan-batch';
 import { SnapshotRoom } from './snapshot-room';
 import { tasksSpokenOf } from './task-owners';
@@ -28,6 +29,9 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
       case 'log':
         addLog(scope, record);
         return;
+      case 'status':
+        addStatus(scope, record);
+        return;
       case 'lost':
         if (record.sessionId !== undefined) return;
         scope.allProducerSessions = true;
@@ -48,6 +52,13 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
   return scope;
 }
 
+function addStatus(scope: BatchScope, record: StatusRecord): void {
+  const told = record.sessionId === undefined ? null : heardStatus(record);
+  if (record.sessionId === undefined || told === null) return;
+  const keys = scope.statusKeys.get(record.sessionId) ?? new Set();
+  scope.statusKeys.set(record.sessionId, keys.add(told.key));
+}
+
 function addLog(scope: BatchScope, { agentId, log }: LogRecord): void {
   scope.logAgentIds.add(agentId);
   const insight = readInsight(log.insight);
@@ -62,7 +73,7 @@ function addEvent(scope: BatchScope, { agentId, sessionId, event }: EventRecord,
   const { messageIds, settles } = obligationsTouchedBy(event);
   for (const id of messageIds) scope.addMessage(sessionId, id);
   if (settles) scope.owedIn.add(sessionId);
-  if (endsEveryTask(event)) scope.endedSessionIds.add(sessionId);
+  if (touchesEveryTask(event)) scope.endedSessionIds.add(sessionId);
   if (startsWithoutCause(event)) scope.wokenSessionIds.add(sessionId);
   for (const { id, runId } of tasksSpokenOf(event)) scope.addTask({ agentId, sessionId, taskId: id, runId });
 }

@@ -35,6 +35,8 @@ export interface SessionBatch {
   markedUpTo: number;
   /** What status records tell of its state, each with the counter when it came. */
   told: { position: number; status: StatusTold }[];
+  /** What the last of them told; null if the same may say something new by now. */
+  statusKey: string | null;
   /** The agent itself said something about it in this batch, if only that it is still there. */
   isHeard: boolean;
   /** Time may have changed its state. */

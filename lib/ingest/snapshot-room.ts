@@ -25,11 +25,13 @@ export class SnapshotRoom {
   }
 }
 
-/** Only ingest marks events as parts of a snapshot, as derived, and as taking the place of something derived. */
+const NO_MARKS = { ofSnapshot: undefined, derived: undefined, replaces: undefined, presumed: undefined };
+
+/** Only ingest marks events as parts of a snapshot, as derived, as taking the place of something derived, as presumed. */
 export function unmarked(event: AgUiEvent): AgUiEvent {
-  const { ofSnapshot, derived, replaces } = interludeOf(event);
-  const isMarked = (ofSnapshot ?? derived ?? replaces) !== undefined;
-  return isMarked ? withInterlude(event, { ofSnapshot: undefined, derived: undefined, replaces: undefined }) : event;
+  const { ofSnapshot, derived, replaces, presumed } = interludeOf(event);
+  const isMarked = (ofSnapshot ?? derived ?? replaces ?? presumed) !== undefined;
+  return isMarked ? withInterlude(event, NO_MARKS) : event;
 }
 
 /** A request's rows and those derived from its snapshots, in the order of their positions. */

@@ -2,7 +2,7 @@ import type { SpokenTask } from '@/lib/event-log/batch-scope';
 import { customValue, pickText } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { hasEnded, taskEndTold } from '@/lib/projections/task-status';
-import { TaskLedger, type TaskRef, tasksTold } from '@/lib/projections/tasks';
+import { TaskLedger, type TaskRef, tasksTold, touchesEveryTask } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
 import type { EventRecord } from '@/lib/protocol/envelope';
 import { textOf } from '@/lib/protocol/fields';
@@ -139,8 +139,20 @@ export class TaskRouter {
     return routed;
   }
 
+  /** The tasks of a session that run, or may, at this point of the batch. */
+  openOf(session: SessionBatch): Iterable<Task> {
+    return this.#ledgerOf({ agentId: session.agentId, sessionId: session.id }).open();
+  }
+
+  /** Takes note of what is written to a session without a record that says so, or without naming its tasks. */
+  follow({ id: sessionId, agentId }: SessionBatch, occurredAt: number, event: AgUiEvent): void {
+    if (interludeOf(event).presumed === true || touchesEveryTask(event)) {
+      this.#tell({ agentId, sessionId, occurredAt, event });
+    }
+  }
+
   /** Folds an event about a session's own task into its ledger. */
-  #tell({ event, occurredAt, ...owner }: EventRecord): void {
+  #tell({ event, occurredAt, ...owner }: Pick<EventRecord, 'agentId' | 'sessionId' | 'occurredAt' | 'event'>): void {
     this.#position += 1;
     const entry = { position: positionFromNumber(this.#position), occurredAt, receivedAt: occurredAt, event };
     for (const _ of this.#ledgerOf(owner).apply({ entry, turnId: null, turns: [] }));

@@ -85,6 +85,11 @@ export class WireRequests {
     this.#chunks = places?.chunks;
   }
 
+  /** What the agent itself has asked and waits for. */
+  get toldIds(): string[] {
+    return this.#open.filter((request) => !request.isDerived).map(({ id }) => id);
+  }
+
   get memory(): WireMemory {
     const lists = { open: this.#open, ...this.#calls.memory, said: this.#said };
     const kept: WireMemory = Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));

@@ -22,6 +22,7 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
   if (turn === 'user' || turn === 'between-run') known.turn = turn;
   if (isObject(trigger)) known.trigger = triggerOf(trigger);
   if (said.whole === true) known.whole = true;
+  if (said.presumed === true) known.presumed = true;
   if (isObject(ofSnapshot)) known.ofSnapshot = { turnId: stringOrNull(ofSnapshot.turnId) };
   if (isObject(derived)) known.derived = { turnId: stringOrNull(derived.turnId) };
   if (said.delivery === 'queued') known.delivery = 'queued';

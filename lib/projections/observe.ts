@@ -23,8 +23,6 @@ export interface ObservationMemory {
   reportIsAfter: boolean;
   /** The agent has written something in the open turn. */
   hasSpoken: boolean;
-  /** What the last status record told. */
-  statusKey: string | null;
 }
 
 export const NO_MEMORY: ObservationMemory = {
@@ -34,7 +32,6 @@ export const NO_MEMORY: ObservationMemory = {
   reportAt: null,
   reportIsAfter: false,
   hasSpoken: false,
-  statusKey: null,
 };
 
 /** The part of a session's summary that observations follow from and stand in. */
@@ -109,7 +106,6 @@ export class Observer {
 
   /** What the runner says of the session. */
   hear(told: StatusTold, at: number): void {
-    this.#memory.statusKey = told.key;
     this.#seeProcess(told.process, at);
     this.#seeAgent(told.agent, at);
     if (told.report !== null) this.#report(told.report, at);

@@ -1,8 +1,11 @@
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Observations, ProcessExit, ReportState, SelfReport } from '@/lib/protocol/agent-state';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import { cutText } from '@/lib/protocol/cut-text';
-import { MAX_REPORT_SUMMARY } from '@/lib/protocol/limits';
-import { caption } from './event-fields';
+import { AHEAD_MS, MAX_REPORT_SUMMARY } from '@/lib/protocol/limits';
+import { caption, customName } from './event-fields';
+import { interludeOf } from './interlude-metadata';
+import { taskEndTold } from './task-status';
 
 /** What a status record tells of its session's state. */
 export interface StatusTold {
@@ -11,6 +14,8 @@ export interface StatusTold {
   agent: NonNullable<Observations['agent']>['value'] | undefined;
   /** Its process: gone, there, or null if it does not say. */
   process: ProcessExit | 'there' | null;
+  /** The work that it lists as open, as far as it gives such lists. Null if they don't count: see AHEAD_MS. */
+  lists: { taskIds: readonly string[] | null; requestIds: readonly string[] | null } | null;
   /** The same for two records that tell the same. */
   key: string;
 }
@@ -58,8 +63,40 @@ export function statusTold(status: AgentStatus): StatusTold | null {
           ? { code: process.exitCode, signal: caption(process.signal ?? null), reason: null }
           : ('there' as const),
   };
-  if (told.report === null && told.agent === undefined && told.process === null) return null;
-  return { ...told, key: JSON.stringify([told, openTurnId ?? null]) };
+  const lists = listsOf(status);
+  if (told.report === null && told.agent === undefined && told.process === null && lists === null) return null;
+  return { ...told, lists, key: JSON.stringify([told, openTurnId ?? null, fingerprint(JSON.stringify(lists))]) };
+}
+
+/** During an outage, an outbox sends its newest status record in the place of an older one, ahead of what happened since. */
+function listsOf({ tasks, requests, outbox }: AgentStatus): StatusTold['lists'] {
+  if (tasks === undefined && requests === undefined) return null;
+  if ((outbox?.oldestAgeMs ?? 0) > AHEAD_MS) return null;
+  return { taskIds: tasks?.map(({ id }) => id) ?? null, requestIds: requests ?? null };
+}
+
+/**
+ * Whether the same status record as before may say something new behind this event: work has begun that it does not list,
+ * or is taken to be lost.
+ */
+export function outdatesStatus(event: AgUiEvent): boolean {
+  const name = customName(event);
+  if (interludeOf(event).presumed === true) return false;
+  if (name === CUSTOM.requestOpened || name === CUSTOM.runnerAway) return true;
+  return name?.startsWith('task:') === true && name !== CUSTOM.taskOutput && taskEndTold(event) === null;
+}
+
+/** A text of 14 signs that differs where the text does (cyrb53). Lists may be long, and are only compared. */
+function fingerprint(text: string): string {
+  let [high, low] = [0xdeadbeef, 0x41c6ce57];
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    high = Math.imul(high ^ unit, 2_654_435_761);
+    low = Math.imul(low ^ unit, 1_597_334_677);
+  }
+  high = Math.imul(high ^ (high >>> 16), 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909);
+  low = Math.imul(low ^ (low >>> 16), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909);
+  return (4_294_967_296 * (2_097_151 & low) + (high >>> 0)).toString(16).padStart(14, '0');
 }
 
 function reportOf(report: NonNullable<AgentStatus['report']>): SelfReport {

@@ -18,7 +18,7 @@ import {
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { Placement } from './placement';
-import { isFinal, normaliseTaskKind, overrules, taskEndTold } from './task-status';
+import { isFinal, mayRun, normaliseTaskKind, overrules, taskEndTold } from './task-status';
 
 /** Whether a run begins by itself without saying why: then it may answer any task that has ended. */
 export function startsWithoutCause(event: AgUiEvent): boolean {
@@ -26,7 +26,7 @@ export function startsWithoutCause(event: AgUiEvent): boolean {
 }
 
 /** Whether the agent's process ends: then every task that still runs ends with it. */
-export function endsEveryTask(event: AgUiEvent): boolean {
+export function touchesEveryTask(event: AgUiEvent): boolean {
   return customName(event) === CUSTOM.sessionEnded;
 }
 
@@ -54,6 +54,8 @@ export class TaskLedger {
   readonly #byPosition = new Map<Position, Task>();
   readonly #byId = new Map<string, Runs>();
   readonly #changed = new Set<string>();
+  /** Those that run, or may turn out to. */
+  readonly #open = new Map<Position, Task>();
   readonly #owner: { sessionId: string; agentId: string };
 
   constructor(owner: { sessionId: string; agentId: string }) {
@@ -65,6 +67,8 @@ export class TaskLedger {
     const { id, runId, position } = task;
     const before = this.#byPosition.get(position);
     this.#byPosition.set(position, task);
+    if (mayRun(task)) this.#open.set(position, task);
+    else this.#open.delete(position);
     const runs: Runs = this.#byId.get(id) ?? { all: [], byRunId: new Map() };
     this.#byId.set(id, runs);
     if (before === undefined) runs.all.push(position);
@@ -78,6 +82,11 @@ export class TaskLedger {
     runs.byRunId.set(runId, named);
   }
 
+  /** Those that run, and those that are only presumed to be lost. */
+  open(): Iterable<Task> {
+    return this.#open.values();
+  }
+
   *changed(): Generator<Task> {
     for (const position of this.#changed) yield this.#byPosition.get(position) as Task;
   }
@@ -86,25 +95,24 @@ export class TaskLedger {
   *apply({ entry, turnId, turns }: Pick<Placement, 'entry' | 'turnId' | 'turns'>): Generator<void> {
     const name = customName(entry.event);
     if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId);
-    if (name === CUSTOM.sessionEnded) {
-      // Nobody is left to say how they end.
-      for (const task of this.#byPosition.values()) {
-        if (task.status !== 'running') {
-          yield;
-          continue;
-        }
-        const reason = pickText(customValue(entry.event), 'reason');
-        const error = `The agent has ended${reason === null ? '' : ` (${reason})`}, and nothing told how this ended.`;
-        this.#put({ ...task, status: 'lost', error: task.error ?? caption(error), endedAt: entry.occurredAt });
-        yield;
-      }
-    }
+    if (name === CUSTOM.sessionEnded) yield* this.#endAll(entry);
     if (name === CUSTOM.taskTold) this.#applyTold(entry);
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
     for (const { id, runId } of [...tasksTold(entry.event), ...tasksOf(opened ?? undefined)]) {
       const task = this.find(id, runId);
       if (task !== undefined && task.answeredInTurnId !== turnId) this.#put({ ...task, answeredInTurnId: turnId });
+    }
+  }
+
+  /** The agent's process has ended: nobody is left to say how they end. */
+  *#endAll({ event, occurredAt }: EventEntry): Generator<void> {
+    const reason = pickText(customValue(event), 'reason');
+    const error = `The agent has ended${reason === null ? '' : ` (${reason})`}, and nothing told how this ended.`;
+    for (const { presumed, ...task } of this.#open.values()) {
+      if (presumed !== undefined) this.#put(task);
+      else this.#put({ ...task, status: 'lost', error: task.error ?? caption(error), endedAt: occurredAt });
+      yield;
     }
   }
 
@@ -224,10 +232,18 @@ function withoutOutcome({ summary, exit_code, exitCode, error, ...rest }: Record
 /** The firmest report of an end stands, and of equally firm ones the first. */
 function withEnd(task: Task, { event, occurredAt }: EventEntry, reportedBy: string | null): Task {
   const status = taskEndTold(event);
-  if (status === null || !overrules({ status, reportedBy }, task)) return task;
+  if (status === null) return task.presumed !== undefined && reportedBy === null ? runningAgain(task) : task;
+  const told = { status, reportedBy, ...(interludeOf(event).presumed ? { presumed: 'unlisted' as const } : {}) };
+  if (!overrules(told, task)) return task;
   const endedAt = pickTime(customValue(event), 'ended_at', 'endedAt') ?? occurredAt;
   // What was guessed, or reported with another end, does not apply to this one.
   const isOther = (task.reportedBy !== null || task.status === 'lost') && task.status !== status;
   const outcome = isOther ? { summary: null, exitCode: null, error: null } : {};
-  return { ...task, ...outcome, status, reportedBy, endedAt };
+  const { presumed: _, ...known } = task;
+  return { ...known, ...outcome, ...told, endedAt };
+}
+
+/** It was only presumed to be lost, and is told of. */
+function runningAgain({ presumed: _, ...task }: Task): Task {
+  return { ...task, status: 'running', error: null, endedAt: null };
 }

@@ -64,6 +64,10 @@ export interface InterludeMetadata {
   derived?: { turnId: string | null };
   /** On a `request:opened`: the derived request whose place it takes. Written by ingest. */
   replaces?: string;
+  /**
+   * On what ingest itself writes about work that a status record lists, or does not list any more: nobody told it.
+   */
+  presumed?: true;
   /** With `delivery`: the name its sender's browser gave it, by which that knows it again. */
   clientId?: string;
 }

@@ -104,6 +104,8 @@ export const RESUMED_MS = 5_000;
 export const SETTLED_MS = 2_000;
 /** A still agent is believed to work for this long after it said so. */
 export const BELIEVED_MS = 10_000;
+/** A status record whose outbox holds something older than this may be told ahead of events that happened before it. */
+export const AHEAD_MS = 2_000;
 /** How long nothing may be observed of a session. */
 export const STARTING_MS = 60_000;
 /** A running agent that tells nothing for this long makes no progress. */

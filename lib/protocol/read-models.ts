@@ -163,6 +163,11 @@ export interface Task {
   assignedBy: string | null;
   /** The turn of another session that was told of its end. */
   toldElsewhere: { sessionId: string; turnId: string } | null;
+  /**
+   * Set while it is `lost` although nobody said so: its runner does not list it any more (`unlisted`), or nothing is heard
+   * of that (`unheard`). Whatever is told of it counts for more, and it runs again if it is listed again.
+   */
+  presumed?: 'unlisted' | 'unheard';
   /** Where its first event stands: the order of tasks, and their identity within the session. */
   position: Position;
 }

@@ -2,7 +2,7 @@ import { tasksSpokenOf } from '@/lib/ingest/task-owners';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { customName, customValue } from '@/lib/projections/event-fields';
 import { NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
-import { endsEveryTask, startsWithoutCause } from '@/lib/projections/tasks';
+import { startsWithoutCause, touchesEveryTask } from '@/lib/projections/tasks';
 import { placeEvents } from '@/lib/projections/turns';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { comparePositions } from '@/lib/protocol/position';
@@ -69,7 +69,7 @@ export class MemoryLog {
     this.#owed = owed.fold;
     for (const { after } of owed.changes) this.obligations.set(after.messageId, after);
     const ids = entries.flatMap(({ event }) => tasksSpokenOf(event).map(({ id }) => id));
-    const everyone = entries.some(({ event }) => endsEveryTask(event) || startsWithoutCause(event));
+    const everyone = entries.some(({ event }) => touchesEveryTask(event) || startsWithoutCause(event));
     const touched = [...this.tasks.values()].filter((task) => everyone || ids.includes(task.id));
     for (const task of foldTasks(touched, placements, OWNER)) this.tasks.set(task.position, task);
     return placements.map(({ entry }) => entry);

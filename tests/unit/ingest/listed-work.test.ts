@@ -1,0 +1,159 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectRunner } from '@/lib/commands/runner-connection';
+import { readAgents } from '@/lib/queries/read-agents';
+import { readSession } from '@/lib/queries/read-sessions';
+import { readTasks } from '@/lib/queries/read-tasks';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+/** What becomes of work that its runner does not list any more, because the record of its end was lost. */
+const T0 = 1_795_170_000_000;
+
+let target: InProcessTarget;
+let now = T0;
+let seq = 0;
+beforeEach(async () => {
+  now = T0;
+  seq = 0;
+  target = await inProcessTarget(() => now);
+  await target.database.writes.run((transaction) =>
+    connectRunner(transaction, 'a1', { id: 'r', startedAt: 1 }, 'one', now + 1e9),
+  );
+});
+afterEach(() => target.close());
+
+const event = (type: string, more: object = {}) => record(++seq, { event: { type, threadId: 's1', ...more } });
+const custom = (name: string, value: object, sessionId = 's1') =>
+  record(++seq, { sessionId, event: { type: 'CUSTOM', name, value } });
+const status = (lists: object, sessionId = 's1') =>
+  record(++seq, {
+    kind: 'status',
+    sessionId,
+    status: { kind: 'claude', openTurnId: null, ...lists },
+    event: undefined,
+  });
+const lost = () => record(++seq, { kind: 'lost', event: undefined, lost: { count: 3, reason: 'outbox-full' } });
+const send = (...records: unknown[]) => ingest(target, records);
+
+const task = (id: string, more: object = {}) => custom('task:started', { task_id: id, description: 'sleep', ...more });
+const asks = (id: string) => custom('request:opened', { request_id: id, tool_name: 'Bash', input: { command: 'ls' } });
+const listed = (...ids: string[]) => ids.map((id) => ({ id, description: id }));
+
+const session = async (id = 's1') => (await readSession(target.database, id))?.session;
+const tasks = async (id = 's1') => (await readTasks(target.database, id))?.tasks ?? [];
+const statuses = async () => (await tasks()).map(({ status }) => status);
+const items = async () => {
+  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  return page?.turns.flatMap((turn) => turn.items) ?? [];
+};
+const runningTasks = async () =>
+  (await readAgents(target.database, { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
+
+describe('what a runner does not list any more', () => {
+  it('does not hold its session for ever: the task is lost, the request resolved as unknown', async () => {
+    await send(event('RUN_STARTED', { runId: 'r1' }), task('b1'), asks('q1'), lost());
+    expect(await session()).toMatchObject({ state: 'needs-input', runningTaskCount: 1 });
+    now += 10_000;
+    await send(status({ tasks: [], requests: [] }));
+    expect(await session()).toMatchObject({ state: 'idle', runningTaskCount: 0, pendingRequestCount: 0 });
+    expect(await runningTasks()).toBe(0);
+    const [ended] = await tasks();
+    expect(ended).toMatchObject({ status: 'lost', presumed: 'unlisted' });
+    expect(ended?.error).toBe('Its runner does not list it any more, and nothing told how it ended.');
+    expect(await items()).toContainEqual(expect.objectContaining({ kind: 'task', phase: 'lost' }));
+    expect(await items()).toContainEqual(expect.objectContaining({ kind: 'request', outcome: 'unknown' }));
+  });
+
+  it('stays where it is listed, and where no list is given', async () => {
+    await send(task('b1'), asks('q1'));
+    await send(status({}), status({ tasks: listed('b1'), requests: ['q1'] }), status({ tasks: 'none', requests: 7 }));
+    expect(await session()).toMatchObject({ state: 'needs-input', runningTaskCount: 1, pendingRequestCount: 1 });
+    await send(status({ tasks: listed('b1') }));
+    expect(await session()).toMatchObject({ pendingRequestCount: 1 });
+  });
+
+  it('gives way to the end that is told later, and runs again once it is listed', async () => {
+    await send(task('b1'), task('b2'), task('b3'));
+    await send(status({ tasks: listed('b3') }));
+    expect(await statuses()).toEqual(['lost', 'lost', 'running']);
+    await send(custom('task:completed', { task_id: 'b1', status: 'failed', exit_code: 3 }));
+    await send(status({ tasks: listed('b2', 'b3') }));
+    expect(await statuses()).toEqual(['failed', 'running', 'running']);
+    const [first, second] = await tasks();
+    expect(first).toMatchObject({ error: null, exitCode: 3 });
+    expect(first).not.toHaveProperty('presumed');
+    expect(second).toMatchObject({ error: null, endedAt: null });
+    expect(second).not.toHaveProperty('presumed');
+    expect(await session()).toMatchObject({ runningTaskCount: 2 });
+  });
+
+  it('is looked at again when something has begun since, though the record repeats the one before it', async () => {
+    await send(status({ tasks: [], requests: [] }), task('b1'), asks('q1'));
+    await send(status({ tasks: [], requests: [] }));
+    expect(await session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0 });
+  });
+
+  it('is told by nobody else: not of what began behind the record, and not of another session', async () => {
+    await send(task('b1'), status({ tasks: [], requests: [] }, 's2'));
+    await send(status({ tasks: listed('b1'), requests: [] }), task('b2'), asks('q1'));
+    expect(await session()).toMatchObject({ runningTaskCount: 2, pendingRequestCount: 1 });
+  });
+
+  it('leaves a request that only follows from what the agent says', async () => {
+    const interrupts = [{ id: 'i1', reason: 'confirm', message: 'Sure?' }];
+    await send(event('RUN_STARTED', { runId: 'r1' }));
+    await send(event('RUN_FINISHED', { runId: 'r1', outcome: { type: 'interrupt', interrupts } }));
+    await send(status({ tasks: [], requests: [] }));
+    expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
+  });
+
+  it('leaves a task of which another session has told', async () => {
+    await send(task('b1'), custom('task:progress', { task_id: 'b1' }, 's2'));
+    await send(custom('task:completed', { task_id: 'b1', status: 'completed' }, 's2'));
+    await send(status({ tasks: [], requests: [] }));
+    expect(await statuses()).toEqual(['completed']);
+  });
+
+  it('is not told by a record that an outbox sends ahead of what it still holds', async () => {
+    await send(task('b1'), asks('q1'));
+    const outbox = { depth: 9, oldestAgeMs: 60_000, poisoned: 0, lost: 0 };
+    await send(status({ tasks: [], requests: [], outbox }));
+    expect(await session()).toMatchObject({ runningTaskCount: 1, pendingRequestCount: 1 });
+    await send(status({ tasks: [], requests: [], outbox: { ...outbox, depth: 0, oldestAgeMs: null } }));
+    expect(await session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0 });
+  });
+
+  it('can be asked anew by its agent', async () => {
+    await send(asks('q1'), status({ requests: [] }));
+    expect(await session()).toMatchObject({ pendingRequestCount: 0 });
+    await send(asks('q1'));
+    expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
+  });
+
+  it('becomes the same however the records are split over requests', async () => {
+    const days = [
+      () => [event('RUN_STARTED', { runId: 'r1' }), task('b1'), task('b2', { run_id: 'x' }), asks('q1')],
+      () => [status({ tasks: listed('b2'), requests: [] }), task('b3'), status({ tasks: listed('b1', 'b3') })],
+      () => [custom('task:completed', { task_id: 'b2', status: 'completed' }), status({ tasks: [], requests: [] })],
+    ];
+    const whole = days.flatMap((day) => day());
+    const results: unknown[] = [];
+    for (const size of [whole.length, 3, 1]) {
+      await target.close();
+      target = await inProcessTarget(() => now);
+      for (let at = 0; at < whole.length; at += size) await send(...whole.slice(at, at + size));
+      const { updatedPosition: _, ...summary } = (await session()) ?? {};
+      const ends = (await tasks()).map(({ id, status, presumed, error }) => ({ id, status, presumed, error }));
+      const shown = (await items()).map((item) => [item.kind, item.id, 'phase' in item ? item.phase : null]);
+      results.push({ state: summary, ends, shown });
+    }
+    expect(results[1]).toEqual(results[0]);
+    expect(results[2]).toEqual(results[0]);
+  });
+
+  it('is marked by the server only', async () => {
+    const forged = { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'b1', status: 'lost' } };
+    await send(task('b1'), record(++seq, { event: { ...forged, metadata: { interlude: { presumed: true } } } }));
+    expect((await tasks())[0]).not.toHaveProperty('presumed');
+  });
+});
