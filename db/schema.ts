@@ -173,6 +173,8 @@ export const sessions = sqliteTable(
     isAway: boolean('is_away').notNull().default(false),
     /** The position at which it was missed. */
     awayPosition: integer('away_position'),
+    /** When its requests are given up, while nothing is heard of it; null if it has none, or is heard of. */
+    givesUpAt: integer('gives_up_at'),
     /** When its runner last sent anything about it, and the server's position before that. */
     seenAt: integer('seen_at'),
     seenPosition: integer('seen_position').notNull().default(0),
@@ -192,6 +194,7 @@ export const sessions = sqliteTable(
     index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
     // the few sessions that sweeps look for again and again
     index('sessions_by_answer').on(table.answerBy).where(sql`state = 'needs-input' AND answer_by IS NOT NULL`),
+    index('sessions_by_giving_up').on(table.givesUpAt).where(sql`gives_up_at IS NOT NULL`),
     index('sessions_by_due').on(table.stateDueAt).where(sql`state_due_at IS NOT NULL`),
     // those that are missed with their runner
     index('sessions_present').on(table.agentId).where(sql`NOT has_ended AND NOT is_away`),

@@ -1,2 +1,4 @@
+ALTER TABLE `sessions` ADD `gives_up_at` integer;--> statement-breakpoint
+CREATE INDEX `sessions_by_giving_up` ON `sessions` (`gives_up_at`) WHERE gives_up_at IS NOT NULL;--> statement-breakpoint
 ALTER TABLE `tasks` ADD `presumed` text;--> statement-breakpoint
 CREATE INDEX `tasks_presumed` ON `tasks` (`session_id`,`position`) WHERE presumed IS NOT NULL;

@@ -14,7 +14,7 @@ import { cutTerms } from './cut-terms';
 import { expiredLevels, expireLevels, renewLevel } from './desire-level';
 import { dueStates, resolveDueStates } from './due-states';
 import { expireCommands, expiredCommands, type Hour } from './expire-commands';
-import { expireRequests, overdueSessions } from './expire-requests';
+import { expireRequests, forsakenSessions, giveUpRequests, overdueSessions } from './expire-requests';
 import { overdueReplies, tellOverdue } from './overdue-replies';
 import { oldActivity, removeActivity } from './remove-activity';
 import { REPLY_OVERDUE_MS } from './reply-settings';
@@ -209,6 +209,11 @@ export class CommandHub {
         kind: 'the silent agent',
         due: silentAgents(now),
         work: (choice) => (choice.only === null ? tellSilent(choice) : this.#tellSessions(choice, now, tellSilence)),
+      },
+      {
+        kind: 'what was asked in the session',
+        due: forsakenSessions(now),
+        work: written((transaction, choice) => giveUpRequests(transaction, now, choice)),
       },
       {
         kind: 'the state of the session',

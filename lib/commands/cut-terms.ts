@@ -24,6 +24,7 @@ import { writeDesired } from './desired-level';
  * | runners.alive_until | RUNNER_AWAY_MS | at most now and its term | later by as much, at most now and its term |
  * | runners.absence_due_at | RUNNER_GRACE_MS | the same | the same |
  * | sessions.state_due_at | PROGRESS_MS, the longest | the same | the same |
+ * | sessions.gives_up_at | COMMAND_EXPIRY_MS | the same | the same |
  * | commands.lease_until | COMMAND_LEASE_MS | the same | the same |
  * | commands.expires_at | that of its type | the same | the same |
  * | agents.level_expires_at | what was asked, from level_requested_at | requested now at the latest | the same |
@@ -69,6 +70,10 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
   await transaction.execute({
     sql: 'UPDATE sessions SET state_due_at = min(state_due_at + ?1, ?2) WHERE state_due_at IS NOT NULL',
     args: [ahead, now + PROGRESS_MS],
+  });
+  await transaction.execute({
+    sql: 'UPDATE sessions SET gives_up_at = min(gives_up_at + ?1, ?2) WHERE gives_up_at IS NOT NULL',
+    args: [ahead, now + COMMAND_EXPIRY_MS],
   });
   await transaction.execute({ sql: 'UPDATE producers SET last_seen_at = ?1 WHERE last_seen_at > ?1', args: [now] });
   await cutLevels(transaction, now, ahead);

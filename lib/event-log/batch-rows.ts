@@ -142,6 +142,7 @@ export interface SessionChange {
   hasEnded: boolean;
   isAway: boolean;
   awayPosition: number | null;
+  givesUpAt: number | null;
   seenAt: number | null;
   seenPosition: number;
 }

@@ -245,6 +245,7 @@ const SESSION_MEMORY = shapeOf(
   'hasEnded',
   'isAway',
   'awayPosition',
+  'givesUpAt',
   'seenAt',
   'seenPosition',
 );

@@ -143,6 +143,7 @@ export async function projectSession(
       hasEnded: hasEnded(after.summary),
       isAway: fold.away !== null,
       awayPosition: fold.awayPosition,
+      givesUpAt: fold.givesUpAt,
       seenAt: fold.seenAt,
       seenPosition: fold.seenPosition ?? 0,
     },
@@ -164,7 +165,10 @@ function arrangementOf({ arrangement }: SessionBatch, before: SessionSummary, af
 /** The projection's state as it was stored: the summary in its columns, the rest in `memory`. */
 export function foldOf({ id, agentId, before, startedAt }: SessionBatch, heardAt: number): SessionFold {
   const fresh = newSession(id, agentId, startedAt, heardAt);
-  return before === null ? fresh : { ...fresh, ...rememberedFold(before.memory), summary: before.summary };
+  if (before === null) return fresh;
+  // a column, because it is cut when the clock is moved
+  const { summary, givesUpAt } = before;
+  return { ...fresh, ...rememberedFold(before.memory), summary, givesUpAt };
 }
 
 /** Whether nothing is going on in a session, so that it makes no difference to it whether its runner is there. */

@@ -123,14 +123,17 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
     const how = signal !== null ? `killed by ${signal}` : code === null ? null : `exit code ${code}`;
     return { state: 'exited', source: 'process', reason: reason ?? how };
   },
-  2: ({ seen: { request } }) =>
-    request === undefined ? null : { state: 'needs-input', source: 'request', reason: request.value },
+  2: ({ seen: { request }, facts: { away } }) =>
+    // given up, though some may be left that were only counted
+    request === undefined || away?.last !== undefined
+      ? null
+      : { state: 'needs-input', source: 'request', reason: request.value },
   3: ({ facts, now }) => {
     const { away } = facts;
     if (away === null) return null;
     // as it was then, once that had settled
     const settledAt = Math.max(away.since, away.lastHeardAt + SETTLED_MS);
-    const last = resolveState({ ...facts, away: null }, Math.min(settledAt, now)).state;
+    const last = away.last ?? resolveState({ ...facts, away: null }, Math.min(settledAt, now)).state;
     const observedAt = away.lastHeardAt;
     return { state: 'unknown', source: 'connection', observedAt, last, reason: whyUnknown(away, last) };
   },

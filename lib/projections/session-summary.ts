@@ -1,5 +1,6 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
+import { COMMAND_EXPIRY_MS } from '@/lib/protocol/limits';
 import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { hasEnded } from '@/lib/protocol/session-standing';
 import { differs } from './differs';
@@ -30,6 +31,8 @@ export interface SessionFold {
   away: SessionAway | null;
   /** The server's position when the runner was missed, which may be long before the session was told. */
   awayPosition: number | null;
+  /** When its open requests are given up, while nothing is heard of it. */
+  givesUpAt: number | null;
   /** When the agent's runner last said anything about it, if only that it is still there. */
   seenAt: number | null;
   /** The server's position just before that. */
@@ -81,6 +84,7 @@ export function newSession(id: string, agentId: string, at: number, heardAt: num
     observed: NO_MEMORY,
     away: null,
     awayPosition: null,
+    givesUpAt: null,
     seenAt: null,
     seenPosition: null,
   };
@@ -96,6 +100,8 @@ export class SessionLedger {
   readonly #observer: Observer;
   readonly #heardAt: number | null;
   #last: Placement | null = null;
+  /** The server has said of a request how it ended, though nothing is heard of the agent. */
+  #gaveUp = false;
 
   /**
    * @param heardAt when the agent itself spoke about the session, on the server's clock; null if somebody else did
@@ -117,6 +123,8 @@ export class SessionLedger {
     this.#open.apply(placement);
     apply(this.#next, placement, this.#observer);
     this.#last = placement;
+    const isEnd = customName(placement.entry.event) === CUSTOM.requestResolved;
+    if (isEnd && this.#heardAt === null && this.#next.away !== null) this.#gaveUp = true;
   }
 
   /** What a status record tells of it, between the placements before and after it. */
@@ -146,7 +154,13 @@ export class SessionLedger {
     next.summary.pendingRequestCount = this.#open.count;
     this.#observer.settle(this.#open, at);
     this.#observer.cut(at);
+    if (next.away !== null && this.#gaveUp && this.#open.first === undefined) {
+      next.away = { ...next.away, last: 'needs-input' };
+    }
     next.summary.away = hasEnded(next.summary) ? null : next.away;
+    const { away } = next.summary;
+    const isWaiting = away !== null && away.last === undefined && this.#open.count > 0;
+    next.givesUpAt = isWaiting ? (next.givesUpAt ?? away.since + COMMAND_EXPIRY_MS) : null;
     next.summary = stateAt(next.summary, at);
     return next;
   }

@@ -199,6 +199,8 @@ export interface SessionAway {
   agentGoesOn: boolean;
   /** Its agent has no stream of commands that could end: it has sent nothing for too long. */
   isSilent?: true;
+  /** What it was when it was last heard of, where what it waited for has been given up since. */
+  last?: SessionState;
 }
 
 export interface SessionSummary {

@@ -17,6 +17,7 @@ const REST = {
   hasEnded: false,
   isAway: false,
   awayPosition: null,
+  givesUpAt: null,
   seenAt: null,
   seenPosition: 0,
 };

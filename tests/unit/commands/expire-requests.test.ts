@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CommandHub } from '@/lib/commands/command-hub';
+import { connectRunner } from '@/lib/commands/runner-connection';
 import { MAX_PENDING_REQUESTS, REQUEST_GRACE_MS } from '@/lib/protocol/limits';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { readSession } from '@/lib/queries/read-sessions';
@@ -21,6 +22,10 @@ beforeEach(async () => {
   target = await inProcessTarget(clocks.now);
   hub = new CommandHub({ database: target.database, now: clocks.now, steady: clocks.steady });
   await hub.sweep();
+  // its stream lasts, so that the agent may wait as long as it says
+  await target.database.writes.run((transaction) =>
+    connectRunner(transaction, 'a1', { id: 'r', startedAt: 1 }, 'one', clocks.now() + 1e12),
+  );
 });
 afterEach(() => target.close());
 

@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { WriteTransaction } from '@/db/write-queue';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { putRetirement } from '@/lib/commands/retire-agent';
+import { connectRunner, disconnectRunner } from '@/lib/commands/runner-connection';
+import { COMMAND_EXPIRY_MS, RUNNER_GRACE_MS, SILENT_MS } from '@/lib/protocol/limits';
+import { readInbox } from '@/lib/queries/read-inbox';
+import { readSession } from '@/lib/queries/read-sessions';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+import { TwoClocks } from '../../support/two-clocks';
+
+/** What becomes of a request whose runner does not come back. */
+const RUNNER = { id: 'r1', startedAt: 1_000 };
+
+let clocks: TwoClocks;
+let target: InProcessTarget;
+let hub: CommandHub;
+let seq = 0;
+beforeEach(async () => {
+  clocks = new TwoClocks();
+  seq = 0;
+  target = await inProcessTarget(clocks.now, clocks.steady);
+  starts();
+  await hub.sweep();
+});
+afterEach(() => target.close());
+
+/** A server that starts anew remembers nothing but what is in its database. */
+function starts(): void {
+  hub = new CommandHub({ database: target.database, now: clocks.now, steady: clocks.steady });
+}
+const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
+const connect = (streamId = 'one') =>
+  write((transaction) => connectRunner(transaction, 'a1', RUNNER, streamId, clocks.now()));
+const leave = () => write((transaction) => disconnectRunner(transaction, 'a1', 'one', clocks.now()));
+const says = (event: object) => ingest(target, [record(++seq, { event })]);
+const asks = (id: string) =>
+  says({ type: 'CUSTOM', name: 'request:opened', value: { request_id: id, tool_name: 'Bash', input: { id } } });
+/** An agent asks in a turn, and its runner goes: it is told to be away, and its ten minutes have begun. */
+async function goesWhileItAsks(...ids: string[]): Promise<void> {
+  await connect();
+  await says({ type: 'RUN_STARTED', threadId: 's1', runId: 't1' });
+  for (const id of ids) await asks(id);
+  await leave();
+  clocks.goesBy(RUNNER_GRACE_MS);
+  await hub.sweep();
+}
+const session = async () => (await readSession(target.database, 's1'))?.session;
+const inbox = async () => (await readInbox(target.database, { after: null, limit: 10 })).items.map(({ kind }) => kind);
+const outcomes = async () => {
+  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  const items = page?.turns.flatMap((turn) => turn.items) ?? [];
+  return items.flatMap((item) => (item.kind === 'request' ? [item.outcome] : []));
+};
+const retires = () =>
+  putRetirement(
+    { ids: { agentId: 'a1' }, body: { retired: true } } as Parameters<typeof putRetirement>[0],
+    target.context,
+  );
+
+describe('a request whose runner does not come back', () => {
+  it('can be answered for ten minutes, and is then waited for no more', async () => {
+    await goesWhileItAsks('q1', 'q2');
+    clocks.goesBy(COMMAND_EXPIRY_MS - RUNNER_GRACE_MS - 1);
+    await hub.sweep();
+    expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 2 });
+    clocks.goesBy(1);
+    await hub.sweep();
+    expect(await session()).toMatchObject({
+      state: 'unknown',
+      stateReason: 'its runner has gone while it waited for an answer',
+      evidence: { rule: 3, last: 'needs-input' },
+      pendingRequestCount: 0,
+    });
+    expect(await outcomes()).toEqual(['unknown', 'unknown']);
+    expect(await inbox()).toEqual(['lost-contact']);
+  });
+
+  it('is given up once, by whichever server looks, and right after a restart', async () => {
+    await goesWhileItAsks('q1');
+    clocks.goesBy(COMMAND_EXPIRY_MS / 2);
+    await hub.sweep();
+    await target.restart();
+    starts();
+    await hub.sweep();
+    clocks.goesBy(COMMAND_EXPIRY_MS / 2);
+    const other = new CommandHub({ database: target.database, now: clocks.now, steady: clocks.steady });
+    await Promise.all([hub.sweep(), other.sweep()]);
+    const told = (await session())?.updatedPosition;
+    clocks.goesBy(COMMAND_EXPIRY_MS);
+    await hub.sweep();
+    expect(await session()).toMatchObject({ state: 'unknown', updatedPosition: told });
+    const { rows } = await target.database.reader.execute(
+      "SELECT count(*) AS n FROM events WHERE name = 'request:resolved'",
+    );
+    expect(Number(rows[0]?.n)).toBe(1);
+  });
+
+  it('is waited for as long as its runner is there, and again when it is told again', async () => {
+    await connect();
+    await asks('q1');
+    clocks.goesBy(COMMAND_EXPIRY_MS * 2);
+    await write((transaction) =>
+      transaction.execute({ sql: 'UPDATE runners SET alive_until = ?', args: [clocks.now() + 1_000] }),
+    );
+    await hub.sweep();
+    expect(await session()).toMatchObject({ state: 'needs-input' });
+    await leave();
+    clocks.goesBy(RUNNER_GRACE_MS);
+    await hub.sweep();
+    clocks.goesBy(COMMAND_EXPIRY_MS);
+    await hub.sweep();
+    expect(await session()).toMatchObject({ state: 'unknown', pendingRequestCount: 0 });
+    await connect('two');
+    await asks('q1');
+    expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1, away: null });
+    clocks.goesBy(1_000);
+    await hub.sweep();
+    expect(await session()).toMatchObject({ state: 'needs-input' });
+  });
+
+  it('is given up with an agent that has no stream and is silent', async () => {
+    await asks('q1');
+    clocks.goesBy(SILENT_MS);
+    await hub.sweep();
+    expect(await session()).toMatchObject({ state: 'needs-input', away: { isSilent: true } });
+    clocks.goesBy(COMMAND_EXPIRY_MS);
+    await hub.sweep();
+    expect(await session()).toMatchObject({ state: 'unknown', evidence: { last: 'needs-input' } });
+  });
+
+  it('is not given up sooner because the clock was put ahead', async () => {
+    await goesWhileItAsks('q1');
+    clocks.isMoved(24 * 3_600_000);
+    await hub.sweep();
+    await says({ type: 'CUSTOM', name: 'marker' });
+    expect(await session()).toMatchObject({ state: 'needs-input' });
+  });
+
+  it('keeps nobody from putting its agent away', async () => {
+    await goesWhileItAsks('q1');
+    expect(await retires()).toMatchObject({ retiredAt: clocks.now() });
+  });
+});
