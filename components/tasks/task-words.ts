@@ -2,7 +2,8 @@ import { cutText } from '@/lib/protocol/cut-text';
 import type { Task } from '@/lib/protocol/read-models';
 
 /** `failed, exit 3`. An exit code of 0 says no more than "completed" does. */
-export function taskOutcome(task: Pick<Task, 'status' | 'exitCode'>): string {
+export function taskOutcome(task: Pick<Task, 'status' | 'exitCode' | 'presumed'>): string {
+  if (task.presumed === 'unheard') return 'not heard of';
   const exit = task.exitCode !== null && task.exitCode !== 0 ? `, exit ${task.exitCode}` : '';
   return `${task.status}${exit}`;
 }

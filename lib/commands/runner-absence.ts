@@ -9,7 +9,7 @@ import type { EventFact } from '@/lib/ingest/facts';
 import { CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
 import { LEAST_SILENCE_MS, MISSED_REPORTS, RUNNER_GRACE_MS, SILENT_MS } from '@/lib/protocol/limits';
-import { isUnderWay } from '@/lib/protocol/session-standing';
+import { isLost, isUnderWay } from '@/lib/protocol/session-standing';
 import { takePosition } from './take-position';
 
 /**
@@ -30,7 +30,7 @@ const MISSABLE = 'agent_id = ?1 AND NOT has_ended AND NOT is_away';
 const SEEN_AT = 'ifnull(seen_at, last_event_at)';
 
 const RUNNER = shapeOf(runners);
-const AWAY = shapeOf(sessions, 'id', 'body');
+const AWAY = shapeOf(sessions, 'id', 'state', 'body');
 
 interface Missed {
   /** No runner is there now. */
@@ -69,7 +69,7 @@ export async function tellAbsence(
   const lastPosition = missedPosition ?? Number.MAX_SAFE_INTEGER;
   const [missed, agents] = await transaction.batch([
     {
-      sql: `SELECT id, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE}
+      sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE}
             AND (seen_position < ?2 OR ${SEEN_AT} BETWEEN ?3 AND ?4) AND ${isChosen('id', 5)}
             ORDER BY id LIMIT ${MAX_TOLD}`,
       args: [agentId, lastPosition, since, since + LAST_BREATH_MS, ...choiceArgs(which)],
@@ -140,7 +140,7 @@ export async function tellSilence(
   if (agent === undefined) return 0;
   const agentId = String(agent.id);
   const { rows } = await transaction.execute({
-    sql: `SELECT id, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${isChosen('id', 2)}
+    sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${isChosen('id', 2)}
             AND NOT EXISTS (SELECT 1 FROM runners WHERE agent_id = ?1) ORDER BY id LIMIT ${MAX_TOLD}`,
     args: [agentId, ...choiceArgs(which)],
   });
@@ -197,13 +197,13 @@ export async function tellReturn(
   now: number,
 ): Promise<void> {
   const { rows } = await transaction.execute({
-    sql: `SELECT id, body FROM sessions WHERE agent_id = ?1 AND NOT has_ended AND is_away
+    sql: `SELECT id, state, body FROM sessions WHERE agent_id = ?1 AND NOT has_ended AND is_away
             AND (?2 IS NULL OR ifnull(away_position, ?2 + 1) > ?2)`,
     args: [agentId, firstConnectedPosition],
   });
   const events = rows.map((row) => {
-    const { id, body } = AWAY.read(row);
-    const rest = isUnderWay(body) ? {} : { at_rest: true };
+    const { id, state, body } = AWAY.read(row);
+    const rest = isUnderWay(body) || isLost({ state, evidence: body.evidence }) ? {} : { at_rest: true };
     const value = { away_since: body.away?.since ?? now, ...rest };
     return { agentId, sessionId: id, event: { type: 'CUSTOM', name: CUSTOM.runnerBack, value } as const };
   });

@@ -150,8 +150,8 @@ async function readRows(transaction: WriteTransaction, statements: Iterable<InSt
 /** Sessions of which all tasks that run, or may, are read. A status record that repeats the one before it costs no read. */
 function sessionsWithNews({ endedSessionIds, statusKeys }: BatchScope, changes: readonly SessionChange[]): Set<string> {
   const told = changes.filter(({ summary, memory }) => {
-    const keys = statusKeys.get(summary.id);
-    return keys !== undefined && [...keys].some((key) => key !== memory.statusKey);
+    const keys = statusKeys.get(summary.id) ?? [];
+    return summary.away?.isSilent === true || [...keys].some((key) => key !== memory.statusKey);
   });
   return new Set([...endedSessionIds, ...told.map(({ summary }) => summary.id)]);
 }

@@ -85,6 +85,9 @@ export async function projectSession(
     taskLedger.know(task);
     known.set(task.position, task);
   });
+  // an agent without a runner is back as soon as it speaks
+  if (session.isHeard && before.away?.isSilent)
+    for (const _ of taskLedger.hearAgain()) if (pace.isDue) await pace.rest();
   for (const placement of placements) {
     for (const _ of taskLedger.apply(placement)) if (pace.isDue) await pace.rest();
     if (pace.isDue) await pace.rest();

@@ -111,8 +111,11 @@ export class Observer {
     if (told.report !== null) this.#report(told.report, at);
   }
 
-  /** To be called after the requests and tasks have changed. */
-  settle(open: OpenRequests, at: number): void {
+  /**
+   * To be called after the requests and tasks have changed.
+   * @param isAway nothing is heard of it any more: what is known is what was when it was
+   */
+  settle(open: OpenRequests, at: number, isAway: boolean): void {
     const { openTurnId, runningTaskCount, observations } = this.#summary;
     const title = open.count === 0 ? null : (open.first?.title ?? 'The agent asks');
     if (title === null) this.#drop('request');
@@ -122,8 +125,9 @@ export class Observer {
     const { task } = observations;
     // Tasks of an agent whose turns are not known.
     if (runningTaskCount > 0) this.#isStill(at);
-    if (runningTaskCount <= 0) this.#drop('task');
-    else if (task?.value !== runningTaskCount) {
+    if (runningTaskCount <= 0) {
+      if (!isAway) this.#drop('task');
+    } else if (task?.value !== runningTaskCount) {
       this.#put('task', { observedAt: task?.observedAt ?? at, turnId: null, value: runningTaskCount });
     }
     this.#weigh();

@@ -152,7 +152,7 @@ export class SessionLedger {
     next.summary.overdueCount += overdueDifference(obligations);
     const at = now ?? this.#last?.entry.receivedAt ?? this.#heardAt ?? next.summary.stateSince;
     next.summary.pendingRequestCount = this.#open.count;
-    this.#observer.settle(this.#open, at);
+    this.#observer.settle(this.#open, at, next.away !== null);
     this.#observer.cut(at);
     if (next.away !== null && this.#gaveUp && this.#open.first === undefined) {
       next.away = { ...next.away, last: 'needs-input' };

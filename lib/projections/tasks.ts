@@ -25,9 +25,15 @@ export function startsWithoutCause(event: AgUiEvent): boolean {
   return event.type === 'RUN_STARTED' && textOf(event.parentRunId) !== null && !interludeOf(event).trigger;
 }
 
-/** Whether the agent's process ends: then every task that still runs ends with it. */
+/** Whether it says of every task that runs, or may, what becomes of it: the agent's process ends, its runner goes or is back. */
 export function touchesEveryTask(event: AgUiEvent): boolean {
-  return customName(event) === CUSTOM.sessionEnded;
+  const name = customName(event);
+  return name === CUSTOM.sessionEnded || name === CUSTOM.runnerBack || (name === CUSTOM.runnerAway && !goesOn(event));
+}
+
+/** The agent is not a child of the runner that went, and neither are its tasks. */
+function goesOn(event: AgUiEvent): boolean {
+  return customValue(event).agent_goes_on === true;
 }
 
 /** The tasks that a run says it was told of, by its trigger or while it ran. */
@@ -96,6 +102,8 @@ export class TaskLedger {
     const name = customName(entry.event);
     if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId);
     if (name === CUSTOM.sessionEnded) yield* this.#endAll(entry);
+    if (name === CUSTOM.runnerAway && !goesOn(entry.event)) yield* this.#missAll(entry);
+    if (name === CUSTOM.runnerBack) yield* this.hearAgain();
     if (name === CUSTOM.taskTold) this.#applyTold(entry);
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
@@ -112,6 +120,29 @@ export class TaskLedger {
     for (const { presumed, ...task } of this.#open.values()) {
       if (presumed !== undefined) this.#put(task);
       else this.#put({ ...task, status: 'lost', error: task.error ?? caption(error), endedAt: occurredAt });
+      yield;
+    }
+  }
+
+  /** Nothing is heard of whoever would tell how they end: most likely they have ended, too. */
+  *#missAll({ event, occurredAt }: EventEntry): Generator<void> {
+    const value = customValue(event);
+    const since = pickTime(value, 'since') ?? occurredAt;
+    const whom = value.is_silent === true ? 'agent' : 'runner';
+    const error = `Nothing has been heard of its ${whom} since ${new Date(since).toISOString()}, and nothing told how it ended.`;
+    for (const task of this.#open.values()) {
+      if (task.status === 'running') {
+        const endedAt = Math.max(since, task.startedAt);
+        this.#put({ ...task, status: 'lost', presumed: 'unheard', error: task.error ?? error, endedAt });
+      }
+      yield;
+    }
+  }
+
+  /** What was presumed because nothing was heard is taken back. */
+  *hearAgain(): Generator<void> {
+    for (const task of this.#open.values()) {
+      if (task.presumed === 'unheard') this.#put(runningAgain(task));
       yield;
     }
   }

@@ -3,7 +3,9 @@ import type { WriteTransaction } from '@/db/write-queue';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
 import { RUNNER_AWAY_MS, RUNNER_GRACE_MS, SILENT_MS } from '@/lib/protocol/limits';
+import { readAgents } from '@/lib/queries/read-agents';
 import { readSession } from '@/lib/queries/read-sessions';
+import { readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
@@ -49,6 +51,9 @@ async function succeeds(): Promise<void> {
   await reports({ kind: 'claude' }, 's2');
 }
 const session = async (id = 's1') => (await readSession(target.database, id))?.session;
+const tasks = async () => (await readTasks(target.database, 's1'))?.tasks;
+const runningTasks = async () =>
+  (await readAgents(target.database, { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
 const notices = async () => {
   const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
   return page?.turns.flatMap(({ items }) => items).flatMap((item) => (item.kind === 'notice' ? [item.code] : []));
@@ -116,6 +121,47 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await session()).toMatchObject({ state: 'unknown', stateReason });
   });
 
+  it('has its tasks lost within 30 s, with when and why, until the same process is back', async () => {
+    await connect();
+    await turnStarts();
+    await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
+    await says({ type: 'RUN_FINISHED', threadId: 's1', runId: 't0' });
+    now += 5_000;
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    const since = new Date(T0 + 5_000).toISOString();
+    const error = `Nothing has been heard of its runner since ${since}, and nothing told how it ended.`;
+    expect(await tasks()).toMatchObject([{ status: 'lost', presumed: 'unheard', endedAt: T0 + 5_000, error }]);
+    expect(await session()).toMatchObject({ state: 'unknown', evidence: { last: 'waiting-on-background' } });
+    expect([(await session())?.runningTaskCount, await runningTasks()]).toEqual([0, 0]);
+    await connect(RUNNER, 'two');
+    expect(await tasks()).toMatchObject([{ status: 'running', error: null, endedAt: null }]);
+    expect((await tasks())?.[0]).not.toHaveProperty('presumed');
+    expect(await session()).toMatchObject({ state: 'waiting-on-background', runningTaskCount: 1 });
+    expect(await notices()).toEqual(['runner-away', 'runner-back']);
+  });
+
+  it('has a task run again when its successor lists it, and keeps those lost that it does not', async () => {
+    await connect();
+    await reports({ tasks: [{ id: 'b1', description: 'x' }], requests: [] });
+    for (const id of ['b1', 'b2']) await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: id } });
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    await connect(AFTER, 'two');
+    await reports({ tasks: [{ id: 'b1', description: 'x' }], requests: [] });
+    expect((await tasks())?.map(({ status }) => status)).toEqual(['running', 'lost']);
+    expect(await session()).toMatchObject({ runningTaskCount: 1 });
+  });
+
+  it('has its tasks go on where the agent is no child of its runner', async () => {
+    await connect();
+    await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
+    await reports({ kind: 'hooks', agentGoesOn: true });
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await tasks()).toMatchObject([{ status: 'running' }]);
+  });
+
   it('leaves a request to be answered, and says that its runner has gone', async () => {
     await connect();
     await says({ type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q' } });
@@ -170,6 +216,18 @@ describe('an agent that never had a stream', () => {
     expect(await notices()).toEqual(['runner-away']);
     await sweepAt(T0 + 2 * SILENT_MS);
     expect(await notices()).toEqual(['runner-away']);
+  });
+
+  it('has its tasks lost as long as it is silent, and an end that it tells then counts', async () => {
+    for (const id of ['b1', 'b2']) await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: id } });
+    await sweepAt(T0 + SILENT_MS);
+    expect((await tasks())?.map(({ status, presumed }) => [status, presumed])).toEqual([
+      ['lost', 'unheard'],
+      ['lost', 'unheard'],
+    ]);
+    await says({ type: 'CUSTOM', name: 'task:completed', value: { task_id: 'b1', status: 'completed' } });
+    expect((await tasks())?.map(({ status }) => status)).toEqual(['completed', 'running']);
+    expect(await session()).toMatchObject({ runningTaskCount: 1, away: null });
   });
 
   it('is given twice the time in which it promised its next record', async () => {
