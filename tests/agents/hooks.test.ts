@@ -58,7 +58,7 @@ describe('a Claude Code with our hooks', () => {
   });
 
   test('tells each of three tasks that end together once, in the turn that speaks of it', async () => {
-    const polls = [1, 2, 3].map((at) => background(`sleep 1; exit ${at}`, `Poll ${at}`));
+    const polls = [1, 2, 3].map((at) => background(`echo from ${at}; sleep 1; exit ${at}`, `Poll ${at}`));
     const stage = await terminalStage(server, {
       turns: [
         turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
@@ -81,6 +81,7 @@ describe('a Claude Code with our hooks', () => {
       const home = turns.find(({ id }) => id === task.answeredInTurnId);
       expect(said(home)).toContain(`${task.description} exited`);
       expect(taskEnds(home ? [home] : []).map(({ id }) => id)).toContain(task.id);
+      await expect.poll(() => operator.output(task.id), { timeout: 15_000 }).toContain(`from ${task.exitCode}`);
     }
   });
 
