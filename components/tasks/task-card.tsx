@@ -9,17 +9,19 @@ import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { useDisclosure } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts, TaskOrigin } from './task-facts';
-import { TaskOutputPart } from './task-output';
 import { TaskOutcome } from './task-status';
 import { TaskSteps } from './task-steps';
 import { TaskStop } from './task-stop';
 import { TaskSummary } from './task-summary';
 import { isBoilerplate, taskAnchor } from './task-words';
+
+const outputCode = new CodeOnDemand(async () => (await import('./task-output')).TaskOutputPart);
 
 const RULE: Record<TaskStatus, string> = {
   running: 'border-working stale:border-line-strong',
@@ -101,7 +103,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       </div>
       {task.hasOutput && output.open && (
         <div id={output.id}>
-          <TaskOutputPart task={task} />
+          <OnDemand code={outputCode} name="What it writes" props={{ task }} />
         </div>
       )}
       {open && (
