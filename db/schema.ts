@@ -71,10 +71,8 @@ export const events = sqliteTable(
   (table) => [
     index('events_by_session').on(table.sessionId, table.position),
     index('events_by_turn').on(table.sessionId, table.turnId, table.position),
-    // what a session lacks
-    index('events_missing')
-      .on(table.sessionId, table.position)
-      .where(sql`name IN ('interlude:lost', 'interlude:quarantined')`),
+    // what was lost of a session
+    index('events_lost').on(table.sessionId, table.position).where(sql`name = 'interlude:lost'`),
     // what was asked under an id
     index('events_of_requests')
       .on(table.sessionId, table.entityId, table.position)
@@ -348,12 +346,14 @@ export const quarantine = sqliteTable(
   (table) => [
     index('quarantine_by_agent').on(table.agentId, table.position),
     index('quarantine_parked').on(table.agentId, table.parked, table.position).where(sql`parked is not null`),
-    // what a session lacks: nobody has settled it
+    // what a session lacks: nobody has settled it. With all that is read of a row behind a large record
     index('quarantine_missing')
-      .on(table.sessionId, table.agentId, table.position)
-      .where(sql`session_id is not null and ifnull(parked, 'parked') = 'parked'`),
+      .on(table.sessionId, table.agentId, table.position, table.parked, table.receivedAt)
+      .where(sql`session_id IS NOT NULL AND ifnull(parked, 'parked') = 'parked'`),
     // what may be of any session of an outbox
-    index('quarantine_unnamed').on(table.producerId, table.position).where(sql`session_id is null`),
+    index('quarantine_unnamed')
+      .on(table.producerId, table.sessionId, table.agentId)
+      .where(sql`session_id IS NULL OR agent_id IS NULL`),
   ],
 );
 

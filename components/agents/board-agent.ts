@@ -42,7 +42,7 @@ export function hostOf({ status }: AgentSummary): string | null {
   return typeof host === 'string' && host.trim() !== '' ? host : null;
 }
 
-/** How many of an agent's records are missing, in quarantine or parked. */
-export function missingOf({ lostCount, quarantinedCount, parkedCount }: AgentSummary): number {
-  return lostCount + quarantinedCount + parkedCount;
+/** How many of an agent's records are lost or in quarantine, where those are that are parked. */
+export function missingOf({ lostCount, quarantinedCount }: AgentSummary): number {
+  return lostCount + quarantinedCount;
 }

@@ -57,7 +57,7 @@ export function Ledger({ agent }: { agent: AgentSummary }) {
   if (missingOf(agent) === 0) return <span className="text-ink-3">nothing missing</span>;
   const parts = [
     agent.lostCount > 0 && `${agent.lostCount} lost`,
-    agent.quarantinedCount > 0 && `${agent.quarantinedCount} in quarantine`,
+    agent.quarantinedCount > agent.parkedCount && `${agent.quarantinedCount - agent.parkedCount} in quarantine`,
     agent.parkedCount > 0 && `${agent.parkedCount} parked`,
   ];
   return <span className="text-waiting">{parts.filter(Boolean).join(' · ')}</span>;

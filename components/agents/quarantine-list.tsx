@@ -7,8 +7,12 @@ import { Name } from '@/components/ui/name';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { QuarantinedRecord } from '@/lib/protocol/read-models';
 
-/** Records that could not be taken as they were, each with the reason; of a long one only the beginning. */
+/**
+ * Records that could not be taken as they were, each with the reason; of a long one only the beginning.
+ * @param total how many there are that nobody has settled
+ */
 export function QuarantineList({ records, total }: { records: readonly QuarantinedRecord[]; total: number }) {
+  const unsettled = records.filter(({ parked }) => parked === null || parked.settledAt === null).length;
   return (
     <>
       <ul>
@@ -58,9 +62,9 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
           </li>
         ))}
       </ul>
-      {total > records.length && (
+      {total > unsettled && (
         <p className="mt-2 text-ink-3 text-xs">
-          The newest {records.length} of {total.toLocaleString('en')}.
+          The newest {unsettled} of {total.toLocaleString('en')}.
         </p>
       )}
     </>

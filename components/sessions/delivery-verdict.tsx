@@ -1,6 +1,7 @@
 'use client';
 
 import { useQuery } from '@tanstack/react-query';
+import Link from 'next/link';
 import { fetchJson } from '@/components/live/fetch-json';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
@@ -21,20 +22,30 @@ export function DeliveryVerdict({ session }: { session: SessionSummary }) {
   });
   if (error !== null) return <p className="text-failed">{error.message}</p>;
   if (data === undefined) return <p className="text-ink-3">Looking at what was delivered…</p>;
-  const { producers, missing, lostCount, quarantinedCount, waiting } = data;
+  const { producers, missing, lostCount, quarantinedCount, unnamedCount, waiting } = data;
   const isWhole = lostCount === 0 && quarantinedCount === 0;
   return (
     <>
       <p className="flex items-baseline gap-1.5">
         <Glyph
-          name={isWhole ? 'completed' : 'lost'}
-          className={isWhole ? 'relative top-[1.5px] text-working' : 'relative top-[1.5px]'}
+          name={isWhole && unnamedCount === 0 ? 'completed' : 'lost'}
+          className={isWhole && unnamedCount === 0 ? 'relative top-[1.5px] text-working' : 'relative top-[1.5px]'}
         />
         <span>
           {completeTo(producers)}
-          {isWhole ? ', nothing missing' : `, ${lackOf(lostCount, quarantinedCount)} missing`}
+          {isWhole ? unnamedCount === 0 && ', nothing missing' : `, ${lackOf(lostCount, quarantinedCount)} missing`}
         </span>
       </p>
+      {unnamedCount > 0 && (
+        <p className="pl-[18px]">
+          {plural(unnamedCount, 'record')} of its {producers.length === 1 ? 'outbox' : 'outboxes'} in quarantine{' '}
+          {unnamedCount === 1 ? 'names' : 'name'} no session, and may be of this one (
+          <Link href={`/agents/${encodeURIComponent(session.agentId)}`} className="underline hover:text-ink">
+            look
+          </Link>
+          )
+        </p>
+      )}
       {waiting !== null && waiting.count > 0 && (
         <p className="pl-[18px] text-ink-3">
           {plural(waiting.count, 'record')} to come, by its runner’s last word (<Ago at={waiting.at} />)

@@ -36,6 +36,23 @@ export function selectAgentOf(producerId: string): InStatement {
   };
 }
 
+/** The agents of these sessions. */
+export function selectAgentsOfSessions(sessionIds: Iterable<string>): Iterable<InStatement> {
+  const sql = `SELECT a.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value
+    CROSS JOIN agents AS a ON a.id = s.agent_id`;
+  return inGroups(sessionIds, sql);
+}
+
+/** How many records of an agent that name a session are in quarantine: out of an index that has all it takes. */
+export function countQuarantined(pairs: Iterable<[sessionId: string, agentId: string]>): Iterable<InStatement> {
+  const sql = `SELECT value->>0 AS session_id, value->>1 AS agent_id, (
+      SELECT count(*) FROM quarantine INDEXED BY quarantine_missing
+      WHERE session_id = wanted.value->>0 AND agent_id = wanted.value->>1
+        AND session_id IS NOT NULL AND ifnull(parked, 'parked') = 'parked'
+    ) AS count FROM json_each(?) AS wanted`;
+  return inGroups(pairs, sql);
+}
+
 export function selectSessions(ids: Iterable<string>): Iterable<InStatement> {
   const sql = 'SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value';
   return inGroups(ids, sql, { size: SESSIONS_AT_ONCE });

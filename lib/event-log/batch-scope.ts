@@ -12,6 +12,8 @@ export interface SpokenTask {
 export class BatchScope {
   readonly producerId: string;
   readonly sessionIds = new Set<string>();
+  /** The agents that write to each of them. */
+  readonly writers = new Map<string, Set<string>>();
   readonly agentIds = new Set<string>();
   /** Agents of which all sessions that are not done must be read: something failed or was lost around them. */
   readonly openSessionsOf = new Set<string>();
@@ -25,6 +27,8 @@ export class BatchScope {
   readonly statusKeys = new Map<string, Set<string>>();
   /** Sessions in which a turn may answer any task that ended lately. */
   readonly wokenSessionIds = new Set<string>();
+  /** Sessions that records name which do not say of which agent they are. */
+  readonly straysOf = new Set<string>();
   /** Whether the batch says something to every session of its producer. */
   allProducerSessions = false;
   readonly #tasks = new Map<string, SpokenTask>();
@@ -37,6 +41,12 @@ export class BatchScope {
 
   addTask(task: SpokenTask): void {
     this.#tasks.set(JSON.stringify([task.agentId, task.sessionId, task.taskId, task.runId]), task);
+  }
+
+  addWriter(sessionId: string, agentId: string): void {
+    const known = this.writers.get(sessionId);
+    if (known === undefined) this.writers.set(sessionId, new Set([agentId]));
+    else known.add(agentId);
   }
 
   /** A message to which a reply may be owed. */

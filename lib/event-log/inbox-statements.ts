@@ -40,9 +40,9 @@ function opened({ attention, agentId, sessionId, at, position }: Change<'open'>)
 }
 
 const COUNTED = COUNTED_KINDS.map((kind) => `'${kind}'`).join(', ');
-/** Whether it comes up again: then nobody has seen it yet. */
-const IS_NEWS = `(inbox.done_at IS NOT NULL
-  OR iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version, excluded.version <> inbox.version))`;
+/** Whether it comes up again: then nobody has seen it yet. Of what is counted, fewer than were seen are no news. */
+const IS_NEWS = `iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version,
+  inbox.done_at IS NOT NULL OR excluded.version <> inbox.version)`;
 const unlessNews = (column: string) => `${column} = iif(${IS_NEWS}, NULL, inbox.${column})`;
 const ifNews = (column: string) => `${column} = iif(${IS_NEWS}, excluded.${column}, inbox.${column})`;
 
@@ -59,8 +59,11 @@ const OPEN = `INSERT INTO inbox
       json_set(excluded.body, '$.title', inbox.body->>'$.title'), excluded.body),
     words = excluded.words, updated_position = excluded.updated_position`;
 
-const DONE = `UPDATE inbox SET done_at = value->>1, updated_position = value->>2 FROM json_each(?1)
-  WHERE inbox.id = value->>0 AND done_at IS NULL`;
+/** What is counted is counted anew from here on. */
+const DONE = `UPDATE inbox SET done_at = ifnull(done_at, value->>1), updated_position = value->>2,
+    version = iif(kind IN (${COUNTED}), 0, version)
+  FROM json_each(?1)
+  WHERE inbox.id = value->>0 AND (done_at IS NULL OR (kind IN (${COUNTED}) AND version > 0))`;
 
 const MARK = `UPDATE inbox SET seen_at = value->>1, snoozed_until = value->>2, claim = value->>3, done_at = value->>4,
   updated_position = value->>5 FROM json_each(?1) WHERE inbox.id = value->>0`;

@@ -9,9 +9,11 @@ import type { WriteTransaction } from '@/db/write-queue';
 import { addTo } from '@/lib/protocol/grouped';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@/lib/protocol/read-models';
 import {
+  countQuarantined,
   MAX_HOMES,
   selectAgentOf,
   selectAgents,
+  selectAgentsOfSessions,
   selectLatestTasks,
   selectLogs,
   selectObligations,
@@ -46,6 +48,8 @@ export interface BatchState {
   lookedUp: ReadonlySet<string>;
   /** The sessions this producer has written to; only read when asked for. */
   producerSessionIds: string[];
+  /** Records in quarantine that name a session of the batch which has not begun, by session and agent. */
+  quarantined: { sessionId: string; agentId: string; count: number }[];
   /** By agent, for the logs that the batch writes to. */
   logs: Map<string, AgentLog>;
 }
@@ -97,6 +101,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const agents = lookups.ask(selectAgents(scope.agentIds));
   const named = lookups.ask(selectSessions(scope.sessionIds));
   const spokenOf = lookups.ask(selectTasks(scope.tasks));
+  const ofStrays = lookups.ask(selectAgentsOfSessions(scope.straysOf));
   const homes = lookups.ask(selectTaskHomes(scope.tasks));
   const latest = lookups.ask(selectLatestTasks(scope.wokenSessionIds));
   const messages = lookups.ask(selectObligations(scope.messages));
@@ -123,7 +128,9 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     position: Number(counter[0]?.position ?? 0),
     producer: producers[0] === undefined ? null : producerFromRow(producers[0]),
     sessions: new Map(changes.map((change) => [change.summary.id, change])),
-    agents: new Map((await pace.map([...ownAgent, ...agents], agentFromRow)).map((agent) => [agent.id, agent])),
+    agents: new Map(
+      (await pace.map([...ownAgent, ...ofStrays, ...agents], agentFromRow)).map((agent) => [agent.id, agent]),
+    ),
     tasks: await tasksBySession(known, pace),
     taskHomes: await pace.map(homes, (row) => {
       const { id: taskId, ...home } = TASK_HOME.read(row);
@@ -135,9 +142,19 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
       (await pace.map(said, saidFromRow)).sort((a, b) => a.position - b.position),
       pace,
     ),
+    quarantined: [],
     producerSessionIds: siblings.map(({ id }) => String(id)),
     logs: new Map(logs.map(AGENT_LOG.read).map(({ agentId, ...log }) => [agentId, log])),
   };
+  const fresh = [...scope.writers].filter(([id]) => !state.sessions.has(id));
+  const pairs = fresh.flatMap(([id, writers]) => [...writers].map((agentId): [string, string] => [id, agentId]));
+  if (pairs.length > 0) {
+    state.quarantined = (await readRows(transaction, countQuarantined(pairs))).map((row) => ({
+      sessionId: String(row.session_id),
+      agentId: String(row.agent_id),
+      count: Number(row.count),
+    }));
+  }
   await readElsewhere(transaction, scope.tasks, state, pace);
   return state;
 }

@@ -3,7 +3,14 @@ import { NO_FAILURES } from './failure-tally';
 import type { FailureTally, SessionBatch } from './session-batch';
 import { type WireMemory, WireRequests } from './wire-requests';
 
-const NOTHING_NEW = { failures: NO_FAILURES, markedUpTo: 0, isHeard: false, isDue: false, arrangement: null };
+const NOTHING_NEW = {
+  failures: NO_FAILURES,
+  quarantined: 0,
+  markedUpTo: 0,
+  isHeard: false,
+  isDue: false,
+  arrangement: null,
+};
 
 /** The sessions that a batch writes to or speaks of: stored ones, and those that begin with it. */
 export class BatchSessions {

@@ -72,14 +72,18 @@ export class FleetWriter {
     if (named?.agentId === row.agentId) markWith(named, row);
   }
 
-  /** A person has settled parked records, so the agent has fewer. Counted in the session that had told them. */
+  /** A person has settled parked records, so fewer are missing of the agent, and of the session that had told them. */
   unpark({ agentId, sessionId, event }: EventRecord): void {
     const name = customName(event);
     if (name !== CUSTOM.parkedAssigned && name !== CUSTOM.parkedDiscarded) return;
     const value = customValue(event);
     if (value.reported_by !== sessionId) return;
+    const count = pickNumber(value, 'count') ?? 0;
     const agent = this.agents.see(agentId);
-    agent.parkedCount = Math.max(0, agent.parkedCount - (pickNumber(value, 'count') ?? 0));
+    agent.parkedCount -= count;
+    agent.quarantinedCount -= count;
+    const session = this.sessions.find(sessionId);
+    if (session !== null) session.quarantined -= count;
   }
 
   /** Takes over what the server itself knows about an agent. */

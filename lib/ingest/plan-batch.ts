@@ -21,6 +21,7 @@ import { readInsight } from '@/lib/protocol/insight';
 import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
+import { EarlyRecords } from './early-records';
 import type { AgentFact } from './facts';
 import { FleetWriter } from './fleet-writer';
 import { heardStatus } from './heard-status';
@@ -100,10 +101,13 @@ class BatchDraft {
   readonly #logs: LogTally;
   readonly #insights: InsightRow[] = [];
   readonly #quarantine: QuarantineRow[] = [];
+  /** How many records of an agent that name a session are in quarantine, while the session has not begun. */
+  readonly #early: EarlyRecords;
   #position: number;
 
   constructor(state: BatchState, producer: ProducerSummary, receivedAt: number) {
     this.#producer = { ...producer, lastSeenAt: receivedAt };
+    this.#early = new EarlyRecords(state.quarantined);
     this.#receivedAt = receivedAt;
     this.#isServer = producer.id === SERVER_PRODUCER_ID;
     this.#fleet = new FleetWriter(state, receivedAt, !this.#isServer);
@@ -132,6 +136,7 @@ class BatchDraft {
     if (!isRepeated) this.#fleet.agents.hear(record.agentId);
     this.#seeClock(record.occurredAt);
     const session = sessionId === undefined ? null : this.#fleet.claim(sessionId, record);
+    if (session !== null && known === null) this.#begin(session, record);
     if (session !== null && !this.#isServer && !(isRepeated && isAtRest(session))) session.isHeard = true;
     if (mention !== null && (owner.kind === 'nobody' || owner.kind === 'several')) {
       this.quarantine(raw, whyParked(raw, mention, owner), mention);
@@ -167,7 +172,8 @@ class BatchDraft {
     task: TaskMention | null = null,
   ): void {
     const { seq } = raw;
-    const known = agentId ?? this.#producer.agentId;
+    const session = sessionId === null ? null : this.#fleet.sessions.find(sessionId);
+    const known = agentId ?? session?.agentId ?? this.#producer.agentId;
     this.#producer.rejected += 1;
     this.rejected.push({ seq, code, message });
     const parked = task === null ? null : { id: task.id, runId: task.runId };
@@ -178,11 +184,21 @@ class BatchDraft {
       agent.quarantinedCount += 1;
       if (parked !== null) agent.parkedCount += 1;
     }
-    const session = sessionId === null ? null : this.#fleet.sessions.find(sessionId);
+    if (session === null && sessionId !== null && known !== null) this.#early.add(sessionId, known);
     if (session !== null && session.agentId === known) {
+      session.quarantined += 1;
       const at = timeSchema.catch(this.#receivedAt).parse(raw.occurredAt);
       this.#append(session, seq, at, { type: 'CUSTOM', name: CUSTOM.quarantined, value: { seq, code, message } });
     }
+  }
+
+  /** What was refused of it before it began is missing of it, too. */
+  #begin(session: SessionBatch, { seq, occurredAt }: { seq: number; occurredAt: number }): void {
+    const count = this.#early.take(session.id, session.agentId);
+    if (count === 0) return;
+    session.quarantined += count;
+    const value = { count, message: 'from before this session began' };
+    this.#append(session, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.quarantined, value });
   }
 
   async finish(pace: Pace): Promise<Omit<BatchRows, 'source' | 'receivedAt'>> {

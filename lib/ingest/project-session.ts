@@ -118,6 +118,7 @@ export async function projectSession(
   await pace.rest();
   if (session.isHeard) after.seenPosition = basePosition;
   after.summary.arrangement = arrangementOf(session, before.summary, after.summary);
+  after.summary.quarantinedCount += session.quarantined;
   after.summary.insightCount += session.failures.all;
   after.summary.otherFailureCount += session.failures.other;
   const announcedAt = session.before?.memory.announcedAt;

@@ -20,7 +20,9 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
     const isLog = judgement.taken && judgement.record.kind === 'log';
     if (about.agentId !== null) scope.agentIds.add(about.agentId);
     if (typeof about.sessionId === 'string' && !isLog) scope.sessionIds.add(about.sessionId);
+    if (typeof about.sessionId === 'string' && about.agentId === null) scope.straysOf.add(about.sessionId);
     if (!judgement.taken) return;
+    if (typeof about.sessionId === 'string' && !isLog) scope.addWriter(about.sessionId, judgement.record.agentId);
     const { record } = judgement;
     switch (record.kind) {
       case 'event':

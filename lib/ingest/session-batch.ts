@@ -31,6 +31,8 @@ export interface SessionBatch {
   wireRequests: WireRequests;
   /** Failures around it that this batch tells. */
   failures: FailureTally;
+  /** How many more of its records are in quarantine after this batch, those that somebody settled taken off. */
+  quarantined: number;
   /** The position of the newest failure that ever marked it. */
   markedUpTo: number;
   /** What status records tell of its state, each with the counter when it came. */

@@ -316,6 +316,11 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     return { text, tone: 'warning', code: 'lost' };
   }),
   [CUSTOM.quarantined]: notice((value) => {
+    const count = pickNumber(value, 'count');
+    if (count !== null) {
+      const what = count === 1 ? 'A record could not be shown and is' : `${count} records could not be shown and are`;
+      return { text: `${what} kept in quarantine, from before this began.`, tone: 'warning', code: 'quarantined' };
+    }
     const how = PARKING_CODES.has(pickText(value, 'code') as RejectionCode)
       ? 'A record is parked until somebody says whose it is'
       : 'A record could not be shown and is kept in quarantine';

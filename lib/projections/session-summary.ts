@@ -265,9 +265,6 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
       fold.summary.lostCount = Math.min(fold.summary.lostCount + count, Number.MAX_SAFE_INTEGER);
       return;
     }
-    case CUSTOM.quarantined:
-      fold.summary.quarantinedCount += 1;
-      return;
     case CUSTOM.runnerAway:
       fold.away = {
         since: pickTime(value, 'since') ?? entry.occurredAt,

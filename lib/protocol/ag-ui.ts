@@ -101,7 +101,10 @@ export const CUSTOM = {
   sessionEnded: 'session:ended',
   /** What a producer had to drop. `value` is `{ count, reason }`. Written by ingest from a `lost` record. */
   lost: 'interlude:lost',
-  /** A record ingest could not take as it was. `value` is `{ seq, code, message }`. Written by ingest. */
+  /**
+   * A record ingest could not take as it was. `value` is `{ seq, code, message }`; of those that came before the session
+   * began, `{ count, message }`. Written by ingest.
+   */
   quarantined: 'interlude:quarantined',
   /** Here was told of the end of another session's task. `value` is TaskElsewhereValue. Written by ingest. */
   taskElsewhere: 'interlude:task-elsewhere',

@@ -227,6 +227,7 @@ export interface SessionSummary {
   /** Until when the first of these requests can be answered, on the server's clock. Left out if none expires. */
   answerBy?: number;
   lostCount: number;
+  /** Records of it that are in quarantine and that nobody has settled, from before it began too. */
   quarantinedCount: number;
   /** How many messages still wait for a reply. */
   owedCount: number;
@@ -264,6 +265,7 @@ export interface AgentSummary {
   /** How many tasks run, over all its sessions. */
   runningTaskCount: number;
   lostCount: number;
+  /** With those that are parked, without those that somebody has settled. */
   quarantinedCount: number;
   /** How many records about tasks wait for somebody to say whose they are. */
   parkedCount: number;
@@ -521,12 +523,14 @@ export interface SessionDelivery {
   /** How many records were declared lost, and how many are in quarantine, listed or not. */
   lostCount: number;
   quarantinedCount: number;
+  /** How many records of these outboxes are in quarantine that name no session: any of them may be of this one. */
+  unnamedCount: number;
   /** How many records its runner says are still to come, and when it said so; null if it does not say. */
   waiting: { count: number; at: number } | null;
 }
 export interface MissingRecords {
   kind: 'lost' | 'quarantined';
-  /** Where the log says so. */
+  /** Where the log says that they were lost; of a quarantined record its own. */
   position: Position;
   at: number;
   count: number;

@@ -19,7 +19,7 @@ import { cursorText, type ListCursor } from './list-cursor';
 import { agentPageOf, ofAgent } from './read-sessions';
 import { asRead, type Query, query, readTogether } from './read-together';
 
-/** How many of an agent's quarantined records are shown, newest first; `quarantinedCount` counts all. */
+/** How many of an agent's quarantined records are shown, newest first, settled ones too. */
 const QUARANTINE_SHOWN = 50;
 const PARKED_SHOWN = 50;
 const INSIGHTS_SHOWN = 50;

@@ -402,7 +402,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
           code: 'parked-discarded',
           text: expect.stringContaining('t8'),
         });
-        expect((await agent()).agent).toMatchObject({ parkedCount: 2, quarantinedCount: 3 });
+        expect((await agent()).agent).toMatchObject({ parkedCount: 2, quarantinedCount: 2 });
       });
 
       test('is settled once: the same request is answered the same, another one is refused', async () => {

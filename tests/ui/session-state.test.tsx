@@ -100,6 +100,7 @@ const whole: SessionDelivery = {
   missing: [],
   lostCount: 0,
   quarantinedCount: 0,
+  unnamedCount: 0,
   waiting: null,
 };
 
@@ -188,6 +189,11 @@ describe('why a session is in its state', () => {
         quarantinedCount: 1,
       },
       'Complete to #1,812, 12 records lost and 1 in quarantine missing#7 in quarantine (now): too large12 records lost (now): outbox-full',
+    ],
+    [
+      'may lack what names no session',
+      { ...whole, unnamedCount: 3 },
+      'Complete to #1,8123 records of its outbox in quarantine name no session, and may be of this one (look)',
     ],
     ['has more to come', { ...whole, waiting: { count: 3, at: NOW } }, '3 records to come'],
   ])('says whether what was told of it %s', async (_what, delivery, words) => {

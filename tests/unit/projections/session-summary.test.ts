@@ -65,11 +65,7 @@ describe('a session', () => {
       { state: 'exited', stateReason: 'exit' },
     ],
     ['knows when the agent woke by itself', [runStarts('r1', wokenBy('b1'))], { lastTurnKind: 'between-run' }],
-    [
-      'counts what was lost and what is in quarantine',
-      [custom('interlude:lost', { count: 3, reason: 'x' }), custom('interlude:quarantined', { seq: 1 })],
-      { lostCount: 3, quarantinedCount: 1 },
-    ],
+    ['counts what was lost', [custom('interlude:lost', { count: 3, reason: 'x' })], { lostCount: 3 }],
     ['counts no task that has ended', [taskStarts('b1'), taskEnds('b1', 'failed')], { runningTaskCount: 0 }],
   ] as const)('%s', (_name, chapters, expected) => {
     expect(summaryOf(...(chapters as unknown as AgUiEvent[][])).summary).toMatchObject(expected);

@@ -7,6 +7,7 @@ import { readChunkWindow } from '@/lib/queries/log-chunks';
 import { conditionOf } from '@/lib/queries/log-condition';
 import { selectInChunks, selectSpan } from '@/lib/queries/log-slices';
 import { readAgent, readAgents } from '@/lib/queries/read-agents';
+import { readDelivery } from '@/lib/queries/read-delivery';
 import { readLogLines } from '@/lib/queries/read-log-lines';
 import { readAgentSessions, readSessionPage, readSessions } from '@/lib/queries/read-sessions';
 import { readTaskOutput } from '@/lib/queries/read-task-output';
@@ -87,6 +88,18 @@ describe('by index, in the order of an index', () => {
     expect(plans.filter(isWasteful)).toEqual([]);
     expect(plans).toContain('SEARCH turns USING INDEX turns_by_start (session_id=? AND started_at<?)');
     expect(plans).toContain('SEARCH tasks USING COVERING INDEX tasks_by_start (session_id=? AND started_at<?)');
+  });
+
+  test('what a session lacks', async () => {
+    const plans = await plansOf(() => readDelivery(database, 's1'));
+    // what is sorted there are the outboxes that have written to it
+    expect(plans.filter((detail) => TABLES.test(detail))).toEqual([]);
+    expect(plans.filter((detail) => / (events|quarantine|q) /.test(detail))).toEqual([
+      'SEARCH events USING INDEX events_lost (session_id=?)',
+      'SEARCH quarantine USING INDEX quarantine_missing (session_id=? AND agent_id=?)',
+      'SEARCH quarantine USING COVERING INDEX quarantine_missing (session_id=? AND agent_id=?)',
+      'SEARCH q USING COVERING INDEX quarantine_unnamed (producer_id=?)',
+    ]);
   });
 
   describe('of a log', () => {
