@@ -23,8 +23,8 @@ import { writeDesired } from './desired-level';
  * |---|---|---|---|
  * | runners.alive_until | RUNNER_AWAY_MS | at most now and its term | later by as much, at most now and its term |
  * | runners.absence_due_at | RUNNER_GRACE_MS | the same | the same |
- * | sessions.state_due_at | PROGRESS_MS, the longest | the same | the same |
- * | sessions.gives_up_at | COMMAND_EXPIRY_MS | the same | the same |
+ * | sessions.state_due_at | PROGRESS_MS, the longest | now, if it was heard of later than that | the same |
+ * | sessions.gives_up_at | COMMAND_EXPIRY_MS | at most now and its term | the same |
  * | commands.lease_until | COMMAND_LEASE_MS | the same | the same |
  * | commands.expires_at | that of its type | the same | the same |
  * | agents.level_expires_at | what was asked, from level_requested_at | requested now at the latest | the same |
@@ -67,9 +67,13 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
       ],
     },
   ]);
+  // Which term it is is not known here: the rules look again, by observations cut to now.
   await transaction.execute({
-    sql: 'UPDATE sessions SET state_due_at = min(state_due_at + ?1, ?2) WHERE state_due_at IS NOT NULL',
-    args: [ahead, now + PROGRESS_MS],
+    sql: `UPDATE sessions SET state_due_at = CASE
+            WHEN ?3 < 0 OR (?3 = 0 AND max(last_event_at, ifnull(seen_at, 0)) > ?4) THEN min(state_due_at, ?4)
+            ELSE min(state_due_at + ?1, ?2) END
+          WHERE state_due_at IS NOT NULL`,
+    args: [ahead, now + PROGRESS_MS, stepMs, now],
   });
   await transaction.execute({
     sql: 'UPDATE sessions SET gives_up_at = min(gives_up_at + ?1, ?2) WHERE gives_up_at IS NOT NULL',

@@ -11,6 +11,7 @@ import {
   MESSAGE_EXPIRY_MS,
   RUNNER_AWAY_MS,
   RUNNER_GRACE_MS,
+  SETTLED_MS,
 } from '@/lib/protocol/limits';
 import { readAgent } from '@/lib/queries/read-agents';
 import { readSession, readSessions } from '@/lib/queries/read-sessions';
@@ -102,6 +103,21 @@ describe.each([
     expect(await agent()).toMatchObject({ connection: 'away' });
     expect(await session()).toMatchObject({ state: 'unknown' });
   });
+
+  it.each(['while its server runs', 'while it does not'])(
+    'has a session that came to rest wait on its tasks in time, %s',
+    async (when) => {
+      await connect();
+      await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b', description: 'sleep' } });
+      await says({ type: 'RUN_FINISHED', threadId: 's1', runId: 't1' });
+      expect(await session()).toMatchObject({ state: 'idle' });
+      clocks.isMoved(moved);
+      if (when !== 'while its server runs') starts();
+      await hub.sweep();
+      await passes(SETTLED_MS);
+      expect(await session()).toMatchObject({ state: 'waiting-on-background' });
+    },
+  );
 
   it('tells of a runner that left before when its grace is over, not sooner and not later', async () => {
     await connect();
