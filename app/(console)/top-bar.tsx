@@ -8,6 +8,7 @@ import { useFleet } from '@/components/live/use-fleet';
 import { needsLook } from '@/components/sessions/session-words';
 import { Icon } from '@/components/ui/icon';
 import { Logo } from '@/components/ui/logo';
+import { useServerNow } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
@@ -60,10 +61,10 @@ export function TopBar({ home }: { home: boolean }) {
 /** `2 need you · 3 working · 4 tasks running`. What is zero is not said, nor what is known only of a part. */
 function FleetSummary() {
   const list = useFleet(({ listedSessions }) => listedSessions);
+  const urgent = useServerNow((now) => list?.sessions.filter((session) => needsLook(session, now)).length ?? 0);
   if (list === undefined || list.sessions.length === 0) return null;
   const { sessions, counts, next } = list;
-  const needing =
-    next === null ? sessions.filter((session) => needsLook(session)).length : counts.failed + counts['needs-input'];
+  const needing = next === null ? urgent : counts.failed + counts['needs-input'];
   const working = counts.working;
   const tasks = sessions.reduce((sum, { away, runningTaskCount }) => sum + (away === null ? runningTaskCount : 0), 0);
   const parts = [

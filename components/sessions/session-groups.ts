@@ -15,9 +15,9 @@ export interface SessionGroup {
  *
  * @param now on the server's clock: failures age
  */
-export function groupSessions(sessions: readonly SessionSummary[], search: string, now = 0): SessionGroup[] {
+export function groupSessions(sessions: readonly SessionSummary[], search: string, now: number): SessionGroup[] {
   const words = searchWords(search);
-  const found = sessions.filter((session) => matches(session, words));
+  const found = sessions.filter((session) => matches(session, words, now));
   return GROUPS.map((group) => ({
     group,
     sessions: found.filter((session) => groupOf(session, now) === group).sort((a, b) => rank(b) - rank(a)),
@@ -31,23 +31,23 @@ function rank(session: SessionSummary): number {
   return AT_REST.has(session.state) ? session.lastEventAt : session.stateSince;
 }
 
-function matches(session: SessionSummary, words: string[]): boolean {
+function matches(session: SessionSummary, words: string[], now: number): boolean {
   if (words.length === 0) return true;
-  const text = textOf(session);
+  // in which group it stands is a matter of time
+  const text = `${textOf(session)}\n${GROUP_WORD[groupOf(session, now)].toLowerCase()}`;
   return words.every((word) => text.includes(word));
 }
 
 /** A list is searched with every key, and its sessions are the same from one to the next. */
 const texts = new WeakMap<SessionSummary, string>();
 
-/** All that a row says: what is seen there is found. What was written is found as well, whatever of it is shown. */
+/** All that a row itself says: what is seen there is found. What was written is found as well, whatever of it is shown. */
 function textOf(session: SessionSummary): string {
   const known = texts.get(session);
   if (known !== undefined) return known;
   const text = [
     sessionText(session),
     sessionTitle(session),
-    GROUP_WORD[groupOf(session)],
     describeState(session),
     ...marksOf(session).map((mark) => mark.text),
     plainWords(session.stateReason ?? ''),

@@ -7,6 +7,7 @@ import { Ago, RunningClock } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { useLastHeard } from '@/components/ui/last-heard';
 import { Name, Words } from '@/components/ui/name';
+import { useServerNow } from '@/components/ui/now';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import {
   describeState,
@@ -34,6 +35,7 @@ export const SessionRow = memo(function SessionRow({
   const marks = marksOf(session);
   const silence = useLastHeard(session.lastHeardAt);
   const lastHeard = session.state === 'working' ? silence : '';
+  const isUrgent = useServerNow((now) => needsLook(session, now));
   const isAlone = marks.length === 0 && lastHeard === '';
   return (
     <Link
@@ -50,7 +52,7 @@ export const SessionRow = memo(function SessionRow({
     >
       <Glyph
         name={glyphOf(standingOf(session))}
-        className={clsx('relative top-[1.5px] row-start-1', needsLook(session) && 'scale-110')}
+        className={clsx('relative top-[1.5px] row-start-1', isUrgent && 'scale-110')}
       />
       <span
         dir="auto"
@@ -78,11 +80,12 @@ export const SessionRow = memo(function SessionRow({
         <span className="sr-only">, {describeState(session)}</span>
         {!isAlone && <Marks marks={marks} lastHeard={lastHeard} />}
       </span>
+      {/* Its height stays when its first words come: the rows below must not move under a pointer. */}
       <span
         dir="auto"
-        className="col-start-2 col-end-4 row-start-3 max-w-full justify-self-start truncate text-ink-2 text-xs empty:hidden @3xl:col-start-3 @3xl:col-end-4 @3xl:row-start-1"
+        className="col-start-2 col-end-4 row-start-3 min-h-[1lh] max-w-full justify-self-start truncate text-ink-2 text-xs @3xl:col-start-3 @3xl:col-end-4 @3xl:row-start-1"
       >
-        <Words text={lastLine(session)} />
+        <Words text={lastLine(session, isUrgent)} />
       </span>
     </Link>
   );

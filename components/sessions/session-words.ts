@@ -185,14 +185,14 @@ export function marksOf(session: SessionSummary): SessionMark[] {
   return marks;
 }
 
-/** @param now on the server's clock; left out, no failure is old */
-export function needsLook(session: Arranged, now = 0): boolean {
+/** @param now on the server's clock: failures age */
+export function needsLook(session: Arranged, now: number): boolean {
   const standing = standingOf(session);
   if (standing === 'needs-input') return true;
   return (standing === 'failed' || standing === 'lost') && !isSeen(session) && now - session.stateSince < OLD_MS;
 }
 
-export function groupOf(session: Arranged, now = 0): Group {
+export function groupOf(session: Arranged, now: number): Group {
   const { archivedAt, pinnedAt } = session.arrangement;
   if (archivedAt !== null) return 'archived';
   const standing = standingOf(session);
@@ -201,9 +201,15 @@ export function groupOf(session: Arranged, now = 0): Group {
   return standing === 'failed' || standing === 'lost' ? 'seen' : standing;
 }
 
-/** The line beneath, in words: what it fails of or waits for, else what was said last. */
-export function lastLine(session: Arranged & Pick<SessionSummary, 'stateReason' | 'lastText'>): string {
-  const reason = plainWords(session.stateReason ?? '');
-  if (reason !== '' && needsLook(session)) return reason;
-  return plainWords(session.lastText ?? '') || reason;
+/**
+ * The line beneath, in words: what it fails of or waits for, else what was said last.
+ * @param isUrgent whether it needs a look
+ */
+export function lastLine(
+  { stateReason, lastText }: Pick<SessionSummary, 'stateReason' | 'lastText'>,
+  isUrgent: boolean,
+): string {
+  const reason = plainWords(stateReason ?? '');
+  if (reason !== '' && isUrgent) return reason;
+  return plainWords(lastText ?? '') || reason;
 }

@@ -18,6 +18,10 @@ const MARKDOWN = '**Done** — see [log](https://a.b/log):\n- `npm test` passed'
 const WORDS = 'Done — see log: npm test passed';
 
 function words(page: React.ReactNode): string {
+  return markup(page).replace(/<[^>]*>/g, '');
+}
+
+function markup(page: React.ReactNode): string {
   const around = (
     <NowProvider renderedAt={63_000}>
       <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
@@ -25,7 +29,7 @@ function words(page: React.ReactNode): string {
       </LivenessProvider>
     </NowProvider>
   );
-  return renderToStaticMarkup(around).replace(/<[^>]*>/g, '');
+  return renderToStaticMarkup(around);
 }
 
 function Woken({ turn, tasks }: { turn: Turn; tasks: Task[] }) {
@@ -41,6 +45,26 @@ describe('where a text stands on one line it is in words', () => {
     expect(words(<SessionRow session={aSession({ lastText: MARKDOWN })} current={false} />)).toContain(WORDS);
     const waiting = aSession({ state: 'needs-input', stateReason: MARKDOWN });
     expect(words(<SessionRow session={waiting} current={false} />)).toContain(WORDS);
+  });
+
+  it('as the last words of a session whose failure is old, with no larger sign', () => {
+    const failed = (stateSince: number) => {
+      const words = { stateReason: 'No credit', lastText: MARKDOWN, stateSince };
+      return markup(<SessionRow session={aSession({ state: 'failed', ...words })} current={false} />);
+    };
+    const [fresh, old] = [failed(63_000), failed(63_000 - 3 * 86_400_000)];
+    expect([fresh.includes('scale-110'), fresh.includes('No credit'), fresh.includes(WORDS)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect([old.includes('scale-110'), old.includes('No credit'), old.includes(WORDS)]).toEqual([false, false, true]);
+  });
+
+  it('that has no words yet keeps the height of a line for them', () => {
+    const row = markup(<SessionRow session={aSession({ lastText: null, stateReason: null })} current={false} />);
+    expect(row).toMatch(/<span dir="auto" class="[^"]*min-h-\[1lh\][^"]*"><\/span>/);
+    expect(row).not.toContain('empty:hidden');
   });
 
   it('as the title of a session', () => {

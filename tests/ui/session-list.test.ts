@@ -28,10 +28,11 @@ describe('the session list', () => {
     const groups = groupSessions(
       states.map((state) => aSession({ id: state, state })),
       '',
+      0,
     );
     const ofState = GROUPS.filter((group) => SESSION_STATES.some((state) => state === group));
     expect(groups.map(({ group }) => group)).toEqual(ofState);
-    expect(groupSessions([aSession({ state: 'idle' })], '')).toHaveLength(1);
+    expect(groupSessions([aSession({ state: 'idle' })], '', 0)).toHaveLength(1);
   });
 
   it('lists apart what went silent in the middle of something, and says of no task of theirs that it runs', () => {
@@ -45,7 +46,10 @@ describe('the session list', () => {
       aSession({ id: 'f', ...exited(137) }),
       aSession({ id: 'g', ...exited(0) }),
     ];
-    const groups = groupSessions(sessions, '').map(({ group, sessions }) => [group, ...sessions.map(({ id }) => id)]);
+    const groups = groupSessions(sessions, '', 0).map(({ group, sessions }) => [
+      group,
+      ...sessions.map(({ id }) => id),
+    ]);
     expect(groups).toEqual([
       ['needs-input', 'd'],
       ['failed', 'a', 'f'],
@@ -91,6 +95,8 @@ describe('the session list', () => {
       ['archived', 'archived'],
     ]);
     expect(sessions.filter((session) => needsLook(session, NOW))).toHaveLength(4);
+    // found by what it is among by now
+    expect(groupSessions(sessions, 'failed, seen', NOW).map(({ group }) => group)).toEqual(['seen']);
   });
 
   it('calls a session by the name that it was given', () => {
@@ -98,7 +104,7 @@ describe('the session list', () => {
       arrangement: { name: 'The login test', pinnedAt: null, archivedAt: null, seenState: null },
     });
     expect(sessionTitle(named)).toBe('The login test');
-    expect(groupSessions([named], 'login')).toHaveLength(1);
+    expect(groupSessions([named], 'login', 0)).toHaveLength(1);
   });
 
   it('keeps working sessions in place while they work', () => {
@@ -106,7 +112,7 @@ describe('the session list', () => {
       aSession({ id: 'a', state: 'working', stateSince: 2, lastEventAt: 5 }),
       aSession({ id: 'b', state: 'working', stateSince: 1, lastEventAt: 99 }),
     ];
-    expect(groupSessions([b, a], '')[0]?.sessions.map(({ id }) => id)).toEqual(['a', 'b']);
+    expect(groupSessions([b, a], '', 0)[0]?.sessions.map(({ id }) => id)).toEqual(['a', 'b']);
   });
 
   it('finds whatever a row shows', () => {
@@ -119,7 +125,7 @@ describe('the session list', () => {
       aSession({ id: 'x5', state: 'exited', lastText: '**All** `green` now' }),
     ];
     const found = (search: string) =>
-      groupSessions(sessions, search).flatMap((group) => group.sessions.map(({ id }) => id));
+      groupSessions(sessions, search, 0).flatMap((group) => group.sessions.map(({ id }) => id));
     expect(found('allow bash?')).toEqual(['x1']);
     expect(found('needs input')).toEqual(['x1']);
     expect(found('no disk')).toEqual(['x2']);
@@ -139,7 +145,7 @@ describe('the session list', () => {
       aSession({ id: 'x2', title: 'Run tests', lastText: 'All staging checks pass' }),
     ];
     const ids = (search: string) =>
-      groupSessions(sessions, search).flatMap((group) => group.sessions.map(({ id }) => id));
+      groupSessions(sessions, search, 0).flatMap((group) => group.sessions.map(({ id }) => id));
     expect(ids('STAGING')).toEqual(['x1', 'x2']);
     expect(ids('staging blue')).toEqual(['x1']);
     expect(ids('x2')).toEqual(['x2']);
