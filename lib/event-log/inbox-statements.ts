@@ -1,7 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { inPieces } from '@/db/json-pieces';
-import { COUNTED_KINDS } from '@/lib/protocol/inbox';
+import { COUNTED_KINDS, type InboxKind } from '@/lib/protocol/inbox';
 import { inboxText } from '@/lib/protocol/list-search';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import type { InboxChange } from './batch-rows';
@@ -39,10 +39,19 @@ function opened({ attention, agentId, sessionId, at, position }: Change<'open'>)
   return [columnText(id), kind, ...of, version, at, stringifyWellFormed(body), columnText(words), position];
 }
 
-const COUNTED = COUNTED_KINDS.map((kind) => `'${kind}'`).join(', ');
-/** Whether it comes up again: then nobody has seen it yet. Of what is counted, fewer than were seen are no news. */
-const IS_NEWS = `iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version,
-  inbox.done_at IS NOT NULL OR excluded.version <> inbox.version)`;
+const list = (kinds: readonly InboxKind[]) => kinds.map((kind) => `'${kind}'`).join(', ');
+/** What an agent had none of any more is counted from the beginning; what is missing of a session stays so. */
+const COUNTED_ANEW: readonly InboxKind[] = ['hook-failure', 'parked'];
+/**
+ * Whether it comes up again: then nobody has seen it yet. What was only out of sight, as what is missing of an archived
+ * session is, comes back as it was.
+ */
+const IS_NEWS = `CASE WHEN inbox.kind IN (${list(COUNTED_ANEW)}) AND inbox.done_at IS NOT NULL THEN true
+  WHEN inbox.kind IN (${list(COUNTED_KINDS)}) THEN excluded.version > inbox.version
+  WHEN inbox.kind = 'failure' THEN inbox.done_at IS NOT NULL OR excluded.version <> inbox.version
+  ELSE excluded.version <> inbox.version END`;
+/** A gap that was seen is done, though as much is missing as before. */
+const IS_SEEN = `inbox.kind = 'delivery-gap' AND inbox.seen_at IS NOT NULL`;
 const unlessNews = (column: string) => `${column} = iif(${IS_NEWS}, NULL, inbox.${column})`;
 const ifNews = (column: string) => `${column} = iif(${IS_NEWS}, excluded.${column}, inbox.${column})`;
 
@@ -53,7 +62,8 @@ const OPEN = `INSERT INTO inbox
     value->>8
   FROM json_each(?1) WHERE true
   ON CONFLICT (id) DO UPDATE SET ${['since', 'opened_position'].map(ifNews).join(', ')},
-    ${['seen_at', 'snoozed_until', 'claim', 'done_at'].map(unlessNews).join(', ')},
+    ${['seen_at', 'snoozed_until', 'claim'].map(unlessNews).join(', ')},
+    done_at = iif(NOT (${IS_NEWS}) AND ${IS_SEEN}, inbox.done_at, NULL),
     version = excluded.version,
     body = iif(inbox.kind = 'hook-failure' AND excluded.body->>'$.title' IS NULL,
       json_set(excluded.body, '$.title', inbox.body->>'$.title'), excluded.body),

@@ -135,6 +135,8 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       await mark({ ids: [first.id], mark: 'seen' });
       expect(await inbox()).toEqual([]);
       expect((await read<AgentDetail>(`/agents/${id}`)).agent.insightCount).toBe(0);
+      await hookDies('Stop');
+      expect(await only()).toMatchObject({ id: first.id, count: 1, seenAt: null });
     });
 
     test('counts what is missing of a session: seen, it is done until more is missing', async () => {
@@ -146,6 +148,27 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect(await inbox()).toEqual([]);
       await tell({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
       expect(await only()).toMatchObject({ id: item.id, count: 4, seenAt: null });
+    });
+
+    test('has a gap that was seen no more, nor as news one that was not, when its session comes back from the archive', async () => {
+      const archives = (archived: boolean) => post(`/sessions/${id}/arrangement`, { archived }, 'PUT');
+      await send(starts());
+      await tell({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
+      const { id: item, since } = await only();
+      await mark({ ids: [item], mark: 'claimed', by: { id: 'a', name: 'Ada' } });
+      await archives(true);
+      expect(await inbox()).toEqual([]);
+      await archives(false);
+      expect(await only()).toMatchObject({ count: 3, since, claim: { by: { name: 'Ada' } } });
+      await mark({ ids: [item], mark: 'seen' });
+      await archives(true);
+      await send(starts('r2'));
+      expect(await inbox()).toEqual([]);
+      await archives(true);
+      await tell({ kind: 'lost', lost: { count: 2, reason: 'outbox-full' } });
+      expect(await inbox()).toEqual([]);
+      await archives(false);
+      expect(await only()).toMatchObject({ id: item, count: 5, seenAt: null, claim: null });
     });
 
     test('has what is parked until it is settled, and whoever takes care of it keeps it while it gets less', async () => {
@@ -166,6 +189,11 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       });
       await post(`/agents/${id}/parked/${parked[1]?.position}/discard`, {});
       expect((await kinds()).filter(([kind]) => kind === 'parked')).toEqual([]);
+      for (const sessionId of [`${id}/b`, `${id}/c`]) {
+        await tell({ event: custom('task:started', { task_id: 'v', description: 'v' }), sessionId });
+      }
+      await tell({ event: custom('task:completed', { task_id: 'v' }) });
+      expect((await inbox()).find(({ kind }) => kind === 'parked')).toMatchObject({ count: 1, claim: null });
     });
 
     test('marks nothing that came up again since it was shown, and says so', async () => {
