@@ -46,7 +46,7 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
       args: [ahead, now + RUNNER_AWAY_MS, now + RUNNER_GRACE_MS],
     },
     {
-      sql: `UPDATE obligations SET owed_since = min(owed_since + ?1, ?2) WHERE state = 'owed' AND is_overdue = 0`,
+      sql: `UPDATE obligations SET owed_since = min(owed_since + ?1, ?2) WHERE state = 'owed'`,
       args: [ahead, now],
     },
     {

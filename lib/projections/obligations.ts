@@ -268,7 +268,7 @@ export class ObligationLedger {
     if (id === null) return;
     if (name === CUSTOM.messageDelivery && value.delivery === 'delivered') this.#arrive(id, entry.position);
     const reason = pickText(value, 'reason');
-    const settledAt = entry.occurredAt;
+    const settledAt = entry.receivedAt;
     if (name === CUSTOM.obligationWaived) this.#settle(id, { state: 'waived', settledAt, reason, clearedBy: 'waived' });
     // An agent that never got the message owes no reply.
     if (name === CUSTOM.messageDelivery && value.delivery === 'failed') {
@@ -332,8 +332,8 @@ export class ObligationLedger {
     });
   }
 
-  #answer(messageId: string, { occurredAt }: EventEntry, turnId: string, clearedBy: ClearedBy): void {
-    this.#settle(messageId, { state: 'answered', settledAt: occurredAt, answeredInTurnId: turnId, clearedBy });
+  #answer(messageId: string, { receivedAt }: EventEntry, turnId: string, clearedBy: ClearedBy): void {
+    this.#settle(messageId, { state: 'answered', settledAt: receivedAt, answeredInTurnId: turnId, clearedBy });
   }
 
   #settle(messageId: string, end: Partial<Obligation>): void {

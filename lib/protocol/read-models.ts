@@ -430,7 +430,7 @@ export interface Obligation {
   state: 'owed' | 'answered' | 'waived';
   /** What may have answered it without saying so; a person decides. Null if nothing did. */
   candidate: ReplyCandidate | null;
-  /** When it was answered or waived. */
+  /** When it was answered or waived, on the server's clock. */
   settledAt: number | null;
   /** What settled it; null while it is owed. */
   clearedBy: ClearedBy | null;

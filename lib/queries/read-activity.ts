@@ -15,13 +15,15 @@ export async function readActivity({ reader }: Database, now: number, minutes: n
     ),
     query(
       (row) => Number(row.ms),
-      `SELECT ended_at - started_at AS ms FROM tasks INDEXED BY tasks_by_end
-        WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT ?`,
+      // by when the server heard: a runner whose clock is ahead would have the last word for as long
+      `SELECT ended_at - started_at AS ms FROM tasks INDEXED BY tasks_by_change
+        WHERE status <> 'running' AND ended_at IS NOT NULL ORDER BY updated_position DESC LIMIT ?`,
       MOST_MEASURED,
     ),
     query(
       (row) => Number(row.ms),
-      `SELECT (body->>'$.settledAt') - (body->>'$.sentAt') AS ms FROM obligations INDEXED BY obligations_answered
+      // both on the server's clock
+      `SELECT (body->>'$.settledAt') - owed_since AS ms FROM obligations INDEXED BY obligations_answered
         WHERE state = 'answered' ORDER BY updated_position DESC LIMIT ?`,
       MOST_MEASURED,
     ),
