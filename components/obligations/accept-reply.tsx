@@ -21,9 +21,9 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
       </p>
       <p aria-live="polite" className="flex flex-wrap items-baseline gap-x-3 text-2xs">
         <SettledButton
-          of={`${messageId} ${candidate.messageId}`}
+          of={`${messageId} ${candidate.messageId} ${candidate.position}`}
           disabled={isOnItsWay}
-          onPress={() => void ask(path, { candidateId: candidate.messageId })}
+          onPress={() => void ask(path, { candidateId: candidate.messageId, candidatePosition: candidate.position })}
           className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 disabled:no-underline"
         >
           {isOnItsWay ? 'Accepting it…' : 'That is the reply'}

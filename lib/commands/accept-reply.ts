@@ -19,13 +19,14 @@ export async function postAcceptReply(
   server: ServerContext,
 ): Promise<AcceptReplyAnswer> {
   const { sessionId, messageId } = asked.ids;
-  const { candidateId, clientId } = asked.body;
+  const { candidateId, candidatePosition, clientId } = asked.body;
   const now = server.now();
-  const named = namedAsk(sessionId, clientId, { type: 'obligation.accept', messageId, candidateId });
+  const named = namedAsk(sessionId, clientId, { type: 'obligation.accept', messageId, candidateId, candidatePosition });
   return server.database.writes.run(async (transaction): Promise<AcceptReplyAnswer> => {
     if ((await askedBefore(transaction, named)) !== null) return { messageId, state: 'answered' };
     const { agentId, candidate, text } = await findOwed(transaction, sessionId, messageId);
-    if (candidate?.messageId !== candidateId) {
+    const isShown = candidatePosition === undefined || candidate?.position === candidatePosition;
+    if (candidate?.messageId !== candidateId || !isShown) {
       throw conflict(
         'candidate_changed',
         'The agent has written something else since this was shown. Look at what it wrote last, and accept that.',

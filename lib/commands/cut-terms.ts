@@ -33,6 +33,7 @@ import { writeDesired } from './desired-level';
  * | webhook_deliveries.lease_until | WEBHOOK_LEASE_MS | the same | the same |
  * | agents.last_seen_at | none; silence is counted from it | now at the latest | of those that may fall silent, the same |
  * | producers.last_seen_at | none: how near the clock is to the newest record | now at the latest | stays |
+ * | inbox.snoozed_until | none: a time of the clock that a person named | stays | stays |
  * | runners.missed_at, first_connected_at | none: shown, and compared with nothing | stays | stays |
  *
  * Failure: if two servers of one database both do it, a term is at most a whole one again.

@@ -43,7 +43,7 @@ export interface BatchRows {
 /** What becomes of an inbox item. */
 export type InboxChange = { position: number } & (
   | { kind: 'open'; agentId: string; sessionId: string | null; attention: Attention; at: number }
-  | { kind: 'done'; id: string; at: number }
+  | { kind: 'done'; id: string; at: number; isHidden: boolean }
   | { kind: 'marked'; id: string; marks: InboxMarks }
 );
 

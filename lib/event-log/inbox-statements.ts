@@ -1,7 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { inPieces } from '@/db/json-pieces';
-import { COUNTED_KINDS, type InboxKind } from '@/lib/protocol/inbox';
+import { COUNTED_KINDS } from '@/lib/protocol/inbox';
 import { inboxText } from '@/lib/protocol/list-search';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import type { InboxChange } from './batch-rows';
@@ -20,7 +20,7 @@ export function* inboxStatements(changes: readonly InboxChange[]): Generator<InS
   yield* inPieces(
     ofKind('done'),
     (json) => ({ sql: DONE, args: [json] }),
-    ({ id, at, position }) => [columnText(id), at, position],
+    ({ id, at, position, isHidden }) => [columnText(id), at, position, isHidden ? 1 : 0],
   );
   yield* inPieces(
     ofKind('marked'),
@@ -39,15 +39,12 @@ function opened({ attention, agentId, sessionId, at, position }: Change<'open'>)
   return [columnText(id), kind, ...of, version, at, stringifyWellFormed(body), columnText(words), position];
 }
 
-const list = (kinds: readonly InboxKind[]) => kinds.map((kind) => `'${kind}'`).join(', ');
-/** What an agent had none of any more is counted from the beginning; what is missing of a session stays so. */
-const COUNTED_ANEW: readonly InboxKind[] = ['hook-failure', 'parked'];
+const COUNTED = COUNTED_KINDS.map((kind) => `'${kind}'`).join(', ');
 /**
  * Whether it comes up again: then nobody has seen it yet. What was only out of sight, as what is missing of an archived
- * session is, comes back as it was.
+ * session is, comes back as it was, and so does what is counted where it is no more than was known.
  */
-const IS_NEWS = `CASE WHEN inbox.kind IN (${list(COUNTED_ANEW)}) AND inbox.done_at IS NOT NULL THEN true
-  WHEN inbox.kind IN (${list(COUNTED_KINDS)}) THEN excluded.version > inbox.version
+const IS_NEWS = `CASE WHEN inbox.kind IN (${COUNTED}) THEN excluded.version > inbox.version
   WHEN inbox.kind = 'failure' THEN inbox.done_at IS NOT NULL OR excluded.version <> inbox.version
   ELSE excluded.version <> inbox.version END`;
 /** A gap that was seen is done, though as much is missing as before. */
@@ -69,11 +66,12 @@ const OPEN = `INSERT INTO inbox
       json_set(excluded.body, '$.title', inbox.body->>'$.title'), excluded.body),
     words = excluded.words, updated_position = excluded.updated_position`;
 
-/** What is counted is counted anew from here on. */
+/** What is counted is counted anew from here on, unless it is only out of sight. */
+const ANEW = `kind IN (${COUNTED}) AND NOT value->>3`;
 const DONE = `UPDATE inbox SET done_at = ifnull(done_at, value->>1), updated_position = value->>2,
-    version = iif(kind IN (${COUNTED}), 0, version)
+    version = iif(${ANEW}, 0, version)
   FROM json_each(?1)
-  WHERE inbox.id = value->>0 AND (done_at IS NULL OR (kind IN (${COUNTED}) AND version > 0))`;
+  WHERE inbox.id = value->>0 AND (done_at IS NULL OR (${ANEW} AND version > 0))`;
 
 const MARK = `UPDATE inbox SET seen_at = value->>1, snoozed_until = value->>2, claim = value->>3, done_at = value->>4,
   updated_position = value->>5 FROM json_each(?1) WHERE inbox.id = value->>0`;

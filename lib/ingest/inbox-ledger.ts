@@ -29,7 +29,8 @@ export class InboxLedger {
   session(before: SessionFold | null, { summary, pendingRequests }: SessionFold): void {
     const { id: sessionId, agentId } = summary;
     const earlier = before === null ? [] : attentionOfSession(before.summary, before.pendingRequests);
-    this.#compare({ agentId, sessionId }, earlier, attentionOfSession(summary, pendingRequests));
+    const isHidden = summary.arrangement.archivedAt !== null;
+    this.#compare({ agentId, sessionId }, earlier, attentionOfSession(summary, pendingRequests), isHidden);
   }
 
   replies(changes: readonly ObligationChange[]): void {
@@ -56,6 +57,7 @@ export class InboxLedger {
     of: { agentId: string; sessionId: string | null },
     before: readonly Attention[],
     after: readonly Attention[],
+    isHidden = false,
   ) {
     const known = new Map(before.map((one) => [one.id, one]));
     for (const attention of after) {
@@ -65,7 +67,7 @@ export class InboxLedger {
       this.#changes.push({ kind: 'open', ...of, attention, at: this.#now, position: this.#nextPosition() });
     }
     for (const id of known.keys()) {
-      this.#changes.push({ kind: 'done', id, at: this.#now, position: this.#nextPosition() });
+      this.#changes.push({ kind: 'done', id, at: this.#now, position: this.#nextPosition(), isHidden });
     }
   }
 }

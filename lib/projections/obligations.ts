@@ -204,7 +204,8 @@ export class ObligationLedger {
   #propose(named: readonly string[]): void {
     const { lastText } = this.fold;
     if (lastText === undefined || lastText.text.trim() === '') return;
-    const { begunAt, replyTo = [], ...candidate } = lastText;
+    const { begunAt, replyTo = [], ...said } = lastText;
+    const candidate = { ...said, position: begunAt };
     for (const messageId of new Set([...this.#before.keys(), ...this.#after.keys()])) {
       const obligation = this.#find(messageId);
       if (obligation?.state !== 'owed' || !this.#wasHeldAt(begunAt, messageId)) continue;

@@ -210,7 +210,12 @@ export const waiveSchema = z.strictObject({ reason: reason.optional(), clientId:
 export type Waive = z.infer<typeof waiveSchema>;
 
 /** `POST /sessions/:id/obligations/:messageId/accept`. `candidateId`: the text that was shown, and is taken for the answer. */
-export const acceptReplySchema = z.strictObject({ candidateId: idSchema, clientId: clientId.optional() });
+export const acceptReplySchema = z.strictObject({
+  candidateId: idSchema,
+  /** Where it began: an agent may say something else under the same id. */
+  candidatePosition: z.string().refine(isPosition, 'it is that of the candidate').optional(),
+  clientId: clientId.optional(),
+});
 export type AcceptReply = z.infer<typeof acceptReplySchema>;
 
 /** `POST /agents/:id/parked/:position/assign` */

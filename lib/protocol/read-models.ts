@@ -445,6 +445,8 @@ export interface Obligation {
 export interface ReplyCandidate {
   messageId: string;
   turnId: string;
+  /** Where it began. Those that were proposed by an older server have none. */
+  position?: Position;
   /** Its beginning, up to MAX_OBLIGATION_TEXT. */
   text: string;
 }

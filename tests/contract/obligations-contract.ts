@@ -165,6 +165,21 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect((await accept('u2', {})).status).toBe(400);
     });
 
+    test('takes no text that was told under the id of the one that was shown', async () => {
+      await send(...asks('u1', 'May I?'), ...woken('r1', ...says('m1', 'No.')));
+      const [shown] = (await owed()).obligations;
+      const candidatePosition = shown?.candidate?.position;
+      await send(...woken('r2', ...says('m1', 'Yes.')));
+      const late = await accept('u1', { candidateId: 'm1', candidatePosition });
+      expect([late.status, await errorOf(late)]).toMatchObject([
+        409,
+        { reason: 'candidate_changed', candidate: { messageId: 'm1', text: 'Yes.' } },
+      ]);
+      const [now] = (await owed()).obligations;
+      const taken = await accept('u1', { candidateId: 'm1', candidatePosition: now?.candidate?.position });
+      expect(taken.status).toBe(200);
+    });
+
     test('tells what settled the replies of a session, the newest first', async () => {
       await send(...asks('u1', 'First?'), ...asks('u2', 'Second?'), ...asks('u3', 'Third?'), ...turn('r1', 'u1'));
       await waive('u2', { reason: 'settled in person' });
