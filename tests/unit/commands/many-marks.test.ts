@@ -10,7 +10,7 @@ import { type InProcessServer, inProcessServer } from '../../support/server-targ
  * tests run on is given a few times that.
  */
 const AT_MOST_MS = 400;
-const AT_LEAST_BETWEEN = 8;
+const AT_LEAST_BETWEEN = 4;
 
 let server: InProcessServer;
 beforeEach(async () => {
