@@ -49,7 +49,7 @@ export const InboxRow = memo(function InboxRow(props: {
       tabIndex={-1}
       data-inbox-row={item.id}
       className={clsx(
-        'border-line border-b py-2 -outline-offset-2',
+        'group/answer border-line border-b py-2 -outline-offset-2',
         (seenAt !== null || isDone) && 'text-ink-3',
         // what is out of sight is not laid out; what is read there is
         !isUnfolded && '[contain-intrinsic-size:auto_56px] [content-visibility:auto]',

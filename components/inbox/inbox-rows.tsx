@@ -2,6 +2,7 @@
 
 import { useRef, useState } from 'react';
 import { asShown } from '@/components/live/mark-items';
+import { usePressCard } from '@/components/requests/request-board';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
@@ -31,6 +32,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const person = usePerson();
   const { selected, select, selectOnly } = useSelection();
   const unfolded = useSelection();
+  const pressCard = usePressCard();
   const [said, say] = useState('');
   const minute = useServerNow((now) => now - (now % 60_000));
   const chosen = open.filter(({ id }) => selected.has(id));
@@ -52,6 +54,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     list: box,
     find: (id) => byId.get(id),
     open: ({ id }) => unfolded.select(id, true),
+    answer: ({ request }, key) => request !== null && pressCard(request.digest, key),
     acts: {
       unfold: ({ id }) => unfolded.select(id, !unfolded.selected.has(id)),
       select: ({ id }) => select(id, !selected.has(id)),

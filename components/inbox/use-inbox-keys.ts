@@ -1,6 +1,7 @@
 'use client';
 
 import type { RefObject } from 'react';
+import type { CardKeys } from '@/components/requests/request-board';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { InboxItem } from '@/lib/protocol/inbox';
 
@@ -25,8 +26,10 @@ export function useInboxKeys(options: {
   acts: RowActs;
   /** Shows what it asks. */
   open: (item: InboxItem) => void;
+  /** Presses a key of the card that shows what it asks. @returns whether there is one */
+  answer: (item: InboxItem, key: keyof CardKeys) => boolean;
 }): void {
-  const { list, find, acts, open } = options;
+  const { list, find, acts, open, answer } = options;
   const rows = () => [...(list.current?.querySelectorAll<HTMLElement>(ROW) ?? [])];
   const focusedRow = () => document.activeElement?.closest<HTMLElement>(ROW) ?? null;
   const go = (row: HTMLElement | undefined) => {
@@ -43,6 +46,10 @@ export function useInboxKeys(options: {
     const item = find(focusedRow()?.dataset.inboxRow ?? '');
     if (item === undefined || item.doneAt !== null) return false;
     acts[what](item);
+  };
+  const answerWith = (key: keyof CardKeys) => () => {
+    const item = find(focusedRow()?.dataset.inboxRow ?? '');
+    return item !== undefined && item.doneAt === null && answer(item, key);
   };
   const nextRequest = () => {
     const asking = rows().filter(({ dataset }) => {
@@ -64,6 +71,8 @@ export function useInboxKeys(options: {
       'inbox.claim': act('claim'),
       'inbox.snooze': act('snooze'),
       'inbox.next-request': nextRequest,
+      'request.allow': answerWith('allow'),
+      'request.deny': answerWith('deny'),
     },
     { area: list, leads: true },
   );

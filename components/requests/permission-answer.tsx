@@ -110,7 +110,11 @@ function Choice(props: {
     >
       {label}
       {keySign !== undefined && (
-        <span aria-hidden="true" className="font-mono text-2xs max-sm:hidden">
+        // Only where it works: with the focus here. It keeps its room, so that nothing moves when the focus comes.
+        <span
+          aria-hidden="true"
+          className="invisible font-mono text-2xs group-focus-within/answer:visible max-sm:hidden"
+        >
           {keySign}
         </span>
       )}

@@ -25,7 +25,7 @@ import { asOfNow } from './as-of-now';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
 import { goneWords, isUnderWay } from './request-answer';
-import { useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
+import { useCardKeys, useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
 import { RequestHead } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
 import { requestKey } from './request-key';
@@ -90,11 +90,15 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   };
   const answer = (body: object) => isMeant() && give(body);
   useOffer(!isQuestion && canAnswer && unseen === null ? item.digest : null, () => give({ behavior: 'allow' }));
+  const allow = () => unseen === null && answer({ behavior: 'allow' });
+  useCardKeys(!isQuestion && canAnswer && !pinned ? item.digest : null, {
+    allow,
+    deny: () => answer({ behavior: 'deny' }),
+  });
   useWatchedWhile(open && !pinned, key, box, [head, buttons]);
   useKeptFocus(stays && hasFocus, box);
 
   if (!open && !stays) return <RequestOutcome item={item} />;
-  const allow = () => unseen === null && answer({ behavior: 'allow' });
   const deny = () => answer({ behavior: 'deny', ...(draft.reason?.trim() ? { message: draft.reason.trim() } : {}) });
   const onKeyDown = (event: KeyboardEvent) => {
     if (isQuestion || !canAnswer || isTyping(event.nativeEvent)) return;
@@ -117,7 +121,7 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
       onKeyDown={onKeyDown}
       {...handlers}
       className={clsx(
-        'border-l-2 px-3 py-2 -outline-offset-2',
+        'group/answer border-l-2 px-3 py-2 -outline-offset-2',
         stays ? 'border-line-strong border-dashed bg-raised/60' : 'border-waiting bg-waiting-soft',
         !pinned && 'my-3',
       )}

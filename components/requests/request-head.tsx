@@ -46,7 +46,7 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
       {isOpen && (
         <span className="tabular flex shrink-0 gap-2 text-2xs text-waiting max-sm:pl-5">
           <span>
-            waiting <RunningClock since={item.at} />
+            waiting <RunningClock since={item.at} goesOn />
           </span>
           {item.expiresAt !== null && stopped === null && <TimeLimit at={item.expiresAt} />}
         </span>

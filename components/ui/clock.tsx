@@ -4,9 +4,15 @@ import { agoInWords, formatAgo, formatClock } from './duration';
 import { useLiveness } from './liveness';
 import { useClock, useHydrated } from './now';
 
-/** Time since `since`, running; where nobody tells any more whether it goes on, up to when it was last known to. */
-export function RunningClock({ since, className }: { since: number; className?: string }) {
-  const { stopped } = useLiveness();
+/**
+ * Time since `since`, running; where nobody tells any more whether it goes on, up to when it was last known to.
+ *
+ * @param goesOn it does, whoever tells: a person is waited for until they answer
+ */
+export function RunningClock(props: { since: number; goesOn?: boolean; className?: string }) {
+  const { since, goesOn = false, className } = props;
+  const liveness = useLiveness();
+  const stopped = goesOn ? null : liveness.stopped;
   const text = useClock((now) => formatClock(Math.min(now, stopped?.at ?? now) - since));
   return (
     <time className={className} dateTime={isoTime(since)} title={stopped?.why}>

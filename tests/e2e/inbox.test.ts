@@ -178,7 +178,9 @@ test('"r" leads to the next request from any page, and a letter answers it where
   const card = page.getByRole('region', { name: 'Permission: Permission 0' });
   await card.getByRole('button', { name: 'Allow' }).waitFor();
   expect(await barriersInBothThemes(page)).toEqual([]);
-  await card.focus();
+  // The row has the focus, and its card says which letters act on it now.
+  expect(await page.evaluate(() => document.activeElement?.hasAttribute('data-inbox-row'))).toBe(true);
+  await card.getByText('d', { exact: true }).waitFor();
   await takesPresses(card.getByRole('button', { name: 'Deny', exact: true }));
   await page.keyboard.press('d');
   await card.getByText('Denied, on its way to the agent…').waitFor();

@@ -1,9 +1,10 @@
 // @vitest-environment happy-dom
-import { act, cleanup, render, screen, within } from '@testing-library/react';
+import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import type { RequestedItem } from '@/components/inbox/use-request';
 import { LiveProvider } from '@/components/live/live-provider';
+import { useCardKeys } from '@/components/requests/request-board';
 import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { type InboxItem, type InboxKind, type InboxList, noItems } from '@/lib/protocol/inbox';
@@ -25,6 +26,7 @@ beforeEach(() => {
   const script = scriptedFetch();
   address.search = '';
   asked = [];
+  pressed = [];
   answer = () => ({ items: [], position: '10', next: null, counts: noItems() });
   vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
     if (!url.includes('/inbox')) return script.fetch(url, init);
@@ -42,7 +44,16 @@ const some = (kind: InboxKind, count: number, fields: Partial<InboxItem> = {}) =
   Array.from({ length: count }, (_, at) =>
     anInboxItem({ id: `${kind} ${at}`, kind, title: `${kind} ${at}`, ...fields }),
   );
-const requestCode = new CodeOnDemand<{ item: RequestedItem }>(async () => () => <p>What it asks</p>);
+/** A card that takes whatever is pressed. */
+function Card({ item }: { item: RequestedItem }) {
+  useCardKeys(item.request.digest, {
+    allow: () => pressed.push(`allow ${item.id}`),
+    deny: () => pressed.push(`deny ${item.id}`),
+  });
+  return <p>What it asks</p>;
+}
+const requestCode = new CodeOnDemand<{ item: RequestedItem }>(async () => Card);
+let pressed: string[];
 const counts = { ...noItems(), permission: 230, 'delivery-gap': 6 };
 /** The first items of many. */
 const first: InboxList = { items: some('permission', 3), position: '10', next: 'permission.1.i', counts };
@@ -103,4 +114,26 @@ it('does not say that nothing needs anybody while there is more than is loaded',
   open({ ...first, items: [] });
   expect(screen.queryByText(/^Nothing needs you/)).toBeNull();
   expect(screen.getByRole('button', { name: 'Show more' })).toBeDefined();
+});
+
+const asks = (id: string) =>
+  anInboxItem({ id, title: id, request: { id, digest: `of ${id}`, openedPosition: '1', answerBy: null } });
+
+it('a letter on the row of an open request acts on the card beneath it, and on no other one', async () => {
+  open({ ...first, items: [asks('one'), asks('two')], next: null });
+  const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
+  key('r');
+  await screen.findByText('What it asks');
+  key('d');
+  expect(pressed).toEqual(['deny one']);
+  key('j');
+  key('a');
+  expect(pressed).toHaveLength(1);
+  key('o');
+  await vi.waitFor(() => expect(screen.getAllByText('What it asks')).toHaveLength(2));
+  key('a');
+  expect(pressed).toEqual(['deny one', 'allow two']);
+  screen.getByRole('checkbox', { name: 'Select one' }).focus();
+  key('a');
+  expect(pressed).toEqual(['deny one', 'allow two', 'allow one']);
 });

@@ -4,6 +4,7 @@ import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { asOfNow } from '@/components/requests/as-of-now';
 import { TurnFooter } from '@/components/transcript/turn-footer';
+import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { aRequest, aTurn } from './rows';
@@ -40,6 +41,12 @@ describe('a request that has expired', () => {
       expect(card({ expiresAt })).toMatch(/>Allow/);
       expect(card({ expiresAt })).not.toContain('xpired');
     }
+  });
+
+  it('waits on where nothing is heard any more of its agent', () => {
+    const stopped = { stoppedAt: 1_000, why: 'Silent', isAway: false, heardAt: 1_000 };
+    const markup = at(<LivenessProvider {...stopped}>{renderRequest(aRequest({ at: 1_000 }))}</LivenessProvider>);
+    expect(markup).toMatch(/waiting <time[^>]*>1:39/);
   });
 
   it('tells of an answer that is on its way, rather than that nobody answered', () => {

@@ -48,8 +48,8 @@ export const SHORTCUT_WORDS: Record<ShortcutId, readonly [where: string, what: s
   'inbox.seen': ['Inbox', 'Mark it as seen, or not seen'],
   'inbox.claim': ['Inbox', 'Claim or release it'],
   'inbox.snooze': ['Inbox', 'Snooze it for an hour, or wake it'],
-  'request.allow': ['On a request', 'Allow'],
-  'request.deny': ['On a request', 'Deny'],
+  'request.allow': ['On a request, or its row in the inbox', 'Allow'],
+  'request.deny': ['On a request, or its row in the inbox', 'Deny'],
   help: ['Everywhere', 'This list'],
 };
 
