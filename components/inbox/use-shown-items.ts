@@ -1,8 +1,8 @@
 'use client';
 
 import { useSearchParams } from 'next/navigation';
-import { type RefObject, useDeferredValue, useMemo, useState } from 'react';
-import { useFleet } from '@/components/live/use-fleet';
+import { type RefObject, useDeferredValue, useEffect, useMemo, useState } from 'react';
+import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list-search';
 import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
@@ -21,6 +21,7 @@ const NONE: Found = { asked: '', ids: new Set() };
 
 /** The items of the inbox as its page shows them: of the kinds in the address, found by what is typed, held in place. */
 export function useShownItems(box: RefObject<HTMLElement | null>) {
+  const { fleet } = useFleetStores();
   const { list, more } = useInbox();
   useItemCounts(list?.countsAreOld ?? false);
   const params = useSearchParams();
@@ -62,6 +63,8 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
   // What is done stays where it is until the reader has left: the next row must not come under their hand.
   const byId = useMemo(() => new Map(rows.map((item) => [item.id, item])), [rows]);
   const held = useHeldOrder(box, order, `${shown} ${sought}`, (id) => byId.has(id));
+  const shownIds = useMemo(() => new Set(held.order.flatMap(({ ids }) => ids)), [held.order]);
+  useEffect(() => fleet.holdItems(shownIds), [fleet, shownIds]);
   const groups = held.order
     .map(({ name, ids }) => ({ name, items: ids.flatMap((id) => byId.get(id) ?? []) }))
     .filter(({ items }) => items.length > 0);

@@ -95,6 +95,7 @@ export class FleetStore extends Store {
   readonly #told = new Set<string>();
   #shownSessions: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
   #shownItems: ListedItems | undefined;
+  readonly #heldItems = new Set<ReadonlySet<string>>();
 
   /** Where the stream is to be read from; another object when it is to be read anew. Null while nothing is known. */
   get start(): { after: Position } | null {
@@ -146,9 +147,34 @@ export class FleetStore extends Store {
       } else if (event === 'agent') this.agents.takeNews(data, id);
       else if (event === 'task') this.tasks.takeNews(data, id);
       else if (event === 'obligation') this.obligations.takeNews(data, id);
-      else if (event === 'inbox') this.inbox.takeNews(data, id);
+      else if (event === 'inbox') {
+        this.inbox.takeNews(data, id);
+        this.#letGoDone([data.id]);
+      }
     }
     this.changed();
+  }
+
+  /**
+   * These items are shown: they stay, though they may be done, until the returned function is called. Others that are
+   * done are let go of: a page that is open for days would have all that was ever asked.
+   */
+  holdItems(ids: ReadonlySet<string>): () => void {
+    this.#heldItems.add(ids);
+    // What is shown from now on is held first: most of it was shown before.
+    return () =>
+      queueMicrotask(() => {
+        this.#heldItems.delete(ids);
+        this.#letGoDone(ids);
+        this.changed();
+      });
+  }
+
+  #letGoDone(ids: Iterable<string>): void {
+    for (const id of ids) {
+      const isDone = (this.inbox.get(id)?.doneAt ?? null) !== null;
+      if (isDone && ![...this.#heldItems].some((held) => held.has(id))) this.inbox.letGo(id);
+    }
   }
 
   /** When time alone may change the state of one of the sessions; null if it changes none. */
@@ -251,6 +277,7 @@ export class FleetStore extends Store {
   takeMarked({ items, position }: InboxMarked): void {
     this.#read('inbox', null, position, () => {
       for (const item of items) this.inbox.take(item, position);
+      this.#letGoDone(items.map(({ id }) => id));
     });
   }
 

@@ -44,3 +44,30 @@ it('counts what is there where all of it is loaded', () => {
   news('12', { id: 'a', doneAt: 6 });
   expect([now().counts, now().count]).toEqual([{ ...noItems(), failure: 2 }, 2]);
 });
+
+it('lets go of what is done, once nothing shows it', async () => {
+  const { fleet, now, news } = shown({ items: [anInboxItem({ id: 'a' }), anInboxItem({ id: 'b' })] });
+  const ids = () => now().rows.map(({ id }) => id);
+  const first = fleet.holdItems(new Set(['a']));
+  news('11', { id: 'a', doneAt: 5 });
+  news('12', { id: 'b', doneAt: 5 });
+  news('13', { id: 'never-here', doneAt: 5 });
+  expect(ids()).toEqual(['a']);
+  first();
+  const second = fleet.holdItems(new Set(['a', 'c']));
+  await Promise.resolve();
+  expect(ids()).toEqual(['a']);
+  second();
+  await Promise.resolve();
+  expect([ids(), [...fleet.inbox.rows()]]).toEqual([[], []]);
+});
+
+it('does not take it for open by what was read before it was done, and takes it once it comes up again', () => {
+  const { fleet, now, news } = shown({ items: [anInboxItem({ id: 'a' })], next: NEXT });
+  news('20', { id: 'a', doneAt: 5 });
+  fleet.takeFoundItems({ position: '15', items: [anInboxItem({ id: 'a' })], next: null, counts: noItems() });
+  fleet.takeInbox({ position: '15', items: [anInboxItem({ id: 'a' })], next: null, counts: noItems() }, NEXT);
+  expect(now().rows).toEqual([]);
+  news('21', { id: 'a' });
+  expect(now().rows.map(({ id }) => id)).toEqual(['a']);
+});

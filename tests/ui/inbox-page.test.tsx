@@ -124,6 +124,7 @@ it('a letter on the row of an open request acts on the card beneath it, and on n
   const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
   key('r');
   await screen.findByText('What it asks');
+  await act(async () => {});
   key('d');
   expect(pressed).toEqual(['deny one']);
   key('j');
@@ -131,6 +132,7 @@ it('a letter on the row of an open request acts on the card beneath it, and on n
   expect(pressed).toHaveLength(1);
   key('o');
   await vi.waitFor(() => expect(screen.getAllByText('What it asks')).toHaveLength(2));
+  await act(async () => {});
   key('a');
   expect(pressed).toEqual(['deny one', 'allow two']);
   screen.getByRole('checkbox', { name: 'Select one' }).focus();
