@@ -7,6 +7,7 @@ import type { InboxList } from '@/lib/protocol/inbox';
 import { AnswerStoresProvider } from './answer-stores';
 import { InboxRows } from './inbox-rows';
 import { InboxWays } from './inbox-ways';
+import { takeItems } from './item-counts';
 import type { RequestedItem } from './use-request';
 
 /**
@@ -16,7 +17,7 @@ import type { RequestedItem } from './use-request';
  */
 export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const { initial, requestCode } = props;
-  useStart((fleet) => fleet.takeInbox(initial));
+  useStart((fleet) => takeItems(fleet, initial));
   return (
     <AnswerStoresProvider>
       <RequestBoardProvider>

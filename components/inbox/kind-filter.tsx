@@ -2,10 +2,10 @@
 
 import { clsx } from 'clsx';
 import Link from 'next/link';
-import { sumOfItems } from '@/components/live/item-counts';
 import { INBOX_KINDS, type InboxKind } from '@/lib/protocol/inbox';
 import { MAX_PERSON_NAME } from '@/lib/protocol/limits';
 import { KIND_WORD } from './inbox-words';
+import { sumOfItems } from './item-counts';
 
 /** Which kinds are shown, in the address; and what whoever claims something here is called. */
 export function KindFilter(props: {

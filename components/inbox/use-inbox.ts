@@ -8,6 +8,7 @@ import { SOMETHING_NEW } from '@/components/live/mark-items';
 import { useFleet, useFleetStores, useMorePages, useReading } from '@/components/live/use-fleet';
 import type { MarkInbox } from '@/lib/protocol/commands';
 import type { InboxList, InboxMarked } from '@/lib/protocol/inbox';
+import { listedItems, takeItems } from './item-counts';
 
 /** They are asked for again at most this often. */
 const COUNT_AGAIN_MS = 5_000;
@@ -17,19 +18,19 @@ const pageAfter = (after: string, signal?: AbortSignal) =>
 
 /** The items that are loaded, done ones of this visit among them, and the way to the others. */
 export function useInbox() {
-  const list = useFleet(({ listedItems }) => listedItems);
+  const list = useFleet(listedItems);
   useReading({
     table: 'inbox',
     kind: 'list',
     of: ALL,
     load: (signal) => pageAfter('0', signal),
-    take: (fleet, page) => fleet.takeInbox(page),
+    take: takeItems,
   });
   const more = useMorePages({
     of: 'inbox',
     next: list?.next,
     load: (after) => pageAfter(after),
-    take: (fleet, page, after) => fleet.takeInbox(page, after),
+    take: takeItems,
   });
   return { list, more };
 }

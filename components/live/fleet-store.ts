@@ -1,5 +1,5 @@
 import { noSessions, type SessionState } from '@/lib/protocol/agent-state';
-import { type InboxItem, type InboxKind, type InboxList, type InboxMarked, noItems } from '@/lib/protocol/inbox';
+import type { InboxItem, InboxList, InboxMarked } from '@/lib/protocol/inbox';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type {
   AgentDetail,
@@ -13,7 +13,6 @@ import type {
   Task,
   TaskList,
 } from '@/lib/protocol/read-models';
-import { countByKind, countedAs, sumOfItems } from './item-counts';
 import { RowCounts } from './row-counts';
 import type { RowFrame } from './row-frame';
 import { RowTable } from './row-table';
@@ -37,16 +36,12 @@ export interface ListedSessions {
   countsAreOld: boolean;
 }
 
-/** What needs a person, as far as it is loaded, with what is done of it; and how much there is. */
-export interface ListedItems {
-  rows: readonly InboxItem[];
-  /** Where the next page begins; null if all of it is loaded. */
-  next: string | null;
-  /** Of each kind what is not done, loaded or not. */
-  counts: Record<InboxKind, number>;
-  count: number;
-  /** Something has changed that is not loaded: `counts` are from before. */
-  countsAreOld: boolean;
+/** Counts the items of the inbox: only pages that show it need that. */
+interface ItemCounter {
+  /** Called before an item changes. `known`: the item as it was read at a position. */
+  count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void;
+  take(counts: InboxList['counts'], position: Position): void;
+  reset(): void;
 }
 
 /**
@@ -58,7 +53,6 @@ export interface ListedItems {
  */
 export class FleetStore extends Store {
   readonly #counts = new RowCounts(noSessions);
-  readonly #itemCounts = new RowCounts(noItems);
   /** The states that the server told, of sessions that time has changed since. */
   readonly #toldStates = new WeakMap<SessionSummary, SessionState>();
   /** Lists: all of them, and those of an agent. */
@@ -86,7 +80,7 @@ export class FleetStore extends Store {
     idOf: ({ id }) => id,
     listsOf: () => [ALL],
     keepsAll: true,
-    onChange: (row, known) => this.#countItem(row, known),
+    onChange: (row, known) => this.itemCounter?.count(row, known),
   });
   #start: { after: Position } | null = null;
   #position: Position | null = null;
@@ -94,7 +88,7 @@ export class FleetStore extends Store {
   /** The sessions that the stream has told of since it began. */
   readonly #told = new Set<string>();
   #shownSessions: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
-  #shownItems: ListedItems | undefined;
+  itemCounter: ItemCounter | null = null;
   readonly #heldItems = new Set<ReadonlySet<string>>();
 
   /** Where the stream is to be read from; another object when it is to be read anew. Null while nothing is known. */
@@ -123,19 +117,6 @@ export class FleetStore extends Store {
       this.#shownSessions = { rows, sessions: rows, next, counts, countsAreOld };
     }
     return this.#shownSessions;
-  }
-
-  /** Undefined until some was read. The same object until something of it changes. */
-  get listedItems(): ListedItems | undefined {
-    const list = this.inbox.list(ALL);
-    if (list === undefined) return undefined;
-    const { rows, next } = list;
-    const countsAreOld = next !== null && this.#itemCounts.isOld;
-    if (this.#shownItems?.rows !== rows || this.#shownItems.countsAreOld !== countsAreOld) {
-      const counts = next === null ? countByKind(rows) : this.#itemCounts.now;
-      this.#shownItems = { rows, next, counts, count: sumOfItems(counts), countsAreOld };
-    }
-    return this.#shownItems;
   }
 
   takeFrames(frames: readonly RowFrame[]): void {
@@ -264,8 +245,7 @@ export class FleetStore extends Store {
 
   /** @param counts of the whole inbox */
   takeItemCounts(counts: InboxList['counts'], position: Position): void {
-    this.#itemCounts.take(counts, position);
-    this.#shownItems = undefined;
+    this.itemCounter?.take(counts, position);
     this.changed();
   }
 
@@ -298,7 +278,7 @@ export class FleetStore extends Store {
     this.#start = null;
     this.#position = null;
     this.#counts.reset();
-    this.#itemCounts.reset();
+    this.itemCounter?.reset();
     for (const table of HELD) this[table].reset();
     this.changed();
   }
@@ -309,24 +289,14 @@ export class FleetStore extends Store {
    */
   #count(row: SessionSummary, known: { row: SessionSummary; at: Position } | undefined): void {
     const isSure =
-      this.#isCountedBy(this.#counts, known) ||
+      this.isCountedBy(this.#counts, known) ||
       (this.#told.has(row.id) && isUpTo(this.#counts.countedAt, this.#position));
     const from = isSure && known !== undefined ? this.#toldState(known.row) : undefined;
     this.#counts.change({ at: row.updatedPosition, from, to: row.state });
   }
 
-  /** What comes up anew can't be told from what was counted and not loaded: the server counts them again. */
-  #countItem(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void {
-    const isSure = known !== undefined && this.#isCountedBy(this.#itemCounts, known);
-    this.#itemCounts.change({
-      at: row.updatedPosition,
-      from: isSure ? countedAs(known.row) : undefined,
-      to: countedAs(row),
-    });
-  }
-
   /** Whether a row was still what it is known as when all were counted. */
-  #isCountedBy({ countedAt }: { countedAt: Position }, known: { at: Position } | undefined): boolean {
+  isCountedBy({ countedAt }: { countedAt: Position }, known: { at: Position } | undefined): boolean {
     return isUpTo(countedAt, known?.at) || isUpTo(countedAt, this.#start?.after);
   }
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { FleetStore, type ListedItems } from '@/components/live/fleet-store';
+import { type ListedItems, listedItems, takeItems } from '@/components/inbox/item-counts';
+import { FleetStore } from '@/components/live/fleet-store';
 import { type InboxItem, type InboxList, noItems } from '@/lib/protocol/inbox';
 import { anInboxItem } from './rows';
 
@@ -8,10 +9,10 @@ const NEXT = 'permission.1.i';
 /** What a page shows that began with this list. */
 function shown(list: Partial<InboxList>) {
   const fleet = new FleetStore();
-  fleet.takeInbox({ position: '10', items: [], next: null, counts: noItems(), ...list });
+  takeItems(fleet, { position: '10', items: [], next: null, counts: noItems(), ...list });
   return {
     fleet,
-    now: () => fleet.listedItems as ListedItems,
+    now: () => listedItems(fleet) as ListedItems,
     news: (id: string, fields: Partial<InboxItem>) =>
       fleet.takeFrames([{ event: 'inbox', id, data: anInboxItem({ ...fields, updatedPosition: id }) }]),
   };
