@@ -163,7 +163,12 @@ describe('the session list', () => {
 
   it('calls a session by its first words as they are, or by its id', () => {
     expect(sessionTitle(aSession({ title: 'Fix \u001b[31mthe\u202e bug' }))).toBe('Fix \u001b[31mthe\u202e bug');
-    expect(sessionTitle(aSession({ title: null, id: '0123456789' }))).toBe('Session 01234567');
+    expect(sessionTitle(aSession({ title: null, id: '0123456789' }))).toBe('Session 0123456789');
+    const untitled = ['bulk-session-of-monday-1', 'bulk-session-of-monday-2'];
+    expect(untitled.map((id) => sessionTitle(aSession({ title: null, id })))).toEqual([
+      'Session bulk-ses…onday-1',
+      'Session bulk-ses…onday-2',
+    ]);
     expect(sessionTitle(aSession({ title: 'x'.repeat(120) }))).toMatch(/…$/);
   });
 
