@@ -43,7 +43,7 @@ export function BoardFilter(props: {
         onPick={(picked) => onQuery({ ...query, host: picked })}
       />
       {(retired > 0 || showsRetired) && (
-        <label className="flex items-center gap-1.5 text-ink-2">
+        <label className="flex min-h-6 items-center gap-1.5 text-ink-2">
           <input
             type="checkbox"
             checked={showsRetired}
@@ -85,7 +85,7 @@ function Pick(props: {
       aria-label={label}
       value={value ?? ''}
       onChange={(event) => onPick(event.target.value === '' ? null : event.target.value)}
-      className="max-w-44 rounded border border-line bg-ground px-1 py-0.5 text-ink-2"
+      className="h-6 max-w-44 rounded border border-line bg-ground px-1 text-ink-2"
     >
       <option value="">{all}</option>
       {there.map((one) => (

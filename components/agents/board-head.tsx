@@ -13,7 +13,7 @@ const WHERE: Record<Sort, string> = {
   sessions: `${ON_WIDE} text-right`,
   tasks: `${ON_WIDE} text-right`,
   owed: `${ON_WIDE} text-right`,
-  level: ON_WIDEST,
+  level: `${ON_WIDEST} pl-4`,
   ledger: ON_WIDEST,
   seen: 'text-right',
 };

@@ -13,7 +13,7 @@ import { AgentState, Cell, Count, Ledger, None } from './board-cells';
 
 /** The same columns in the head and in every row; what there is no room for goes, the name never does. */
 export const BOARD_GRID =
-  'grid grid-cols-[20px_minmax(0,1fr)_auto] items-baseline gap-x-3 @2xl:grid-cols-[20px_minmax(0,3fr)_minmax(0,2fr)_60px_48px_64px_64px] @6xl:grid-cols-[20px_minmax(0,3fr)_minmax(0,2fr)_minmax(0,2fr)_minmax(0,1.5fr)_64px_48px_72px_64px_minmax(0,1.5fr)_64px]';
+  'grid grid-cols-[20px_minmax(0,1fr)_auto] items-baseline gap-x-3 @2xl:grid-cols-[20px_minmax(0,3fr)_minmax(0,2fr)_60px_48px_64px_64px] @6xl:grid-cols-[20px_minmax(0,4fr)_minmax(0,2fr)_minmax(0,1.5fr)_minmax(0,1.5fr)_56px_48px_64px_88px_minmax(0,1.5fr)_64px]';
 export const ON_WIDE = '@max-2xl:hidden';
 export const ON_WIDEST = '@max-6xl:hidden';
 
@@ -29,6 +29,9 @@ export const BoardRow = memo(function BoardRow(props: {
   const { id, kind, retiredAt, owedCount, overdueCount, sessionCount, runningTaskCount, logLevel } = agent;
   const provider = providerOf(agent);
   const host = hostOf(agent);
+  const stands = retiredAt !== null ? 'retired' : agent.connection === 'connected' ? 'connected' : null;
+  // A runner that names no version of its agent has no other name for it than its kind.
+  const isSaidBeside = kind !== null && provider.name === kind;
   return (
     // biome-ignore lint/a11y/useSemanticElements: rows that stand alone are no table rows
     <div
@@ -53,12 +56,18 @@ export const BoardRow = memo(function BoardRow(props: {
         </label>
       </Cell>
       <Cell isHead>
-        <Link href={`/agents/${encodeURIComponent(id)}`} className="block truncate font-medium text-sm hover:underline">
+        <Link
+          href={`/agents/${encodeURIComponent(id)}`}
+          className="line-clamp-2 font-medium text-sm [overflow-wrap:anywhere] hover:underline"
+        >
           <Name text={id} />
         </Link>
         <span className="block truncate text-2xs text-ink-3">
-          {retiredAt !== null ? 'retired · ' : agent.connection === 'connected' ? 'connected · ' : ''}
-          <Name text={kind ?? 'unnamed kind'} />
+          {stands}
+          <span className={clsx(isSaidBeside && '@6xl:hidden')}>
+            {stands !== null && ' · '}
+            <Name text={kind ?? 'unnamed kind'} />
+          </span>
           <span className="@2xl:hidden">
             {' · '}
             {plural(sessionCount, 'session')}
@@ -94,7 +103,7 @@ export const BoardRow = memo(function BoardRow(props: {
         <Count of={owedCount} />
         {overdueCount > 0 && <span className="block text-2xs text-waiting">{overdueCount} overdue</span>}
       </Cell>
-      <Cell className={ON_WIDEST}>{logLevel.level ?? <None />}</Cell>
+      <Cell className={clsx(ON_WIDEST, 'pl-4')}>{logLevel.level ?? <None />}</Cell>
       <Cell className={ON_WIDEST}>
         <Ledger agent={agent} />
       </Cell>

@@ -7,8 +7,8 @@ import type { AgentSummary } from '@/lib/protocol/read-models';
 import { interruptAll, markSeen, retire, takeBack } from './agent-jobs';
 import { type AgentJob, useEachAgent } from './use-each-agent';
 
-const QUIET = 'text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
-const LOOKS = [QUIET, 'font-medium text-failed underline underline-offset-2 aria-disabled:text-ink-3'] as const;
+const QUIET = 'min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
+const LOOKS = [QUIET, 'min-h-6 font-medium text-failed underline underline-offset-2 aria-disabled:text-ink-3'] as const;
 
 /** What can be done with all agents that are selected, and what came of it for each. */
 export function SelectionBar(props: {
