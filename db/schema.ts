@@ -191,7 +191,7 @@ export const sessions = sqliteTable(
     index('sessions_by_agent').on(table.agentId, table.lastEventAt, table.id),
     index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
     // the few sessions that sweeps look for again and again
-    index('sessions_by_answer').on(table.answerBy).where(sql`state = 'needs-input' AND answer_by IS NOT NULL`),
+    index('sessions_by_answer').on(table.answerBy).where(sql`answer_by IS NOT NULL`),
     index('sessions_by_giving_up').on(table.givesUpAt).where(sql`gives_up_at IS NOT NULL`),
     index('sessions_by_due').on(table.stateDueAt).where(sql`state_due_at IS NOT NULL`),
     // those that are missed with their runner

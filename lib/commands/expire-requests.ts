@@ -25,12 +25,7 @@ const MAX_ENDED = 5_000;
 
 /** The sessions with a request that has expired. */
 export function overdueSessions(now: number): DueRows {
-  return {
-    table: 'sessions',
-    key: 'id',
-    where: `state = 'needs-input' AND answer_by <= ?1`,
-    args: [now - REQUEST_GRACE_MS],
-  };
+  return { table: 'sessions', key: 'id', where: 'answer_by <= ?1', args: [now - REQUEST_GRACE_MS] };
 }
 
 /** @returns how many sessions there was something to tell; call again until it is 0 */

@@ -157,6 +157,8 @@ export interface SessionMemory {
   wireRequests?: unknown;
   /** What its last status record told; absent if anything has begun since that it does not list. */
   statusKey?: string;
+  /** Who told the end of its process, if that has ended and its log says so: its agent, or ingest by a status record. */
+  end?: 'told' | 'presumed' | null;
   /** Inbox items are kept for it. */
   hasInbox?: true;
   /** When the row was last given a new position, on the server's clock. */

@@ -39,7 +39,7 @@ export class BatchSessions {
     const before = this.#state.sessions.get(id);
     if (before === undefined) return null;
     const { agentId, startedAt } = before.summary;
-    const { markedUpTo = 0, statusKey = null } = before.memory;
+    const { markedUpTo = 0, statusKey = null, end = before.hasEnded ? 'told' : null } = before.memory;
     return this.#remember({
       id,
       agentId,
@@ -49,6 +49,7 @@ export class BatchSessions {
       entries: [],
       told: [],
       statusKey,
+      end,
       overdue: [],
       markedUpTo,
     });
@@ -69,6 +70,7 @@ export class BatchSessions {
       entries: [],
       told: [],
       statusKey: null,
+      end: null,
       overdue: [],
       failures,
     };

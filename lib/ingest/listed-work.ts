@@ -1,5 +1,8 @@
+import { customName } from '@/lib/projections/event-fields';
 import type { StatusTold } from '@/lib/projections/status-told';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import type { ProcessExit } from '@/lib/protocol/agent-state';
+import { compact } from '@/lib/protocol/fields';
 import type { Task } from '@/lib/protocol/read-models';
 
 const UNLISTED = 'Its runner does not list it any more, and nothing told how it ended.';
@@ -41,6 +44,18 @@ export function* eventsOfLists(
     const value = { request_id: id, outcome: 'unknown' };
     yield { type: 'CUSTOM', name: CUSTOM.requestResolved, value, metadata: INTERLUDE };
   }
+}
+
+/** What a status record says by telling that the process has ended: the same as its agent does by `session:ended`. */
+export function endOf({ code, signal }: ProcessExit): AgUiEvent {
+  const reason = signal === null ? {} : { reason: `killed by ${signal}` };
+  const value = { exitCode: code ?? undefined, signal: signal ?? undefined, ...reason };
+  return { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: compact(value), metadata: INTERLUDE };
+}
+
+/** Whether the process is there, again or for the first time. */
+export function startsProcess(event: AgUiEvent): boolean {
+  return event.type === 'RUN_STARTED' || customName(event) === CUSTOM.sessionStarted;
 }
 
 function about({ id, runId }: Task, name: string, more: object): AgUiEvent {

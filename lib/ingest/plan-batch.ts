@@ -1,6 +1,8 @@
 import { Pace } from '@/db/next-turn';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
+import { customName } from '@/lib/projections/event-fields';
+import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { heardLevel } from '@/lib/projections/log-level';
 import { isReportDue } from '@/lib/projections/session-summary';
 import { outdatesStatus, type StatusTold } from '@/lib/projections/status-told';
@@ -22,12 +24,13 @@ import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FANNED_OUT } from '@/lib/protocol/limit
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 import { EarlyRecords } from './early-records';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { AgentFact } from './facts';
 import { FleetWriter } from './fleet-writer';
 import { heardStatus } from './heard-status';
 import { insightRow, keptInsights } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
-import { eventsOfLists } from './listed-work';
+import { endOf, eventsOfLists, startsProcess } from './listed-work';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { foldOf, isAtRest } from './project-session';
@@ -223,9 +226,14 @@ class BatchDraft {
   }
 
   /** Appends an event, and what follows from it. */
-  #tell(to: SessionBatch, { seq, occurredAt }: Moment, event: AgUiEvent): void {
-    const entry = this.#append(to, seq, occurredAt, to.wireRequests.marked(event));
+  #tell(to: SessionBatch, { seq, occurredAt }: Moment, told: AgUiEvent): void {
+    const isEnd = customName(told) === CUSTOM.sessionEnded;
+    const isAgain = isEnd && to.end === 'presumed';
+    const event = isAgain ? withInterlude(told, { again: true }) : to.wireRequests.marked(told);
+    const entry = this.#append(to, seq, occurredAt, event);
     this.tasks.follow(to, occurredAt, event);
+    if (isEnd) to.end = interludeOf(event).presumed ? 'presumed' : 'told';
+    else if (startsProcess(event)) to.end = null;
     if (outdatesStatus(event)) to.statusKey = null;
     for (const derived of to.wireRequests.take(entry, this.#derivedRoom)) this.#append(to, seq, occurredAt, derived);
   }
@@ -263,7 +271,11 @@ class BatchDraft {
     session.statusKey = told.key;
     session.told.push({ position: this.#position, status: told });
     session.isHeard = !this.#isServer;
-    if (told.lists !== null) this.#compare(session, told.lists, record);
+    if (told.process === 'there') session.end = null;
+    if (told.isAhead) return;
+    if (told.process !== null && told.process !== 'there') {
+      if (session.end === null) this.#tell(session, record, endOf(told.process));
+    } else if (told.lists !== null) this.#compare(session, told.lists, record);
   }
 
   /** What follows from the work that a status record lists. */

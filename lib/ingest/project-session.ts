@@ -140,6 +140,7 @@ export async function projectSession(
         obligations: owed.fold,
         wireRequests: session.wireRequests.memory,
         announcedAt: announces ? receivedAt : announcedAt,
+        ...(hasEnded(after.summary) ? { end: session.end } : {}),
         ...(session.statusKey === null ? {} : { statusKey: session.statusKey }),
         markedUpTo: session.markedUpTo,
         hasInbox: true,

@@ -1,4 +1,4 @@
-import type { EventRow, SessionChange } from '@/lib/event-log/batch-rows';
+import type { EventRow, SessionChange, SessionMemory } from '@/lib/event-log/batch-rows';
 import type { SaidRow } from '@/lib/event-log/read-batch-state';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
@@ -39,6 +39,8 @@ export interface SessionBatch {
   told: { position: number; status: StatusTold }[];
   /** What the last of them told; null if the same may say something new by now. */
   statusKey: string | null;
+  /** Who told the end of its process that stands in its log: null if none does, or it is there again. */
+  end: NonNullable<SessionMemory['end']> | null;
   /** The agent itself said something about it in this batch, if only that it is still there. */
   isHeard: boolean;
   /** Time may have changed its state. */

@@ -25,12 +25,18 @@ export class SnapshotRoom {
   }
 }
 
-const NO_MARKS = { ofSnapshot: undefined, derived: undefined, replaces: undefined, presumed: undefined };
+const NO_MARKS = {
+  ofSnapshot: undefined,
+  derived: undefined,
+  replaces: undefined,
+  presumed: undefined,
+  again: undefined,
+};
 
-/** Only ingest marks events as parts of a snapshot, as derived, as taking the place of something derived, as presumed. */
+/** Only ingest marks events: as parts of a snapshot, as derived or presumed, as what they take the place of or repeat. */
 export function unmarked(event: AgUiEvent): AgUiEvent {
-  const { ofSnapshot, derived, replaces, presumed } = interludeOf(event);
-  const isMarked = (ofSnapshot ?? derived ?? replaces ?? presumed) !== undefined;
+  const { ofSnapshot, derived, replaces, presumed, again } = interludeOf(event);
+  const isMarked = (ofSnapshot ?? derived ?? replaces ?? presumed ?? again) !== undefined;
   return isMarked ? withInterlude(event, NO_MARKS) : event;
 }
 

@@ -6,6 +6,7 @@ import { idList } from './event-fields';
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'agent', 'unknown'] as const;
 const LISTS = ['userMessageIds', 'foldedTaskIds', 'replyTo'] as const;
+const FLAGS = ['whole', 'presumed', 'again'] as const;
 const TEXTS = ['taskRunId', 'clientId', 'reportedBy', 'assignedBy', 'replaces'] as const;
 
 /**
@@ -21,8 +22,7 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
   for (const key of TEXTS) if (typeof said[key] === 'string') known[key] = said[key];
   if (turn === 'user' || turn === 'between-run') known.turn = turn;
   if (isObject(trigger)) known.trigger = triggerOf(trigger);
-  if (said.whole === true) known.whole = true;
-  if (said.presumed === true) known.presumed = true;
+  for (const key of FLAGS) if (said[key] === true) known[key] = true;
   if (isObject(ofSnapshot)) known.ofSnapshot = { turnId: stringOrNull(ofSnapshot.turnId) };
   if (isObject(derived)) known.derived = { turnId: stringOrNull(derived.turnId) };
   if (said.delivery === 'queued') known.delivery = 'queued';

@@ -160,12 +160,14 @@ export class Observer {
         return;
       case CUSTOM.sessionEnded: {
         const code = pick(value, 'exitCode', 'exit_code');
+        const known = this.#summary.observations.process;
         const exit = {
-          code: typeof code === 'number' ? code : null,
-          signal: caption(pickText(value, 'signal')),
-          reason: caption(pickText(value, 'reason')),
+          code: typeof code === 'number' ? code : (known?.value.code ?? null),
+          signal: caption(pickText(value, 'signal')) ?? known?.value.signal ?? null,
+          reason: caption(pickText(value, 'reason')) ?? known?.value.reason ?? null,
         };
-        this.#put('process', { observedAt: at, turnId: null, value: exit });
+        // an end that is told in two ways is the same
+        this.#put('process', { observedAt: known?.observedAt ?? at, turnId: null, value: exit });
         this.#drop('message');
         return;
       }

@@ -14,7 +14,9 @@ export interface StatusTold {
   agent: NonNullable<Observations['agent']>['value'] | undefined;
   /** Its process: gone, there, or null if it does not say. */
   process: ProcessExit | 'there' | null;
-  /** The work that it lists as open, as far as it gives such lists. Null if they don't count: see AHEAD_MS. */
+  /** It may be told ahead of events that happened before it: see AHEAD_MS. */
+  isAhead: boolean;
+  /** The work that it lists as open, as far as it gives such lists. */
   lists: { taskIds: readonly string[] | null; requestIds: readonly string[] | null } | null;
   /** The same for two records that tell the same. */
   key: string;
@@ -62,16 +64,16 @@ export function statusTold(status: AgentStatus): StatusTold | null {
         : process.state === 'exited'
           ? { code: process.exitCode, signal: caption(process.signal ?? null), reason: null }
           : ('there' as const),
+    // during an outage, an outbox sends its newest record in the place of an older one
+    isAhead: (status.outbox?.oldestAgeMs ?? 0) > AHEAD_MS,
   };
   const lists = listsOf(status);
   if (told.report === null && told.agent === undefined && told.process === null && lists === null) return null;
   return { ...told, lists, key: JSON.stringify([told, openTurnId ?? null, fingerprint(JSON.stringify(lists))]) };
 }
 
-/** During an outage, an outbox sends its newest status record in the place of an older one, ahead of what happened since. */
-function listsOf({ tasks, requests, outbox }: AgentStatus): StatusTold['lists'] {
+function listsOf({ tasks, requests }: AgentStatus): StatusTold['lists'] {
   if (tasks === undefined && requests === undefined) return null;
-  if ((outbox?.oldestAgeMs ?? 0) > AHEAD_MS) return null;
   return { taskIds: tasks?.map(({ id }) => id) ?? null, requestIds: requests ?? null };
 }
 

@@ -245,7 +245,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.sessionEnded]: (placer, placement) => {
     placer.closeTurn(placement, null, { state: 'interrupted', error: null });
     placement.turnId = null;
-    placer.show(placement);
+    if (interludeOf(placement.entry.event).again !== true) placer.show(placement);
   },
   [CUSTOM.messageDelivery]: about(SENT, (placer, placement, id) =>
     placer.deliver(placement, id, customValue(placement.entry.event).delivery === 'delivered'),

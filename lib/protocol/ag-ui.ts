@@ -68,6 +68,8 @@ export interface InterludeMetadata {
    * On what ingest itself writes about work that a status record lists, or does not list any more: nobody told it.
    */
   presumed?: true;
+  /** On a `session:ended` that tells an end that is known from a status record, and has its line. Written by ingest. */
+  again?: true;
   /** With `delivery`: the name its sender's browser gave it, by which that knows it again. */
   clientId?: string;
 }

@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { connectRunner } from '@/lib/commands/runner-connection';
+import { readInbox } from '@/lib/queries/read-inbox';
+import { readSession } from '@/lib/queries/read-sessions';
+import { readTasks } from '@/lib/queries/read-tasks';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+/** What a status record ends that says that the process has. */
+const T0 = 1_795_170_000_000;
+const KILLED = { process: { state: 'exited', pid: 7, exitCode: null, signal: 'SIGKILL' } };
+
+let target: InProcessTarget;
+let now = T0;
+let seq = 0;
+beforeEach(async () => {
+  now = T0;
+  seq = 0;
+  target = await inProcessTarget(() => now);
+  await target.database.writes.run((transaction) =>
+    connectRunner(transaction, 'a1', { id: 'r', startedAt: 1 }, 'one', now + 1e9),
+  );
+});
+afterEach(() => target.close());
+
+const says = (event: object) => ingest(target, [record(++seq, { event })]);
+const custom = (name: string, value: object) => says({ type: 'CUSTOM', name, value });
+const reports = (status: object) =>
+  ingest(target, [record(++seq, { kind: 'status', sessionId: 's1', status, event: undefined })]);
+const ends = (value: object = { signal: 'SIGKILL', reason: 'killed by SIGKILL' }) => custom('session:ended', value);
+async function works(): Promise<void> {
+  await says({ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' });
+  await custom('task:started', { task_id: 'b1' });
+  await custom('request:opened', { request_id: 'q1', tool_name: 'Bash', input: {}, expires_at: T0 + 60_000 });
+}
+const session = async () => (await readSession(target.database, 's1'))?.session;
+const turns = async () => (await readTranscript(target.database, 's1', { before: null, limit: 50 }))?.turns ?? [];
+const lines = async () =>
+  (await turns()).flatMap(({ items }) => items).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
+
+describe('a status record that says that the process has ended', () => {
+  it('ends the turn, the tasks and the requests that are open', async () => {
+    await works();
+    now += 1_000;
+    await reports(KILLED);
+    expect(await session()).toMatchObject({
+      state: 'exited',
+      stateReason: 'killed by SIGKILL',
+      openTurnId: null,
+      runningTaskCount: 0,
+      pendingRequestCount: 0,
+    });
+    expect((await turns()).map(({ state }) => state)).toEqual(['interrupted', 'finished']);
+    const [task] = (await readTasks(target.database, 's1'))?.tasks ?? [];
+    expect(task).toMatchObject({ status: 'lost', error: expect.stringMatching(/^The agent has ended/) });
+    expect(task).not.toHaveProperty('presumed');
+    const { items } = await readInbox(target.database, { after: null, limit: 10 });
+    expect(items.map(({ kind }) => kind)).toEqual(['failure']);
+  });
+
+  it.each(['before', 'after'])('is one line in the transcript with the end that is told %s', async (when) => {
+    await works();
+    if (when === 'before') await ends();
+    await reports(KILLED);
+    await reports({ ...KILLED, model: 'x' });
+    if (when === 'after') await ends();
+    expect(await lines()).toHaveLength(1);
+    expect(await session()).toMatchObject({ state: 'exited' });
+  });
+
+  it('is the same failure as the end that is told after it', async () => {
+    await works();
+    await reports(KILLED);
+    const since = (await session())?.stateSince;
+    now += 5_000;
+    await ends();
+    expect(await session()).toMatchObject({ stateSince: since, stateReason: 'killed by SIGKILL' });
+  });
+
+  it('is another end once the agent was there again', async () => {
+    await works();
+    await reports(KILLED);
+    await reports({ process: { state: 'running', pid: 8, exitCode: null }, openTurnId: null });
+    await custom('task:started', { task_id: 'b2' });
+    await reports(KILLED);
+    expect(await lines()).toHaveLength(2);
+    expect(await session()).toMatchObject({ state: 'exited', runningTaskCount: 0 });
+    await says({ type: 'RUN_STARTED', threadId: 's1', runId: 'r2' });
+    expect(await session()).toMatchObject({ state: 'working' });
+    await ends();
+    expect(await lines()).toHaveLength(3);
+  });
+
+  it('ends nothing where it is told ahead of what its outbox still holds', async () => {
+    await says({ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' });
+    await reports({ ...KILLED, outbox: { depth: 3, oldestAgeMs: 60_000, poisoned: 0, lost: 0 } });
+    await says({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'm1', role: 'assistant', delta: 'Done.' });
+    await says({ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' });
+    await ends();
+    expect((await turns()).map(({ id, state }) => [id.split(':')[0], state])).toEqual([
+      ['r1', 'finished'],
+      ['none', 'finished'],
+    ]);
+    expect(await lines()).toHaveLength(1);
+  });
+});
+
+it('a request that is over is said to have expired, whatever the state of its session', async () => {
+  await custom('request:opened', { request_id: 'q1', tool_name: 'Bash', input: {}, expires_at: T0 + 60_000 });
+  await target.database.writes.run((transaction) => transaction.execute("UPDATE sessions SET state = 'exited'"));
+  const hub = new CommandHub({ database: target.database, now: () => now, steady: () => now });
+  await hub.sweep();
+  now += 3_600_000;
+  await hub.sweep();
+  expect(await session()).toMatchObject({ pendingRequestCount: 0 });
+});
