@@ -42,11 +42,10 @@ function opened({ attention, agentId, sessionId, at, position }: Change<'open'>)
 const COUNTED = COUNTED_KINDS.map((kind) => `'${kind}'`).join(', ');
 /**
  * Whether it comes up again: then nobody has seen it yet. What was only out of sight, as what is missing of an archived
- * session is, comes back as it was, and so does what is counted where it is no more than was known.
+ * session is, comes back as it was; so does a failure whose session was something else meanwhile, and what is counted
+ * where it is no more than was known.
  */
-const IS_NEWS = `CASE WHEN inbox.kind IN (${COUNTED}) THEN excluded.version > inbox.version
-  WHEN inbox.kind = 'failure' THEN inbox.done_at IS NOT NULL OR excluded.version <> inbox.version
-  ELSE excluded.version <> inbox.version END`;
+const IS_NEWS = `iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version, excluded.version <> inbox.version)`;
 /** A gap that was seen is done, though as much is missing as before. */
 const IS_SEEN = `inbox.kind = 'delivery-gap' AND inbox.seen_at IS NOT NULL`;
 const unlessNews = (column: string) => `${column} = iif(${IS_NEWS}, NULL, inbox.${column})`;

@@ -9,6 +9,7 @@ import type {
 } from '@/lib/protocol/agent-state';
 import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, SETTLED_MS, STARTING_MS } from '@/lib/protocol/limits';
 import type { SessionAway, SessionSummary } from '@/lib/protocol/read-models';
+import { hasBrokenOff } from '@/lib/protocol/session-standing';
 
 /** All that a session's state follows from, besides the time. */
 export interface StateFacts {
@@ -223,11 +224,20 @@ export function stateAt(session: SessionSummary, now: number): SessionSummary {
   const { state, reason, evidence: found, dueAt } = resolveState(session, now);
   const isSame = JSON.stringify(found) === JSON.stringify(session.evidence);
   const evidence = isSame ? session.evidence : found;
-  const isEntered = state !== session.state || evidence.turnId !== session.evidence.turnId;
-  const stateSince = isEntered ? now : session.stateSince;
+  const failedAt = failedSince(session.observations, state, evidence);
+  const isEntered =
+    state !== session.state || evidence.turnId !== session.evidence.turnId || (failedAt ?? 0) > session.stateSince;
+  // a failure is the same, whatever the session was meanwhile
+  const stateSince = isEntered ? (failedAt ?? now) : session.stateSince;
   const next = { state, stateReason: reason, evidence, stateDueAt: dueAt, stateSince };
   const isUnchanged = isSame && reason === session.stateReason && dueAt === session.stateDueAt && !isEntered;
   return isUnchanged ? session : { ...session, ...next };
+}
+
+/** When the server learned of the failure that a state is about; null if it is about none. */
+function failedSince(observations: Observations, state: SessionState, { source }: StateEvidence): number | null {
+  if (state === 'failed') return sourceOf(observations, source)?.observedAt ?? null;
+  return hasBrokenOff({ state, observations }) ? (observations.process?.observedAt ?? null) : null;
 }
 
 function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedState {

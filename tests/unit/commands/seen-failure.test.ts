@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { WriteTransaction } from '@/db/write-queue';
+import { putArrangement } from '@/lib/commands/arrange-session';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { postMarks } from '@/lib/commands/mark-inbox';
+import { connectRunner, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
+import { postMessage } from '@/lib/commands/send-message';
+import { DELIVERING_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { isSeen } from '@/lib/protocol/session-standing';
+import { readInbox } from '@/lib/queries/read-inbox';
+import { readSession } from '@/lib/queries/read-sessions';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+/** A failure that somebody has looked at is news no more, whatever its session was meanwhile. */
+const T0 = 1_795_170_000_000;
+const DAY = 24 * 3_600_000;
+
+let target: InProcessTarget;
+let now = T0;
+let seq = 0;
+beforeEach(async () => {
+  now = T0;
+  seq = 0;
+  target = await inProcessTarget(() => now);
+  await connect('one');
+});
+afterEach(() => target.close());
+
+const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
+const connect = (streamId: string) =>
+  write((transaction) => connectRunner(transaction, 'a1', { id: 'r1', startedAt: 1_000 }, streamId, now));
+const sweep = () => new CommandHub({ database: target.database, now: () => now, steady: () => now }).sweep();
+const says = (event: object) => ingest(target, [record(++seq, { event })]);
+async function fails(runId: string): Promise<void> {
+  await says({ type: 'RUN_STARTED', threadId: 's1', runId });
+  await says({ type: 'RUN_ERROR', runId, message: 'No credit' });
+}
+async function isAwayAndBack(): Promise<void> {
+  await write((transaction) => disconnectRunner(transaction, 'a1', 'one', now));
+  now += RUNNER_GRACE_MS;
+  await sweep();
+  expect(await session()).toMatchObject({ state: 'unknown', evidence: { last: 'failed' } });
+  await connect('two');
+  expect(await session()).toMatchObject({ state: 'failed' });
+}
+const session = async () => {
+  const found = (await readSession(target.database, 's1'))?.session;
+  if (found === undefined) throw new Error('no session');
+  return found;
+};
+const isLookedAt = async () =>
+  putArrangement(
+    { ids: { sessionId: 's1' }, body: { seenState: (await session()).stateSince } } as Parameters<
+      typeof putArrangement
+    >[0],
+    target.context,
+  );
+const inbox = async () => (await readInbox(target.database, { after: null, limit: 10 })).items;
+
+describe('a failure that was seen', () => {
+  it('stays seen when its runner was away and is back, as old as it is', async () => {
+    await fails('r1');
+    await isLookedAt();
+    now += 3 * DAY;
+    await isAwayAndBack();
+    expect(isSeen(await session())).toBe(true);
+    expect((await session()).stateSince).toBe(T0);
+    expect(await inbox()).toEqual([]);
+  });
+
+  it('stays seen after a message that nobody took up', async () => {
+    await fails('r1');
+    await isLookedAt();
+    const asked = { ids: { sessionId: 's1' }, body: { text: 'Go on', clientId: 'c1' } };
+    await postMessage(asked as Parameters<typeof postMessage>[0], target.context);
+    expect(await session()).toMatchObject({ state: 'working' });
+    now += DELIVERING_MS;
+    await write((transaction) => renewRunners(transaction, ['one'], now));
+    await sweep();
+    expect(await session()).toMatchObject({ state: 'failed', stateSince: T0 });
+    expect(isSeen(await session())).toBe(true);
+    expect(await inbox()).toEqual([]);
+  });
+
+  it('says nothing of the next one', async () => {
+    await fails('r1');
+    await isLookedAt();
+    now += 1_000;
+    await fails('r2');
+    expect(isSeen(await session())).toBe(false);
+    expect(await inbox()).toMatchObject([{ kind: 'failure', since: now }]);
+    await isLookedAt();
+    now += 1_000;
+    const report = { state: 'failure', summary: 'No disk', at: 7 };
+    await ingest(target, [record(++seq, { kind: 'status', sessionId: 's1', status: { report }, event: undefined })]);
+    expect(isSeen(await session())).toBe(false);
+  });
+});
+
+describe('a failure that nobody has seen', () => {
+  it('is the same in the inbox when its runner is back: no news, and whose it was', async () => {
+    await fails('r1');
+    const [failure] = await inbox();
+    const by = { id: 'p1', name: 'Ada' };
+    await postMarks(
+      { ids: {}, body: { ids: [failure?.id ?? ''], mark: 'claimed', by } } as Parameters<typeof postMarks>[0],
+      target.context,
+    );
+    now += 60_000;
+    await isAwayAndBack();
+    expect(await inbox()).toMatchObject([{ kind: 'failure', since: T0, claim: { by }, doneAt: null }]);
+  });
+
+  it('is one thing, told in two ways: a turn that goes on for a moment after the agent reports it', async () => {
+    await says({ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' });
+    const report = { state: 'failure', summary: 'No credit', at: 7, turnId: 'r1' };
+    const status = { report, openTurnId: 'r1' };
+    await ingest(target, [record(++seq, { kind: 'status', sessionId: 's1', status, event: undefined })]);
+    await isLookedAt();
+    now += 6_000;
+    await write((transaction) => renewRunners(transaction, ['one'], now));
+    await sweep();
+    expect(await session()).toMatchObject({ state: 'working' });
+    await says({ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' });
+    expect(await session()).toMatchObject({ state: 'failed', stateSince: T0 });
+    expect(isSeen(await session())).toBe(true);
+  });
+});
