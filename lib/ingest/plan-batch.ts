@@ -267,7 +267,8 @@ class BatchDraft {
     const { before } = session;
     // The same words may be a new report, if anything has happened since.
     const mayBeNew = session.entries.length > 0 || before === null || isReportDue(foldOf(session, 0));
-    if (told.key === session.statusKey && !(told.report?.at === null && mayBeNew)) return;
+    const { at, turnId } = told.report ?? {};
+    if (told.key === session.statusKey && !(at === null && turnId === null && mayBeNew)) return;
     session.statusKey = told.key;
     session.told.push({ position: this.#position, status: told });
     session.isHeard = !this.#isServer;

@@ -1,11 +1,21 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Observations, Observed, SelfReport } from '@/lib/protocol/agent-state';
 import type { SessionSummary } from '@/lib/protocol/read-models';
+import type { TurnHeader } from '@/lib/protocol/turn-places';
 import { caption, contentText, customName, customValue, inputUserMessages, pick, pickText } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { OpenRequests } from './open-requests';
 import type { Placement } from './placement';
 import type { StatusTold } from './status-told';
+import {
+  answeringTurn,
+  isUnanswered,
+  type MessageMemory,
+  NO_MESSAGES,
+  withClaim,
+  withMessage,
+  withoutMessage,
+} from './unclaimed-messages';
 
 /**
  * What events and status records say of the state of a session: the newest observation from each source, on the
@@ -14,32 +24,34 @@ import type { StatusTold } from './status-told';
 
 /** What has to be remembered to tell which turn a report belongs to, and whether it is news. */
 export interface ObservationMemory {
-  /** The newest message of a person, and the number of the turn that answers it: they count from 1. */
-  messageId: string | null;
-  messageTurn: number;
-  /** The turn the report belongs to, when the agent says it was made, and whether it came after that message. */
+  messages: MessageMemory;
+  /** The newest turns by id, the last of them the newest of all: a report may name the one it was made in. Bounded. */
+  turnIds: readonly string[];
+  /** The number of the turn the report belongs to, when the agent says it was made, and after how many messages it came. */
   reportTurn: number;
   reportAt: number | null;
-  reportIsAfter: boolean;
+  reportAfter: number;
   /** The agent has written something in the open turn. */
   hasSpoken: boolean;
 }
 
 export const NO_MEMORY: ObservationMemory = {
-  messageId: null,
-  messageTurn: 0,
+  messages: NO_MESSAGES,
+  turnIds: [],
   reportTurn: 0,
   reportAt: null,
-  reportIsAfter: false,
+  reportAfter: 0,
   hasSpoken: false,
 };
 
 /** The part of a session's summary that observations follow from and stand in. */
 type Observable = Pick<SessionSummary, 'observations' | 'openTurnId' | 'turnCount' | 'runningTaskCount'>;
 
+const MAX_TURN_IDS = 16;
+
 /** The turn that a report made now belongs to. An agent without turns answers a message by what it reports after it. */
-export function reportTurnNow(turnCount: number, { messageTurn }: ObservationMemory): number {
-  return turnCount > 0 ? turnCount : messageTurn;
+export function reportTurnNow(turnCount: number, { messages }: ObservationMemory): number {
+  return turnCount > 0 ? turnCount : answeringTurn(messages);
 }
 
 export class Observer {
@@ -55,6 +67,7 @@ export class Observer {
   /** A turn has begun; the summary counts it already. */
   turnBegan(id: string, at: number): void {
     this.#memory.hasSpoken = false;
+    this.#memory.turnIds = [...this.#memory.turnIds, id].slice(-MAX_TURN_IDS);
     this.#put('turn', { observedAt: at, turnId: id, value: { state: 'running' } });
     this.#drop('agent', 'process', 'message');
   }
@@ -69,10 +82,12 @@ export class Observer {
     this.#drop('agent');
   }
 
-  /** A turn answers these messages. */
-  claimed(messageIds: readonly string[]): void {
-    const { messageId } = this.#memory;
-    if (messageId !== null && messageIds.includes(messageId)) this.#memory.messageTurn = this.#summary.turnCount;
+  /** The newest turn answers these messages, as far as it says. */
+  claimed({ userMessageIds, kind }: Pick<TurnHeader, 'userMessageIds' | 'kind'>): void {
+    const { messages } = this.#memory;
+    if (messages.unclaimed.length === 0) return;
+    const { turnCount } = this.#summary;
+    this.#memory.messages = withClaim(messages, userMessageIds, turnCount, kind === 'between-run');
   }
 
   /** What an event says, apart from turns, tasks and requests. */
@@ -146,8 +161,8 @@ export class Observer {
   #weigh(): void {
     const { report } = this.#summary.observations;
     if (report === undefined) return;
-    const { messageId, messageTurn, reportTurn, reportIsAfter } = this.#memory;
-    const isOutdated = messageId !== null && (!reportIsAfter || reportTurn < messageTurn);
+    const { messages, reportTurn, reportAfter } = this.#memory;
+    const isOutdated = isUnanswered(messages, reportTurn, reportAfter);
     if (isOutdated === (report.isOutdated === true)) return;
     const { isOutdated: _, ...rest } = report;
     this.#put('report', isOutdated ? { ...rest, isOutdated } : rest);
@@ -172,19 +187,22 @@ export class Observer {
         return;
       }
       case CUSTOM.messageDelivery: {
-        const isIt = pickText(value, 'message_id', 'messageId') === this.#memory.messageId;
-        if (isIt && value.delivery === 'failed') this.#drop('message');
+        const id = pickText(value, 'message_id', 'messageId');
+        if (id === null || value.delivery !== 'failed') return;
+        const { messages } = this.#memory;
+        if (id === messages.ids.at(-1)) this.#drop('message');
+        this.#memory.messages = withoutMessage(messages, id);
       }
     }
   }
 
   /** A person wrote. */
   #written(id: string, isInTurn: boolean, at: number): void {
-    if (id === this.#memory.messageId) return;
-    this.#memory.messageId = id;
-    this.#memory.messageTurn = this.#summary.turnCount + (isInTurn ? 0 : 1);
-    this.#memory.reportIsAfter = false;
-    if (!isInTurn) this.#put('message', { observedAt: at, turnId: null, value: null });
+    const { messages } = this.#memory;
+    const { turnCount } = this.#summary;
+    this.#memory.messages = withMessage(messages, id, isInTurn ? turnCount : turnCount + 1, isInTurn);
+    if (!isInTurn && this.#memory.messages !== messages)
+      this.#put('message', { observedAt: at, turnId: null, value: null });
   }
 
   /** The agent did something. */
@@ -223,19 +241,28 @@ export class Observer {
     const { report } = this.#summary.observations;
     const { turnCount, openTurnId } = this.#summary;
     const isSame = report !== undefined && isSameReport(report.value, value);
-    const turn = reportTurnNow(turnCount, memory);
+    const named = this.#numberOf(turnId);
+    const turn = named ?? reportTurnNow(turnCount, memory);
+    const isOld = named !== null && named < turnCount;
     if (isSame && (madeAt === null ? turn === memory.reportTurn : madeAt === memory.reportAt)) return;
     memory.reportTurn = turn;
     memory.reportAt = madeAt;
-    memory.reportIsAfter = true;
+    memory.reportAfter = memory.messages.count;
     const ofTurn = turnId ?? openTurnId ?? this.#summary.observations.turn?.turnId ?? null;
     this.#put('report', { observedAt: at, turnId: ofTurn, value });
     // Only the agent's own later word outweighs the failure of its turn.
     const { turn: seen } = this.#summary.observations;
-    if (value.state === 'complete' && seen?.value.state === 'failed') {
+    if (value.state === 'complete' && seen?.value.state === 'failed' && !isOld) {
       this.#put('turn', { ...seen, value: { ...seen.value, isOutweighed: true } });
     }
-    if (!isSame || madeAt !== null) this.#drop('message');
+    if ((!isSame || madeAt !== null) && !isOld) this.#drop('message');
+  }
+
+  /** The number of a turn that is known; null if it is not. */
+  #numberOf(turnId: string | null): number | null {
+    const { turnIds } = this.#memory;
+    const at = turnId === null ? -1 : turnIds.lastIndexOf(turnId);
+    return at === -1 ? null : this.#summary.turnCount - (turnIds.length - 1 - at);
   }
 
   #put<Source extends keyof Observations>(source: Source, observed: Observations[Source]): void {

@@ -107,7 +107,7 @@ export class SessionLedger {
    * @param heardAt when the agent itself spoke about the session, on the server's clock; null if somebody else did
    */
   constructor(fold: SessionFold, heardAt: number | null) {
-    const observed = { ...fold.observed };
+    const observed = { ...NO_MEMORY, ...fold.observed };
     this.#next = { ...fold, observed, summary: { ...fold.summary } };
     this.#open = new OpenRequests(fold.pendingRequests, fold.hasMorePending);
     this.#observer = new Observer(this.#next.summary, observed);
@@ -220,7 +220,7 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
       if (summary.openTurnId === turn.id) summary.openTurnId = null;
       observer.turnEnded(turn.id, turn.state, turn.error?.message ?? null, entry.receivedAt);
     }
-    observer.claimed(turn.userMessageIds);
+    observer.claimed(turn);
   }
   observer.see(placement);
   if (placement.turnId?.startsWith('task:') !== true) applyText(fold, placement);

@@ -26,8 +26,10 @@ afterEach(() => target.close());
 const says = (event: AgUiEvent, sessionId = 's1') => ingest(target, [record(++seq, { event, sessionId })]);
 const reports = (status: object, sessionId = 's1') =>
   ingest(target, [record(++seq, { kind: 'status', sessionId, status, event: undefined })]);
-const starts = (runId: string, sessionId = 's1') =>
-  says({ type: 'RUN_STARTED', threadId: sessionId, runId }, sessionId);
+const starts = (runId: string, sessionId = 's1', userMessageIds?: string[]) => {
+  const named = userMessageIds === undefined ? {} : { metadata: { interlude: { userMessageIds } } };
+  return says({ type: 'RUN_STARTED', threadId: sessionId, runId, ...named }, sessionId);
+};
 const speaks = (id: string) => says({ type: 'TEXT_MESSAGE_CHUNK', messageId: id, role: 'assistant', delta: 'Done.' });
 const finishes = (runId: string, more: object = {}, sessionId = 's1') =>
   says({ type: 'RUN_FINISHED', threadId: sessionId, runId, ...more }, sessionId);
@@ -149,6 +151,71 @@ describe('what an agent says of itself', () => {
     await reports({ report: { state: 'complete', turnId: 'r1', at: 1 } });
     await finishes('r1', { metadata: { interlude: { userMessageIds: ['u1'] } } });
     expect(await stands()).toEqual(['complete', 6]);
+  });
+
+  it('counts in the turn that it names, if that is known', async () => {
+    await starts('r1');
+    await speaks('m1');
+    await finishes('r1');
+    await writes('u2');
+    await starts('r2', 's1', ['u2']);
+    await reports({ openTurnId: 'r2', report: { state: 'complete', summary: 'old', turnId: 'r1', at: 5 } });
+    expect(await stands()).toEqual(['working', 14]);
+    expect((await session())?.evidence.report).toMatchObject({ summary: 'old', isOutdated: true });
+    await speaks('m2');
+    await finishes('r2');
+    expect(await stands()).toEqual(['idle', 14, 'inferred']);
+    await reports({ openTurnId: null, report: { state: 'complete', summary: 'new', turnId: 'r2', at: 6 } });
+    expect(await stands()).toEqual(['complete', 6]);
+  });
+
+  it('in the turn that answers one of two messages says nothing of the other', async () => {
+    await writes('u1', { interlude: { delivery: 'queued' } });
+    await writes('u2', { interlude: { delivery: 'queued' } });
+    await starts('r1', 's1', ['u1']);
+    await speaks('m1');
+    await reports({ report: { state: 'complete', turnId: 'r1', at: 1 }, openTurnId: 'r1' });
+    await finishes('r1');
+    expect(await stands()).toEqual(['idle', 14, 'inferred']);
+    await starts('r2', 's1', ['u2']);
+    await speaks('m2');
+    await reports({ report: { state: 'complete', turnId: 'r2', at: 2 }, openTurnId: 'r2' });
+    await finishes('r2');
+    expect(await stands()).toEqual(['complete', 6]);
+  });
+
+  it('counts again when the message that it does not answer never reached the agent', async () => {
+    await starts('r1');
+    await speaks('m1');
+    await reports({ report: { state: 'complete', turnId: 'r1', at: 1 }, openTurnId: 'r1' });
+    await finishes('r1');
+    await writes('u1', { interlude: { delivery: 'queued' } });
+    expect(await stands()).toEqual(['working', 4, 'delivering']);
+    await says({ type: 'CUSTOM', name: 'message:delivery', value: { message_id: 'u1', delivery: 'failed' } });
+    expect(await stands()).toEqual(['complete', 6]);
+  });
+
+  it('stands when a message is told again that it has answered', async () => {
+    await writes('u1');
+    await writes('u2');
+    await starts('r1', 's1', ['u1', 'u2']);
+    await speaks('m1');
+    await reports({ report: { state: 'complete', turnId: 'r1', at: 3 }, openTurnId: 'r1' });
+    await finishes('r1');
+    for (const id of ['u1', 'u2']) await says({ type: 'TEXT_MESSAGE_CHUNK', messageId: id, role: 'user', delta: '' });
+    expect(await stands()).toEqual(['complete', 6]);
+  });
+
+  it('of an older turn neither takes up a message nor makes up for a failure', async () => {
+    await starts('r1');
+    await finishes('r1');
+    await starts('r2');
+    await says({ type: 'RUN_ERROR', runId: 'r2', message: 'No credit' });
+    await reports({ report: { state: 'complete', turnId: 'r1', at: 3 }, openTurnId: null });
+    expect(await stands()).toEqual(['failed', 5]);
+    await writes('u1', { interlude: { delivery: 'queued' } });
+    await reports({ report: { state: 'complete', turnId: 'r1', at: 4 }, openTurnId: null });
+    expect(await stands()).toEqual(['working', 4, 'delivering']);
   });
 
   it('is cut at 160, and whatever else comes as a report counts as none', async () => {
