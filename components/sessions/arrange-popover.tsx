@@ -6,7 +6,7 @@ import { ButtonPopover } from '@/components/ui/button-popover';
 import type { Arrange } from '@/lib/protocol/commands';
 import { MAX_SESSION_NAME } from '@/lib/protocol/limits';
 import type { ArrangementAnswer, SessionSummary } from '@/lib/protocol/read-models';
-import { isSeen } from '@/lib/protocol/session-standing';
+import { isSeen, standsSince } from '@/lib/protocol/session-standing';
 import { sessionTitle, standingOf } from './session-words';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
@@ -80,7 +80,7 @@ export function ArrangePopover(props: {
           <button
             type="button"
             disabled={isAsking}
-            onClick={() => void arrange({ seenState: isSeen(session) ? null : session.stateSince })}
+            onClick={() => void arrange({ seenState: isSeen(session) ? null : standsSince(session) })}
             className={ACTION}
           >
             {isSeen(session) ? 'Mark as not seen' : 'Mark as seen'}

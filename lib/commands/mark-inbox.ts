@@ -8,6 +8,7 @@ import type { AgentFact } from '@/lib/ingest/facts';
 import type { MarkInbox } from '@/lib/protocol/commands';
 import type { InboxItem, InboxMarked, InboxMarks } from '@/lib/protocol/inbox';
 import { comparePositions, type Position, positionToNumber } from '@/lib/protocol/position';
+import { standsSince } from '@/lib/protocol/session-standing';
 import { seeFailures } from './see-failures';
 
 /** Items of one transaction: others write in between. */
@@ -118,8 +119,9 @@ async function seenFailures(transaction: WriteTransaction, failed: readonly Inbo
     sql: `SELECT ${SESSION_ROW.columns('s')} FROM json_each(?) AS wanted JOIN sessions AS s ON s.id = wanted.value`,
     args: [JSON.stringify(failed.map(({ sessionId }) => columnText(sessionId ?? '')))],
   });
-  return rows.map(sessionFromRow).map(({ id, agentId, arrangement, stateSince }) => {
-    const seen = { ...arrangement, seenState: stateSince };
+  return rows.map(sessionFromRow).map((session) => {
+    const { id, agentId, arrangement } = session;
+    const seen = { ...arrangement, seenState: standsSince(session) };
     return { kind: 'session-arranged', agentId, sessionId: id, arrangement: seen };
   });
 }

@@ -2,19 +2,20 @@ import { cutText } from '@/lib/protocol/cut-text';
 import type { Attention, InboxKind } from '@/lib/protocol/inbox';
 import { MAX_CAPTION, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { AgentSummary, Obligation, SessionSummary } from '@/lib/protocol/read-models';
-import { hasBrokenOff, isLost, isSeen } from '@/lib/protocol/session-standing';
+import { failedSince, failureReason, isLost, isSeen } from '@/lib/protocol/session-standing';
 import type { OpenRequest } from './open-requests';
 
 /** What of a session needs a person, apart from the replies it owes. */
 export function attentionOfSession(session: SessionSummary, requests: readonly OpenRequest[]): Attention[] {
   const found = requests.slice(0, MAX_PENDING_REQUESTS).map((request) => ofRequest(session.id, request));
   if (session.arrangement.archivedAt !== null) return found;
-  const { state, stateReason: title, stateSince, away, lostCount, quarantinedCount } = session;
-  if ((state === 'failed' || hasBrokenOff(session)) && !isSeen(session)) {
-    found.push(about('failure', [session.id], { title, version: stateSince }));
+  const { stateReason, away, lostCount, quarantinedCount } = session;
+  const failedAt = failedSince(session);
+  if (failedAt !== null && !isSeen(session)) {
+    found.push(about('failure', [session.id], { title: failureReason(session), version: failedAt }));
   }
   if (away !== null && isLost(session)) {
-    found.push(about('lost-contact', [session.id], { title, version: away.since }));
+    found.push(about('lost-contact', [session.id], { title: stateReason, version: away.since }));
   }
   const missing = lostCount + quarantinedCount;
   if (missing > 0) found.push(about('delivery-gap', [session.id], { count: missing, version: missing }));

@@ -32,7 +32,36 @@ export function hasBrokenOff({ state, observations }: Pick<SessionSummary, 'stat
   return state === 'exited' && exit !== undefined && (exit.signal !== null || (exit.code ?? 0) !== 0);
 }
 
+type Standing = Pick<SessionSummary, 'state' | 'stateSince' | 'evidence' | 'observations'>;
+
+/**
+ * When the server learned of the failure in which it stands, or stood when it was last heard of: losing contact neither
+ * ends nor renews it. Null if it did not fail.
+ */
+export function failedSince({ state, stateSince, evidence, observations }: Standing): number | null {
+  if (state === 'failed' || hasBrokenOff({ state, observations })) return stateSince;
+  const wasFailed = state === 'unknown' && evidence.last === 'failed';
+  return wasFailed ? (observations[reportsFailure(observations) ? 'report' : 'turn']?.observedAt ?? stateSince) : null;
+}
+
+/** What is said of that failure. */
+export function failureReason(session: Pick<SessionSummary, 'state' | 'stateReason' | 'observations'>): string | null {
+  const { state, stateReason, observations } = session;
+  if (state !== 'unknown') return stateReason;
+  const { report, turn } = observations;
+  return (reportsFailure(observations) ? report?.value.summary : turn?.value.message) ?? null;
+}
+
+function reportsFailure({ report }: SessionSummary['observations']): boolean {
+  return report?.value.state === 'failure' && !report.isOutdated;
+}
+
+/** By what people say that they have looked at how it stands: when it came to that, or when it failed. */
+export function standsSince(session: Standing): number {
+  return failedSince(session) ?? session.stateSince;
+}
+
 /** Whether somebody has looked at how it stands. */
-export function isSeen({ arrangement, stateSince }: Pick<SessionSummary, 'arrangement' | 'stateSince'>): boolean {
-  return arrangement.seenState === stateSince;
+export function isSeen(session: Standing & Pick<SessionSummary, 'arrangement'>): boolean {
+  return session.arrangement.seenState === standsSince(session);
 }

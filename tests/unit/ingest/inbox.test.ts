@@ -5,7 +5,10 @@ import { postMarks } from '@/lib/commands/mark-inbox';
 import type { Arrange, MarkInbox } from '@/lib/protocol/commands';
 import type { InboxItem } from '@/lib/protocol/inbox';
 import { SILENT_MS } from '@/lib/protocol/limits';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import { isSeen, standsSince } from '@/lib/protocol/session-standing';
 import { readInbox } from '@/lib/queries/read-inbox';
+import { readSession } from '@/lib/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** What comes up in the inbox as time goes by, with the clock in hand. */
@@ -55,5 +58,69 @@ describe('a session that has fallen silent in mid-turn', () => {
     expect(await kinds()).toEqual([]);
     await sweepAt(now + SILENT_MS);
     expect(await only()).toMatchObject({ kind: 'lost-contact', since: now, seenAt: null });
+  });
+});
+
+describe('a failure that nobody has seen', () => {
+  const fails = async (runId: string, message = 'No credit') => {
+    await starts(runId);
+    await says({ type: 'RUN_ERROR', runId, message });
+  };
+
+  it('is neither ended nor renewed where its session falls silent, nor where it is heard of again', async () => {
+    await fails('r1');
+    const item = await only();
+    const by = { id: 'p1', name: 'Ada' };
+    await mark({ items: [{ id: item.id, updatedPosition: item.updatedPosition }], mark: 'claimed', by });
+    const claimed = await only();
+    await sweepAt(T0 + SILENT_MS);
+    expect(await only()).toEqual(claimed);
+    now += 60_000;
+    await says({ type: 'CUSTOM', name: 'marker' });
+    expect(await only()).toEqual(claimed);
+    await sweepAt(now + SILENT_MS);
+    expect(await only()).toMatchObject({ kind: 'failure', title: 'No credit', since: T0, claim: { by } });
+  });
+
+  it('is the same where the agent reports it, and where it is told while nobody can hear of the session', async () => {
+    const report = { state: 'failure', summary: 'No disk', at: 7 };
+    await ingest(target, [record(++seq, { kind: 'status', sessionId: 's1', status: { report }, event: undefined })]);
+    const reported = await only();
+    expect(reported).toMatchObject({ kind: 'failure', title: 'No disk' });
+    await sweepAt(T0 + SILENT_MS);
+    expect(await only()).toEqual(reported);
+  });
+
+  it('is seen for good, whether that is said before or after its session fell silent', async () => {
+    for (const [runId, isBefore] of [
+      ['r1', true],
+      ['r2', false],
+    ] as const) {
+      now += 1_000;
+      await fails(runId);
+      if (isBefore) await see();
+      await sweepAt(now + SILENT_MS);
+      if (!isBefore) await see();
+      expect(await kinds()).toEqual([]);
+      now += 1_000;
+      await says({ type: 'CUSTOM', name: 'marker' });
+      expect(await kinds()).toEqual([]);
+      await sweepAt(now + SILENT_MS);
+      expect(await kinds()).toEqual([]);
+    }
+    await fails('r3', 'Again');
+    expect(await only()).toMatchObject({ title: 'Again', since: now, seenAt: null });
+  });
+
+  it('is seen with its session, whichever way a person looks at that', async () => {
+    await fails('r1');
+    await sweepAt(T0 + SILENT_MS);
+    const summary = (await readSession(target.database, 's1'))?.session as SessionSummary;
+    expect(isSeen(summary)).toBe(false);
+    await arrange({ seenState: standsSince(summary) });
+    expect(await kinds()).toEqual([]);
+    now += 1_000;
+    await says({ type: 'CUSTOM', name: 'marker' });
+    expect(await kinds()).toEqual([]);
   });
 });
