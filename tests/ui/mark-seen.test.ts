@@ -1,0 +1,34 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { markSeen } from '@/components/agents/agent-jobs';
+import type { InboxItem } from '@/lib/protocol/inbox';
+import type { AgentSummary } from '@/lib/protocol/read-models';
+
+afterEach(() => vi.unstubAllGlobals());
+
+/** A server with these items, of which some have come up again by the time they are marked. */
+function inboxOf(items: Pick<InboxItem, 'id' | 'updatedPosition' | 'seenAt'>[], changed: string[]): unknown[] {
+  const marks: unknown[] = [];
+  vi.stubGlobal('fetch', (_url: string, { body }: { body?: string }) => {
+    if (body !== undefined) marks.push(JSON.parse(body));
+    return Promise.resolve(
+      Response.json(body === undefined ? { items, next: null } : { items, changed, position: '9' }),
+    );
+  });
+  return marks;
+}
+const item = (id: string, seenAt: number | null = null) => ({ id, updatedPosition: '5', seenAt });
+const agent = { id: 'a' } as AgentSummary;
+
+it('marks what was there when it was read, as it was then', async () => {
+  const marks = inboxOf([item('x'), item('y'), item('z', 1)], []);
+  expect(await markSeen(agent)).toBe('2 items seen');
+  const items = ['x', 'y'].map((id) => ({ id, updatedPosition: '5' }));
+  expect(marks).toEqual([{ items, mark: 'seen' }]);
+});
+
+it('says that something new came up where that was left unseen', async () => {
+  inboxOf([item('x'), item('y')], ['y']);
+  expect(await markSeen(agent)).toBe('1 item seen; something new came up');
+  inboxOf([item('y')], ['y']);
+  expect(await markSeen(agent)).toBe('nothing seen; something new came up');
+});
