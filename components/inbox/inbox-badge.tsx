@@ -29,7 +29,7 @@ export function InboxBadge() {
       {notices}
       <span
         aria-hidden="true"
-        className="tabular -top-1.5 absolute left-[60%] rounded-full bg-waiting px-1 font-medium text-[9px] text-ground leading-[13px]"
+        className="tabular rounded-full bg-waiting px-1 font-medium text-[10px] text-ground leading-[14px]"
       >
         {text}
       </span>

@@ -10,7 +10,8 @@ import type { InboxItem } from '@/lib/protocol/inbox';
 import { ActionButton, type Mark, SnoozeMenu } from './item-actions';
 import { asksSomething, type RequestedItem } from './use-request';
 
-const STRONG = 'rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent';
+const STRONG =
+  'inline-flex min-h-6 items-center rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent';
 
 /** What can be made of all selected items at once. */
 export function InboxBulk(props: {

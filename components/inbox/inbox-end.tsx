@@ -1,5 +1,5 @@
 import { FoundRows, MoreRows } from '@/components/live/more-rows';
-import { sumOfItems } from './item-counts';
+import { sumOfItems } from './inbox-items';
 import type { useShownItems } from './use-shown-items';
 
 /** The end of the inbox: the way to what is not loaded, or that there is nothing. */

@@ -22,29 +22,47 @@ export function InboxGroup(props: {
   count: number;
   all: number | null;
   unfolds: boolean;
+  selected: 'none' | 'some' | 'all';
+  /** Null where there is nothing to select. */
+  onSelect: ((isSelected: boolean) => void) | null;
   children: ReactNode;
 }) {
-  const { name, count, all, unfolds, children } = props;
+  const { name, count, all, unfolds, selected, onSelect, children } = props;
   const [chosen, choose] = useStored(`interlude:fold-inbox:${name}`);
   const isFolded = !unfolds && (chosen ?? (name === 'snoozed' ? 'folded' : 'open')) === 'folded';
   const id = `inbox-${name}`;
   return (
     <section aria-labelledby={id} className="pb-5">
-      <h2 id={id} className="border-line border-b py-1 font-medium text-xs">
-        <FoldButton
-          isOpen={!isFolded}
-          disabled={unfolds}
-          onToggle={() => choose(isFolded ? 'open' : 'folded')}
-          className="tabular hover:text-accent disabled:text-inherit"
-        >
-          {GROUP_WORD[name]}
-          <span className="font-normal text-ink-3">
-            {' '}
-            {count.toLocaleString('en')}
-            {all !== null && ` of ${all.toLocaleString('en')}`}
-          </span>
-        </FoldButton>
-      </h2>
+      <div className="-mx-2 flex items-center gap-3 border-line border-b px-2 py-1">
+        <label className="-m-1.5 flex p-1.5">
+          <input
+            ref={(field) => {
+              if (field !== null) field.indeterminate = selected === 'some';
+            }}
+            type="checkbox"
+            aria-label={`Select all of ${GROUP_WORD[name]}`}
+            checked={selected === 'all'}
+            disabled={onSelect === null}
+            onChange={({ target }) => onSelect?.(target.checked)}
+            className="accent-ink"
+          />
+        </label>
+        <h2 id={id} className="font-medium text-xs">
+          <FoldButton
+            isOpen={!isFolded}
+            disabled={unfolds}
+            onToggle={() => choose(isFolded ? 'open' : 'folded')}
+            className="tabular hover:text-accent disabled:text-inherit"
+          >
+            {GROUP_WORD[name]}
+            <span className="font-normal text-ink-3">
+              {' '}
+              {count.toLocaleString('en')}
+              {all !== null && ` of ${all.toLocaleString('en')}`}
+            </span>
+          </FoldButton>
+        </h2>
+      </div>
       {!isFolded && <ul>{children}</ul>}
     </section>
   );

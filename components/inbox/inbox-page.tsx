@@ -5,9 +5,9 @@ import { RequestBoardProvider } from '@/components/requests/request-board';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
 import type { InboxList } from '@/lib/protocol/inbox';
 import { AnswerStoresProvider } from './answer-stores';
+import { itemsOf } from './inbox-items';
 import { InboxRows } from './inbox-rows';
 import { InboxWays } from './inbox-ways';
-import { takeItems } from './item-counts';
 import type { RequestedItem } from './use-request';
 
 /**
@@ -17,7 +17,7 @@ import type { RequestedItem } from './use-request';
  */
 export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const { initial, requestCode } = props;
-  useStart((fleet) => takeItems(fleet, initial));
+  useStart((fleet) => itemsOf(fleet).take(initial));
   return (
     <AnswerStoresProvider>
       <RequestBoardProvider>

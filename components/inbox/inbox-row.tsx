@@ -49,7 +49,8 @@ export const InboxRow = memo(function InboxRow(props: {
       tabIndex={-1}
       data-inbox-row={item.id}
       className={clsx(
-        'group/answer border-line border-b py-2 -outline-offset-2',
+        // room for the frame of the focus, which must not cut through what stands at the edges
+        'group/answer -mx-2 border-line border-b px-2 py-2 -outline-offset-2',
         (seenAt !== null || isDone) && 'text-ink-3',
         // what is out of sight is not laid out; what is read there is
         !isUnfolded && '[contain-intrinsic-size:auto_56px] [content-visibility:auto]',
@@ -67,7 +68,7 @@ export const InboxRow = memo(function InboxRow(props: {
           />
         </label>
         <div className="flex min-w-0 flex-1 flex-wrap items-baseline gap-x-5 gap-y-1">
-          <Link href={placeOf(item)} className="min-w-0 flex-[1_1_16rem] -outline-offset-2 hover:bg-raised/60">
+          <Link href={placeOf(item)} className="min-w-0 flex-[1_1_16rem] rounded-sm hover:bg-raised/60">
             <span className="flex items-baseline gap-2">
               <Glyph name={KIND_GLYPH[kind]} className="relative top-[1.5px]" />
               <span dir="auto" className="wrap-break-word min-w-0 flex-1 font-medium">

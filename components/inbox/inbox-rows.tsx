@@ -30,7 +30,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const { list, open, byId, groups, held, wanted, text, setText, isSearched } = shown;
   const { mark, failure } = useMarks();
   const person = usePerson();
-  const { selected, select, selectOnly } = useSelection();
+  const { selected, select, selectAll, selectOnly } = useSelection();
   const unfolded = useSelection();
   const pressCard = usePressCard();
   const [said, say] = useState('');
@@ -72,6 +72,14 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     if (loaded.length >= list.counts[kind]) return null;
     return list.counts[kind] - loaded.filter((item) => isSnoozed(item, minute)).length;
   };
+  const selectionOf = (items: readonly InboxItem[]) => {
+    const ids = items.flatMap(({ id, doneAt }) => (doneAt === null ? id : []));
+    const count = ids.filter((id) => selected.has(id)).length;
+    return {
+      selected: count === 0 ? ('none' as const) : count < ids.length ? ('some' as const) : ('all' as const),
+      onSelect: ids.length === 0 ? null : (isSelected: boolean) => selectAll(ids, isSelected),
+    };
+  };
   return (
     <div ref={box} className="group/inbox">
       <KindFilter counts={list?.counts ?? noItems()} wanted={wanted} name={person.name} onRename={person.rename} />
@@ -88,7 +96,14 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         <KeysOfRows />
       </p>
       {groups.map(({ name, items }) => (
-        <InboxGroup key={name} name={name as GroupName} count={items.length} all={totalOf(name)} unfolds={isSearched}>
+        <InboxGroup
+          key={name}
+          name={name as GroupName}
+          count={items.length}
+          all={totalOf(name)}
+          unfolds={isSearched}
+          {...selectionOf(items)}
+        >
           {items.map((item) => (
             <InboxRow
               key={item.id}

@@ -1,5 +1,7 @@
 'use client';
 
+import { useRef, useState } from 'react';
+import { ButtonPopover } from '@/components/ui/button-popover';
 import { useServerNow } from '@/components/ui/now';
 import { nameText } from '@/components/ui/verbatim';
 import { type InboxItem, isSnoozed } from '@/lib/protocol/inbox';
@@ -48,6 +50,10 @@ export function ItemActions(props: {
   );
 }
 
+/** At least 24 px high, for a finger. */
+const ACTION =
+  'inline-flex min-h-6 items-center rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
+
 export function ActionButton(props: { about: string; label: string; isExpanded?: boolean; onPress: () => void }) {
   const { about, label, isExpanded, onPress } = props;
   return (
@@ -56,7 +62,7 @@ export function ActionButton(props: { about: string; label: string; isExpanded?:
       aria-label={`${label}: ${about}`}
       aria-expanded={isExpanded}
       onClick={onPress}
-      className="rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+      className={ACTION}
     >
       {label}
     </button>
@@ -82,17 +88,38 @@ export function SnoozeMenu({ about, onSnooze }: { about: string; onSnooze: (unti
     'For four hours': () => now + 4 * HOUR_MS,
     'Until 9:00 tomorrow': morning,
   };
+  const button = useRef<HTMLButtonElement>(null);
+  const [isOpen, setOpen] = useState(false);
   return (
-    <select
-      aria-label={`Snooze: ${about}`}
-      value=""
-      onChange={(event) => onSnooze((untils[event.target.value] as () => number)())}
-      className="max-w-20 rounded-sm bg-ground text-ink-2 hover:text-ink"
-    >
-      <option value="">Snooze</option>
-      {Object.keys(untils).map((words) => (
-        <option key={words}>{words}</option>
-      ))}
-    </select>
+    <>
+      <button
+        ref={button}
+        type="button"
+        aria-label={`Snooze: ${about}`}
+        aria-haspopup="dialog"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+        className={ACTION}
+      >
+        Snooze
+      </button>
+      {isOpen && (
+        <ButtonPopover label={`Snooze: ${about}`} button={button} onClose={() => setOpen(false)} className="w-44 py-1">
+          {Object.entries(untils).map(([words, until]) => (
+            <button
+              key={words}
+              type="button"
+              onClick={() => {
+                setOpen(false);
+                onSnooze(until());
+              }}
+              className="flex h-7 w-full items-center px-3 text-left text-ink-2 text-xs -outline-offset-2 hover:bg-raised hover:text-ink"
+            >
+              {words}
+            </button>
+          ))}
+        </ButtonPopover>
+      )}
+    </>
   );
 }

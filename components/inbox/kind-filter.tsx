@@ -4,8 +4,8 @@ import { clsx } from 'clsx';
 import Link from 'next/link';
 import { INBOX_KINDS, type InboxKind } from '@/lib/protocol/inbox';
 import { MAX_PERSON_NAME } from '@/lib/protocol/limits';
+import { sumOfItems } from './inbox-items';
 import { KIND_WORD } from './inbox-words';
-import { sumOfItems } from './item-counts';
 
 /** Which kinds are shown, in the address; and what whoever claims something here is called. */
 export function KindFilter(props: {
@@ -41,7 +41,7 @@ export function KindFilter(props: {
           maxLength={MAX_PERSON_NAME}
           placeholder="Operator"
           onChange={(event) => onRename(event.target.value)}
-          className="w-32 border-line border-b bg-transparent text-ink outline-none placeholder:text-ink-3 focus:border-accent"
+          className="h-6 w-32 border-line border-b bg-transparent text-ink outline-none placeholder:text-ink-3 focus:border-accent"
         />
       </label>
     </div>
@@ -54,7 +54,10 @@ function KindLink(props: { href: string; label: string; count: number; isCurrent
     <Link
       href={href}
       aria-current={isCurrent ? 'page' : undefined}
-      className={clsx('rounded-sm', isCurrent ? 'font-medium text-ink' : 'text-ink-2 hover:text-ink')}
+      className={clsx(
+        'inline-flex min-h-6 items-center gap-1 rounded-sm',
+        isCurrent ? 'font-medium text-ink' : 'text-ink-2 hover:text-ink',
+      )}
     >
       {label} <span className="tabular font-normal text-ink-3">{count.toLocaleString('en')}</span>
     </Link>

@@ -50,7 +50,7 @@ export function NoticePanel() {
           <button
             type="button"
             onClick={() => void turnOn()}
-            className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent"
+            className="min-h-6 font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent"
           >
             {refusal ? 'Try again' : 'Turn on desktop notifications'}
           </button>
@@ -63,7 +63,7 @@ export function NoticePanel() {
       <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
         <legend className="pb-1 text-ink-3">Notify of</legend>
         {NOTICE_KINDS.map((kind) => (
-          <label key={kind} className="flex items-center gap-1.5 text-ink-2">
+          <label key={kind} className="flex min-h-6 items-center gap-1.5 text-ink-2">
             <input
               type="checkbox"
               checked={!off.includes(kind)}
@@ -77,7 +77,7 @@ export function NoticePanel() {
         ))}
       </fieldset>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-ink-2">
-        <label className="flex items-center gap-1.5">
+        <label className="flex min-h-6 items-center gap-1.5">
           <input
             type="checkbox"
             checked={quiet !== null}
@@ -95,7 +95,7 @@ export function NoticePanel() {
         <button
           type="button"
           onClick={() => keep({ isOn: false })}
-          className="underline decoration-line-strong underline-offset-2 hover:text-ink"
+          className="min-h-6 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >
           Turn off
         </button>
@@ -106,13 +106,13 @@ export function NoticePanel() {
 
 function TimeField({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
   return (
-    <label className="flex items-center gap-1.5">
+    <label className="flex min-h-6 items-center gap-1.5">
       {label}
       <input
         type="time"
         value={value}
         onChange={({ target }) => target.value !== '' && onChange(target.value)}
-        className="rounded border border-line bg-ground px-1"
+        className="h-6 rounded border border-line bg-ground px-1"
       />
     </label>
   );

@@ -8,7 +8,7 @@ import { SOMETHING_NEW } from '@/components/live/mark-items';
 import { useFleet, useFleetStores, useMorePages, useReading } from '@/components/live/use-fleet';
 import type { MarkInbox } from '@/lib/protocol/commands';
 import type { InboxList, InboxMarked } from '@/lib/protocol/inbox';
-import { listedItems, takeItems } from './item-counts';
+import { itemsOf } from './inbox-items';
 
 /** They are asked for again at most this often. */
 const COUNT_AGAIN_MS = 5_000;
@@ -18,19 +18,19 @@ const pageAfter = (after: string, signal?: AbortSignal) =>
 
 /** The items that are loaded, done ones of this visit among them, and the way to the others. */
 export function useInbox() {
-  const list = useFleet(listedItems);
+  const list = useFleet((fleet) => itemsOf(fleet).listed);
   useReading({
     table: 'inbox',
     kind: 'list',
     of: ALL,
     load: (signal) => pageAfter('0', signal),
-    take: takeItems,
+    take: (fleet, page, after?: string) => itemsOf(fleet).take(page, after),
   });
   const more = useMorePages({
     of: 'inbox',
     next: list?.next,
     load: (after) => pageAfter(after),
-    take: takeItems,
+    take: (fleet, page, after?: string) => itemsOf(fleet).take(page, after),
   });
   return { list, more };
 }
@@ -43,7 +43,7 @@ export function useItemCounts(areOld: boolean): void {
     queryFn: async ({ signal }) => {
       const path = `/inbox?${new URLSearchParams({ after: '0', limit: '1' })}`;
       const { counts, position } = await fetchJson<InboxList>(path, signal);
-      fleet.takeItemCounts(counts, position);
+      itemsOf(fleet).takeCounts(counts, position);
       return position;
     },
     enabled: areOld,
@@ -59,7 +59,7 @@ export function useMarks() {
     setFailure(null);
     try {
       const marked = await postJson<InboxMarked>('/inbox/marks', body);
-      fleet.takeMarked(marked);
+      itemsOf(fleet).takeMarked(marked);
       const [left, of] = [marked.changed.length, body.items?.length ?? 0];
       if (left > 0) setFailure(of === 1 ? SOMETHING_NEW : `${left} of ${of}, where ${SOMETHING_NEW}`);
     } catch (error) {

@@ -7,6 +7,7 @@ import { takeOf, useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { readStored } from '@/components/ui/use-stored';
 import type { InboxList } from '@/lib/protocol/inbox';
 import { comparePositions } from '@/lib/protocol/position';
+import { itemsOf } from './inbox-items';
 import { LOOK_KEY, lookOf } from './notice-look';
 
 /** Of a thousand items each. */
@@ -31,7 +32,7 @@ export function useLateItems(isWanted: boolean): boolean {
         const asked = fetchJson<InboxList>(`/inbox?${new URLSearchParams({ after })}`, signal);
         const list: InboxList = await takeOf(fleet, asked, (list) => {
           const items = list.items.filter((item) => comparePositions(item.updatedPosition, since ?? '') > 0);
-          fleet.takeFoundItems({ ...list, items });
+          itemsOf(fleet).takeFound({ ...list, items });
         });
         after = list.next;
       }

@@ -8,6 +8,7 @@ import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, isSnoozed } from '@/lib/protocol/inbox';
 import { searchWords } from '@/lib/protocol/list-search';
+import { itemsOf } from './inbox-items';
 import { inboxOrder, isFound } from './inbox-order';
 import { useInbox, useItemCounts } from './use-inbox';
 
@@ -37,7 +38,7 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
     path: '/inbox',
     asked,
     take: (fleet, page) => {
-      fleet.takeFoundItems(page);
+      itemsOf(fleet).takeFound(page);
       const ids = page.items.map(({ id }) => id);
       setFoundThere((before) => ({ asked, ids: new Set(before.asked === asked ? [...before.ids, ...ids] : ids) }));
     },
@@ -64,7 +65,7 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
   const byId = useMemo(() => new Map(rows.map((item) => [item.id, item])), [rows]);
   const held = useHeldOrder(box, order, `${shown} ${sought}`, (id) => byId.has(id));
   const shownIds = useMemo(() => new Set(held.order.flatMap(({ ids }) => ids)), [held.order]);
-  useEffect(() => fleet.holdItems(shownIds), [fleet, shownIds]);
+  useEffect(() => itemsOf(fleet).hold(shownIds), [fleet, shownIds]);
   const groups = held.order
     .map(({ name, ids }) => ({ name, items: ids.flatMap((id) => byId.get(id) ?? []) }))
     .filter(({ items }) => items.length > 0);

@@ -1,5 +1,5 @@
 import { noSessions, type SessionState } from '@/lib/protocol/agent-state';
-import type { InboxItem, InboxList, InboxMarked } from '@/lib/protocol/inbox';
+import type { InboxItem } from '@/lib/protocol/inbox';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type {
   AgentDetail,
@@ -36,11 +36,12 @@ export interface ListedSessions {
   countsAreOld: boolean;
 }
 
-/** Counts the items of the inbox: only pages that show it need that. */
-interface ItemCounter {
+/** Looks after the items of the inbox. It comes with what shows them. */
+interface ItemKeeper {
   /** Called before an item changes. `known`: the item as it was read at a position. */
   count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void;
-  take(counts: InboxList['counts'], position: Position): void;
+  /** Called after items have changed. */
+  taken(ids: Iterable<string>): void;
   reset(): void;
 }
 
@@ -80,7 +81,7 @@ export class FleetStore extends Store {
     idOf: ({ id }) => id,
     listsOf: () => [ALL],
     keepsAll: true,
-    onChange: (row, known) => this.itemCounter?.count(row, known),
+    onChange: (row, known) => this.itemKeeper?.count(row, known),
   });
   #start: { after: Position } | null = null;
   #position: Position | null = null;
@@ -88,8 +89,7 @@ export class FleetStore extends Store {
   /** The sessions that the stream has told of since it began. */
   readonly #told = new Set<string>();
   #shownSessions: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
-  itemCounter: ItemCounter | null = null;
-  readonly #heldItems = new Set<ReadonlySet<string>>();
+  itemKeeper: ItemKeeper | null = null;
 
   /** Where the stream is to be read from; another object when it is to be read anew. Null while nothing is known. */
   get start(): { after: Position } | null {
@@ -130,32 +130,10 @@ export class FleetStore extends Store {
       else if (event === 'obligation') this.obligations.takeNews(data, id);
       else if (event === 'inbox') {
         this.inbox.takeNews(data, id);
-        this.#letGoDone([data.id]);
+        this.itemKeeper?.taken([data.id]);
       }
     }
     this.changed();
-  }
-
-  /**
-   * These items are shown: they stay, though they may be done, until the returned function is called. Others that are
-   * done are let go of: a page that is open for days would have all that was ever asked.
-   */
-  holdItems(ids: ReadonlySet<string>): () => void {
-    this.#heldItems.add(ids);
-    // What is shown from now on is held first: most of it was shown before.
-    return () =>
-      queueMicrotask(() => {
-        this.#heldItems.delete(ids);
-        this.#letGoDone(ids);
-        this.changed();
-      });
-  }
-
-  #letGoDone(ids: Iterable<string>): void {
-    for (const id of ids) {
-      const isDone = (this.inbox.get(id)?.doneAt ?? null) !== null;
-      if (isDone && ![...this.#heldItems].some((held) => held.has(id))) this.inbox.letGo(id);
-    }
   }
 
   /** When time alone may change the state of one of the sessions; null if it changes none. */
@@ -192,17 +170,17 @@ export class FleetStore extends Store {
   }
 
   takeSessions({ sessions: rows, position, next, counts }: SessionList, after?: string): void {
-    this.#read('sessions', ALL, position, () => this.sessions.takeList(ALL, { rows, position, next, after }));
+    this.read('sessions', ALL, position, () => this.sessions.takeList(ALL, { rows, position, next, after }));
     this.takeCounts(counts, position);
   }
 
   /** Sessions from anywhere in the list of all: it goes on where it did. */
   takeFoundSessions({ sessions: rows, position }: SessionList): void {
-    this.#read('sessions', ALL, position, () => this.sessions.takeSome(ALL, rows, position));
+    this.read('sessions', ALL, position, () => this.sessions.takeSome(ALL, rows, position));
   }
 
   takeFoundAgents({ agents: rows, position }: AgentList): void {
-    this.#read('agents', ALL, position, () => this.agents.takeSome(ALL, rows, position));
+    this.read('agents', ALL, position, () => this.agents.takeSome(ALL, rows, position));
   }
 
   takeCounts(counts: CountsByState, position: Position): void {
@@ -212,7 +190,7 @@ export class FleetStore extends Store {
   }
 
   takeSession({ session, position }: SessionDetail): void {
-    this.#read('sessions', null, position, () => this.sessions.take(session, position));
+    this.read('sessions', null, position, () => this.sessions.take(session, position));
   }
 
   takeAgentSessions(
@@ -221,16 +199,16 @@ export class FleetStore extends Store {
     after?: string,
   ): void {
     const list = { rows, position, next, after };
-    this.#read('sessions', agentId, position, () => this.sessions.takeList(agentId, list));
+    this.read('sessions', agentId, position, () => this.sessions.takeList(agentId, list));
   }
 
   takeAgents({ agents: rows, position, next, count }: AgentList, after?: string): void {
     const list = { rows, position, next, count, after };
-    this.#read('agents', ALL, position, () => this.agents.takeList(ALL, list));
+    this.read('agents', ALL, position, () => this.agents.takeList(ALL, list));
   }
 
   takeAgent({ agent, position }: Pick<AgentDetail, 'agent' | 'position'>): void {
-    this.#read('agents', null, position, () => this.agents.take(agent, position));
+    this.read('agents', null, position, () => this.agents.take(agent, position));
   }
 
   takeAgentDetail({ agent, sessions, nextSessions: next, position }: AgentDetail): void {
@@ -238,38 +216,20 @@ export class FleetStore extends Store {
     this.takeAgentSessions(agent.id, { sessions, next, position });
   }
 
-  takeInbox({ items: rows, position, next, counts }: InboxList, after?: string): void {
-    this.#read('inbox', ALL, position, () => this.inbox.takeList(ALL, { rows, position, next, after }));
-    this.takeItemCounts(counts, position);
-  }
-
-  /** @param counts of the whole inbox */
-  takeItemCounts(counts: InboxList['counts'], position: Position): void {
-    this.itemCounter?.take(counts, position);
-    this.changed();
-  }
-
-  takeFoundItems({ items: rows, position }: InboxList): void {
-    this.#read('inbox', ALL, position, () => this.inbox.takeSome(ALL, rows, position));
-  }
-
-  /** Items as a mark has left them. */
-  takeMarked({ items, position }: InboxMarked): void {
-    this.#read('inbox', null, position, () => {
-      for (const item of items) this.inbox.take(item, position);
-      this.#letGoDone(items.map(({ id }) => id));
-    });
-  }
-
   /** @param isPart it is the part that came with the page */
   takeTasks(sessionId: string, { tasks: rows, position, omitted: count = 0 }: TaskList, isPart = false): void {
     const list = { rows, position, count };
-    this.#read('tasks', sessionId, position, () => this.tasks.takeList(sessionId, list, isPart));
+    this.read('tasks', sessionId, position, () => this.tasks.takeList(sessionId, list, isPart));
   }
 
   takeObligations(agentId: string, { obligations, position }: ObligationList): void {
     const rows = obligations.map((one) => ({ ...one, agentId, state: 'owed' as const }));
-    this.#read('obligations', agentId, position, () => this.obligations.takeList(agentId, { rows, position }));
+    this.read('obligations', agentId, position, () => this.obligations.takeList(agentId, { rows, position }));
+  }
+
+  /** Something that follows from the rows has changed. */
+  tell(): void {
+    this.changed();
   }
 
   /** Frames were missed for good. */
@@ -278,7 +238,7 @@ export class FleetStore extends Store {
     this.#start = null;
     this.#position = null;
     this.#counts.reset();
-    this.itemCounter?.reset();
+    this.itemKeeper?.reset();
     for (const table of HELD) this[table].reset();
     this.changed();
   }
@@ -305,7 +265,8 @@ export class FleetStore extends Store {
     return this.#toldStates.get(row) ?? row.state;
   }
 
-  #read(table: Held, name: string | null, position: Position, take: () => void): void {
+  /** @param take puts what was read of a table at a position into it. `name`: of the list; null: it is none */
+  read(table: Held, name: string | null, position: Position, take: () => void): void {
     const since = (name === null ? null : this[table].hold(name, this.#position)) ?? this.#start?.after ?? null;
     take();
     if (since === null || comparePositions(position, since) < 0) {

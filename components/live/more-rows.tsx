@@ -16,7 +16,7 @@ export function MoreRows(props: MorePages & { listed: number; count: number; wha
         data-more-rows
         aria-disabled={isLoading}
         onClick={load}
-        className="rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+        className="min-h-6 rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
       >
         {isLoading ? 'Loading…' : 'Show more'}
       </button>
@@ -47,7 +47,7 @@ export function FoundRows(props: {
       {listed === 0 && !isLoading && error === null && (
         <>
           No {one} is like this.
-          <button type="button" onClick={onAll} className="underline hover:text-ink">
+          <button type="button" onClick={onAll} className="min-h-6 underline hover:text-ink">
             Show every {one}
           </button>
         </>
@@ -55,7 +55,7 @@ export function FoundRows(props: {
       {error !== null && (
         <>
           <span className="text-failed">{error.message}</span>
-          <button type="button" onClick={load} className="underline hover:text-ink">
+          <button type="button" onClick={load} className="min-h-6 underline hover:text-ink">
             Try again
           </button>
         </>

@@ -9,9 +9,10 @@ export function ButtonPopover(props: {
   label: string;
   button: RefObject<HTMLElement | null>;
   onClose: () => void;
+  className?: string;
   children: ReactNode;
 }) {
-  const { label, button, onClose, children } = props;
+  const { label, button, onClose, className = 'w-[min(420px,calc(100vw-24px))] py-1', children } = props;
   const leftByPress = useRef(false);
   return (
     <Popover.Root open onOpenChange={(open) => !open && onClose()}>
@@ -28,7 +29,7 @@ export function ButtonPopover(props: {
           event.preventDefault();
           if (!leftByPress.current) button.current?.focus();
         }}
-        className="w-[min(420px,calc(100vw-24px))] py-1"
+        className={className}
       >
         {children}
       </PopoverPanel>

@@ -11,5 +11,12 @@ export function useSelection() {
     else next.delete(id);
     setSelected(next);
   };
-  return { selected, select, selectOnly: (ids: Iterable<string>) => setSelected(new Set(ids)) };
+  const selectAll = (ids: Iterable<string>, isSelected: boolean) => {
+    const next = new Set(selected);
+    for (const id of ids)
+      if (isSelected) next.add(id);
+      else next.delete(id);
+    setSelected(next);
+  };
+  return { selected, select, selectAll, selectOnly: (ids: Iterable<string>) => setSelected(new Set(ids)) };
 }

@@ -99,8 +99,10 @@ test('a failure is put off and seen by keyboard alone, and is then seen everywhe
   await live(page);
   const theirs = await otherWindow();
   await live(theirs);
-  await page.getByRole('combobox', { name: 'Snooze: No credit left' }).focus();
-  await page.keyboard.type('For an h');
+  await page.getByRole('button', { name: 'Snooze: No credit left' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Snooze: No credit left' }).getByText('For an hour').waitFor();
+  await page.keyboard.press('Enter');
   await group(theirs, 'Snoozed')
     .getByRole('button', { name: /^Snoozed/, expanded: false })
     .waitFor();

@@ -2,6 +2,7 @@
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DesktopNotices } from '@/components/inbox/desktop-notices';
+import { itemsOf } from '@/components/inbox/inbox-items';
 import { LOOK_KEY } from '@/components/inbox/notice-look';
 import { NoticePanel } from '@/components/inbox/notice-panel';
 import { NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
@@ -73,7 +74,7 @@ function Page({
 }) {
   useStart((fleet) => {
     if (items === null) fleet.takeAgents({ agents: [], position, next: null, count: 0 });
-    else fleet.takeInbox({ items: [...items], position, next, counts: noItems() });
+    else itemsOf(fleet).take({ items: [...items], position, next, counts: noItems() });
   });
   return (
     <>

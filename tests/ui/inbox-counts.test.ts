@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type ListedItems, listedItems, takeItems } from '@/components/inbox/item-counts';
+import { itemsOf, type ListedItems } from '@/components/inbox/inbox-items';
 import { FleetStore } from '@/components/live/fleet-store';
 import { type InboxItem, type InboxList, noItems } from '@/lib/protocol/inbox';
 import { anInboxItem } from './rows';
@@ -9,10 +9,10 @@ const NEXT = 'permission.1.i';
 /** What a page shows that began with this list. */
 function shown(list: Partial<InboxList>) {
   const fleet = new FleetStore();
-  takeItems(fleet, { position: '10', items: [], next: null, counts: noItems(), ...list });
+  itemsOf(fleet).take({ position: '10', items: [], next: null, counts: noItems(), ...list });
   return {
     fleet,
-    now: () => listedItems(fleet) as ListedItems,
+    now: () => itemsOf(fleet).listed as ListedItems,
     news: (id: string, fields: Partial<InboxItem>) =>
       fleet.takeFrames([{ event: 'inbox', id, data: anInboxItem({ ...fields, updatedPosition: id }) }]),
   };
@@ -32,7 +32,7 @@ it('counts what is done of what is loaded, and asks again about what is not', ()
   expect([now().counts, now().countsAreOld]).toEqual([{ ...counts, permission: 229 }, false]);
   news('13', { id: 'b', kind: 'delivery-gap' });
   expect(now().countsAreOld).toBe(true);
-  fleet.takeItemCounts({ ...counts, permission: 229, 'delivery-gap': 7 }, '13');
+  itemsOf(fleet).takeCounts({ ...counts, permission: 229, 'delivery-gap': 7 }, '13');
   expect([now().counts['delivery-gap'], now().countsAreOld]).toEqual([7, false]);
 });
 
@@ -49,13 +49,13 @@ it('counts what is there where all of it is loaded', () => {
 it('lets go of what is done, once nothing shows it', async () => {
   const { fleet, now, news } = shown({ items: [anInboxItem({ id: 'a' }), anInboxItem({ id: 'b' })] });
   const ids = () => now().rows.map(({ id }) => id);
-  const first = fleet.holdItems(new Set(['a']));
+  const first = itemsOf(fleet).hold(new Set(['a']));
   news('11', { id: 'a', doneAt: 5 });
   news('12', { id: 'b', doneAt: 5 });
   news('13', { id: 'never-here', doneAt: 5 });
   expect(ids()).toEqual(['a']);
   first();
-  const second = fleet.holdItems(new Set(['a', 'c']));
+  const second = itemsOf(fleet).hold(new Set(['a', 'c']));
   await Promise.resolve();
   expect(ids()).toEqual(['a']);
   second();
@@ -66,8 +66,8 @@ it('lets go of what is done, once nothing shows it', async () => {
 it('does not take it for open by what was read before it was done, and takes it once it comes up again', () => {
   const { fleet, now, news } = shown({ items: [anInboxItem({ id: 'a' })], next: NEXT });
   news('20', { id: 'a', doneAt: 5 });
-  fleet.takeFoundItems({ position: '15', items: [anInboxItem({ id: 'a' })], next: null, counts: noItems() });
-  fleet.takeInbox({ position: '15', items: [anInboxItem({ id: 'a' })], next: null, counts: noItems() }, NEXT);
+  itemsOf(fleet).takeFound({ position: '15', items: [anInboxItem({ id: 'a' })] });
+  itemsOf(fleet).take({ position: '15', items: [anInboxItem({ id: 'a' })], next: null, counts: noItems() }, NEXT);
   expect(now().rows).toEqual([]);
   news('21', { id: 'a' });
   expect(now().rows.map(({ id }) => id)).toEqual(['a']);

@@ -1,0 +1,130 @@
+import { ALL, type FleetStore } from '@/components/live/fleet-store';
+import { RowCounts } from '@/components/live/row-counts';
+import { type InboxItem, type InboxKind, type InboxList, type InboxMarked, noItems } from '@/lib/protocol/inbox';
+import type { Position } from '@/lib/protocol/position';
+
+/** What needs a person, as far as it is loaded, with what is done of it; and how much there is. */
+export interface ListedItems {
+  rows: readonly InboxItem[];
+  /** Where the next page begins; null if all of it is loaded. */
+  next: string | null;
+  /** Of each kind what is not done, loaded or not. */
+  counts: Record<InboxKind, number>;
+  count: number;
+  /** Something has changed that is not loaded: `counts` are from before. */
+  countsAreOld: boolean;
+}
+
+/**
+ * The items of the inbox that a page knows, and how many there are of each kind, loaded or not.
+ *
+ * Failure: what is done, and no list shows, is let go of: a page that is open for days would have all that was ever asked.
+ */
+class InboxItems {
+  readonly #fleet: FleetStore;
+  readonly #counts = new RowCounts(noItems);
+  readonly #held = new Set<ReadonlySet<string>>();
+  #listed: ListedItems | undefined;
+
+  constructor(fleet: FleetStore) {
+    this.#fleet = fleet;
+    fleet.itemKeeper = this;
+  }
+
+  /** Undefined until some was read. The same object until something of it changes. */
+  get listed(): ListedItems | undefined {
+    const list = this.#fleet.inbox.list(ALL);
+    if (list === undefined) return undefined;
+    const { rows, next } = list;
+    const countsAreOld = next !== null && this.#counts.isOld;
+    if (this.#listed?.rows !== rows || this.#listed.countsAreOld !== countsAreOld) {
+      const counts = next === null ? countByKind(rows) : this.#counts.now;
+      this.#listed = { rows, next, counts, count: sumOfItems(counts), countsAreOld };
+    }
+    return this.#listed;
+  }
+
+  /** A page of the whole inbox, and how much there is of each kind. */
+  take({ items: rows, position, next, counts }: InboxList, after?: string): void {
+    const { inbox } = this.#fleet;
+    this.#fleet.read('inbox', ALL, position, () => inbox.takeList(ALL, { rows, position, next, after }));
+    this.takeCounts(counts, position);
+  }
+
+  /** @param counts of the whole inbox */
+  takeCounts(counts: InboxList['counts'], position: Position): void {
+    this.#counts.take(counts, position);
+    this.#listed = undefined;
+    this.#fleet.tell();
+  }
+
+  /** Items from anywhere in the inbox: its list goes on where it did. */
+  takeFound({ items: rows, position }: Pick<InboxList, 'items' | 'position'>): void {
+    this.#fleet.read('inbox', ALL, position, () => this.#fleet.inbox.takeSome(ALL, rows, position));
+  }
+
+  /** Items as a mark has left them. */
+  takeMarked({ items, position }: InboxMarked): void {
+    this.#fleet.read('inbox', null, position, () => {
+      for (const item of items) this.#fleet.inbox.take(item, position);
+      this.taken(items.map(({ id }) => id));
+    });
+  }
+
+  /** These are shown: they stay, though they may be done, until the returned function is called. */
+  hold(ids: ReadonlySet<string>): () => void {
+    this.#held.add(ids);
+    // What is shown from now on is held first: most of it was shown before.
+    return () =>
+      queueMicrotask(() => {
+        this.#held.delete(ids);
+        this.taken(ids);
+        this.#fleet.tell();
+      });
+  }
+
+  taken(ids: Iterable<string>): void {
+    const { inbox } = this.#fleet;
+    for (const id of ids) {
+      const isDone = (inbox.get(id)?.doneAt ?? null) !== null;
+      if (isDone && ![...this.#held].some((held) => held.has(id))) inbox.letGo(id);
+    }
+  }
+
+  /** What comes up anew can't be told from what was counted and is not loaded: the server counts them again. */
+  count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void {
+    const isSure = known !== undefined && this.#fleet.isCountedBy(this.#counts, known);
+    const from = isSure ? countedAs(known.row) : undefined;
+    this.#counts.change({ at: row.updatedPosition, from, to: countedAs(row) });
+  }
+
+  reset(): void {
+    this.#counts.reset();
+  }
+}
+
+const known = new WeakMap<FleetStore, InboxItems>();
+
+/** The items of a page's fleet. */
+export function itemsOf(fleet: FleetStore): InboxItems {
+  const items = known.get(fleet) ?? new InboxItems(fleet);
+  known.set(fleet, items);
+  return items;
+}
+
+/** What counts as one of its kind: what is not done. */
+function countedAs({ kind, doneAt }: InboxItem): InboxKind | null {
+  return doneAt === null ? kind : null;
+}
+
+function countByKind(items: readonly InboxItem[]): Record<InboxKind, number> {
+  const counts = noItems();
+  for (const { kind, doneAt } of items) if (doneAt === null) counts[kind] += 1;
+  return counts;
+}
+
+/** @param kinds those that count; none for all */
+export function sumOfItems(counts: Record<InboxKind, number>, kinds: readonly InboxKind[] = []): number {
+  const counted = kinds.length === 0 ? Object.values(counts) : kinds.map((kind) => counts[kind]);
+  return counted.reduce((sum, count) => sum + count, 0);
+}
