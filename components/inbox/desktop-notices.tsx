@@ -6,7 +6,8 @@ import { ALL } from '@/components/live/fleet-store';
 import { useConnectionState } from '@/components/live/live-provider';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useServerNow } from '@/components/ui/now';
-import { readStored, useStored, writeStored } from '@/components/ui/use-stored';
+import { readStored, writeStored } from '@/components/ui/use-stored';
+import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
 import { LOOK_KEY, lookOf, nextLook } from './notice-look';
 import { noteRefusal } from './notice-refusal';
 import { isQuiet, type Notice, noticeSettings, SETTINGS_KEY, standingNotices } from './notices';
@@ -25,7 +26,7 @@ export function DesktopNotices() {
   const list = useFleet(({ inbox }) => inbox.list(ALL));
   const router = useRouter();
   const leads = useLeads();
-  const [stored] = useStored(SETTINGS_KEY, true);
+  const [stored] = useStoredAnywhere(SETTINGS_KEY);
   const isWhole = useLateItems(leads && noticeSettings(stored).isOn);
   const { status } = useConnectionState();
   // Where it is not known how things stand, nothing is told, and nothing counts as told.

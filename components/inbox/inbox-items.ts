@@ -1,7 +1,7 @@
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
 import { RowCounts } from '@/components/live/row-counts';
 import { type InboxItem, type InboxKind, type InboxList, type InboxMarked, noItems } from '@/lib/protocol/inbox';
-import type { Position } from '@/lib/protocol/position';
+import { comparePositions, ORIGIN, type Position } from '@/lib/protocol/position';
 
 /** What needs a person, as far as it is loaded, with what is done of it; and how much there is. */
 export interface ListedItems {
@@ -15,6 +15,9 @@ export interface ListedItems {
   countsAreOld: boolean;
 }
 
+/** So many of them are remembered: longer than anything takes that was asked for before. */
+const MOST_LET_GO = 10_000;
+
 /**
  * The items of the inbox that a page knows, and how many there are of each kind, loaded or not.
  *
@@ -24,6 +27,8 @@ class InboxItems {
   readonly #fleet: FleetStore;
   readonly #counts = new RowCounts(noItems);
   readonly #held = new Set<ReadonlySet<string>>();
+  /** Items that were let go of, up to where each was known: what was read before does not bring them back. */
+  readonly #letGo = new Map<string, Position>();
   #listed: ListedItems | undefined;
 
   constructor(fleet: FleetStore) {
@@ -45,8 +50,9 @@ class InboxItems {
   }
 
   /** A page of the whole inbox, and how much there is of each kind. */
-  take({ items: rows, position, next, counts }: InboxList, after?: string): void {
+  take({ items, position, next, counts }: InboxList, after?: string): void {
     const { inbox } = this.#fleet;
+    const rows = this.#news(items, position);
     this.#fleet.read('inbox', ALL, position, () => inbox.takeList(ALL, { rows, position, next, after }));
     this.takeCounts(counts, position);
   }
@@ -59,14 +65,15 @@ class InboxItems {
   }
 
   /** Items from anywhere in the inbox: its list goes on where it did. */
-  takeFound({ items: rows, position }: Pick<InboxList, 'items' | 'position'>): void {
+  takeFound({ items, position }: Pick<InboxList, 'items' | 'position'>): void {
+    const rows = this.#news(items, position);
     this.#fleet.read('inbox', ALL, position, () => this.#fleet.inbox.takeSome(ALL, rows, position));
   }
 
   /** Items as a mark has left them. */
   takeMarked({ items, position }: InboxMarked): void {
     this.#fleet.read('inbox', null, position, () => {
-      for (const item of items) this.#fleet.inbox.take(item, position);
+      for (const item of this.#news(items, position)) this.#fleet.inbox.take(item, position);
       this.taken(items.map(({ id }) => id));
     });
   }
@@ -87,8 +94,15 @@ class InboxItems {
     const { inbox } = this.#fleet;
     for (const id of ids) {
       const isDone = (inbox.get(id)?.doneAt ?? null) !== null;
-      if (isDone && ![...this.#held].some((held) => held.has(id))) inbox.letGo(id);
+      if (!isDone || [...this.#held].some((held) => held.has(id))) continue;
+      this.#letGo.set(id, inbox.letGo(id) ?? ORIGIN);
+      const [first] = this.#letGo.keys();
+      if (this.#letGo.size > MOST_LET_GO && first !== undefined) this.#letGo.delete(first);
     }
+  }
+
+  #news(items: readonly InboxItem[], position: Position): InboxItem[] {
+    return items.filter(({ id }) => comparePositions(position, this.#letGo.get(id) ?? ORIGIN) > 0);
   }
 
   /** What comes up anew can't be told from what was counted and is not loaded: the server counts them again. */
@@ -100,6 +114,7 @@ class InboxItems {
 
   reset(): void {
     this.#counts.reset();
+    this.#letGo.clear();
   }
 }
 

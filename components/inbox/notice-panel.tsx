@@ -2,7 +2,7 @@
 
 import { useState } from 'react';
 import { Words } from '@/components/ui/name';
-import { useStored } from '@/components/ui/use-stored';
+import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
 import { canNotify, noteRefusal, REFUSAL_KEY } from './notice-refusal';
 import { NOTICE_KINDS, NOTICE_WORD, type NoticeSettings, noticeSettings, SETTINGS_KEY } from './notices';
 
@@ -10,8 +10,8 @@ const NIGHT = { from: '22:00', to: '07:00' };
 
 /** Whether this browser notifies the desktop, of what, and when not. It is asked for on a press, and never before. */
 export function NoticePanel() {
-  const [stored, store] = useStored(SETTINGS_KEY, true);
-  const [refusal, setRefusal] = useStored(REFUSAL_KEY, true);
+  const [stored, store] = useStoredAnywhere(SETTINGS_KEY);
+  const [refusal, setRefusal] = useStoredAnywhere(REFUSAL_KEY);
   const settings = noticeSettings(stored);
   const [permission, setPermission] = useState(() => (canNotify() ? Notification.permission : null));
   const keep = (change: Partial<NoticeSettings>) => store(JSON.stringify({ ...settings, ...change }));

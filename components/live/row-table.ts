@@ -41,9 +41,6 @@ interface List<Row> {
   shown: ShownList<Row> | null;
 }
 
-/** Rows that were let go are remembered, so many of them: longer than anything takes that was read before. */
-const MOST_LET_GO = 10_000;
-
 /**
  * Rows of one kind by id, each with the position it was read at, and the lists that they stand in.
  *
@@ -54,8 +51,6 @@ export class RowTable<Row extends object> {
   readonly #kind: Kind<Row>;
   readonly #rows = new Map<string, { row: Row; at: Position }>();
   readonly #lists = new Map<string, List<Row>>();
-  /** What is known of rows no more: up to where it was. */
-  readonly #letGo = new Map<string, Position>();
 
   constructor(kind: Kind<Row>) {
     this.#kind = kind;
@@ -69,15 +64,13 @@ export class RowTable<Row extends object> {
     return this.#rows.values();
   }
 
-  /** Nobody needs a row any more. What was read of it before does not bring it back. */
-  letGo(id: string): void {
+  /** Forgets a row. @returns up to where it was known */
+  letGo(id: string): Position | undefined {
     const held = this.#rows.get(id);
-    if (held === undefined) return;
+    if (held === undefined) return undefined;
     for (const list of this.#listsOf(held.row)) if (list.ids.delete(id)) list.shown = null;
     this.#rows.delete(id);
-    this.#letGo.set(id, held.at);
-    const [first] = this.#letGo.keys();
-    if (this.#letGo.size > MOST_LET_GO && first !== undefined) this.#letGo.delete(first);
+    return held.at;
   }
 
   /** What a row has become by itself, without news of it. */
@@ -126,7 +119,6 @@ export class RowTable<Row extends object> {
   /** What is shown may be wrong: whatever is read next takes its place. */
   reset(): void {
     for (const held of this.#rows.values()) held.at = ORIGIN;
-    this.#letGo.clear();
     for (const list of this.#lists.values()) Object.assign(list, { isRead: false, since: null });
   }
 
@@ -147,9 +139,7 @@ export class RowTable<Row extends object> {
   take(row: Row, at: Position): void {
     const id = this.#kind.idOf(row);
     const known = this.#rows.get(id);
-    const knownAt = known?.at ?? this.#letGo.get(id);
-    if (knownAt !== undefined && comparePositions(at, knownAt) <= 0) return;
-    this.#letGo.delete(id);
+    if (known !== undefined && comparePositions(at, known.at) <= 0) return;
     if (known !== undefined && known.at !== ORIGIN && isSameVersion(known.row, row)) {
       known.at = at;
       return;

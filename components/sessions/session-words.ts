@@ -1,6 +1,5 @@
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
-import { middleCut } from '@/components/ui/middle-cut';
 import { plainWords } from '@/components/ui/plain-words';
 import type { SessionState, StateNote } from '@/lib/protocol/agent-state';
 import type { SessionAway, SessionSummary } from '@/lib/protocol/read-models';
@@ -92,15 +91,15 @@ export function isTimed({ state }: Pick<SessionSummary, 'state'>): boolean {
 /** The server keeps this much of a title. */
 const TITLE_LENGTH = 120;
 
-/** Of an id, as much as a row has room for. */
-const ID_LENGTH = 16;
+/** Of an id, what a row has no room for: it is told from its like by its end as well as by its beginning. */
+const MIDDLE = /(?<=^.{8}).{2,}(?=.{7}$)/;
 
 /** What a session is called: its first words without the marks of markdown, or until there are any, its id. */
 export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'> & Partial<Arranged>): string {
   const name = session.arrangement?.name ?? null;
   if (name !== null) return name;
   const title = plainWords(session.title ?? '');
-  if (title === '') return `Session ${middleCut(session.id, ID_LENGTH)}`;
+  if (title === '') return `Session ${session.id.replace(MIDDLE, '…')}`;
   // One that ends with its sentence just fits.
   const isCut = (session.title?.length ?? 0) >= TITLE_LENGTH && !/[.!?]$/.test(title);
   return isCut ? `${title}…` : title;

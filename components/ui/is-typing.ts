@@ -1,15 +1,10 @@
-/** Fields that are ticked or pressed: no letter is meant for them. */
-const PRESSED = /^(?:button|checkbox|color|file|image|radio|reset|submit)$/;
+/** What is ticked or pressed is no field: no letter is meant for it. */
+const FIELD = 'input:not([type=button], [type=checkbox], [type=radio]), textarea, select';
 
 /** Whether a key belongs to a field, so that single-letter shortcuts keep out of it. */
-export function isTyping(event: Event): boolean {
-  const target = event.target;
+export function isTyping({ target, key }: KeyboardEvent): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  if (target instanceof HTMLInputElement) return !PRESSED.test(target.type) || isChoosing(target, event);
-  return target.isContentEditable || /^(?:TEXTAREA|SELECT)$/.test(target.tagName);
-}
-
-/** The arrows lead from one of several to the next. */
-function isChoosing({ type }: HTMLInputElement, event: Event): boolean {
-  return type === 'radio' && event instanceof KeyboardEvent && event.key.startsWith('Arrow');
+  // Arrows lead from one of several to the next.
+  const isChosen = key.startsWith('Arrow') && target.matches('[type=radio]');
+  return isChosen || target.isContentEditable || target.matches(FIELD);
 }

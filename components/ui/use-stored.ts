@@ -6,19 +6,9 @@ import { useCallback, useSyncExternalStore } from 'react';
 const unkept = new Map<string, string>();
 const listeners = new Set<() => void>();
 
-function subscribe(listener: () => void): () => void {
+export function subscribeToStored(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
-}
-
-/** Other tabs say what they have stored. */
-function subscribeToAll(listener: () => void): () => void {
-  addEventListener('storage', listener);
-  const unsubscribe = subscribe(listener);
-  return () => {
-    removeEventListener('storage', listener);
-    unsubscribe();
-  };
 }
 
 /** What is remembered now, by whichever tab. */
@@ -40,14 +30,10 @@ export function writeStored(key: string, value: string): void {
   for (const notify of listeners) notify();
 }
 
-/**
- * A choice this browser remembers. Null on the server, and until something was chosen.
- *
- * @param follows whether it changes here as soon as another tab changes it
- */
-export function useStored(key: string, follows = false): [string | null, (value: string) => void] {
+/** A choice this browser remembers. Null on the server, and until something was chosen. */
+export function useStored(key: string): [string | null, (value: string) => void] {
   const value = useSyncExternalStore(
-    follows ? subscribeToAll : subscribe,
+    subscribeToStored,
     () => readStored(key),
     () => null,
   );
