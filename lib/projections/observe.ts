@@ -1,8 +1,18 @@
-import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Observations, Observed, SelfReport } from '@/lib/protocol/agent-state';
+import { textOf } from '@/lib/protocol/fields';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
-import { caption, contentText, customName, customValue, inputUserMessages, pick, pickText } from './event-fields';
+import {
+  caption,
+  contentText,
+  customName,
+  customValue,
+  idField,
+  inputUserMessages,
+  pick,
+  pickText,
+} from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { OpenRequests } from './open-requests';
 import type { Placement } from './placement';
@@ -48,6 +58,8 @@ export const NO_MEMORY: ObservationMemory = {
 type Observable = Pick<SessionSummary, 'observations' | 'openTurnId' | 'turnCount' | 'runningTaskCount'>;
 
 const MAX_TURN_IDS = 16;
+/** How often it is noted that an agent without turns has become still once more. */
+const STILL_NOTED_MS = 1_000;
 
 /** The turn that a report made now belongs to. An agent without turns answers a message by what it reports after it. */
 export function reportTurnNow(turnCount: number, { messages }: ObservationMemory): number {
@@ -91,7 +103,7 @@ export class Observer {
   }
 
   /** What an event says, apart from turns, tasks and requests. */
-  see({ entry: { event, receivedAt }, turnId, entityId, role }: Placement): void {
+  see({ entry: { event, receivedAt }, turns, turnId, entityId, role }: Placement): void {
     if (turnId?.startsWith('task:') === true) return;
     switch (event.type) {
       case 'CUSTOM':
@@ -102,10 +114,18 @@ export class Observer {
         if (message !== undefined) this.#written(message.id, true, receivedAt);
         return;
       }
+      case 'RUN_ERROR':
+        if (!turns.some(({ kind }) => kind !== 'none')) this.#failed(event, receivedAt);
+        return;
       case 'TEXT_MESSAGE_START':
       case 'TEXT_MESSAGE_CHUNK':
       case 'TEXT_MESSAGE_CONTENT':
-        if (interludeOf(event).ofSnapshot !== undefined) return;
+        if (interludeOf(event).ofSnapshot !== undefined) {
+          // it may be all that the agent tells of its words in this turn
+          const isHere = turnId !== null && turnId === this.#summary.openTurnId && role === 'assistant';
+          if (isHere && contentText(event.delta).trim() !== '') this.#memory.hasSpoken = true;
+          return;
+        }
         if (role === 'user') {
           if (entityId === null || event.type === 'TEXT_MESSAGE_CONTENT') return;
           this.#written(entityId, turnId !== null && turnId === this.#summary.openTurnId, receivedAt);
@@ -139,7 +159,7 @@ export class Observer {
     }
     const { task } = observations;
     // Tasks of an agent whose turns are not known.
-    if (runningTaskCount > 0) this.#isStill(at);
+    if (runningTaskCount > 0 && observations.turn === undefined) this.#isStill(at);
     if (runningTaskCount <= 0) {
       if (!isAway) this.#drop('task');
     } else if (task?.value !== runningTaskCount) {
@@ -212,10 +232,27 @@ export class Observer {
     this.#isStill(at);
   }
 
-  /** It has no turns, or none is known: what it did is over. */
+  /** It has no turns, or none is known: what it did is over. Readers need not be told so with each piece of a text. */
   #isStill(at: number): void {
-    if (this.#summary.observations.turn !== undefined) return;
+    const { turn } = this.#summary.observations;
+    if (turn !== undefined && turn.turnId !== null) return;
+    if (turn?.value.state === 'finished' && Math.abs(at - turn.observedAt) < STILL_NOTED_MS) return;
     this.#put('turn', { observedAt: at, turnId: null, value: { state: 'finished' } });
+  }
+
+  /** A run has failed that is not known: that of an agent without turns, or one whose beginning was lost. */
+  #failed(event: AgUiEvent, at: number): void {
+    const { openTurnId, observations } = this.#summary;
+    const runId = idField(event, 'runId');
+    // of another than the one that goes on, or of one that had ended
+    if (openTurnId !== null || (runId !== null && this.#memory.turnIds.includes(runId))) return;
+    const message = caption(textOf(event.message)) ?? 'The run failed.';
+    this.#put('turn', {
+      observedAt: at,
+      turnId: observations.turn?.turnId ?? null,
+      value: { state: 'failed', message },
+    });
+    this.#drop('agent', 'message');
   }
 
   #seeProcess(process: StatusTold['process'], at: number): void {
@@ -229,10 +266,10 @@ export class Observer {
     if (seen === undefined) return;
     const { agent, turn } = this.#summary.observations;
     const byTurn = turn === undefined ? null : turn.value.state === 'running' ? 'running' : 'still';
-    if (seen === byTurn) this.#drop('agent');
-    else if (agent?.value !== seen) {
-      this.#put('agent', { observedAt: at, turnId: this.#summary.openTurnId, value: seen });
-    }
+    if (seen === (agent?.value ?? byTurn)) return;
+    // it goes on with its turn, which began when that did
+    if (seen === 'running' && byTurn === 'running' && agent?.value !== 'still') this.#drop('agent');
+    else this.#put('agent', { observedAt: at, turnId: this.#summary.openTurnId, value: seen });
   }
 
   /** A report stays in the runner's records: it is news if it says something else, or if it was made anew. */

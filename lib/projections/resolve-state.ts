@@ -86,8 +86,8 @@ class View {
     return this.activity?.isRunning === false;
   }
 
-  /** How long both have been so, in milliseconds. */
-  get stillSince(): number {
+  /** Since when it does what it does. */
+  get activeSince(): number {
     return this.activity?.since ?? this.now;
   }
 
@@ -110,7 +110,7 @@ type Rule = (view: View) => Verdict | null;
 /**
  * The first rule that decides wins. A self-report that a person has written after counts as none.
  *
- * The sixteenth rule, about an agent that runs without telling anything, only adds to what these decide.
+ * The sixteenth rule, about an agent that works without telling anything, only adds to what these decide.
  */
 const RULES: Record<Exclude<StateRule, 16>, Rule> = {
   1: ({ seen, report }) => {
@@ -170,7 +170,7 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
     reported === 'idle' && isRunning && activity !== null ? { state: 'working', source: activity.source } : null,
   10: (view) => {
     const { task } = view.seen;
-    if (task === undefined || !view.isStill || !view.hasPassed(view.stillSince, SETTLED_MS)) return null;
+    if (task === undefined || !view.isStill || !view.hasPassed(view.activeSince, SETTLED_MS)) return null;
     return { state: 'waiting-on-background', source: 'task' };
   },
   11: ({ reported, report, isRunning, seen }) =>
@@ -195,9 +195,12 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
     return { state: 'idle', source, note: silent(seen) ?? 'inferred' };
   },
   15: (view) => {
-    const { session } = view.seen;
-    if (!view.hasPassed(session.observedAt, STARTING_MS)) return { state: 'starting', source: 'session' };
-    return { state: 'unknown', source: 'session', reason: 'nothing has been heard of it since it began' };
+    const beganAt = view.seen.session.observedAt;
+    const { lastHeardAt } = view.facts;
+    if (!view.hasPassed(Math.max(beganAt, lastHeardAt), STARTING_MS)) return { state: 'starting', source: 'session' };
+    const isHeard = lastHeardAt > beganAt;
+    const reason = isHeard ? 'nothing that it tells says what it does' : 'nothing has been heard of it since it began';
+    return { state: 'unknown', source: 'session', reason };
   },
 };
 
@@ -242,11 +245,14 @@ function failedSince(observations: Observations, state: SessionState, { source }
 
 function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedState {
   const { observations, lastHeardAt } = view.facts;
-  const isAtWork = verdict.state === 'working' && verdict.source !== 'message' && view.isRunning;
-  const isStuck = isAtWork && view.hasPassed(lastHeardAt, PROGRESS_MS);
   const observed = sourceOf(observations, verdict.source);
-  const observedAt = isStuck ? lastHeardAt : (verdict.observedAt ?? observed?.observedAt ?? lastHeardAt);
-  const note = isStuck ? 'no-progress' : (verdict.note ?? aside(view, verdict));
+  const isAtWork = verdict.state === 'working' && verdict.note !== 'delivering';
+  // what it does now may have begun long after its last word
+  const toldAt = Math.max(lastHeardAt, observed?.observedAt ?? 0, view.isRunning ? view.activeSince : 0);
+  const isStuck = isAtWork && view.hasPassed(toldAt, PROGRESS_MS);
+  const observedAt = isStuck ? toldAt : (verdict.observedAt ?? observed?.observedAt ?? lastHeardAt);
+  const instead = isAtWork ? aside(observations) : undefined;
+  const note = isStuck ? 'no-progress' : (instead ?? verdict.note);
   const { report } = observations;
   const turnId = observed?.turnId ?? null;
   const evidence: StateEvidence = {
@@ -270,8 +276,7 @@ function told({ value, observedAt, isOutdated }: NonNullable<Observations['repor
 }
 
 /** What a working agent does instead of its work. */
-function aside({ seen: { agent } }: View, { state }: Verdict): StateNote | undefined {
-  if (state !== 'working') return undefined;
+function aside({ agent }: Observations): StateNote | undefined {
   return agent?.value === 'compacting' || agent?.value === 'restarting' ? agent.value : undefined;
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CommandHub } from '@/lib/commands/command-hub';
-import { connectRunner } from '@/lib/commands/runner-connection';
+import { connectRunner, renewRunners } from '@/lib/commands/runner-connection';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { readAgents } from '@/lib/queries/read-agents';
 import { readSession } from '@/lib/queries/read-sessions';
@@ -42,6 +42,7 @@ const writes = (id: string, metadata: object = {}) =>
 const hub = () => new CommandHub({ database: target.database, now: () => now, steady: () => now });
 async function passes(seconds: number): Promise<void> {
   now += seconds * 1_000;
+  await target.database.writes.run((transaction) => renewRunners(transaction, ['one'], now));
   await hub().sweep();
 }
 const session = async (id = 's1') => (await readSession(target.database, id))?.session;
@@ -287,6 +288,111 @@ describe('what is observed of an agent', () => {
   it('is that a turn has finished without a word', async () => {
     await starts('r1');
     await finishes('r1');
+    expect(await stands()).toEqual(['idle', 14, 'no-output']);
+  });
+});
+
+describe('an agent without turns', () => {
+  it('is as still as since its last word', async () => {
+    await speaks('m1');
+    await reports({ state: 'working' });
+    for (let second = 0; second < 20; second += 1) {
+      await passes(1);
+      await speaks(`n${second}`);
+    }
+    expect(await stands()).toEqual(['working', 12]);
+    await passes(10);
+    expect(await stands()).toEqual(['idle', 13, 'inferred']);
+  });
+
+  it('makes no progress either, when it says for ten minutes that it works and tells nothing', async () => {
+    await reports({ state: 'working' });
+    await passes(599);
+    expect(await stands()).toEqual(['working', 12]);
+    await passes(1);
+    expect(await stands()).toEqual(['working', 16, 'no-progress']);
+  });
+
+  it('fails by a run that is told to have failed, and goes on with the next word', async () => {
+    await writes('u1');
+    await says({ type: 'RUN_ERROR', message: 'No credit' });
+    expect(await session()).toMatchObject({ state: 'failed', stateReason: 'No credit', evidence: { rule: 5 } });
+    await says({ type: 'STATE_SNAPSHOT', snapshot: {} });
+    expect(await stands()).toEqual(['failed', 5]);
+    await passes(1);
+    await speaks('m1');
+    expect(await stands()).toEqual(['idle', 14, 'inferred']);
+  });
+
+  it('is not made to fail by what is told of a run that had ended', async () => {
+    await starts('r1');
+    await speaks('m1');
+    await finishes('r1');
+    await says({ type: 'RUN_ERROR', message: 'Told late', runId: 'r1' });
+    expect(await stands()).toEqual(['idle', 14, 'inferred']);
+  });
+
+  it('is never said not to have been heard of while it tells something, whatever that is', async () => {
+    await says({ type: 'STATE_SNAPSHOT', snapshot: {} });
+    for (let second = 0; second < 70; second += 10) {
+      await passes(10);
+      await says({ type: 'STATE_SNAPSHOT', snapshot: { second } });
+    }
+    expect(await stands()).toEqual(['starting', 15]);
+    await passes(60);
+    expect(await session()).toMatchObject({ state: 'unknown', stateReason: 'nothing that it tells says what it does' });
+  });
+});
+
+describe('what is seen of an agent that had said that it is done', () => {
+  const isDone = async () => {
+    await starts('r1');
+    await speaks('m1');
+    await finishes('r1');
+  };
+
+  it('begins now: an hour without a word before is no lack of progress', async () => {
+    await isDone();
+    await passes(3_600);
+    await reports({ state: 'busy' });
+    await passes(30);
+    expect(await stands()).toEqual(['working', 14]);
+    await passes(570);
+    expect(await stands()).toEqual(['working', 16, 'no-progress']);
+  });
+
+  it('ends now, too: it is as still as since then', async () => {
+    await isDone();
+    await passes(3_600);
+    await reports({ state: 'busy' });
+    await passes(30);
+    await reports({ state: 'still' });
+    expect(await stands()).toEqual(['idle', 14, 'inferred']);
+    expect((await session())?.evidence).toMatchObject({ source: 'agent', observedAt: now });
+  });
+
+  it.each(['compacting', 'restarting'])('is that it is %s, and not that it has resumed its work', async (what) => {
+    await isDone();
+    await reports({ report: { state: 'complete', turnId: 'r1', at: 1 } });
+    await passes(60);
+    await reports(
+      what === 'compacting'
+        ? { state: what, report: { state: 'complete', turnId: 'r1', at: 1 } }
+        : { process: { state: what, pid: null, exitCode: null }, report: { state: 'complete', turnId: 'r1', at: 1 } },
+    );
+    await passes(6);
+    expect(await stands()).toEqual(['working', 8, what]);
+  });
+
+  it('is not that it has said nothing, where its words came in a snapshot', async () => {
+    const answer = { id: 'm1', role: 'assistant', content: 'All of the answer' };
+    await starts('r1');
+    await says({ type: 'MESSAGES_SNAPSHOT', messages: [answer] });
+    await finishes('r1');
+    expect(await stands()).toEqual(['idle', 14, 'inferred']);
+    await starts('r2');
+    await says({ type: 'MESSAGES_SNAPSHOT', messages: [answer, { id: 'u2', role: 'user', content: 'And?' }] });
+    await finishes('r2');
     expect(await stands()).toEqual(['idle', 14, 'no-output']);
   });
 });

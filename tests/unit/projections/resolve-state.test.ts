@@ -195,7 +195,28 @@ const ROWS: Row[] = [
   ['it compacts', { turn: running(5), agent: { ...written(1), value: 'compacting' } }, 14, 'working', 'compacting'],
   ['it is started again', { agent: { ...written(1), value: 'restarting' } }, 14, 'working', 'restarting'],
   ['nothing was observed for less than a minute', { session: written(59.999) }, 15, 'starting'],
-  ['nothing was observed for a minute', { session: written(60) }, 15, 'unknown'],
+  ['nothing was observed for a minute', { session: written(60), lastHeardAt: ago(60) }, 15, 'unknown'],
+  ['nothing was observed, and something was told', { session: written(90), lastHeardAt: ago(59) }, 15, 'starting'],
+  [
+    'it says that it works, and has told nothing for 10 min',
+    { report: says('working', 900), lastHeardAt: ago(600) },
+    16,
+    'working',
+    'no-progress',
+  ],
+  [
+    'it is seen to run since less than 10 min, and has told nothing for longer',
+    { turn: still(900), agent: { ...written(599), value: 'running' }, lastHeardAt: ago(900) },
+    14,
+    'working',
+  ],
+  [
+    'it compacts after it was complete',
+    { turn: still(60), report: says('complete', 60), agent: { ...written(6), value: 'compacting' } },
+    8,
+    'working',
+    'compacting',
+  ],
   [
     'it runs and has told nothing for 10 min',
     { turn: running(900), lastHeardAt: ago(600) },
@@ -274,7 +295,7 @@ describe('time alone', () => {
       [
         [0, 'complete'],
         [5, 'working', 'resumed'],
-        [599, 'working', 'no-progress'],
+        [600, 'working', 'no-progress'],
       ],
     ],
     [
@@ -306,7 +327,7 @@ describe('time alone', () => {
       { turn: running(0) },
       [
         [0, 'working'],
-        [599, 'working', 'no-progress'],
+        [600, 'working', 'no-progress'],
       ],
     ],
     ['it is done', { turn: still(0), report: says('complete', 1) }, [[0, 'complete']]],
