@@ -41,7 +41,7 @@ export function useTaskDetail(task: Task) {
 
 /** What a run of a task has written, kept current while it is looked at. */
 export function useTaskOutput(task: Task) {
-  const path = pathOf(task, '/output');
+  const path = `${pathOf({ ...task, runId: null }, '/output')}?position=${task.position}`;
   return useFolded(
     ['task-output', path],
     `session:${task.sessionId}`,

@@ -1,6 +1,7 @@
 import type { Pace } from '@/db/next-turn';
 import type { BatchRows, EventRow, SessionChange } from '@/lib/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/event-log/fold-deltas';
+import { customName, customValue, pickId, taskEventId } from '@/lib/projections/event-fields';
 import {
   NO_OBLIGATIONS,
   type ObligationChange,
@@ -10,10 +11,12 @@ import {
 import type { Placement } from '@/lib/projections/placement';
 import { differsForReaders, newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
 import { TaskLedger } from '@/lib/projections/tasks';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { addTo } from '@/lib/protocol/grouped';
 import type { Arrangement, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { hasEnded, isUnderWay } from '@/lib/protocol/session-standing';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import { placeSession } from './place-session';
 import { rememberedFold } from './remembered-fold';
 import type { SessionBatch, Stored } from './session-batch';
@@ -88,8 +91,10 @@ export async function projectSession(
   // an agent without a runner is back as soon as it speaks
   if (session.isHeard && before.away?.isSilent)
     for (const _ of taskLedger.hearAgain()) if (pace.isDue) await pace.rest();
-  for (const placement of placements) {
+  for (const [index, placement] of placements.entries()) {
     for (const _ of taskLedger.apply(placement)) if (pace.isDue) await pace.rest();
+    const row = entries[index]?.row;
+    if (row !== undefined) giveOutput(row, taskLedger);
     if (pace.isDue) await pace.rest();
   }
   const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
@@ -158,6 +163,16 @@ export async function projectSession(
     before: session.before?.memory.hasInbox === true ? before : null,
     after,
   };
+}
+
+/** Says of which task an output is: the run that it names, else the one that began last. That of nobody's stands nowhere. */
+function giveOutput(row: EventRow, tasks: TaskLedger): void {
+  if (customName(row.event) !== CUSTOM.taskOutput) return;
+  const id = taskEventId(row.event);
+  const task = id === null ? undefined : tasks.find(id, pickId(customValue(row.event), 'run_id', 'runId'));
+  if (task === undefined) return;
+  row.event.metadata = withInterlude(row.event, { taskPosition: task.position }).metadata ?? {};
+  row.entityId = task.position;
 }
 
 /** What is archived comes back with its next turn. */

@@ -31,12 +31,13 @@ const NO_MARKS = {
   replaces: undefined,
   presumed: undefined,
   again: undefined,
+  taskPosition: undefined,
 };
 
-/** Only ingest marks events: as parts of a snapshot, as derived or presumed, as what they take the place of or repeat. */
+/** Only ingest marks events: as parts of a snapshot, as derived or presumed, as what they take the place of or repeat, as of a task. */
 export function unmarked(event: AgUiEvent): AgUiEvent {
-  const { ofSnapshot, derived, replaces, presumed, again } = interludeOf(event);
-  const isMarked = (ofSnapshot ?? derived ?? replaces ?? presumed ?? again) !== undefined;
+  const { ofSnapshot, derived, replaces, presumed, again, taskPosition } = interludeOf(event);
+  const isMarked = (ofSnapshot ?? derived ?? replaces ?? presumed ?? again ?? taskPosition) !== undefined;
   return isMarked ? withInterlude(event, NO_MARKS) : event;
 }
 

@@ -7,7 +7,7 @@ const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'agent', 'unknown'] as const;
 const LISTS = ['userMessageIds', 'foldedTaskIds', 'replyTo'] as const;
 const FLAGS = ['whole', 'presumed', 'again'] as const;
-const TEXTS = ['taskRunId', 'clientId', 'reportedBy', 'assignedBy', 'replaces'] as const;
+const TEXTS = ['taskPosition', 'taskRunId', 'clientId', 'reportedBy', 'assignedBy', 'replaces'] as const;
 
 /**
  * What an event says under `metadata.interlude`, as far as it has the agreed shape. Agents can write anything there, so

@@ -224,7 +224,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
     placer.endTask(placement, id, runId, isToldElsewhere ? { isToldElsewhere } : {});
   }),
   // on the task's card, and nowhere in the transcript
-  [CUSTOM.taskOutput]: about(taskEventId, () => undefined),
+  [CUSTOM.taskOutput]: () => undefined,
   [CUSTOM.taskElsewhere]: about(FOREIGN_TASK, (placer, placement, id) => {
     const value = customValue(placement.entry.event);
     const ofSessionId = pickId(value, 'session_id');

@@ -62,6 +62,8 @@ export interface InterludeMetadata {
    * if none is known. Written by ingest.
    */
   derived?: { turnId: string | null };
+  /** On a `task:output`: the position of the task, in this session, that it is of. Written by ingest. */
+  taskPosition?: Position;
   /** On a `request:opened`: the derived request whose place it takes. Written by ingest. */
   replaces?: string;
   /**
@@ -169,6 +171,8 @@ export interface TaskOutputValue {
   /** Bytes of the file. By default it goes on from what was told last. */
   from?: number;
   to?: number;
+  /** When the last of it was written, epoch milliseconds. By default when it was told. */
+  written_at?: number;
   /** How many secrets were taken out. */
   redacted?: number;
   /** Nothing more comes. */

@@ -87,6 +87,9 @@ export const turnAtQuery = z.strictObject({ at: time });
 /** `runId`, where the agent re-uses task ids. */
 export const taskQuery = z.object({ runId: text });
 
+/** `position`: of the run, where neither id tells runs apart. */
+export const taskOutputQuery = taskQuery.extend({ position: orNull(position) });
+
 /** `before`: where the page before this one has ended. */
 export const webhookDeliveriesQuery = z.strictObject({ before: orNull(position), limit: limit(50, 200) });
 

@@ -491,12 +491,8 @@ export interface TaskDetail {
 /** What a run of a task has written. */
 export interface TaskOutputDetail {
   position: Position;
-  taskId: string;
-  runId: string | null;
-  /** The run has ended. Its output may come after that. */
-  hasEnded: boolean;
-  /** The task was begun again since: nothing more comes of this run. */
-  isOver: boolean;
+  /** The run's own: `Task.position`. */
+  taskPosition: Position;
   /** Null while nothing of it was told. */
   output: TaskOutput | null;
 }

@@ -16,7 +16,7 @@ export interface TaskOutput {
   parts: OutputPart[];
   /** How many secrets the runner took out of all that it told. */
   redacted: number;
-  /** When something was last told of it, on the runner's clock. */
+  /** When the last of it was written, on the runner's clock, as far as it said so; else when that was told. */
   lastAt: number;
   /** Nothing more comes. */
   hasEnded: boolean;
@@ -25,26 +25,10 @@ export interface TaskOutput {
 }
 
 export interface OutputPart {
-  /** Bytes of the file. Where secrets were taken out of a text that is cut, `from` is about right. */
+  /** Bytes of the file. Of a part whose beginning was cut off, `from` is about right where its text is not as written. */
   from: number;
   to: number;
   text: string;
-}
-
-/** The output once this `task:output` has come. @param occurredAt when it was told, on the runner's clock */
-export function appendOutput(output: TaskOutput | null, event: AgUiEvent, occurredAt: number): TaskOutput {
-  const value = fieldsOf(event.value);
-  if (isWhole(event)) return storedOutput(fieldsOf(value.output));
-  const { parts = [], redacted = 0, hasEnded = false, error = null } = output ?? {};
-  const text = textOf(value.text) ?? '';
-  const why = textOf(value.error);
-  return {
-    parts: newest(withPiece(parts, text, placeOf(value.from), placeOf(value.to))),
-    redacted: Math.min(redacted + (placeOf(value.redacted) ?? 0), Number.MAX_SAFE_INTEGER),
-    lastAt: occurredAt,
-    hasEnded: value.ended === true || (hasEnded && text === ''),
-    error: why !== null ? cutText(why, MAX_CAPTION) : text === '' ? error : null,
-  };
 }
 
 /** How much its file holds, as far as was told. */
@@ -52,47 +36,136 @@ export function outputSize({ parts }: TaskOutput): number {
   return parts.at(-1)?.to ?? 0;
 }
 
-function isWhole(event: AgUiEvent): boolean {
-  return fieldsOf(event.metadata?.interlude).whole === true;
-}
-
-function withPiece(parts: readonly OutputPart[], text: string, saidFrom: number | null, saidTo: number | null) {
-  const last = parts.at(-1);
-  if (text === '') return [...parts];
-  const from = saidFrom ?? last?.to ?? 0;
-  const to = Math.max(from, saidTo ?? from + utf8Length(text));
-  if (last === undefined || from < last.to) return [{ from, to, text }];
-  if (from > last.to) return [...parts, { from, to, text }];
-  return [...parts.slice(0, -1), { ...last, to, text: last.text + text }];
-}
-
-/** The longest end of it that may be kept. */
-function newest(parts: readonly OutputPart[]): OutputPart[] {
-  const kept: OutputPart[] = [];
-  let room = MAX_TASK_OUTPUT_BYTES;
-  for (const part of parts.slice(-MAX_OUTPUT_PARTS).reverse()) {
-    // a UTF-16 unit is 3 bytes at most: most texts need not be measured
-    const bytes = part.text.length * 3 <= room ? null : encoder.encode(part.text);
-    if (bytes !== null && bytes.length > room) {
-      const cut = cutBefore(bytes, bytes.length - room);
-      const text = decoder.decode(bytes.subarray(cut));
-      if (text !== '') kept.push({ ...part, from: Math.min(part.from + cut, part.to), text });
-      break;
-    }
-    kept.push(part);
-    room -= bytes?.length ?? utf8Length(part.text);
+/** The output once these `task:output` have come, each with the time at which it was told. */
+export function appendOutputs(
+  output: TaskOutput | null,
+  told: Iterable<readonly [event: AgUiEvent, occurredAt: number]>,
+): TaskOutput | null {
+  let draft: OutputDraft | null = null;
+  for (const [event, occurredAt] of told) {
+    draft ??= new OutputDraft(output);
+    draft.add(event, occurredAt);
   }
-  return kept.reverse();
+  return draft === null ? output : draft.result();
+}
+
+export function appendOutput(output: TaskOutput | null, event: AgUiEvent, occurredAt: number): TaskOutput {
+  const draft = new OutputDraft(output);
+  draft.add(event, occurredAt);
+  return draft.result();
+}
+
+const NOTHING: TaskOutput = { parts: [], redacted: 0, lastAt: 0, hasEnded: false, error: null };
+
+/** A part whose text has not been joined. */
+interface DraftPart {
+  from: number;
+  to: number;
+  pieces: { text: string; bytes: number }[];
+}
+
+/**
+ * An output to which pieces are added: each takes the time that its own length takes, however much there is. What is
+ * beyond the limits goes in the end, and in between once it is as much again.
+ */
+export class OutputDraft {
+  #said: Omit<TaskOutput, 'parts'>;
+  #parts: DraftPart[];
+  #bytes: number;
+
+  constructor(output: TaskOutput | null) {
+    const { parts, ...said } = output ?? NOTHING;
+    this.#said = said;
+    this.#parts = parts.map(({ text, ...place }) => ({ ...place, pieces: [{ text, bytes: utf8Length(text) }] }));
+    this.#bytes = this.#parts.reduce((sum, { pieces }) => sum + (pieces[0]?.bytes ?? 0), 0);
+  }
+
+  add(event: AgUiEvent, occurredAt: number): void {
+    const value = fieldsOf(event.value);
+    if (fieldsOf(event.metadata?.interlude).whole === true) {
+      const { parts, ...said } = storedOutput(fieldsOf(value.output));
+      this.#said = said;
+      this.#parts = parts.map(({ text, ...place }) => ({ ...place, pieces: [{ text, bytes: utf8Length(text) }] }));
+      this.#bytes = this.#parts.reduce((sum, { pieces }) => sum + (pieces[0]?.bytes ?? 0), 0);
+      return;
+    }
+    const text = textOf(value.text) ?? '';
+    const why = textOf(value.error);
+    const { redacted, hasEnded, error } = this.#said;
+    this.#said = {
+      redacted: Math.min(redacted + (placeOf(value.redacted) ?? 0), Number.MAX_SAFE_INTEGER),
+      lastAt: text === '' ? this.#said.lastAt || occurredAt : (placeOf(value.written_at) ?? occurredAt),
+      hasEnded: value.ended === true || (hasEnded && text === ''),
+      error: why !== null ? cutText(why, MAX_CAPTION) : text === '' ? error : null,
+    };
+    if (text !== '') this.#addPiece(text, placeOf(value.from), placeOf(value.to));
+    if (this.#bytes > 2 * MAX_TASK_OUTPUT_BYTES || this.#parts.length > 2 * MAX_OUTPUT_PARTS) this.#letGo();
+  }
+
+  result(): TaskOutput {
+    this.#letGo();
+    const parts = this.#parts.map(({ pieces, ...place }) => ({
+      ...place,
+      text: pieces.map(({ text }) => text).join(''),
+    }));
+    return { ...this.#said, parts };
+  }
+
+  #addPiece(text: string, saidFrom: number | null, saidTo: number | null): void {
+    const last = this.#parts.at(-1);
+    const bytes = utf8Length(text);
+    const from = saidFrom ?? last?.to ?? 0;
+    const to = Math.max(from, saidTo ?? from + bytes);
+    const startsOver = last !== undefined && from < last.to;
+    if (startsOver) [this.#parts, this.#bytes] = [[], 0];
+    this.#bytes += bytes;
+    if (last === undefined || startsOver || from > last.to) this.#parts.push({ from, to, pieces: [{ text, bytes }] });
+    else {
+      last.pieces.push({ text, bytes });
+      last.to = to;
+    }
+  }
+
+  /** Leaves the longest end of it that may be kept. */
+  #letGo(): void {
+    for (const { pieces } of this.#parts.splice(0, Math.max(0, this.#parts.length - MAX_OUTPUT_PARTS))) {
+      for (const { bytes } of pieces) this.#bytes -= bytes;
+    }
+    while (this.#bytes > MAX_TASK_OUTPUT_BYTES) {
+      const part = this.#parts[0] as DraftPart;
+      let gone = 0;
+      let cut = 0;
+      for (const { bytes } of part.pieces) {
+        if (this.#bytes - cut - bytes < MAX_TASK_OUTPUT_BYTES) break;
+        cut += bytes;
+        gone += 1;
+      }
+      part.pieces.splice(0, gone);
+      const [first] = part.pieces;
+      const tooMuch = this.#bytes - cut - MAX_TASK_OUTPUT_BYTES;
+      if (first !== undefined && tooMuch > 0) {
+        const text = lastBytes(first.text, first.bytes - tooMuch);
+        const left = utf8Length(text);
+        cut += first.bytes - left;
+        part.pieces[0] = { text, bytes: left };
+      }
+      this.#bytes -= cut;
+      part.from = Math.min(part.from + cut, part.to);
+      if (part.pieces.every(({ bytes }) => bytes === 0)) this.#parts.shift();
+    }
+  }
 }
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Where the first whole character from there on begins. */
-function cutBefore(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (at < bytes.length && ((bytes[at] as number) & 0xc0) === 0x80) at += 1;
-  return at;
+/** The longest end of a text that has at most so many bytes as UTF-8. */
+function lastBytes(text: string, most: number): string {
+  const bytes = encoder.encode(text);
+  let from = bytes.length - most;
+  // never within a character
+  while (from < bytes.length && ((bytes[from] as number) & 0xc0) === 0x80) from += 1;
+  return decoder.decode(bytes.subarray(from));
 }
 
 function storedOutput({ parts, redacted, lastAt, hasEnded, error }: Record<string, unknown>): TaskOutput {
@@ -102,7 +175,7 @@ function storedOutput({ parts, redacted, lastAt, hasEnded, error }: Record<strin
     return { from: start, to: Math.max(start, placeOf(to) ?? 0), text: textOf(text) ?? '' };
   });
   return {
-    parts: newest(said.filter(({ text }) => text !== '')),
+    parts: said.filter(({ text }) => text !== ''),
     redacted: placeOf(redacted) ?? 0,
     lastAt: placeOf(lastAt) ?? 0,
     hasEnded: hasEnded === true,

@@ -18,7 +18,7 @@ import { readLogLines } from './read-log-lines';
 import { readObligations, readSessionObligations } from './read-obligations';
 import { readRequest } from './read-request';
 import { AGENT_GROUP, readAgentSessions, readSession, readSessionPage, readSessions } from './read-sessions';
-import { readTaskOutput } from './read-task-output';
+import { type RunAsked, readTaskOutput } from './read-task-output';
 import { readTask, readTasks } from './read-tasks';
 import { readTranscript, type TranscriptRange } from './read-transcript';
 import { readTurnAt } from './read-turn-at';
@@ -96,13 +96,10 @@ export function getTask(
   );
 }
 
-export function getTaskOutput(
-  asked: Asked<'sessionId' | 'taskId', { query: { runId: string | null } }>,
-  server: ServerContext,
-) {
+export function getTaskOutput(asked: Asked<'sessionId' | 'taskId', { query: RunAsked }>, server: ServerContext) {
   const { sessionId, taskId } = asked.ids;
   return inTurn(asked, server, () =>
-    found('task', taskId, readTaskOutput(server.database, sessionId, taskId, asked.query.runId)),
+    found('task', taskId, readTaskOutput(server.database, sessionId, taskId, asked.query)),
   );
 }
 

@@ -1,14 +1,19 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
-import { foldTaskOutput } from '@/lib/projections/task-output';
 import type { TaskOutputDetail } from '@/lib/protocol/read-models';
-import { isOfRun, runIndex, runsOf } from './read-tasks';
+import { OutputDraft } from '@/lib/protocol/task-output';
 import { asRead, query, readTogether } from './read-together';
 import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
 
+/** Which run of a task: the one that began there, or is called so; the newest unless either is given. */
+export interface RunAsked {
+  runId: string | null;
+  position: number | null;
+}
+
 /**
- * What a run of a task has written, as far as it is kept; of the newest run unless `runId` names another.
+ * What a run of a task has written, as far as it is kept.
  *
  * @returns null when there is no such task
  */
@@ -16,29 +21,27 @@ export async function readTaskOutput(
   { reader }: Database,
   sessionId: string,
   taskId: string,
-  runId: string | null,
+  { runId, position: at }: RunAsked,
 ): Promise<TaskOutputDetail | null> {
-  const session = columnText(sessionId);
+  const args = [columnText(sessionId), columnText(taskId), at, runId === null ? null : columnText(runId)];
   const { position, found } = await readTogether(reader, [
-    runsOf(session, taskId),
+    query((row) => String(row.position), RUN, ...args),
     query(
       asRead,
       `SELECT ${ENTRY_COLUMNS} FROM events INDEXED BY events_of_output
-       WHERE session_id = ? AND entity_id = ? AND name = 'task:output' ORDER BY position`,
-      session,
-      columnText(taskId),
+       WHERE session_id = ?1 AND entity_id = CAST((${RUN}) AS TEXT) AND name = 'task:output' ORDER BY position`,
+      ...args,
     ),
   ]);
-  const [runs, rows] = found;
-  const at = runIndex(runs, runId);
-  const run = runs[at];
-  if (run === undefined) return null;
-  const about = { taskId: run.id, runId: run.runId, hasEnded: run.endedAt !== null, isOver: false, output: null };
-  const pace = new Pace();
-  let detail: TaskOutputDetail = { position, ...about };
-  await pace.each(rows, (row) => {
-    const entry = entryFromRow(row);
-    if (isOfRun(runs, at, entry.position)) detail = foldTaskOutput(detail, [entry]);
+  const [[taskPosition], rows] = found;
+  if (taskPosition === undefined) return null;
+  const draft = new OutputDraft(null);
+  await new Pace().each(rows, (row) => {
+    const { event, occurredAt } = entryFromRow(row);
+    draft.add(event, occurredAt);
   });
-  return { ...detail, isOver: at < runs.length - 1 };
+  return { position, taskPosition, output: rows.length === 0 ? null : draft.result() };
 }
+
+const RUN = `SELECT position FROM tasks WHERE session_id = ?1 AND id = ?2
+  AND position = ifnull(?3, position) AND (?4 IS NULL OR run_id = ?4) ORDER BY position DESC LIMIT 1`;

@@ -100,7 +100,7 @@ export async function readTask(
     ),
   ]);
   const [runs, events] = found;
-  const at = runIndex(runs, runId);
+  const at = runId === null ? runs.length - 1 : runs.findIndex((run) => run.runId === runId);
   const task = runs[at];
   if (task === undefined) return null;
   const pace = new Pace();
@@ -115,18 +115,13 @@ export async function readTask(
 }
 
 /** The runs of a task, in the order in which they began. */
-export function runsOf(session: string, taskId: string): Query<Task> {
+function runsOf(session: string, taskId: string): Query<Task> {
   const sql = `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? AND id = ? ORDER BY position`;
   return query(taskFromRow, sql, session, columnText(taskId));
 }
 
-/** Which of them is asked for: the newest unless one is named. -1 if it is none of them. */
-export function runIndex(runs: readonly Task[], runId: string | null): number {
-  return runId === null ? runs.length - 1 : runs.findIndex((run) => run.runId === runId);
-}
-
 /** What came before the first run belongs to it: a subagent may speak before its start is told. */
-export function isOfRun(runs: readonly Task[], at: number, position: string): boolean {
+function isOfRun(runs: readonly Task[], at: number, position: string): boolean {
   const [run, next] = [runs[at], runs[at + 1]];
   if (at > 0 && run !== undefined && comparePositions(position, run.position) < 0) return false;
   return next === undefined || comparePositions(position, next.position) < 0;

@@ -105,7 +105,7 @@ export const ROUTES: readonly Route[] = [
   signedIn('GET', '/sessions/:sessionId/turn-at', read.getTurnAt, { query: query.turnAtQuery }),
   signedIn('GET', '/sessions/:sessionId/tasks', read.getTasks),
   signedIn('GET', '/sessions/:sessionId/tasks/:taskId', read.getTask, { query: query.taskQuery }),
-  signedIn('GET', '/sessions/:sessionId/tasks/:taskId/output', read.getTaskOutput, { query: query.taskQuery }),
+  signedIn('GET', '/sessions/:sessionId/tasks/:taskId/output', read.getTaskOutput, { query: query.taskOutputQuery }),
   signedIn('GET', '/sessions/:sessionId/requests/:requestId', read.getRequest),
   signedIn('GET', '/inbox', read.getInbox, { query: query.inboxQuery }),
   signedIn('GET', '/activity', read.getActivity, { query: query.activityQuery }),

@@ -50,12 +50,12 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
     test('is there while the task runs, and after it ended, from anywhere', async () => {
       await send([started(), output({ text: 'one\n', from: 0, to: 4 })]);
       expect(await tasks()).toMatchObject([{ id: 't', status: 'running', hasOutput: true }]);
-      expect(await kept()).toMatchObject({ taskId: 't', hasEnded: false, isOver: false });
+      expect(await kept()).toMatchObject({ output: { hasEnded: false } });
       expect(text(await kept())).toBe('one\n');
       await send([ended, output({ text: 'two\n', from: 4, to: 8, redacted: 1 }), output({ text: '', ended: true })]);
       const last = await kept();
       expect(text(last)).toBe('one\ntwo\n');
-      expect(last).toMatchObject({ hasEnded: true, output: { hasEnded: true, redacted: 1, error: null } });
+      expect(last).toMatchObject({ output: { hasEnded: true, redacted: 1, error: null } });
     });
 
     test('stands in no turn, and is no progress of its agent', async () => {
@@ -82,15 +82,46 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
       expect(await tasks(`${id}-other`)).toEqual([]);
     });
 
-    test('is that of one run, where the agent uses an id again', async () => {
+    test('is that of the run it names, else of the one that began last, live as reloaded', async () => {
+      await send([output({ text: 'before anything began\n' })]);
+      await send([started(), output({ text: 'unnamed\n' })]);
+      const unnamed = await kept();
+      await send([custom('task:completed', { task_id: 't', status: 'completed' })]);
       await send([started({ run_id: 'r1' }), output({ run_id: 'r1', text: 'first\n' })]);
-      await send([custom('task:completed', { task_id: 't', run_id: 'r1', status: 'completed' })]);
-      await send([started({ run_id: 'r2' }), output({ run_id: 'r2', text: 'second\n' })]);
-      expect(text(await kept())).toBe('second\n');
-      const first = await kept('?runId=r1');
-      expect(text(first)).toBe('first\n');
-      expect(first.isOver).toBe(true);
-      expect((await target.get(`/api/v1/sessions/${id}/tasks/t/output?runId=r9`)).status).toBe(404);
+      const first = await kept();
+      // another begins while it runs, and it says the rest behind that
+      await send([started({ run_id: 'r2' }), output({ run_id: 'r2', text: 'second\n' }), output({ text: 'too\n' })]);
+      await send([output({ run_id: 'r1', text: 'rest\n', ended: true })]);
+      for (let line = 0; line < 70; line++) await send([output({ run_id: line % 2 ? 'r1' : 'r2', text: '.' })]);
+      const [zeroth, one, two] = await tasks();
+      const of = (position = '') => kept(`?position=${position}`);
+      expect(text(await of(zeroth?.position))).toBe('unnamed\n');
+      expect(text(await of(one?.position))).toBe(`first\nrest\n${'.'.repeat(35)}`);
+      expect(text(await of(two?.position))).toBe(`second\ntoo\n${'.'.repeat(35)}`);
+      expect(text(await kept('?runId=r1'))).toBe(text(await of(one?.position)));
+      expect(text(await kept())).toBe(text(await of(two?.position)));
+      for (const known of [unnamed, first]) {
+        const stream = await target.stream(`topic=session:${id}&after=${known.position}`);
+        await stream.frame('up-to-date');
+        const { position: _, ...now } = await of(known.taskPosition);
+        const { position: __, ...then } = known;
+        expect(foldTaskOutput(then, entries(stream.frames))).toEqual(now);
+        await stream.cancel();
+      }
+      for (const query of ['?runId=r9', '?position=1']) {
+        expect((await target.get(`/api/v1/sessions/${id}/tasks/t/output${query}`)).status).toBe(404);
+      }
+    });
+
+    test('is one row once it was told in ten thousand pieces, which holds up nobody', async () => {
+      await send([started(), output({ text: 'x'.repeat(MAX_TASK_OUTPUT_BYTES) })]);
+      await send(Array.from({ length: 9_000 }, () => output({ text: 'y' })));
+      const startedAt = performance.now();
+      await send([output({ text: 'z' })]);
+      // each piece would take as long as all there is
+      expect(performance.now() - startedAt).toBeLessThan(5_000);
+      const told = text(await kept()) ?? '';
+      expect([told.length, told.slice(-3)]).toEqual([MAX_TASK_OUTPUT_BYTES, 'yyz']);
     });
 
     test('is kept to the newest, in few rows, and is the same live as reloaded, wherever a reader resumes', async () => {

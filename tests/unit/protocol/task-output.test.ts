@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
 import { utf8Length } from '@/lib/protocol/log-text';
-import { appendOutput, outputSize, type TaskOutput } from '@/lib/protocol/task-output';
+import { appendOutput, appendOutputs, outputSize, type TaskOutput } from '@/lib/protocol/task-output';
 
 const told = (value: object): AgUiEvent => ({
   type: 'CUSTOM',
@@ -49,7 +49,7 @@ describe('what a task writes', () => {
       { text: 'b', redacted: 1 },
       { text: '', ended: true, error: 'It is gone.' },
     ]);
-    expect(output).toMatchObject({ redacted: 3, lastAt: 2, hasEnded: true, error: 'It is gone.' });
+    expect(output).toMatchObject({ redacted: 3, lastAt: 1, hasEnded: true, error: 'It is gone.' });
     expect(fold([{ text: 'more' }], output)).toMatchObject({ hasEnded: false, error: null });
   });
 
@@ -77,6 +77,10 @@ describe('what a task writes', () => {
     expect(parts(holes)).toHaveLength(MAX_OUTPUT_PARTS);
   });
 
+  test('says when it was written, where that is known', () => {
+    expect(fold([{ text: 'a' }, { text: 'b', written_at: 77 }])?.lastAt).toBe(77);
+  });
+
   /** A piece: mostly one that goes on, now and then with a hole or from the beginning. */
   const piece = fc.record({
     text: fc.oneof(
@@ -96,11 +100,13 @@ describe('what a task writes', () => {
           return { text, from, to: at };
         });
         let direct: TaskOutput | null = null;
+        const all: [AgUiEvent, number][] = [];
         let merged: TaskOutput | null = null;
         /** Comes in with each whole row, knowing what an older one said. */
         let late: TaskOutput | null = null;
         for (const [index, value] of values.entries()) {
           direct = appendOutput(direct, told(value), index);
+          all.push([told(value), index]);
           merged = appendOutput(merged, told(value), index);
           if (late !== null) late = appendOutput(late, told(value), index);
           if (!cuts.includes(index)) continue;
@@ -114,6 +120,7 @@ describe('what a task writes', () => {
           late = appendOutput(late, whole, index);
         }
         expect(merged).toEqual(direct);
+        expect(appendOutputs(null, all)).toEqual(direct);
         if (late !== null) expect(late).toEqual(direct);
       }),
       { numRuns: 150 },

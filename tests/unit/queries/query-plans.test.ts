@@ -59,7 +59,7 @@ describe('by index, in the order of an index', () => {
       readAgentSessions(database, 'a1', { after: { group: 'agent', at: 5, id: 's1' }, limit: 100 }),
     'a page of the agents': () => readAgents(database, { after: { group: 'agents', at: 0, id: 'a1' }, limit: 100 }),
     'a session’s tasks': () => readTasks(database, 's1'),
-    'what a task has written': () => readTaskOutput(database, 's1', 't1', null),
+    'what a task has written': () => readTaskOutput(database, 's1', 't1', { runId: null, position: null }),
     'one task': () => readTask(database, 's1', 't1'),
     'the newest log lines': () => readLogLines(database, 'a1', { filter, place: { kind: 'newest' }, limit: 200 }),
     'the log lines after one': () =>
