@@ -28,7 +28,7 @@ const outputs = new TaskOutputs({
       told.push({ task: task_id, at: performance.now(), bytes: text.length });
     }
   },
-  waiting: () => 0,
+  backlog: async () => ({ records: 0, oldestAgeMs: 0 }),
   redactor: new Redactor(),
   log: () => {},
 });

@@ -46,6 +46,8 @@ export class Tasks {
     const [, id, file] = OUTPUT_FILE.exec(result.slice(0, LONGEST_LAUNCH)) ?? [];
     const task = this.#all().findLast((one) => one.toolUseId === toolUseId && one.id === id);
     if (file === undefined || task === undefined || !task.shown || task.phase === 'ended') return;
+    // The CLI names the file after the task. Another one is somebody else's word.
+    if (!file.endsWith(`/${id}.output`)) return;
     this.#emit(custom(CUSTOM.taskUpdated, this.#value(task, { output_file: file })));
   }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
@@ -11,9 +12,11 @@ export interface OutputPlace {
   /** All of it from `wholeFrom` to `to` was told. */
   wholeFrom: number;
   to: number;
+  /** Digest of what stands before `to`: a file that was written anew has something else there. */
+  mark: string;
 }
 
-export const OUTPUT_BEGIN: OutputPlace = { ino: 0, wholeFrom: 0, to: 0 };
+export const OUTPUT_BEGIN: OutputPlace = { ino: 0, wholeFrom: 0, to: 0, mark: '' };
 
 /** What the file holds between two of its places, without secrets. */
 export interface OutputPiece {
@@ -26,6 +29,8 @@ export interface OutputPiece {
 export interface OutputRead {
   pieces: OutputPiece[];
   place: OutputPlace;
+  /** When the file was last written to, epoch milliseconds. */
+  writtenAt: number;
 }
 
 /**
@@ -41,20 +46,30 @@ const isLive = (reach: OutputReach) => reach === 'live' || reach === 'rest';
 export const MOST_LIVE = 32 * 1024;
 /** Of one piece: as JSON a byte may take six. */
 const MOST_PIECE = 128 * 1024;
-/** How far behind a piece a secret may begin. The longest are private keys. */
-const LOOK_BEHIND = 16 * 1024;
+/** How far behind a piece a secret may begin, and how far ahead of it one may end. The longest are private keys. */
+const LOOK_BEHIND = 64 * 1024;
+const LOOK_AHEAD = 8 * 1024;
 /** How far a beginning in mid-line is put off to the next line. */
 const LONG_LINE = 4 * 1024;
+const MARKED_BYTES = 256;
 const NEWLINE = 10;
 const RETURN = 13;
 // Never through a link to a file that the agent may not mean, and never waiting for somebody to write to a pipe.
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
+/** How a file is read on. */
+interface Reading {
+  reach: OutputReach;
+  most: number;
+  size: number;
+  redactor: Redactor;
+}
+
 /**
  * Reads on in a file that a task writes to.
  *
  * Ordering: pieces come in the file's order. One that does not begin where the last one ended leaves a hole, or starts
- * over: a file that shrank or was replaced begins at 0 again.
+ * over: a file that shrank, was replaced or was written anew begins at 0 again.
  * Failure: throws what opening and reading throw; the place stays. Whatever the bytes are, they become text.
  *
  * @throws NotAFileError where there is something else under the name
@@ -67,23 +82,25 @@ export async function readOutput(
   mostLive = MOST_LIVE,
 ): Promise<OutputRead> {
   const file = await open(path, FLAGS);
-  const most = isLive(reach) ? mostLive : MOST_PIECE;
   try {
     const stat = await file.stat();
     if (!stat.isFile()) throw new NotAFileError(path);
-    const isOther = (place.ino !== 0 && place.ino !== stat.ino) || stat.size < place.to;
-    const known = isOther ? { ...OUTPUT_BEGIN, ino: stat.ino } : { ...place, ino: stat.ino };
-    const from = await beginOf(file, known, { reach, most }, stat.size);
+    const { ino, size, mtimeMs } = stat;
+    const reading = { reach, most: isLive(reach) ? mostLive : MOST_PIECE, size, redactor };
+    const known = (await isSame(file, place, ino, size)) ? { ...place, ino } : { ...OUTPUT_BEGIN, ino };
+    const from = await beginOf(file, known, reading);
     const wholeFrom = from === known.to ? known.wholeFrom : from;
     const pieces: OutputPiece[] = [];
     let at = from;
-    while (at < stat.size) {
-      const piece = await readPiece(file, at, stat.size, { reach, most }, redactor);
+    while (at < size) {
+      const piece = await readPiece(file, at, reading);
       if (piece === null) break;
       pieces.push(piece);
       at = piece.to;
     }
-    return { pieces, place: pieces.length === 0 ? known : { ino: stat.ino, wholeFrom, to: at } };
+    const writtenAt = Math.round(mtimeMs);
+    if (pieces.length === 0) return { pieces, place: known, writtenAt };
+    return { pieces, place: { ino, wholeFrom, to: at, mark: await markAt(file, at) }, writtenAt };
   } finally {
     await file.close();
   }
@@ -97,12 +114,17 @@ export class NotAFileError extends Error {
   }
 }
 
-async function beginOf(
-  file: FileHandle,
-  place: OutputPlace,
-  { reach, most }: { reach: OutputReach; most: number },
-  size: number,
-): Promise<number> {
+async function isSame(file: FileHandle, place: OutputPlace, ino: number, size: number): Promise<boolean> {
+  if ((place.ino !== 0 && place.ino !== ino) || size < place.to) return false;
+  return place.to === 0 || (await markAt(file, place.to)) === place.mark;
+}
+
+async function markAt(file: FileHandle, at: number): Promise<string> {
+  const bytes = await readBytes(file, Math.max(0, at - MARKED_BYTES), at);
+  return createHash('sha256').update(bytes).digest('base64url').slice(0, 16);
+}
+
+async function beginOf(file: FileHandle, place: OutputPlace, { reach, most, size }: Reading): Promise<number> {
   if (isLive(reach)) return size - place.to > most ? lineFrom(file, size - most, size) : place.to;
   const oldest = Math.max(0, size - MAX_TASK_OUTPUT_BYTES);
   if (place.wholeFrom <= oldest && place.to >= oldest) return place.to;
@@ -120,32 +142,50 @@ async function lineFrom(file: FileHandle, from: number, size: number): Promise<n
   return Math.min(size, from - 1 + at);
 }
 
-async function readPiece(
-  file: FileHandle,
-  from: number,
-  size: number,
-  { reach, most }: { reach: OutputReach; most: number },
-  redactor: Redactor,
-): Promise<OutputPiece | null> {
-  const behind = Math.max(0, from - LOOK_BEHIND);
-  const bytes = await readBytes(file, behind, Math.min(size, from + most));
-  const skipped = Math.min(from - behind, bytes.length);
-  const fresh = bytes.subarray(skipped);
+async function readPiece(file: FileHandle, from: number, reading: Reading): Promise<OutputPiece | null> {
+  const { reach, most, size, redactor } = reading;
+  const begin = Math.max(0, from - LOOK_BEHIND);
+  const bytes = await readBytes(file, begin, Math.min(size, from + most + LOOK_AHEAD));
+  const behind = bytes.subarray(0, Math.min(from - begin, bytes.length));
+  const fresh = bytes.subarray(behind.length, behind.length + most);
+  const ahead = bytes.subarray(behind.length + fresh.length);
   const isAll = from + fresh.length >= size;
-  const length = reach === 'live' || !isAll ? endOfLines(fresh, reach === 'live' && isAll) : wholeCharacters(fresh);
-  // at its very end, half a character stays what it is
-  const taken = length > 0 || reach !== 'end' ? length : fresh.length;
+  const taken = isAll ? endOfAll(fresh, reach) : endOfLines(fresh);
   if (taken === 0) return null;
-  const before = bytes.toString('utf8', 0, skipped);
-  const { text, redacted } = redactOutput(redactor, before, fresh.toString('utf8', 0, taken));
+  const { text, redacted } = redactOutput(redactor, {
+    behind: behind.toString('utf8'),
+    piece: fresh.toString('utf8', 0, taken),
+    ahead: fresh.toString('utf8', taken) + ahead.toString('utf8'),
+  });
   return { from, to: from + taken, text, redacted };
 }
 
-/** How much of it is lines that have ended; of a line that is very long, and where it need not have, all there is. */
-function endOfLines(bytes: Buffer, mayWait: boolean): number {
+/** How much of it is lines that have ended; of a line that is very long, all that is whole. */
+function endOfLines(bytes: Buffer): number {
   const end = Math.max(bytes.lastIndexOf(NEWLINE), bytes.lastIndexOf(RETURN)) + 1;
-  if (end > 0 || (mayWait && bytes.length < LONG_LINE)) return end;
-  return wholeCharacters(bytes);
+  return end > 0 ? end : wholeCharacters(bytes);
+}
+
+/** How much may be told of all there is by now. */
+function endOfAll(bytes: Buffer, reach: OutputReach): number {
+  // at its very end, half a character stays what it is
+  if (reach === 'end') return bytes.length;
+  const lines = Math.max(bytes.lastIndexOf(NEWLINE), bytes.lastIndexOf(RETURN)) + 1;
+  const isLong = bytes.length - lines >= LONG_LINE;
+  if (reach === 'live' && !isLong) return lines;
+  return Math.max(lines, withoutBegun(bytes, wholeCharacters(bytes)));
+}
+
+/** The signs of tokens, passwords and the names that they are given to. */
+const BEGUN = /[\w+/=~.:@%-]*$/;
+/** A word that is shorter, or ends in another sign, may be shown before it is finished: it may be a question. */
+const LEAST_BEGUN = 6;
+
+/** How much of it does not end within something that may be half a secret: that waits for its other half. */
+function withoutBegun(bytes: Buffer, length: number): number {
+  const tail = bytes.toString('latin1', Math.max(0, length - LOOK_AHEAD), length);
+  const begun = BEGUN.exec(tail)?.[0] ?? '';
+  return begun.length < LEAST_BEGUN || /[:%.]$/.test(begun) ? length : length - begun.length;
 }
 
 /** Without the beginning of a character at its end. */

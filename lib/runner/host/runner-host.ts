@@ -63,6 +63,7 @@ export interface RunnerHostOptions {
 
 export type OutboxListeners = Required<Pick<OutboxOptions, 'endpoint' | 'sendAtOpen' | 'onStatus' | 'onNotice'>>;
 
+const FEW_WAITING = 50;
 const BEFORE_SOURCE: CommandOutcome = { state: 'failed', reason: 'the runner is still starting' };
 
 export class RunnerHost {
@@ -141,7 +142,7 @@ export class RunnerHost {
     });
     this.#outputs = new TaskOutputs({
       store: (sessionId, events, cursors) => this.#sink.accept(this.#recordsOf(sessionId, events), [...cursors]),
-      waiting: () => this.outbox.status.waiting,
+      backlog: () => this.#backlog(),
       redactor: this.logger.redactor,
       log: (message) => this.logger.child('task-output').debug(message),
     });
@@ -227,6 +228,13 @@ export class RunnerHost {
     const done = this.#sink.accept(this.#recordsOf(sessionId, events), stored);
     this.#outputs.saw(sessionId, events);
     return done;
+  }
+
+  /** Of a few nobody need ask how old they are: they are on their way. */
+  async #backlog() {
+    const records = this.outbox.status.waiting;
+    if (records <= FEW_WAITING) return { records, oldestAgeMs: 0 };
+    return { records, oldestAgeMs: (await this.outbox.facts()).oldestAgeMs ?? 0 };
   }
 
   #recordsOf(sessionId: string, events: readonly TimedEvent[]): OutgoingRecord[] {

@@ -1,10 +1,11 @@
+import { isAbsolute } from 'node:path';
 import { taskEndTold } from '@/lib/projections/task-status';
 import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { parseJson, textOf } from '@/lib/protocol/fields';
 import type { Redactor } from '@/lib/runner/logger/redactor';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { OpenWork } from './open-work';
-import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputPiece, type OutputPlace, readOutput } from './output-file';
+import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputPlace, type OutputRead, readOutput } from './output-file';
 
 /**
  * Follows the output files of the tasks that run, and tells what is written there.
@@ -12,13 +13,13 @@ import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputPiece, type OutputPl
  * Ordering: what a task wrote is told behind its start and in the file's order; the last of it behind its end. While much
  * waits to be sent, nothing is read: events go first, and the file keeps what is written.
  * Failure: how far a file was told is stored with what was told of it, so the next process goes on there. A file that
- * can't be read any more is told as such, if anything of it was told before.
+ * can't be read any more is told as such. Only a source's own word for where a running task writes is followed.
  */
 export interface TaskOutputsOptions {
   /** Stores records and cursors in one transaction. */
   store: (sessionId: string, events: readonly TimedEvent[], cursors: readonly Cursor[]) => Promise<void>;
-  /** How many records wait to be sent. */
-  waiting: () => number;
+  /** How many records wait to be sent, and for how long the first of them has: 0 where few do. */
+  backlog: () => Promise<{ records: number; oldestAgeMs: number }>;
   redactor: Redactor;
   log: (message: string) => void;
   everyMs?: number;
@@ -37,21 +38,24 @@ interface Followed {
   newAt: number;
 }
 
+/** What was read of a file. */
+type Told = Pick<OutputRead, 'pieces'> & { writtenAt: number | null };
+
 /** How often files are looked at: at most so often does a task tell anything. */
 const EVERY_MS = 500;
 /** An unfinished line is told once nothing has followed it for so long: it may be a question. */
 const UNFINISHED_MS = 1_000;
 /** What was passed over is told once a task has been quiet for so long. */
 const QUIET_MS = 2_000;
-/** With more records than this in front of it, what a running task writes is left in its file. */
-const MOST_WAITING = 50;
-/** And with more than this, what one that has ended wrote. */
+/** Where records have waited for so long, what a running task writes is left in its file. */
+const LONGEST_WAIT_MS = 2_000;
+/** And with more records than this in front of it, what one that has ended wrote. */
 const MOST_WAITING_AT_END = 1_000;
 /** What all tasks together tell at one look, in even shares that hold what a card shows. */
 const BYTES_AT_ONCE = 64 * 1024;
 const LEAST_SHARE = 2 * 1024;
-/** Most files that are followed: the ones that were named first. */
-const MOST_FOLLOWED = 256;
+/** Most files that are followed. */
+const MOST_FOLLOWED = 5_000;
 const CURSOR = 'task-output:';
 
 export class TaskOutputs {
@@ -75,7 +79,12 @@ export class TaskOutputs {
     open: ReadonlyMap<string, OpenWork>,
   ): Promise<void> {
     for (const [name, value] of await outbox.cursors(CURSOR)) {
-      const [sessionId, taskId, runId] = parseJson(name.slice(CURSOR.length)) as [string, string, string | null];
+      const [sessionId, taskId, runId] = parseJson(name.slice(CURSOR.length)) as [
+        string,
+        string,
+        string | null,
+        number,
+      ];
       const { file, ...place } = parseJson(value) as OutputPlace & { file: string };
       const runs = open.get(sessionId)?.tasks.some((task) => task.id === taskId && mayBe(task.runId, runId));
       this.#follow(name, { sessionId, taskId, runId, file, place, hasEnded: runs !== true, newAt: this.#now() });
@@ -108,23 +117,39 @@ export class TaskOutputs {
     const runId = textOf(value.run_id);
     const file = textOf(value.output_file);
     const known = [...this.#followed.values()].find(
-      (one) => one.sessionId === sessionId && one.taskId === taskId && mayBe(one.runId, runId),
+      (one) => !one.hasEnded && one.sessionId === sessionId && one.taskId === taskId && mayBe(one.runId, runId),
     );
     if (known !== undefined) {
-      known.hasEnded ||= hasEnded;
+      known.hasEnded = hasEnded;
       if (hasEnded) this.#look();
       return;
     }
-    if (file === null) return;
-    const name = CURSOR + JSON.stringify([sessionId, taskId, runId]);
+    // What tells of an end is no word about files: anybody may have said it.
+    if (file === null || hasEnded || !isAbsolute(file)) return;
+    const name = CURSOR + JSON.stringify([sessionId, taskId, runId, this.#serial()]);
     this.#follow(name, { sessionId, taskId, runId, file, place: OUTPUT_BEGIN, hasEnded, newAt: this.#now() });
-    void this.#options.store(sessionId, [], [cursorOf(name, file, OUTPUT_BEGIN)]);
-    if (hasEnded) this.#look();
+    if (this.#followed.has(name)) void this.#options.store(sessionId, [], [cursorOf(name, file, OUTPUT_BEGIN)]);
+  }
+
+  /** The same id may be that of several runs. */
+  #serial(): number {
+    let serial = this.#followed.size;
+    for (const name of this.#followed.keys()) {
+      const [, , , used] = parseJson(name.slice(CURSOR.length)) as [string, string, string | null, number];
+      serial = Math.max(serial, used + 1);
+    }
+    return serial;
   }
 
   #follow(name: string, followed: Followed): void {
     if (this.#followed.size >= MOST_FOLLOWED) {
-      this.#options.log(`${MOST_FOLLOWED} output files are followed already: that of task ${followed.taskId} is not`);
+      const error = `What it writes is not followed: that of ${MOST_FOLLOWED} other tasks is.`;
+      void this.#tell(
+        followed,
+        { pieces: [], writtenAt: null },
+        { name, value: null },
+        { text: '', ended: true, error },
+      );
       return;
     }
     this.#options.log(`follows the output of task ${followed.taskId} in ${followed.file}`);
@@ -144,10 +169,10 @@ export class TaskOutputs {
 
   async #lookAtAll(): Promise<void> {
     let room = BYTES_AT_ONCE;
+    const { records, oldestAgeMs } = await this.#options.backlog();
     for (const [name, followed] of [...this.#followed]) {
       if (this.#isClosed || room <= 0) return;
-      const most = followed.hasEnded ? MOST_WAITING_AT_END : MOST_WAITING;
-      if (this.#options.waiting() > most) continue;
+      if (followed.hasEnded ? records > MOST_WAITING_AT_END : oldestAgeMs > LONGEST_WAIT_MS) continue;
       const told = followed.hasEnded ? await this.#tellRest(name, followed) : await this.#tellNew(name, followed);
       room -= told;
       if (told === 0 || !this.#followed.delete(name)) continue;
@@ -171,30 +196,31 @@ export class TaskOutputs {
       return null;
     });
     if (read === null) return 0;
-    const { pieces, place } = read;
-    if (pieces.length > 0) followed.newAt = this.#now();
-    followed.place = place;
-    return this.#tell(followed, pieces, cursorOf(name, file, place));
+    if (read.pieces.length > 0) followed.newAt = this.#now();
+    followed.place = read.place;
+    return this.#tell(followed, read, cursorOf(name, file, read.place));
   }
 
   /** All that is kept and was not told. It is not followed any more. */
   async #tellRest(name: string, followed: Followed): Promise<number> {
     const { file, place } = followed;
     this.#followed.delete(name);
-    let pieces: OutputPiece[] = [];
+    let read: Told = { pieces: [], writtenAt: null };
     const end: Omit<TaskOutputValue, 'task_id'> = { text: '', ended: true };
     try {
-      ({ pieces } = await readOutput(file, place, 'end', this.#options.redactor));
+      read = await readOutput(file, place, 'end', this.#options.redactor);
     } catch (error) {
-      if (!isNoOutput(error)) end.error = `The rest of ${file} could not be read (${codeOf(error)}).`;
+      // what was no file never had anything to tell
+      if (isNoOutput(error) && place.to === 0) return this.#tell(followed, read, { name, value: null });
+      end.error = `The rest of ${file} could not be read (${codeOf(error)}).`;
     }
-    const wasTold = place.to > 0 || pieces.length > 0;
-    return this.#tell(followed, pieces, { name, value: null }, wasTold ? end : null);
+    const isSilent = place.to === 0 && read.pieces.length === 0 && end.error === undefined;
+    return this.#tell(followed, read, { name, value: null }, isSilent ? null : end);
   }
 
   async #tell(
     { sessionId, taskId, runId }: Followed,
-    pieces: readonly OutputPiece[],
+    { pieces, writtenAt }: Told,
     cursor: Cursor,
     end: Omit<TaskOutputValue, 'task_id'> | null = null,
   ): Promise<number> {
@@ -202,7 +228,8 @@ export class TaskOutputs {
     const occurredAt = this.#now();
     const events = said.map(({ redacted, ...piece }): TimedEvent => {
       const about = { task_id: taskId, ...(runId === null ? {} : { run_id: runId }) };
-      const value: TaskOutputValue = { ...about, ...piece, ...(redacted ? { redacted } : {}) };
+      const written = piece.text === '' || writtenAt === null ? {} : { written_at: writtenAt };
+      const value: TaskOutputValue = { ...about, ...piece, ...(redacted ? { redacted } : {}), ...written };
       return { occurredAt, event: { type: 'CUSTOM', name: CUSTOM.taskOutput, value } };
     });
     if (events.length > 0 || cursor.value === null) await this.#options.store(sessionId, events, [cursor]);

@@ -16,7 +16,7 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
       spans.push({ start: at, end: at + secret.length, kind: 'interlude-token' });
     }
   }
-  privateKeys(text, spans);
+  for (const span of findKeys(text)) spans.push(span);
   for (const { kind, hint, pattern } of SECRET_SHAPES) {
     if (!text.includes(hint)) continue;
     for (const { 0: secret, index } of text.matchAll(pattern)) {
@@ -27,24 +27,68 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
   const lower = text.toLowerCase();
   credentialHeaders(text, lower, spans);
   assignedSecrets(text, lower, spans);
-  return merged(spans);
+  return mergeSpans(spans);
 }
 
 /** How the first line of a private key ends, however it is called. */
 const KEY_BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const KEY_END = '-----END ';
+/** A line of base64 that is as long as those of a key, or one of the headers before it; blank lines stand between. */
+const KEY_LINE = /^\s*(?:[A-Za-z0-9+/=]{40,}|(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset|MessageID): .*|)\s*$/;
+/** The last line is as short as it likes; of a PGP key so is its checksum. */
+const KEY_REST = /^\s*[A-Za-z0-9+/=]{1,76}\s*$/;
+/** What of a line can be part of a key where other things stand on it: a number, a time, quotes. */
+const KEY_RUN = /[A-Za-z0-9+/=]{40,}/g;
+const MOST_KEY_LINES = 2_000;
 
-/** From its first line to its last one, or to the text's end where it breaks off. */
-function privateKeys(text: string, spans: SecretSpan[]): void {
-  if (!text.includes('PRIVATE KEY')) return;
-  let upTo = 0;
-  for (const { 0: begin, index } of text.matchAll(KEY_BEGIN)) {
-    if (index < upTo) continue;
-    const last = text.indexOf(KEY_END, index + begin.length);
-    const close = last < 0 ? -1 : text.indexOf('-----', last + KEY_END.length);
-    upTo = close < 0 ? text.length : close + 5;
-    spans.push({ start: index, end: upTo, kind: 'private-key' });
+/** Private keys, from their first line to their last one, or as far as their lines look like a key's where they break off. */
+export function findKeys(text: string): SecretSpan[] {
+  const spans: SecretSpan[] = [];
+  if (!text.includes('PRIVATE KEY')) return spans;
+  const begins = [...text.matchAll(KEY_BEGIN)];
+  for (const [which, { 0: begin, index }] of begins.entries()) {
+    // Where the next one begins this one is over, so that each sign is looked at once.
+    const upTo = begins[which + 1]?.index ?? text.length;
+    for (const [start, end] of keyIn(text.slice(index, upTo), begin.length))
+      spans.push({ start: index + start, end: index + end, kind: 'private-key' });
   }
+  return spans;
+}
+
+/** @param text begins with the key's first line. @returns where it is */
+function keyIn(text: string, bodyFrom: number): [start: number, end: number][] {
+  const found: [number, number][] = [];
+  let [from, end] = [0, bodyFrom];
+  let rests = 0;
+  for (let at = bodyFrom, lines = 0; at <= text.length && lines < MOST_KEY_LINES; lines += 1) {
+    const newline = text.indexOf('\n', at);
+    const lineEnd = newline < 0 ? text.length : newline;
+    const line = text.slice(at, lineEnd);
+    const last = line.indexOf(KEY_END);
+    if (last >= 0) {
+      const close = line.indexOf('-----', last + KEY_END.length);
+      end = at + (close < 0 ? line.length : close + 5);
+      break;
+    }
+    const isRest = rests < 2 && lines > 0 && KEY_REST.test(line);
+    const runs = [...line.matchAll(KEY_RUN)];
+    if (KEY_LINE.test(line) || isRest) {
+      if (!KEY_LINE.test(line)) rests += 1;
+      if (line.trim() !== '') end = lineEnd;
+    } else if (runs.length > 0) {
+      // escaped line breaks make one line of a key
+      if (lines === 0) end = lineEnd;
+      else {
+        for (const { 0: run, index } of runs) {
+          found.push([from, end]);
+          [from, end] = [at + index, at + index + run.length];
+        }
+      }
+    } else if (lines > 0) break;
+    if (newline < 0) break;
+    at = newline + 1;
+  }
+  return [...found, [from, end]];
 }
 
 /** `scheme://user:password@host`; a password may hold an `@` of its own. */
@@ -64,7 +108,7 @@ function urlCredentials(text: string, spans: SecretSpan[]): void {
 }
 
 /** In order; what overlaps becomes one, named by whoever found it first. */
-function merged(spans: SecretSpan[]): SecretSpan[] {
+export function mergeSpans(spans: SecretSpan[]): SecretSpan[] {
   if (spans.length < 2) return spans;
   const rank = new Map(spans.map((span, index) => [span, index]));
   const ordered = [...spans].sort((a, b) => a.start - b.start);

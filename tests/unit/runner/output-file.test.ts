@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFile, mkdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
@@ -87,6 +87,14 @@ describe('an output file, while its task runs,', () => {
     await writeFile(`${output.file}.other`, 'another\none\n');
     await rename(`${output.file}.other`, output.file);
     expect(await output.read()).toEqual([{ from: 0, to: 12, text: 'another\none\n', redacted: 0 }]);
+    // of the same size, longer, and where its number is given to another file
+    for (const text of ['written anew\n', 'anew, and longer than before\n']) {
+      await writeFile(output.file, text);
+      expect(await output.read()).toMatchObject([{ from: 0, text }]);
+    }
+    await rm(output.file);
+    await output.write('quite another file, longer than all those before\n');
+    expect(await output.read()).toMatchObject([{ from: 0 }]);
   });
 
   test('tells whatever bytes it has as text, each once', async () => {
@@ -157,11 +165,74 @@ describe('the secrets of an output', () => {
     expect(piece?.text).toContain('yyy');
   });
 
-  test('whose first half had to be told as an unfinished line lose their other half', async () => {
+  test('of which only a half is written are not told: that waits for the other', async () => {
     const output = await follow();
     await output.write(`token ${TOKEN.slice(0, 10)}`);
-    await output.read('rest');
+    expect(text(await output.read('rest'))).toBe('token ');
     await output.write(`${TOKEN.slice(10)}\n`);
     expect(text(await output.read())).toBe('[redacted: github-token]\n');
+    await output.write('Password:');
+    expect(text(await output.read('rest'))).toBe('Password:');
+  });
+
+  test.each(['live', 'end'] as const)('are whole however a long line is cut, read to the %s', async (reach) => {
+    for (const secret of [TOKEN, `postgres://user:${'s3cretPassw0rd9'}@db/x`]) {
+      const output = await follow();
+      const size = reach === 'end' ? 128 * 1024 : MOST_LIVE;
+      await output.write(`${'x '.repeat(size / 2 - 12)}${secret} ${'y '.repeat(300)}`);
+      const said = text(await output.read(reach)) + text(await output.read('end'));
+      expect(said).not.toContain(secret.slice(20, 30));
+      expect(said).toContain('[redacted: ');
+    }
+  });
+
+  test.each([
+    ['an escape that is never ended', (secret: string) => `\u001b[32mok\u001b[0m \u001b]0;title\nnext ${secret}\n`],
+    [
+      'text that was read in the wrong encoding',
+      (secret: string) => `\u001b[1mHe said\u001b[0m â\u0080\u009chi\u0090\n${secret}\n`,
+    ],
+    ['the title of a window', (secret: string) => `\u001b]0;${secret}\u0007 ok\n`],
+    ['a link', (secret: string) => `\u001b]8;;https://x/?k=${secret}\u0007here\u001b]8;;\u0007\n`],
+    ['a title in the middle of it', (secret: string) => `${secret.slice(0, 9)}\u001b]0;t\u0007${secret.slice(9)}\n`],
+    ['marks that nobody sees', (secret: string) => `${secret.slice(0, 9)}\u202d\u200b\u000e${secret.slice(9)}\n`],
+    ['two bytes a letter', (secret: string) => Buffer.from(`key ${secret}\n`, 'utf16le').toString('latin1')],
+  ])('are taken out behind and within %s', async (_what, write) => {
+    const output = await follow();
+    await output.write(Buffer.from(write(TOKEN), 'utf8'));
+    const said = text(await output.read('end'));
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what a reader does not see
+    const seen = said.replace(/\u001b\]0;t\u0007|[\u0000-\u0009\u000b-\u001f\u200b\u202d]/g, '');
+    for (const one of [said, seen]) expect(one).not.toContain(TOKEN.slice(12));
+    expect(said).toContain('[redacted: github-token]');
+  });
+
+  test('are not what only speaks of a key: what follows stays', async () => {
+    const output = await follow();
+    await output.write('src/a.ts:3 contains "-----BEGIN RSA PRIVATE KEY-----"\n');
+    let said = text(await output.read());
+    for (let at = 0; at < 9; at++) {
+      await output.write(`test ${at} passed\n`);
+      said += text(await output.read());
+    }
+    expect(said).toMatch(/^src\/a\.ts:3 contains "\[redacted: private-key\]"\n(?:test \d passed\n){9}$/);
+  });
+
+  test('go though they are far longer than a piece, also with a number before each line', async () => {
+    for (const before of ['', '  12 | ']) {
+      const output = await follow();
+      const body = Array.from({ length: 700 }, () => `${before}${'mQINBFqYv0Eab7xKQ'.repeat(4)}`);
+      const key = [
+        '-----BEGIN PGP PRIVATE KEY BLOCK-----',
+        '',
+        ...body,
+        `${before}=aB3d`,
+        '-----END PGP PRIVATE KEY BLOCK-----',
+      ];
+      await output.write(`before\n${key.join('\n')}\nafter\n`);
+      const said = text(await output.read()) + text(await output.read('end'));
+      expect(said).not.toContain('mQINBFqYv0E');
+      expect(said).toMatch(/after\n$/);
+    }
   });
 });

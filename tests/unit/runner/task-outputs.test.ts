@@ -1,4 +1,4 @@
-import { appendFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@/lib/protocol/ag-ui';
@@ -28,7 +28,7 @@ async function stage(before?: { folder: string; cursors: Map<string, string>; op
         else cursors.set(name, value);
       }
     },
-    waiting: () => waiting,
+    backlog: async () => ({ records: waiting, oldestAgeMs: waiting > 50 ? 5_000 : 0 }),
     redactor: new Redactor(),
     log: (message) => log.push(message),
     everyMs: 5,
@@ -132,11 +132,27 @@ describe('what a task writes', () => {
     expect(text(on, 't')).toBe('last words');
   });
 
-  test('of one that ended before its file was known is told, too', async () => {
+  test('is looked for only where its source says so while it runs: an end may be anybody’s word', async () => {
     const on = await stage();
-    await on.write('t', 'quick\n');
+    await on.write('t', 'private\n');
     on.outputs.saw('s', [custom(CUSTOM.taskCompleted, { task_id: 't', status: 'failed', output_file: on.file('t') })]);
-    await settled(() => text(on, 't')).toBe('quick\n');
+    on.outputs.saw('s', [custom(CUSTOM.taskUpdated, { task_id: 'u', output_file: 'package.json' })]);
+    on.starts('other');
+    await on.write('other', 'said\n');
+    await settled(() => text(on, 'other')).toBe('said\n');
+    expect(on.told.map(({ task_id }) => task_id)).toEqual(['other']);
+  });
+
+  test('is that of each run where an id is used again before the first was read to its end', async () => {
+    const on = await stage();
+    on.starts('t');
+    on.waits(5_000);
+    on.ends('t');
+    on.outputs.saw('s', [custom(CUSTOM.taskUpdated, { task_id: 't', output_file: on.file('u') })]);
+    await on.write('t', 'first\n');
+    await on.write('u', 'second\n');
+    on.waits(0);
+    await settled(() => on.told.map((value) => value.text)).toEqual(['first\n', '', 'second\n']);
   });
 
   test('has its end where its run was named only later', async () => {
@@ -159,7 +175,16 @@ describe('what a task writes', () => {
     on.ends('never');
     await settled(() => on.kept('t')).toMatchObject({ hasEnded: true, error: expect.stringContaining('ENOENT') });
     await settled(() => on.cursors.size).toBe(0);
-    expect(on.kept('never')).toBeNull();
+    expect(on.kept('never')).toMatchObject({ hasEnded: true, error: expect.stringContaining('ENOENT') });
+  });
+
+  test('is said to have been written when it was', async () => {
+    const on = await stage();
+    on.starts('t');
+    await on.write('t', 'one\n');
+    const at = new Date(2_000_000_000_000);
+    await utimes(on.file('t'), at, at);
+    await settled(() => on.kept('t')?.lastAt).toBe(at.getTime());
   });
 
   test('is nothing where a link or a folder stands in its place', async () => {
@@ -169,6 +194,7 @@ describe('what a task writes', () => {
     await mkdir(on.file('folder'));
     for (const task of ['linked', 'folder']) on.starts(task);
     await settled(() => on.cursors.size).toBe(0);
+    // nor is it once they have ended
     for (const task of ['linked', 'folder']) on.ends(task);
     expect(on.told).toEqual([]);
   });
@@ -185,7 +211,7 @@ describe('a runner that was killed', () => {
     await first.write('t', 'two\n');
     const cursors = new Map(first.cursors);
     const second = await stage({ folder: first.folder, cursors, open });
-    await settled(() => second.told).toEqual([{ task_id: 't', from: 4, to: 8, text: 'two\n' }]);
+    await settled(() => second.told).toMatchObject([{ task_id: 't', from: 4, to: 8, text: 'two\n' }]);
     second.ends('t');
     await settled(() => second.kept('t')).toMatchObject({ hasEnded: true });
   });
