@@ -424,6 +424,8 @@ export const runners = sqliteTable('runners', {
   missedAt: integer('missed_at'),
   /** When its sessions are to be told of that; null if they have been, or there is nothing to tell. */
   absenceDueAt: integer('absence_due_at'),
+  /** It has gone, its sessions were told, and its agent goes on without one. */
+  isOver: boolean('is_over').notNull().default(false),
   /** When its process first connected. What was missed before concerned another process. */
   firstConnectedAt: integer('first_connected_at').notNull(),
   /** The positions of both, which no clock moves: they decide what was said since. */

@@ -109,13 +109,18 @@ export function openSessions(agentId: string): DueRows {
   return { table: 'sessions', key: 'id', where: 'agent_id = ?1 AND NOT has_ended', args: [agentId] };
 }
 
-/** Agents that have sent nothing for longer than they promised, or may. Those with a runner are looked at only once. */
+/**
+ * Agents that have sent nothing for longer than they promised, or may. Those with a runner are looked at only once. What a
+ * runner promised that has gone binds nobody else.
+ */
 export function silentAgents(now: number): DueRows {
   return {
     table: 'agents',
     key: 'id',
-    where: `NOT is_silent AND last_seen_at <= ?1
-      AND last_seen_at + ifnull(max(?3, ${MISSED_REPORTS} * reports_every_ms), ${SILENT_MS}) <= ?2`,
+    where: `NOT is_silent AND last_seen_at <= ?1 AND last_seen_at + iif(
+      reports_every_ms IS NULL OR EXISTS (
+        SELECT 1 FROM runners WHERE agent_id = agents.id AND is_over AND runner_id = agents.reported_by
+      ), ${SILENT_MS}, max(?3, ${MISSED_REPORTS} * reports_every_ms)) <= ?2`,
     args: [now - LEAST_SILENCE_MS, now, LEAST_SILENCE_MS],
     order: 'last_seen_at',
   };
@@ -141,7 +146,7 @@ export async function tellSilence(
   const agentId = String(agent.id);
   const { rows } = await transaction.execute({
     sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${isChosen('id', 2)}
-            AND NOT EXISTS (SELECT 1 FROM runners WHERE agent_id = ?1) ORDER BY id LIMIT ${MAX_TOLD}`,
+            AND NOT EXISTS (SELECT 1 FROM runners WHERE agent_id = ?1 AND NOT is_over) ORDER BY id LIMIT ${MAX_TOLD}`,
     args: [agentId, ...choiceArgs(which)],
   });
   const about = { since: Number(agent.last_seen_at), agent_goes_on: false, is_silent: true };

@@ -67,6 +67,7 @@ export async function connectRunner(
       missedAt,
       missedPosition,
       absenceDueAt,
+      isOver: false,
       firstConnectedAt: first.firstConnectedAt,
       firstConnectedPosition: first.firstConnectedPosition,
     }),

@@ -203,13 +203,30 @@ function* fleetStatements(batch: BatchRows): Generator<InStatement> {
   yield* runnerStatements(batch);
 }
 
-/** An agent may do something without a listening runner; then its runner counts as missed, or nobody would end it. */
-function runnerStatements({ startedAgentIds, receivedAt }: BatchRows): Iterable<InStatement> {
-  return inPieces(startedAgentIds, (json) => ({
-    sql: `UPDATE runners SET missed_at = ?, absence_due_at = ?
-          WHERE agent_id IN (SELECT value FROM json_each(?)) AND alive_until IS NULL AND absence_due_at IS NULL`,
-    args: [receivedAt, receivedAt + RUNNER_GRACE_MS, json],
-  }));
+/**
+ * An agent may do something without a listening runner. If a runner speaks for it, that counts as missed, or nobody would
+ * end it. If none does, its runner is over, and the agent has gone when it falls silent, as one that never had any.
+ */
+function* runnerStatements({ startedAgentIds, reportingAgentIds, receivedAt }: BatchRows): Generator<InStatement> {
+  const isWaitedFor = 'alive_until IS NULL AND absence_due_at IS NULL';
+  const reporting = new Set(reportingAgentIds);
+  const started = new Set(startedAgentIds);
+  yield* inPieces(
+    startedAgentIds.filter((id) => !reporting.has(id)),
+    (json) => ({
+      sql: `UPDATE runners SET is_over = 1 WHERE agent_id IN (SELECT value FROM json_each(?)) AND ${isWaitedFor}`,
+      args: [json],
+    }),
+  );
+  yield* inPieces(
+    reportingAgentIds,
+    (json) => ({
+      sql: `UPDATE runners SET is_over = 0, missed_at = ?1, absence_due_at = ?2 FROM json_each(?3) AS told
+            WHERE agent_id = told.value->>0 AND (is_over OR told.value->>1) AND ${isWaitedFor}`,
+      args: [receivedAt, receivedAt + RUNNER_GRACE_MS, json],
+    }),
+    (id) => [columnText(id), started.has(id)],
+  );
 }
 
 function* obligationStatements(batch: BatchRows): Generator<InStatement> {

@@ -36,6 +36,8 @@ export interface BatchRows {
   seenMessages: { sessionId: string; messageIds: string[] }[];
   /** Agents in whose sessions something began: if no runner listens for them, it must count as missed. */
   startedAgentIds: string[];
+  /** Agents that are away and for which a runner speaks that says how often it reports. */
+  reportingAgentIds: string[];
   /** Sessions this producer has written to in this batch. */
   writtenSessionIds: string[];
 }

@@ -19,6 +19,8 @@ export class AgentLedger {
   /** The agents that told something new. */
   readonly #told = new Set<string>();
   readonly #announced = new Set<string>();
+  /** Those for which a runner speaks that says how often it reports. */
+  readonly #reporting = new Set<string>();
   readonly #receivedAt: number;
   readonly #isSignOfLife: boolean;
 
@@ -43,6 +45,16 @@ export class AgentLedger {
   hear(id: string): void {
     this.see(id);
     this.#told.add(id);
+  }
+
+  /** A runner has reported, and says how often it does. */
+  report(id: string): void {
+    this.#reporting.add(id);
+  }
+
+  /** Agents for which a runner speaks, although none listens. */
+  reportingAway(): string[] {
+    return [...this.#reporting].filter((id) => this.see(id).connection === 'away');
   }
 
   /** Its row is written and told in any case. */

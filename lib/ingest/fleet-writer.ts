@@ -25,7 +25,14 @@ const SEEN_MS = 1_000;
 export type FleetChanges = SessionRows &
   Pick<
     BatchRows,
-    'obligations' | 'tasks' | 'sessions' | 'agents' | 'inbox' | 'stillThereAgentIds' | 'writtenSessionIds'
+    | 'obligations'
+    | 'tasks'
+    | 'sessions'
+    | 'agents'
+    | 'inbox'
+    | 'stillThereAgentIds'
+    | 'writtenSessionIds'
+    | 'reportingAgentIds'
   >;
 
 /**
@@ -210,6 +217,7 @@ export class FleetWriter {
       sessions,
       agents,
       inbox: inbox.changes,
+      reportingAgentIds: this.agents.reportingAway(),
       stillThereAgentIds: this.agents.stillThere(),
       writtenSessionIds: written.map(({ session }) => session.id),
     };

@@ -298,6 +298,7 @@ class BatchDraft {
     agent.statusAt = occurredAt;
     const said = readAgentStatus(status);
     if (said.kind !== undefined) agent.kind = said.kind;
+    if (said.runner !== undefined && said.everyMs !== undefined) this.#fleet.agents.report(agentId);
     agent.logLevel = heardLevel(agent.logLevel, said, this.#receivedAt);
   }
 

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { REPORT_STATES } from './agent-state';
+import { MAX_EVERY_MS } from './limits';
 import { LOG_LEVELS } from './log-levels';
 
 /**
@@ -25,7 +26,12 @@ export const agentStatusSchema = z.looseObject({
   /** `provider` is the agent's own program, by name and version: `Claude Code 2.1.329`. */
   versions: lenient(z.looseObject({ runner: text, protocol: text, provider: text })),
   /** The next record comes within this time. */
-  everyMs: lenient(z.int()),
+  everyMs: lenient(
+    z
+      .int()
+      .min(1)
+      .transform((ms) => Math.min(ms, MAX_EVERY_MS)),
+  ),
   /** The agent is not a child of its runner: without it, the agent goes on unobserved. */
   agentGoesOn: lenient(z.boolean()),
   /** The commands it acts on; absent, it acts on all. */

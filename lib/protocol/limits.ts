@@ -116,6 +116,8 @@ export const MAX_SESSION_NAME = 120;
 export const MAX_REPORT_SUMMARY = 160;
 /** An agent's last sign of life is only noted every 5 s, so anything shorter is no silence. */
 export const LEAST_SILENCE_MS = 15_000;
+/** A promise to report less often than this counts as one to do so this often. */
+export const MAX_EVERY_MS = 10 * 60_000;
 /** An agent without a stream of commands is silent after this long, unless it promised a record every so often. */
 export const SILENT_MS = 120_000;
 /** How much of a title, reason or error is kept beside what it is about, in UTF-16 code units. */

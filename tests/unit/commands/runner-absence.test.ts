@@ -285,6 +285,78 @@ describe('an agent that never had a stream', () => {
   });
 });
 
+describe('an agent whose runner has gone and that posts without one', () => {
+  const REPORT = { kind: 'claude', runner: { id: RUNNER.id }, everyMs: 10_000 };
+  const speaks = () => says({ type: 'TEXT_MESSAGE_CHUNK', messageId: `m${seq}`, role: 'assistant', delta: 'x' });
+  async function postsEvery(seconds: number, times: number): Promise<void> {
+    for (let post = 0; post < times; post += 1) {
+      await speaks();
+      for (let second = 0; second < seconds; second += 1) await sweepAt(now + 1_000);
+    }
+  }
+  const leavesForGood = async () => {
+    await connect();
+    await reports(REPORT);
+    await turnStarts();
+    await leave();
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({ state: 'unknown' });
+  };
+
+  it('is heard of as long as it posts, and silent two minutes after', async () => {
+    await leavesForGood();
+    await postsEvery(30, 5);
+    expect(await session()).toMatchObject({ state: 'working', away: null });
+    expect(await notices()).toEqual(['runner-away']);
+    await sweepAt(now + SILENT_MS);
+    expect(await session()).toMatchObject({ state: 'unknown', away: { isSilent: true } });
+    await speaks();
+    expect(await session()).toMatchObject({ state: 'working' });
+    await postsEvery(30, 2);
+    expect(await session()).toMatchObject({ state: 'working' });
+    expect(await notices()).toEqual(['runner-away', 'runner-away']);
+  });
+
+  it('is missed within 30 s once a runner speaks for it, though that has no stream', async () => {
+    await leavesForGood();
+    await speaks();
+    await reports({ ...REPORT, model: 'x' });
+    await sweepAt(now + RUNNER_GRACE_MS);
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({
+      state: 'unknown',
+      stateReason: expect.stringMatching(/^its runner has gone/),
+    });
+  });
+
+  it('has a runner again once one connects', async () => {
+    await leavesForGood();
+    await speaks();
+    await connect(AFTER, 'two');
+    await speaks();
+    await leave('two');
+    await sweepAt(now + RUNNER_GRACE_MS);
+    expect(await session()).toMatchObject({
+      state: 'unknown',
+      stateReason: expect.stringMatching(/^its runner has gone/),
+    });
+  });
+
+  it.each([
+    [0, SILENT_MS],
+    [-1_000, SILENT_MS],
+    [1.5, SILENT_MS],
+    [Number.MAX_SAFE_INTEGER, 20 * 60_000],
+  ])('or never had one, and promises its next record within %i ms, is silent after %i', async (everyMs, silentMs) => {
+    await turnStarts();
+    await reports({ kind: 'http', everyMs });
+    await sweepAt(T0 + silentMs - 1);
+    expect(await session()).toMatchObject({ state: 'working' });
+    await sweepAt(T0 + silentMs);
+    expect(await session()).toMatchObject({ state: 'unknown' });
+  });
+});
+
 describe('a runner that comes back', () => {
   it('has its sessions work again when it is the same process, and says for how long it was away', async () => {
     await connect();
@@ -380,8 +452,8 @@ describe('an agent that speaks though nobody listens for it', () => {
     now += 1_000;
     await says({ type: 'CUSTOM', name: 'marker', value: 2 });
     expect(await session()).toMatchObject({ state: 'working', away: null });
-    await sweepAt(now + RUNNER_GRACE_MS);
-    expect(await session()).toMatchObject({ state: 'unknown' });
+    await sweepAt(now + SILENT_MS);
+    expect(await session()).toMatchObject({ state: 'unknown', away: { isSilent: true } });
   });
 
   it('is missed where it begins a turn after its runner was told to have gone', async () => {
@@ -391,8 +463,8 @@ describe('an agent that speaks though nobody listens for it', () => {
     await sweepAt(now + RUNNER_GRACE_MS);
     now += 60_000;
     await turnStarts();
-    await sweepAt(now + RUNNER_GRACE_MS);
-    expect(await session()).toMatchObject({ state: 'unknown' });
+    await sweepAt(now + SILENT_MS);
+    expect(await session()).toMatchObject({ state: 'unknown', away: { isSilent: true } });
   });
 
   it('is not said to have gone while it goes on speaking', async () => {

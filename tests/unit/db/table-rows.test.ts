@@ -56,6 +56,7 @@ describe('rows of a table', () => {
       missedAt: null,
       missedPosition: null,
       absenceDueAt: null,
+      isOver: false,
       firstConnectedAt: 1,
       firstConnectedPosition: 1,
     };
