@@ -281,6 +281,8 @@ export class Observer {
     const named = this.#numberOf(turnId);
     const turn = named ?? reportTurnNow(turnCount, memory);
     const isOld = named !== null && named < turnCount;
+    // it was told late: the agent has reported in a later turn since
+    if (report !== undefined && named !== null && named < memory.reportTurn) return;
     if (isSame && (madeAt === null ? turn === memory.reportTurn : madeAt === memory.reportAt)) return;
     memory.reportTurn = turn;
     memory.reportAt = madeAt;

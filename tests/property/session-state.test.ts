@@ -1,14 +1,17 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { eventsOfLists } from '@/lib/ingest/listed-work';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { stateAt } from '@/lib/projections/resolve-state';
 import { newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
 import { statusTold } from '@/lib/projections/status-told';
+import { mayRun } from '@/lib/projections/task-status';
 import { placeEvents } from '@/lib/projections/turns';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { REPORT_STATES, type ReportState, SESSION_STATES } from '@/lib/protocol/agent-state';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
-import { RESUMED_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { COMMAND_EXPIRY_MS, RESUMED_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import type { Task } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
 import { foldTasks } from '../support/folds';
 
@@ -19,12 +22,15 @@ import { foldTasks } from '../support/folds';
 const T0 = 1_795_170_000_000;
 /** Invariant 8. */
 const MOST_MS = 30_000;
+/** On a machine that is busy with other things. */
+const LIMIT_MS = 180_000;
 const OWNER = { sessionId: 's1', agentId: 'a1' };
 
 type Step =
   | { kind: 'turn-starts' | 'turn-finishes' | 'turn-fails' | 'speaks' | 'writes' | 'asks' | 'is-answered' }
   | { kind: 'task-starts' | 'task-ends' | 'dies-silently' | 'is-killed' | 'ends-well' | 'comes-back' }
-  | { kind: 'reports'; state: ReportState }
+  | { kind: 'task-ends-untold' | 'is-answered-untold' | 'lists-work' | 'is-looked-at' }
+  | { kind: 'reports' | 'reports-late'; state: ReportState }
   | { kind: 'waits'; seconds: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -38,7 +44,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 4,
     arbitrary: fc.constantFrom('dies-silently', 'is-killed', 'ends-well', 'comes-back').map((kind) => ({ kind })),
   },
+  {
+    weight: 5,
+    arbitrary: fc
+      .constantFrom('task-ends-untold', 'is-answered-untold', 'lists-work', 'is-looked-at')
+      .map((kind) => ({ kind })),
+  },
   { weight: 6, arbitrary: fc.constantFrom(...REPORT_STATES).map((state) => ({ kind: 'reports' as const, state })) },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom(...REPORT_STATES).map((state) => ({ kind: 'reports-late' as const, state })),
+  },
   {
     weight: 12,
     arbitrary: fc.constantFrom(0, 1, 3, 6, 11, 29, 31, 70, 700).map((seconds) => ({ kind: 'waits' as const, seconds })),
@@ -59,11 +75,22 @@ class Life {
   diedAt: number | null = null;
   isMissed = false;
   hasExited = false;
+  /** As the agent has them. */
   #openTasks: string[] = [];
   #openRequest: string | null = null;
   /** What counts of the last report, by a bookkeeping of its own. */
   terminal: { state: 'complete' | 'failure'; at: number } | null = null;
   turnSince = 0;
+  /** The tasks as the server has them. */
+  readonly #tasks = new Map<string, Task>();
+  /** The number of the turn that answers the last message, and of the one the last report was made in. */
+  #messageTurn = 0;
+  #reportTurn = 0;
+  #lastTurnFailed = false;
+  /** What the last report says that counts; null if none does. */
+  reported: ReportState | null = null;
+  /** The failure that somebody has looked at, while none has been told since. */
+  seenState: number | null = null;
 
   constructor(skewMs: number) {
     this.#skewMs = skewMs;
@@ -85,10 +112,9 @@ class Life {
     for (const placement of placements) ledger.apply(placement);
     const told = status === null ? null : statusTold(readAgentStatus(status as Record<string, unknown>));
     if (told !== null) ledger.hear(told, this.now);
-    for (const task of foldTasks([], placements, OWNER)) {
-      const runs = task.status === 'running';
-      // an end of a task that is not known here was running before
-      ledger.tell(runs ? null : { ...task, status: 'running' }, task);
+    for (const task of foldTasks([...this.#tasks.values()], placements, OWNER)) {
+      ledger.tell(this.#tasks.get(task.position) ?? null, task);
+      this.#tasks.set(task.position, task);
     }
     this.#fold = ledger.result([], this.now);
   }
@@ -107,12 +133,18 @@ class Life {
     while (this.now < end) {
       const missedAt = this.diedAt === null || this.isMissed ? null : this.diedAt + RUNNER_AWAY_MS + RUNNER_GRACE_MS;
       const deadAt = this.diedAt === null ? null : this.diedAt + MOST_MS;
-      const moments = [this.session.stateDueAt, missedAt, deadAt].filter((at) => at !== null && at > this.now);
+      const { givesUpAt } = this.#fold;
+      const moments = [this.session.stateDueAt, missedAt, deadAt, givesUpAt].filter(
+        (at) => at !== null && at > this.now,
+      );
       this.now = Math.min(end, ...(moments as number[]));
       if (missedAt !== null && this.now >= missedAt) {
         this.isMissed = true;
         const value = { since: missedAt - RUNNER_GRACE_MS, last_heard_at: this.diedAt, agent_goes_on: false };
         this.#custom(CUSTOM.runnerAway, value, false);
+      }
+      if (givesUpAt !== null && givesUpAt <= this.now) {
+        this.#custom(CUSTOM.requestResolved, { request_id: 'q', outcome: 'unknown' }, false);
       }
       const { stateDueAt } = this.session;
       if (stateDueAt !== null && stateDueAt <= this.now) {
@@ -134,6 +166,12 @@ class Life {
       ];
       this.#tell(message, null, false);
       this.terminal = null;
+      this.reported = null;
+      this.#messageTurn = this.#turns + 1;
+      return;
+    }
+    if (one.kind === 'is-looked-at') {
+      if (this.session.state === 'failed') this.seenState = this.session.stateSince;
       return;
     }
     if (!this.isAlive && one.kind !== 'comes-back') return;
@@ -145,6 +183,7 @@ class Life {
         this.isTurnOpen = true;
         this.turnSince = this.now;
         this.hasExited = false;
+        this.#lastTurnFailed = false;
         this.#says({ type: 'RUN_STARTED', threadId: 's1', runId: `t${this.#turns}` });
         return;
       case 'turn-finishes':
@@ -157,6 +196,8 @@ class Life {
         this.isTurnOpen = false;
         this.terminal = null;
         this.#openRequest = null;
+        this.#lastTurnFailed = true;
+        this.seenState = null;
         this.#says({ type: 'RUN_ERROR', message: 'No credit' });
         return;
       case 'speaks':
@@ -184,12 +225,44 @@ class Life {
       case 'reports': {
         const { state } = one;
         this.#ids += 1;
+        this.#reportTurn = this.#turns;
+        this.seenState = null;
         const openTurnId = this.isTurnOpen ? turn : null;
         this.#tell([], { report: { state, at: this.#ids, turnId: openTurnId }, openTurnId }, true);
         const counts = this.session.observations.report?.isOutdated !== true;
+        this.reported = counts ? state : null;
         this.terminal = counts && (state === 'complete' || state === 'failure') ? { state, at: this.now } : null;
         return;
       }
+      case 'reports-late': {
+        if (this.#turns < 2) return;
+        const named = this.#turns - 1;
+        this.#ids += 1;
+        this.seenState = null;
+        const openTurnId = this.isTurnOpen ? turn : null;
+        this.#tell([], { report: { state: one.state, at: this.#ids, turnId: `t${named}` }, openTurnId }, true);
+        // it says nothing of what a later turn answers, or of what was reported in one
+        if (named < this.#reportTurn) return;
+        this.#reportTurn = named;
+        this.reported = named < this.#messageTurn ? null : one.state;
+        if (this.reported === null) return;
+        const isTerminal = one.state === 'failure' || (one.state === 'complete' && !this.#lastTurnFailed);
+        this.terminal = isTerminal ? { state: one.state === 'failure' ? 'failure' : 'complete', at: this.now } : null;
+        return;
+      }
+      case 'task-ends-untold':
+        if (this.#openTasks.shift() !== undefined) this.#custom(CUSTOM.lost, { count: 1, reason: 'outbox-full' });
+        return;
+      case 'is-answered-untold':
+        if (this.#openRequest === null) return;
+        this.#openRequest = null;
+        this.#custom(CUSTOM.lost, { count: 1, reason: 'outbox-full' });
+        return;
+      case 'lists-work':
+        this.#lists();
+        expect(this.session.runningTaskCount).toBe(this.#openTasks.length);
+        expect(this.session.pendingRequestCount).toBe(this.isAsking ? 1 : 0);
+        return;
       case 'dies-silently':
         this.isAlive = false;
         this.diedAt = this.now;
@@ -201,19 +274,40 @@ class Life {
         this.hasExited = true;
         this.isTurnOpen = false;
         this.#openRequest = null;
+        this.#openTasks = [];
         this.terminal = null;
+        this.seenState = null;
         this.#custom(CUSTOM.sessionEnded, isKilled ? { signal: 'SIGKILL' } : { exitCode: 0 });
         return;
       }
       case 'comes-back':
         if (this.isAlive) return;
+        if (this.isMissed) this.#custom(CUSTOM.runnerBack, {}, false);
         this.isAlive = true;
         this.diedAt = null;
         this.isMissed = false;
         this.hasExited = false;
         this.#custom(CUSTOM.sessionStarted, {});
         this.isTurnOpen = this.session.openTurnId !== null;
+        // what it still waits for it tells again
+        if (this.#openRequest !== null) this.#custom(CUSTOM.requestOpened, { request_id: 'q', title: 'Run rm?' });
     }
+  }
+
+  /** A status record of its runner, which lists what is open, and what ingest writes behind it. */
+  #lists(): void {
+    const openTurnId = this.isTurnOpen ? `t${this.#turns}` : null;
+    const tasks = this.#openTasks.map((id) => ({ id, description: id }));
+    const status = { openTurnId, tasks, requests: this.isAsking ? ['q'] : [] };
+    this.#tell([], status, true);
+    const lists = statusTold(readAgentStatus(status))?.lists ?? null;
+    const open = [...this.#tasks.values()].filter(mayRun);
+    const asked = this.session.pendingRequestCount > 0 ? ['q'] : [];
+    if (lists !== null) this.#tell([...eventsOfLists(lists, open, asked)], null, true);
+  }
+
+  get hasGivenUp(): boolean {
+    return this.#fold.away?.last !== undefined;
   }
 
   get isAsking(): boolean {
@@ -230,9 +324,15 @@ function check(life: Life): void {
   if (life.hasExited) expect(['exited', 'complete']).toContain(state);
   // Nothing works, waits or rests once it has been dead for 30 s; what it asked may still be answered.
   if (life.diedAt !== null && now - life.diedAt >= MOST_MS) {
-    expect(state).toBe(life.isAsking ? 'needs-input' : 'unknown');
+    expect(state).toBe(session.pendingRequestCount > 0 ? 'needs-input' : 'unknown');
+    expect(session.runningTaskCount).toBe(0);
+    expect(now - life.diedAt < MOST_MS + COMMAND_EXPIRY_MS || session.pendingRequestCount === 0).toBe(true);
+    if (life.hasGivenUp) expect(evidence.last).toBe('needs-input');
   }
-  if (!life.isAlive || life.isAsking || life.terminal === null) return;
+  if (life.isAlive && state === 'complete') expect(life.reported).toBe('complete');
+  // A failure that was seen is no news, whatever the session was meanwhile.
+  if (state === 'failed' && life.seenState !== null) expect(session.stateSince).toBeLessThanOrEqual(life.seenState);
+  if (!life.isAlive || session.pendingRequestCount > 0 || life.terminal === null) return;
   // A terminal report stands unless the agent runs on.
   const reported = life.terminal.state === 'failure' ? 'failed' : 'complete';
   const hasRunOn = life.isTurnOpen && now - Math.max(life.turnSince, life.terminal.at) >= RESUMED_MS;
@@ -240,18 +340,26 @@ function check(life: Life): void {
   expect(evidence.report?.state).toBe(life.terminal.state);
 }
 
-it('is never null, never working 30 s after death, and no terminal report is overwritten without evidence, in 10,000 lives', () => {
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 30 }), fc.integer({ min: -600_000, max: 600_000 }), (steps, skewMs) => {
-      const life = new Life(skewMs);
-      check(life);
-      for (const one of steps) {
-        if (one.kind === 'waits') life.passes(one.seconds, () => check(life));
-        else life.does(one);
-        check(life);
-      }
-      life.passes(31, () => check(life));
-    }),
-    { numRuns: 10_000 },
-  );
-});
+it(
+  'is never null, never working 30 s after death, and no terminal report is overwritten without evidence, in 10,000 lives',
+  () => {
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 30, size: 'max' }),
+        fc.integer({ min: -600_000, max: 600_000 }),
+        (steps, skewMs) => {
+          const life = new Life(skewMs);
+          check(life);
+          for (const one of steps) {
+            if (one.kind === 'waits') life.passes(one.seconds, () => check(life));
+            else life.does(one);
+            check(life);
+          }
+          life.passes(31, () => check(life));
+        },
+      ),
+      { numRuns: 10_000 },
+    );
+  },
+  LIMIT_MS,
+);
