@@ -137,6 +137,18 @@ export function selectOpenTasks(
   return inGroups(sessions, sql, { size, more: [limit] });
 }
 
+/** What was last asked under the ids of requests. */
+export function selectOpenings(requests: Iterable<[sessionId: string, requestId: string]>): Iterable<InStatement> {
+  const sql = `SELECT e.* FROM json_each(?) AS wanted CROSS JOIN events AS e ON e.position = (
+      SELECT max(position) FROM events WHERE session_id = wanted.value->>0 AND entity_id = wanted.value->>1
+        AND name IN ('request:opened', 'request:resolved') AND name = 'request:opened')`;
+  return inPieces(
+    requests,
+    (json) => ({ sql, args: [json] }),
+    ([sessionId, id]) => [sessionId, columnText(id)],
+  );
+}
+
 export function selectObligations(messages: Iterable<[sessionId: string, messageId: string]>): Iterable<InStatement> {
   const sql = `SELECT o.* FROM json_each(?) AS wanted CROSS JOIN obligations AS o
     ON o.session_id = wanted.value->>0 AND o.message_id = wanted.value->>1`;

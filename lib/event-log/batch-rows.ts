@@ -161,6 +161,8 @@ export interface SessionMemory {
   statusKey?: string;
   /** Who told the end of its process, if that has ended and its log says so: its agent, or ingest by a status record. */
   end?: 'told' | 'presumed' | null;
+  /** Its requests that were given up while nothing was heard of it. */
+  givenUp?: string[];
   /** Inbox items are kept for it. */
   hasInbox?: true;
   /** When the row was last given a new position, on the server's clock. */

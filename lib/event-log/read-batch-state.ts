@@ -17,6 +17,7 @@ import {
   selectLatestTasks,
   selectLogs,
   selectObligations,
+  selectOpenings,
   selectOpenSessions,
   selectOpenTasks,
   selectOwed,
@@ -42,6 +43,8 @@ export interface BatchState {
   taskHomes: SpokenTask[];
   /** By session. */
   obligations: Map<string, Obligation[]>;
+  /** By session: what was asked by the requests that were given up, where a status record may list them. */
+  givenUp: Map<string, OpeningRow[]>;
   /** By session: the newest rows of the messages and calls in its snapshots, in order. */
   said: Map<string, SaidRow[]>;
   /** Which of those were looked up, by `saidKey`. */
@@ -60,6 +63,9 @@ export interface SaidRow extends ReturnType<typeof SAID.read> {
   payload: string | null;
 }
 
+export type OpeningRow = ReturnType<typeof OPENING.read>;
+
+const OPENING = shapeOf(events, 'sessionId', 'entityId', 'payload');
 const TASK_HOME = shapeOf(tasks, 'agentId', 'sessionId', 'id', 'runId');
 const AGENT_LOG = shapeOf(agentLogs, 'agentId', 'lastLine', 'bytes');
 const SAID = shapeOf(events, 'sessionId', 'position', 'entityId', 'type', 'turnId');
@@ -123,6 +129,10 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const touched = sessionsWithNews(scope, changes);
   const running = await readOpenTasks(transaction, 'running', touched);
   const presumed = await readOpenTasks(transaction, 'presumed', touched);
+  const givenUp = changes.flatMap(({ summary: { id }, memory }) =>
+    touched.has(id) ? (memory.givenUp ?? []).map((request): [string, string] => [id, request]) : [],
+  );
+  const openings = givenUp.length === 0 ? [] : await readRows(transaction, selectOpenings(givenUp));
   const known = await pace.map([...spokenOf, ...latest, ...running, ...presumed], taskFromRow);
   const state: BatchState = {
     position: Number(counter[0]?.position ?? 0),
@@ -137,6 +147,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
       return { taskId, ...home };
     }),
     obligations: await bySession(await pace.map([...messages, ...owed], obligationFromRow), pace),
+    givenUp: await bySession(await pace.map(openings, OPENING.read), pace),
     lookedUp: new Set(scope.saidKeys),
     said: await bySession(
       (await pace.map(said, saidFromRow)).sort((a, b) => a.position - b.position),

@@ -39,7 +39,7 @@ export class BatchSessions {
     const before = this.#state.sessions.get(id);
     if (before === undefined) return null;
     const { agentId, startedAt } = before.summary;
-    const { markedUpTo = 0, statusKey = null, end = before.hasEnded ? 'told' : null } = before.memory;
+    const { markedUpTo = 0, statusKey = null, end = before.hasEnded ? 'told' : null, givenUp } = before.memory;
     return this.#remember({
       id,
       agentId,
@@ -50,6 +50,7 @@ export class BatchSessions {
       told: [],
       statusKey,
       end,
+      givenUp: new Set(givenUp),
       overdue: [],
       markedUpTo,
     });
@@ -71,6 +72,7 @@ export class BatchSessions {
       told: [],
       statusKey: null,
       end: null,
+      givenUp: new Set<string>(),
       overdue: [],
       failures,
     };

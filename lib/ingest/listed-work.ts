@@ -1,9 +1,14 @@
-import { customName } from '@/lib/projections/event-fields';
+import type { OpeningRow } from '@/lib/event-log/read-batch-state';
+import { customName, customValue, pickId } from '@/lib/projections/event-fields';
+import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { StatusTold } from '@/lib/projections/status-told';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { ProcessExit } from '@/lib/protocol/agent-state';
 import { compact } from '@/lib/protocol/fields';
+import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { Task } from '@/lib/protocol/read-models';
+import { withInterlude } from '@/lib/protocol/with-interlude';
+import type { SessionBatch } from './session-batch';
 
 const UNLISTED = 'Its runner does not list it any more, and nothing told how it ended.';
 const INTERLUDE = { interlude: { presumed: true } } as const;
@@ -11,23 +16,23 @@ const INTERLUDE = { interlude: { presumed: true } } as const;
 /**
  * What a status record says by listing the open work of its session. Work whose end was lost would be open for ever: a
  * task that is not listed any more is lost, and nobody waits for a request that is not. A task that was only presumed to
- * be lost runs again if it is listed.
+ * be lost runs again if it is listed, and a request that was given up is open again.
  *
  * Ordering: only what began before the record is looked at. A record that is told ahead of what happened before it may be
  * wrong for a while: the real end, or the next list, puts that right.
  *
- * @param tasks those of the session that run or may run
- * @param requestIds what its agent itself has asked and waits for
+ * @param open tasks of the session that run or may run, and what its agent itself has asked and waits for
+ * @param givenUp what was asked by requests that were given up since
  * @returns the events to write behind the record
  */
 export function* eventsOfLists(
   { taskIds, requestIds }: NonNullable<StatusTold['lists']>,
-  tasks: Iterable<Task>,
-  open: readonly string[],
+  open: { tasks: Iterable<Task>; requestIds: readonly string[] },
+  givenUp: readonly OpeningRow[] = [],
 ): Generator<AgUiEvent> {
   if (taskIds !== null) {
     const listed = new Set(taskIds);
-    for (const task of [...tasks]) {
+    for (const task of [...open.tasks]) {
       // a person, or another session, has said something of it: this session's runner need not know it
       if (task.assignedBy !== null || task.reportedBy !== null) continue;
       const isRunning = task.status === 'running';
@@ -39,11 +44,39 @@ export function* eventsOfLists(
   }
   if (requestIds === null) return;
   const listed = new Set(requestIds);
-  for (const id of open) {
+  for (const id of open.requestIds) {
     if (listed.has(id)) continue;
     const value = { request_id: id, outcome: 'unknown' };
     yield { type: 'CUSTOM', name: CUSTOM.requestResolved, value, metadata: INTERLUDE };
   }
+  for (const { payload } of givenUp) {
+    if (listed.has(requestIdOf(payload) ?? '')) yield withInterlude(payload, { presumed: true });
+  }
+}
+
+/** The requests of a session that are given up behind an event: by the server, until their agent or its runner speaks of them. */
+export function stillGivenUp(
+  { givenUp, before }: Pick<SessionBatch, 'givenUp' | 'before'>,
+  event: AgUiEvent,
+  isServer: boolean,
+): ReadonlySet<string> {
+  const name = customName(event);
+  if (name === CUSTOM.sessionEnded) return new Set();
+  const id = name === CUSTOM.requestOpened || name === CUSTOM.requestResolved ? requestIdOf(event) : null;
+  if (id === null) return givenUp;
+  const others = [...givenUp].filter((other) => other !== id);
+  const isGiven = isServer && before?.isAway === true && customValue(event).outcome === 'unknown';
+  return new Set(isGiven ? [...others, id].slice(-MAX_PENDING_REQUESTS) : others);
+}
+
+/** Which of them can be opened again: those that the agent told itself. */
+export function isGivenUp({ givenUp }: Pick<SessionBatch, 'givenUp'>) {
+  return ({ payload }: OpeningRow) =>
+    interludeOf(payload).derived === undefined && givenUp.has(requestIdOf(payload) ?? '');
+}
+
+function requestIdOf(event: AgUiEvent): string | null {
+  return pickId(customValue(event), 'request_id', 'requestId');
 }
 
 /** What a status record says by telling that the process has ended: the same as its agent does by `session:ended`. */

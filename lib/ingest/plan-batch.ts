@@ -30,7 +30,7 @@ import { FleetWriter } from './fleet-writer';
 import { heardStatus } from './heard-status';
 import { insightRow, keptInsights } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
-import { endOf, eventsOfLists, startsProcess } from './listed-work';
+import { endOf, eventsOfLists, isGivenUp, startsProcess, stillGivenUp } from './listed-work';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { foldOf, isAtRest } from './project-session';
@@ -101,6 +101,7 @@ class BatchDraft {
   readonly #events: EventRow[] = [];
   readonly #snapshots: SnapshotRoom;
   readonly #derivedRoom: DerivedRoom = { left: MAX_DERIVED };
+  readonly #openings: BatchState['givenUp'];
   readonly #logs: LogTally;
   readonly #insights: InsightRow[] = [];
   readonly #quarantine: QuarantineRow[] = [];
@@ -114,6 +115,7 @@ class BatchDraft {
     this.#receivedAt = receivedAt;
     this.#isServer = producer.id === SERVER_PRODUCER_ID;
     this.#fleet = new FleetWriter(state, receivedAt, !this.#isServer);
+    this.#openings = state.givenUp;
     this.#logs = new LogTally(state.logs);
     this.#position = state.position;
     this.#snapshots = new SnapshotRoom(state.lookedUp);
@@ -235,6 +237,7 @@ class BatchDraft {
     if (isEnd) to.end = interludeOf(event).presumed ? 'presumed' : 'told';
     else if (startsProcess(event)) to.end = null;
     if (outdatesStatus(event)) to.statusKey = null;
+    to.givenUp = stillGivenUp(to, event, this.#isServer);
     for (const derived of to.wireRequests.take(entry, this.#derivedRoom)) this.#append(to, seq, occurredAt, derived);
   }
 
@@ -281,7 +284,9 @@ class BatchDraft {
 
   /** What follows from the work that a status record lists. */
   #compare(session: SessionBatch, lists: NonNullable<StatusTold['lists']>, moment: Moment): void {
-    for (const event of eventsOfLists(lists, this.tasks.openOf(session), session.wireRequests.toldIds)) {
+    const openings = this.#openings.get(session.id) ?? [];
+    const open = { tasks: this.tasks.openOf(session), requestIds: session.wireRequests.toldIds };
+    for (const event of eventsOfLists(lists, open, openings.filter(isGivenUp(session)))) {
       if (this.#derivedRoom.left <= 0) {
         // the next record goes on with it
         session.statusKey = null;

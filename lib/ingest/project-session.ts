@@ -145,6 +145,7 @@ export async function projectSession(
         obligations: owed.fold,
         wireRequests: session.wireRequests.memory,
         announcedAt: announces ? receivedAt : announcedAt,
+        ...(session.givenUp.size > 0 ? { givenUp: [...session.givenUp] } : {}),
         ...(hasEnded(after.summary) ? { end: session.end } : {}),
         ...(session.statusKey === null ? {} : { statusKey: session.statusKey }),
         markedUpTo: session.markedUpTo,

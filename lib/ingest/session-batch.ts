@@ -39,6 +39,8 @@ export interface SessionBatch {
   told: { position: number; status: StatusTold }[];
   /** What the last of them told; null if the same may say something new by now. */
   statusKey: string | null;
+  /** Its requests that were given up while nothing was heard of it. */
+  givenUp: ReadonlySet<string>;
   /** Who told the end of its process that stands in its log: null if none does, or it is there again. */
   end: NonNullable<SessionMemory['end']> | null;
   /** The agent itself said something about it in this batch, if only that it is still there. */

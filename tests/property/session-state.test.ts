@@ -297,13 +297,13 @@ class Life {
   /** A status record of its runner, which lists what is open, and what ingest writes behind it. */
   #lists(): void {
     const openTurnId = this.isTurnOpen ? `t${this.#turns}` : null;
-    const tasks = this.#openTasks.map((id) => ({ id, description: id }));
-    const status = { openTurnId, tasks, requests: this.isAsking ? ['q'] : [] };
+    const running = this.#openTasks.map((id) => ({ id, description: id }));
+    const status = { openTurnId, tasks: running, requests: this.isAsking ? ['q'] : [] };
     this.#tell([], status, true);
     const lists = statusTold(readAgentStatus(status))?.lists ?? null;
-    const open = [...this.#tasks.values()].filter(mayRun);
-    const asked = this.session.pendingRequestCount > 0 ? ['q'] : [];
-    if (lists !== null) this.#tell([...eventsOfLists(lists, open, asked)], null, true);
+    const tasks = [...this.#tasks.values()].filter(mayRun);
+    const requestIds = this.session.pendingRequestCount > 0 ? ['q'] : [];
+    if (lists !== null) this.#tell([...eventsOfLists(lists, { tasks, requestIds })], null, true);
   }
 
   get hasGivenUp(): boolean {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/write-queue';
+import { postRequestAnswer } from '@/lib/commands/answer-request';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { putRetirement } from '@/lib/commands/retire-agent';
 import { connectRunner, disconnectRunner } from '@/lib/commands/runner-connection';
@@ -118,6 +119,35 @@ describe('a request whose runner does not come back', () => {
     clocks.goesBy(1_000);
     await hub.sweep();
     expect(await session()).toMatchObject({ state: 'needs-input' });
+  });
+
+  it('is open again, and can be answered, when a runner that slept is back and lists it', async () => {
+    const lists = (...requests: string[]) =>
+      ingest(target, [
+        record(++seq, { kind: 'status', sessionId: 's1', status: { openTurnId: 't1', requests }, event: undefined }),
+      ]);
+    await connect();
+    await lists('q1', 'q2');
+    await goesWhileItAsks('q1', 'q2');
+    clocks.goesBy(COMMAND_EXPIRY_MS);
+    await hub.sweep();
+    expect(await session()).toMatchObject({ state: 'unknown', pendingRequestCount: 0 });
+    await lists('q1');
+    await connect('two');
+    expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1, away: null });
+    const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+    const asked = page?.turns.flatMap(({ items }) => items).findLast(({ id }) => id === 'q1');
+    expect(asked).toMatchObject({ kind: 'request', outcome: null, toolName: 'Bash', input: { id: 'q1' } });
+    const answered = await postRequestAnswer(
+      { ids: { sessionId: 's1', requestId: 'q1' }, body: { behavior: 'allow' } } as Parameters<
+        typeof postRequestAnswer
+      >[0],
+      target.context,
+    );
+    expect(answered).toMatchObject({ state: 'queued' });
+    await says({ type: 'CUSTOM', name: 'request:resolved', value: { request_id: 'q1', outcome: 'allowed' } });
+    await lists('q1');
+    expect(await session()).toMatchObject({ pendingRequestCount: 0 });
   });
 
   it('is given up with an agent that has no stream and is silent', async () => {
