@@ -1,13 +1,12 @@
 'use client';
 
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { clsx } from 'clsx';
 import { type RefObject, useEffect, useMemo } from 'react';
 import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';
 import { sizeOf } from '@/components/ui/size-of';
-import { withBreaks } from '@/components/ui/with-breaks';
 import { addTo } from '@/lib/protocol/grouped';
-import { type OutputHit, type OutputRow, stretchesOf } from './output-rows';
+import type { OutputHit, OutputRow } from './output-rows';
+import { OutputText } from './output-text';
 
 const LINE_PX = 18;
 
@@ -58,7 +57,7 @@ export function OutputLines(props: {
             style={{ transform: `translateY(${start}px)` }}
             className="absolute inset-x-0 top-0"
           >
-            <OutputLine row={rows[index]} hits={byRow.get(index) ?? NONE} current={current} />
+            <OutputRowView row={rows[index]} hits={byRow.get(index) ?? NONE} current={current} />
           </div>
         ))}
       </div>
@@ -74,34 +73,15 @@ function hitsByRow(hits: readonly OutputHit[]): ReadonlyMap<number, OutputHit[]>
   return byRow;
 }
 
-function OutputLine(props: { row: OutputRow | undefined; hits: readonly OutputHit[]; current: OutputHit | null }) {
+function OutputRowView(props: { row: OutputRow | undefined; hits: readonly OutputHit[]; current: OutputHit | null }) {
   const { row, hits, current } = props;
   if (row === undefined) return null;
   if (row.kind === 'hole') {
     return (
       <p className="border-line-strong border-y border-dashed py-0.5 font-sans text-2xs text-ink-3">
-        {sizeOf(row.bytes)} before this are not kept
+        {row.bytes === null ? 'What was written before this' : `${sizeOf(row.bytes)} before this`} is not kept
       </p>
     );
   }
-  return (
-    <div className="min-h-[18px] whitespace-pre-wrap leading-[18px] [overflow-wrap:anywhere]">
-      {stretchesOf(row.spans, hits).map(({ text, className, hit }, at) =>
-        hit === null ? (
-          // biome-ignore lint/suspicious/noArrayIndexKey: stretches of a line have no other identity
-          <span key={at} className={className ?? undefined}>
-            {withBreaks(text)}
-          </span>
-        ) : (
-          <mark
-            // biome-ignore lint/suspicious/noArrayIndexKey: see above
-            key={at}
-            className={clsx(className, 'log-hit', hit === current && 'outline-2 outline-accent')}
-          >
-            {text}
-          </mark>
-        ),
-      )}
-    </div>
-  );
+  return <OutputText spans={row.spans} hits={hits} current={current} />;
 }

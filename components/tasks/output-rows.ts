@@ -1,8 +1,9 @@
-import { type AnsiSpan, type AnsiStyle, PLAIN, parseAnsi, styleAfter } from '@/components/ui/ansi';
+import { type AnsiSpan, type AnsiStyle, PLAIN, parseAnsi, settledLine, styleAfter } from '@/components/ui/ansi';
+import { lastPart } from '@/components/ui/last-part';
 import type { TaskOutput } from '@/lib/protocol/task-output';
 
-/** A line of a task's output as a terminal would have shown it, or a place where something is not kept. */
-export type OutputRow = OutputLine | { kind: 'hole'; bytes: number };
+/** A line of a task's output as a terminal would have shown it, or a place where something is not kept: null bytes of it where nobody knows how much. */
+export type OutputRow = OutputLine | { kind: 'hole'; bytes: number | null };
 
 /** A stretch of a row that was searched for, `[start, end)`. */
 export interface OutputHit {
@@ -13,24 +14,31 @@ export interface OutputHit {
 
 /** A line of more goes on in another row: a browser lays out no line of a quarter of a million signs without a pause. */
 const MOST_OF_ROW = 2_000;
+/** Most changes of colour in a row: what follows has none. */
+const MOST_SPANS = 300;
+/** Most lines that are shown, the newest: nobody writes so many in so little text for people to read. */
+const MOST_ROWS = 20_000;
 /** Most hits that are counted. */
 export const MOST_HITS = 5_000;
 
 /** Of thousands of lines only those in sight are gone through, and all of them only for a search. */
 export class OutputLine {
   readonly kind = 'line';
+  /** The line goes on in the next row. */
+  readonly goesOn: boolean;
   readonly #written: string;
   readonly #begin: AnsiStyle;
   #spans: readonly AnsiSpan[] | null = null;
   #text: string | null = null;
 
-  constructor(written: string, begin: AnsiStyle) {
+  constructor(written: string, begin: AnsiStyle, goesOn: boolean) {
     this.#written = written;
     this.#begin = begin;
+    this.goesOn = goesOn;
   }
 
   get spans(): readonly AnsiSpan[] {
-    this.#spans ??= parseAnsi(this.#written, Number.POSITIVE_INFINITY, this.#begin);
+    this.#spans ??= parseAnsi(this.#written, MOST_SPANS, this.#begin);
     return this.#spans;
   }
 
@@ -44,19 +52,44 @@ export function outputRows({ parts }: TaskOutput): OutputRow[] {
   const rows: OutputRow[] = [];
   let at = 0;
   for (const { from, to, text } of parts) {
-    if (from > at) rows.push({ kind: 'hole', bytes: from - at });
-    let style = PLAIN;
-    // without the line break at its end, which begins no line that anybody wrote
-    for (const line of text.replace(/\r?\n$/, '').split('\n')) {
-      // what a progress bar wrote over is not cut from what it wrote
-      for (const piece of line.includes('\r') ? [line] : piecesOf(line)) {
-        rows.push(new OutputLine(piece, style));
-        style = styleAfter(piece, style);
-      }
-    }
+    if (from > at) rows.push({ kind: 'hole', bytes: at === 0 ? null : from - at });
+    for (const row of linesOf(text)) rows.push(row);
     at = to;
   }
+  if (rows.length <= MOST_ROWS) return rows;
+  return [{ kind: 'hole', bytes: null }, ...rows.slice(-MOST_ROWS)];
+}
+
+function linesOf(text: string): OutputRow[] {
+  const rows: OutputRow[] = [];
+  let style = PLAIN;
+  // without the line break at its end, which begins no line that anybody wrote
+  for (const line of text.replace(/\r?\n$/, '').split('\n')) {
+    const pieces = piecesOf(settledLine(line));
+    for (const [index, piece] of pieces.entries()) {
+      rows.push(new OutputLine(piece, style, index < pieces.length - 1));
+      style = styleAfter(piece, style);
+    }
+  }
   return rows;
+}
+
+/** The end of what is shown of an output: whole lines in their colours, as many as a card has room for. */
+export function lastRows({ parts }: TaskOutput, limits: { lines: number; characters: number }): OutputLine[] {
+  const last = parts.at(-1)?.text ?? '';
+  // far enough back for the colour that a line begins in
+  const near = lastPart(last, { lines: 100, characters: 16 * 1024 });
+  const rows = linesOf(near.text).filter((row) => row.kind === 'line');
+  while (rows.at(-1)?.text.trim() === '') rows.pop();
+  const shown: OutputLine[] = [];
+  let room = limits.characters;
+  for (const row of rows.slice(-limits.lines).reverse()) {
+    if (shown.length > 0 && row.text.length > room) break;
+    room -= row.text.length;
+    shown.unshift(row);
+  }
+  while (shown[0]?.text.trim() === '') shown.shift();
+  return shown;
 }
 
 /** Never between the two halves of a character, nor within an escape sequence of usual length. */
@@ -84,10 +117,13 @@ export function findInOutput(rows: readonly OutputRow[], wanted: string): Output
   for (let row = rows.length - 1; row >= 0 && hits.length < MOST_HITS; row--) {
     const line = rows[row];
     if (line?.kind !== 'line') continue;
-    const inLine = [...line.text.matchAll(pattern)].map(({ 0: found, index }) => ({
+    // a hit that goes on in the next row is one of this
+    const next = rows[row + 1];
+    const rest = line.goesOn && next?.kind === 'line' ? next.text.slice(0, wanted.length - 1) : '';
+    const inLine = [...(line.text + rest).matchAll(pattern)].map(({ 0: found, index }) => ({
       row,
       start: index,
-      end: index + found.length,
+      end: Math.min(line.text.length, index + found.length),
     }));
     hits.push(...inLine.reverse());
   }

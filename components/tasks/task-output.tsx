@@ -1,19 +1,20 @@
 'use client';
 
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
-import { AnsiText } from '@/components/ui/ansi-text';
 import { AgoInWords } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
+import { countLines } from '@/components/ui/count-lines';
 import { ErrorText } from '@/components/ui/error-text';
-import { lastPart } from '@/components/ui/last-part';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { countOf, sizeOf } from '@/components/ui/size-of';
 import { UnfoldButton } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import type { Task } from '@/lib/protocol/read-models';
 import { outputSize, type TaskOutput } from '@/lib/protocol/task-output';
+import { lastRows, type OutputLine } from './output-rows';
+import { OutputText } from './output-text';
 import { useTaskOutput } from './use-tasks';
 
 /** What is shown until all of it is asked for. */
@@ -26,6 +27,8 @@ export function TaskOutputPart({ task }: { task: Task }) {
   const { store, query } = useTaskOutput(task);
   const output = useSelected(store, ({ value }) => (value === undefined ? undefined : value.output));
   const [all, setAll] = useState(false);
+  const tail = useMemo(() => (output == null ? [] : lastRows(output, TAIL)), [output]);
+  const isCut = output != null && isMore(output, tail);
   // Here before it is asked for: it opens where the reader looks, in one step.
   usePreload(viewCode);
   if (output === undefined && query.isError) {
@@ -39,17 +42,19 @@ export function TaskOutputPart({ task }: { task: Task }) {
     );
   }
   const name = `Output of ${nameText(task.description)}`;
-  const newest = output?.parts.at(-1)?.text.trimEnd() ?? '';
-  const tail = lastPart(newest, TAIL);
-  const isCut = tail.isCut || (output?.parts.length ?? 0) > 1 || (output?.parts[0]?.from ?? 0) > 0;
   return (
     <section aria-label={name} className="my-1 min-w-0">
       {all && output ? (
         <OnDemand code={viewCode} name="The whole output" props={{ output, name, isLive: task.status === 'running' }} />
       ) : (
-        <pre className="min-h-5 overflow-hidden whitespace-pre-wrap break-words rounded bg-raised px-2 py-1 text-ink-2 text-xs [overflow-wrap:anywhere]">
-          {output === undefined ? 'Loading what it wrote…' : <AnsiText text={tail.text.replace(/^\s*\n/, '')} />}
-        </pre>
+        <div className="min-h-[26px] overflow-hidden rounded bg-raised px-2 py-1 font-mono text-ink-2 text-xs">
+          {output === undefined
+            ? 'Loading what it wrote…'
+            : tail.map(({ spans }, at) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
+                <OutputText key={at} spans={spans} />
+              ))}
+        </div>
       )}
       {output && (
         <p className="mt-0.5 flex flex-wrap items-center gap-x-3 text-2xs text-ink-3">
@@ -69,6 +74,13 @@ export function TaskOutputPart({ task }: { task: Task }) {
       )}
     </section>
   );
+}
+
+/** Whether there is anything but what the card shows. */
+function isMore({ parts }: TaskOutput, shown: readonly OutputLine[]): boolean {
+  const [first, ...others] = parts;
+  if (first === undefined) return false;
+  return others.length > 0 || first.from > 0 || countLines(first.text.trim()) > shown.length;
 }
 
 function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }) {

@@ -92,8 +92,16 @@ export function styleAfter(line: string, begin: AnsiStyle): AnsiStyle {
   // how nearly every line ends
   if (/^(?:0?m)[^\u009b]*$/.test(line.slice(last + 2))) return PLAIN;
   let style = begin;
-  for (const { colour } of findEscapes(line)) if (colour !== null) style = applySgr(style, colour);
+  for (const [, parameters = ''] of line.matchAll(SGR)) style = applySgr(style, parameters);
   return style;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escapes are what this is about
+const SGR = /(?:\x1b\[|\x9b)([\d;:]*)m/g;
+
+/** What of a line stands there in the end: a progress bar writes it again and again. */
+export function settledLine(line: string): string {
+  return line.includes('\r') ? lastWritten(line) : line;
 }
 
 /** The same without colours. */

@@ -35,7 +35,7 @@ test('its end is on its card while it runs, in colour, and all of it after it en
   const warning = output.getByText('warning', { exact: true });
   await warning.waitFor();
   const colours = await warning.evaluate((word) =>
-    [word, word.closest('pre') as Element].map((of) => getComputedStyle(of).color),
+    [word, word.closest('section') as Element].map((of) => getComputedStyle(of).color),
   );
   expect(colours[0]).not.toBe(colours[1]);
   // it folds, and unfolds by keyboard
@@ -113,8 +113,8 @@ test('whatever it writes neither acts nor hides, and what is not kept is said', 
   const log = output.getByRole('log');
   await log.getByText('end', { exact: true }).waitFor();
   await log.press('Home');
-  await log.getByText('68 KiB before this are not kept').waitFor();
-  await log.getByText('19 KiB before this are not kept').waitFor();
+  await log.getByText('What was written before this is not kept').waitFor();
+  await log.getByText('19 KiB before this is not kept').waitFor();
   expect(await log.getByText('<img src=x onerror=alert(1)>').textContent()).not.toContain('\u202e');
   await page.close();
 });

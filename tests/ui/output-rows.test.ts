@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { findInOutput, MOST_HITS, outputRows, stretchesOf } from '@/components/tasks/output-rows';
+import { findInOutput, lastRows, MOST_HITS, outputRows, stretchesOf } from '@/components/tasks/output-rows';
 import { stripAnsi } from '@/components/ui/ansi';
 import type { OutputPart, TaskOutput } from '@/lib/protocol/task-output';
 
@@ -27,7 +27,7 @@ describe('the lines of an output', () => {
   });
 
   test('say where something is not kept, at the beginning and in between', () => {
-    expect(texts(output({ text: 'b\n', from: 100 }, { text: 'c\n', from: 5_000 }))).toEqual([100, 'b', 4_898, 'c']);
+    expect(texts(output({ text: 'b\n', from: 100 }, { text: 'c\n', from: 5_000 }))).toEqual([null, 'b', 4_898, 'c']);
   });
 
   test('that are very long go on in other rows, in whole characters', () => {
@@ -35,6 +35,19 @@ describe('the lines of an output', () => {
     expect(rows.slice(0, -1).join('')).toBe('😀'.repeat(5_000));
     for (const row of rows) expect(String(row).length).toBeLessThanOrEqual(2_000);
     expect(rows.every((row) => String(row).isWellFormed())).toBe(true);
+  });
+
+  test('are cut, too, where they end as Windows ends them, or were written over', () => {
+    const lines = texts(output({ text: `${'y'.repeat(5_000)}\r\nover\r${'z'.repeat(5_000)}\r\n` }));
+    for (const line of lines) expect(String(line).length).toBeLessThanOrEqual(2_000);
+    expect(lines.join('')).toBe('y'.repeat(5_000) + 'z'.repeat(5_000));
+    const [row] = outputRows(output({ text: '\u001b[31ma\u001b[32mb'.repeat(100) }));
+    expect(row?.kind === 'line' && row.spans.length).toBeLessThanOrEqual(301);
+  });
+
+  test('are the newest of very many', () => {
+    const rows = texts(output({ text: `${'\n'.repeat(100_000)}end` }));
+    expect([rows.length, rows[0], rows.at(-1)]).toEqual([20_001, null, 'end']);
   });
 
   test('are what a terminal would have shown, whatever was written', () => {
@@ -59,6 +72,27 @@ describe('the lines of an output', () => {
   });
 });
 
+describe('the end of an output', () => {
+  const room = { lines: 3, characters: 40 };
+  const shown = (text: string) => lastRows(output({ text }), room).map((row) => row.text);
+
+  test('is its last lines, without blank ones around them, and as many as there is room for', () => {
+    expect(shown('a\nb\n\nc\n\n')).toEqual(['b', '', 'c']);
+    expect(shown('a\n\n\n')).toEqual(['a']);
+    expect(shown(`a\n${'b'.repeat(30)}\n${'c'.repeat(30)}`)).toEqual(['c'.repeat(30)]);
+    expect(shown('')).toEqual([]);
+  });
+
+  test('has the colour that began above it, and no part of an escape', () => {
+    const [row] = lastRows(output({ text: `\u001b[31mred\n${'more\n'.repeat(50)}last` }), { lines: 1, characters: 9 });
+    expect(row?.spans).toEqual([{ text: 'last', className: 'ansi-red' }]);
+    for (let words = 1; words < 40; words++) {
+      const rows = lastRows(output({ text: '\u001b[38;5;196mE\u001b[0m word '.repeat(words * 9) }), room);
+      expect(rows.map((line) => line.text).join('')).not.toContain('96m');
+    }
+  });
+});
+
 describe('a search in an output', () => {
   const rows = outputRows(output({ text: 'one ERROR two\nerror error\nnone\n' }));
 
@@ -70,6 +104,14 @@ describe('a search in an output', () => {
     ]);
     expect(findInOutput(outputRows(output({ text: 'a.b a+b (c' })), '(c')).toHaveLength(1);
     expect(findInOutput(rows, '')).toEqual([]);
+  });
+
+  test('finds what stands on the seam of two rows of one line', () => {
+    const long = outputRows(output({ text: `${'x'.repeat(1_997)}needle and on\nneedle` }));
+    expect(findInOutput(long, 'needle')).toEqual([
+      { row: 0, start: 1_997, end: 2_000 },
+      { row: 2, start: 0, end: 6 },
+    ]);
   });
 
   test('counts the newest of very many', () => {

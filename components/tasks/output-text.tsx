@@ -1,0 +1,34 @@
+import { clsx } from 'clsx';
+import { withBreaks } from '@/components/ui/with-breaks';
+import { type OutputHit, type OutputLine, stretchesOf } from './output-rows';
+
+const NONE: readonly OutputHit[] = [];
+
+/** A line in its colours, with what was searched for. */
+export function OutputText(props: {
+  spans: OutputLine['spans'];
+  hits?: readonly OutputHit[];
+  current?: OutputHit | null;
+}) {
+  const { spans, hits = NONE, current = null } = props;
+  return (
+    <div className="min-h-[18px] whitespace-pre-wrap leading-[18px] [overflow-wrap:anywhere]">
+      {stretchesOf(spans, hits).map(({ text, className, hit }, at) =>
+        hit === null ? (
+          // biome-ignore lint/suspicious/noArrayIndexKey: stretches of a line have no other identity
+          <span key={at} className={className ?? undefined}>
+            {withBreaks(text)}
+          </span>
+        ) : (
+          <mark
+            // biome-ignore lint/suspicious/noArrayIndexKey: see above
+            key={at}
+            className={clsx(className, 'log-hit', hit === current && 'outline-2 outline-accent')}
+          >
+            {text}
+          </mark>
+        ),
+      )}
+    </div>
+  );
+}
