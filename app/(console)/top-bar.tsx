@@ -30,7 +30,7 @@ export function TopBar({ home }: { home: boolean }) {
   return (
     <Bar className="flex h-12 shrink-0 items-center gap-4 px-4">
       <Title className="font-medium">
-        <Link href="/" className="flex items-center gap-2">
+        <Link href="/" className="flex min-h-6 items-center gap-2">
           <Logo />
           <span className="max-[280px]:sr-only">Interlude</span>
         </Link>

@@ -13,7 +13,7 @@ import { AgentState, Cell, Count, Ledger, None } from './board-cells';
 
 /** The same columns in the head and in every row; what there is no room for goes, the name never does. */
 export const BOARD_GRID =
-  'grid grid-cols-[20px_minmax(0,1fr)_auto] items-baseline gap-x-3 @2xl:grid-cols-[20px_minmax(0,3fr)_minmax(0,2fr)_60px_48px_64px_64px] @6xl:grid-cols-[20px_minmax(0,4fr)_minmax(0,2fr)_minmax(0,1.5fr)_minmax(0,1.5fr)_56px_48px_64px_88px_minmax(0,1.5fr)_64px]';
+  'grid grid-cols-[20px_minmax(0,1fr)_auto] items-baseline gap-x-3 @2xl:grid-cols-[20px_minmax(0,3fr)_minmax(0,2fr)_60px_48px_64px_64px] @6xl:grid-cols-[20px_minmax(0,5fr)_minmax(0,2fr)_minmax(0,1.3fr)_minmax(0,1.2fr)_56px_48px_64px_88px_minmax(0,1.3fr)_64px]';
 export const ON_WIDE = '@max-2xl:hidden';
 export const ON_WIDEST = '@max-6xl:hidden';
 
@@ -58,7 +58,7 @@ export const BoardRow = memo(function BoardRow(props: {
       <Cell isHead>
         <Link
           href={`/agents/${encodeURIComponent(id)}`}
-          className="line-clamp-2 font-medium text-sm [overflow-wrap:anywhere] hover:underline"
+          className="line-clamp-2 py-0.5 font-medium text-sm [overflow-wrap:anywhere] hover:underline"
         >
           <Name text={id} />
         </Link>

@@ -103,7 +103,7 @@ function Chart(props: {
       </h3>
       {children}
       <details className="text-2xs text-ink-3">
-        <summary className="w-fit cursor-pointer hover:text-ink">Figures</summary>
+        <summary className="w-fit cursor-pointer py-1 hover:text-ink">Figures</summary>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
         <div tabIndex={0} className="max-h-40 overflow-y-auto">
           <table className="tabular w-full max-w-60">

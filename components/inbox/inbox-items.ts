@@ -30,6 +30,7 @@ class InboxItems {
   /** Items that were let go of, up to where each was known: what was read before does not bring them back. */
   readonly #letGo = new Map<string, Position>();
   #listed: ListedItems | undefined;
+  #resets = 0;
 
   constructor(fleet: FleetStore) {
     this.#fleet = fleet;
@@ -59,6 +60,7 @@ class InboxItems {
 
   /** @param counts of the whole inbox */
   takeCounts(counts: InboxList['counts'], position: Position): void {
+    this.#seeResets();
     this.#counts.take(counts, position);
     this.#listed = undefined;
     this.#fleet.tell();
@@ -102,17 +104,25 @@ class InboxItems {
   }
 
   #news(items: readonly InboxItem[], position: Position): InboxItem[] {
+    this.#seeResets();
     return items.filter(({ id }) => comparePositions(position, this.#letGo.get(id) ?? ORIGIN) > 0);
   }
 
   /** What comes up anew can't be told from what was counted and is not loaded: the server counts them again. */
   count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void {
-    const isSure = known !== undefined && this.#fleet.isCountedBy(this.#counts, known);
-    const from = isSure ? countedAs(known.row) : undefined;
+    this.#seeResets();
+    const { countedAt } = this.#counts;
+    const isSure = [known?.at, this.#fleet.start?.after].some(
+      (at) => at !== undefined && comparePositions(countedAt, at) <= 0,
+    );
+    const from = isSure && known !== undefined ? countedAs(known.row) : undefined;
     this.#counts.change({ at: row.updatedPosition, from, to: countedAs(row) });
   }
 
-  reset(): void {
+  /** Frames were missed for good: what was counted, and what was let go of, is of before. */
+  #seeResets(): void {
+    if (this.#resets === this.#fleet.resets) return;
+    this.#resets = this.#fleet.resets;
     this.#counts.reset();
     this.#letGo.clear();
   }

@@ -42,7 +42,6 @@ interface ItemKeeper {
   count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void;
   /** Called after items have changed. */
   taken(ids: Iterable<string>): void;
-  reset(): void;
 }
 
 /**
@@ -238,7 +237,6 @@ export class FleetStore extends Store {
     this.#start = null;
     this.#position = null;
     this.#counts.reset();
-    this.itemKeeper?.reset();
     for (const table of HELD) this[table].reset();
     this.changed();
   }
@@ -248,16 +246,14 @@ export class FleetStore extends Store {
    * told of yet, or that is read ahead of it, may have been something else when it was counted than it was known as.
    */
   #count(row: SessionSummary, known: { row: SessionSummary; at: Position } | undefined): void {
+    const { countedAt } = this.#counts;
+    const isCountedBy = (at: Position | null | undefined) => at != null && comparePositions(countedAt, at) <= 0;
     const isSure =
-      this.isCountedBy(this.#counts, known) ||
-      (this.#told.has(row.id) && isUpTo(this.#counts.countedAt, this.#position));
+      isCountedBy(known?.at) ||
+      isCountedBy(this.#start?.after) ||
+      (this.#told.has(row.id) && isCountedBy(this.#position));
     const from = isSure && known !== undefined ? this.#toldState(known.row) : undefined;
     this.#counts.change({ at: row.updatedPosition, from, to: row.state });
-  }
-
-  /** Whether a row was still what it is known as when all were counted. */
-  isCountedBy({ countedAt }: { countedAt: Position }, known: { at: Position } | undefined): boolean {
-    return isUpTo(countedAt, known?.at) || isUpTo(countedAt, this.#start?.after);
   }
 
   /** What the server has counted it as. */
@@ -277,10 +273,6 @@ export class FleetStore extends Store {
     }
     this.changed();
   }
-}
-
-function isUpTo(position: Position, at: Position | null | undefined): boolean {
-  return at != null && comparePositions(position, at) <= 0;
 }
 
 const HELD = ['sessions', 'agents', 'tasks', 'obligations', 'inbox'] as const;

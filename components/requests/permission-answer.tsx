@@ -43,7 +43,7 @@ export function PermissionAnswer(props: {
             type="button"
             aria-disabled={!settled}
             onClick={() => settled && onReason('')}
-            className="text-ink-3 underline hover:text-ink aria-disabled:cursor-default"
+            className="h-7 text-ink-3 underline hover:text-ink aria-disabled:cursor-default"
           >
             Deny with a reason
           </button>
