@@ -2,7 +2,7 @@
 
 import { useRef, useState } from 'react';
 import { asShown } from '@/components/live/mark-items';
-import { usePressCard } from '@/components/requests/request-board';
+import { pressCard } from '@/components/requests/card-keys';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
@@ -32,7 +32,6 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const person = usePerson();
   const { selected, select, selectAll, selectOnly } = useSelection();
   const unfolded = useSelection();
-  const pressCard = usePressCard();
   const [said, say] = useState('');
   const minute = useServerNow((now) => now - (now % 60_000));
   const chosen = open.filter(({ id }) => selected.has(id));

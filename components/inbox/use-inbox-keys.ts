@@ -1,7 +1,7 @@
 'use client';
 
 import type { RefObject } from 'react';
-import type { CardKeys } from '@/components/requests/request-board';
+import type { CardKeys } from '@/components/requests/card-keys';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { InboxItem } from '@/lib/protocol/inbox';
 

@@ -13,12 +13,6 @@ export interface RequestDraft {
   choices: readonly Choice[];
 }
 
-/** What the keys of a card do, with all of its guards. */
-export interface CardKeys {
-  allow: () => void;
-  deny: () => void;
-}
-
 const NO_DRAFT: RequestDraft = { reason: null, choices: [] };
 
 /**
@@ -39,7 +33,6 @@ export class RequestBoard extends Store {
   #visible: ReadonlySet<string> = new Set();
   #read: ReadonlySet<string> = new Set();
   #allowable: ReadonlyMap<string, () => void> = new Map();
-  readonly #keys = new Map<string, CardKeys>();
 
   get visible(): ReadonlySet<string> {
     return this.#visible;
@@ -83,21 +76,6 @@ export class RequestBoard extends Store {
       this.#allowable = others;
       this.changed();
     };
-  };
-
-  /** A card takes keys that were pressed outside it, until the returned function is called. By its digest. */
-  readonly takeKeys = (digest: string, keys: CardKeys): (() => void) => {
-    this.#keys.set(digest, keys);
-    return () => {
-      if (this.#keys.get(digest) === keys) this.#keys.delete(digest);
-    };
-  };
-
-  /** @returns whether there is such a card */
-  readonly press = (digest: string, key: keyof CardKeys): boolean => {
-    const keys = this.#keys.get(digest);
-    keys?.[key]();
-    return keys !== undefined;
   };
 
   isRead(key: string): boolean {
@@ -160,21 +138,6 @@ export function useOffer(digest: string | null, allow: () => void): void {
   const { offer } = useBoard();
   const give = useEffectEvent(allow);
   useEffect(() => (digest === null ? undefined : offer(digest, () => give())), [offer, digest]);
-}
-
-/** Lets whoever has the focus press a card's keys. Null: it can't be answered now. */
-export function useCardKeys(digest: string | null, keys: CardKeys): void {
-  const { takeKeys } = useBoard();
-  const allow = useEffectEvent(keys.allow);
-  const deny = useEffectEvent(keys.deny);
-  useEffect(
-    () => (digest === null ? undefined : takeKeys(digest, { allow: () => allow(), deny: () => deny() })),
-    [takeKeys, digest],
-  );
-}
-
-export function usePressCard(): RequestBoard['press'] {
-  return useBoard().press;
 }
 
 /** Whether the reader has had all of a request's input before their eyes. */

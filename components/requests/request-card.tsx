@@ -22,10 +22,11 @@ import { useSettled } from '@/components/ui/use-settled';
 import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { asOfNow } from './as-of-now';
+import { useCardKeys } from './card-keys';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
 import { goneWords, isUnderWay } from './request-answer';
-import { useCardKeys, useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
+import { useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
 import { RequestHead } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
 import { requestKey } from './request-key';
@@ -91,10 +92,8 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const answer = (body: object) => isMeant() && give(body);
   useOffer(!isQuestion && canAnswer && unseen === null ? item.digest : null, () => give({ behavior: 'allow' }));
   const allow = () => unseen === null && answer({ behavior: 'allow' });
-  useCardKeys(!isQuestion && canAnswer && !pinned ? item.digest : null, {
-    allow,
-    deny: () => answer({ behavior: 'deny' }),
-  });
+  const keys = { allow, deny: () => answer({ behavior: 'deny' }) };
+  useCardKeys(!isQuestion && canAnswer && !pinned ? item.digest : null, keys);
   useWatchedWhile(open && !pinned, key, box, [head, buttons]);
   useKeptFocus(stays && hasFocus, box);
 
@@ -102,8 +101,8 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const deny = () => answer({ behavior: 'deny', ...(draft.reason?.trim() ? { message: draft.reason.trim() } : {}) });
   const onKeyDown = (event: KeyboardEvent) => {
     if (isQuestion || !canAnswer || isTyping(event.nativeEvent)) return;
-    if (isPress('request.allow', event)) allow();
-    else if (isPress('request.deny', event)) answer({ behavior: 'deny' });
+    if (isPress('request.allow', event)) keys.allow();
+    else if (isPress('request.deny', event)) keys.deny();
     else return;
     event.preventDefault();
   };

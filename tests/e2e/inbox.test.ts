@@ -310,7 +310,7 @@ test('the desktop is notified once, whatever tabs there are, and no more of what
   expect([await asked(one), await asked(two)]).toEqual([0, 0]);
   await one.getByRole('button', { name: 'Notifications' }).click();
   await one.getByRole('button', { name: 'Turn on desktop notifications' }).click();
-  await one.getByRole('checkbox', { name: 'Permissions' }).waitFor();
+  await one.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
   expect(await barriersInBothThemes(one)).toEqual([]);
   await agent.write('notified', [starts('n1'), asks('n1', 'Deploy to production')]);
   await expect.poll(made).toEqual([{ title: 'builder: permissions', isClosed: false }]);
