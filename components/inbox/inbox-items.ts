@@ -34,7 +34,10 @@ class InboxItems {
 
   constructor(fleet: FleetStore) {
     this.#fleet = fleet;
-    fleet.itemKeeper = this;
+    fleet.onItem = (row, known) => {
+      this.#count(row, known);
+      if (row.doneAt !== null) queueMicrotask(() => this.#letGoDone([row.id]));
+    };
   }
 
   /** Undefined until some was read. The same object until something of it changes. */
@@ -55,15 +58,14 @@ class InboxItems {
     const { inbox } = this.#fleet;
     const rows = this.#news(items, position);
     this.#fleet.read('inbox', ALL, position, () => inbox.takeList(ALL, { rows, position, next, after }));
-    this.takeCounts(counts, position);
+    this.takeCounts({ counts, position });
   }
 
-  /** @param counts of the whole inbox */
-  takeCounts(counts: InboxList['counts'], position: Position): void {
+  /** How much there is of the whole inbox. */
+  takeCounts({ counts, position }: Pick<InboxList, 'counts' | 'position'>): void {
     this.#seeResets();
-    this.#counts.take(counts, position);
+    this.#fleet.read('inbox', null, position, () => this.#counts.take(counts, position));
     this.#listed = undefined;
-    this.#fleet.tell();
   }
 
   /** Items from anywhere in the inbox: its list goes on where it did. */
@@ -76,7 +78,6 @@ class InboxItems {
   takeMarked({ items, position }: InboxMarked): void {
     this.#fleet.read('inbox', null, position, () => {
       for (const item of this.#news(items, position)) this.#fleet.inbox.take(item, position);
-      this.taken(items.map(({ id }) => id));
     });
   }
 
@@ -87,12 +88,11 @@ class InboxItems {
     return () =>
       queueMicrotask(() => {
         this.#held.delete(ids);
-        this.taken(ids);
-        this.#fleet.tell();
+        this.#letGoDone(ids);
       });
   }
 
-  taken(ids: Iterable<string>): void {
+  #letGoDone(ids: Iterable<string>): void {
     const { inbox } = this.#fleet;
     for (const id of ids) {
       const isDone = (inbox.get(id)?.doneAt ?? null) !== null;
@@ -109,7 +109,7 @@ class InboxItems {
   }
 
   /** What comes up anew can't be told from what was counted and is not loaded: the server counts them again. */
-  count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void {
+  #count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void {
     this.#seeResets();
     const { countedAt } = this.#counts;
     const isSure = [known?.at, this.#fleet.start?.after].some(

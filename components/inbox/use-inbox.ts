@@ -42,9 +42,9 @@ export function useItemCounts(areOld: boolean): void {
     queryKey: ['item-counts'],
     queryFn: async ({ signal }) => {
       const path = `/inbox?${new URLSearchParams({ after: '0', limit: '1' })}`;
-      const { counts, position } = await fetchJson<InboxList>(path, signal);
-      itemsOf(fleet).takeCounts(counts, position);
-      return position;
+      const list = await fetchJson<InboxList>(path, signal);
+      itemsOf(fleet).takeCounts(list);
+      return list.position;
     },
     enabled: areOld,
     refetchInterval: COUNT_AGAIN_MS,

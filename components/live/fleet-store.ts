@@ -36,14 +36,6 @@ export interface ListedSessions {
   countsAreOld: boolean;
 }
 
-/** Looks after the items of the inbox. It comes with what shows them. */
-interface ItemKeeper {
-  /** Called before an item changes. `known`: the item as it was read at a position. */
-  count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void;
-  /** Called after items have changed. */
-  taken(ids: Iterable<string>): void;
-}
-
 /**
  * The rows of the fleet that this page knows, each once, whichever part of the page asked for it.
  *
@@ -80,7 +72,7 @@ export class FleetStore extends Store {
     idOf: ({ id }) => id,
     listsOf: () => [ALL],
     keepsAll: true,
-    onChange: (row, known) => this.itemKeeper?.count(row, known),
+    onChange: (row, known) => this.onItem?.(row, known),
   });
   #start: { after: Position } | null = null;
   #position: Position | null = null;
@@ -88,7 +80,8 @@ export class FleetStore extends Store {
   /** The sessions that the stream has told of since it began. */
   readonly #told = new Set<string>();
   #shownSessions: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
-  itemKeeper: ItemKeeper | null = null;
+  /** Called before an item changes, by what comes with the inbox. `known`: the item as it was read at a position. */
+  onItem: ((row: InboxItem, known: { row: InboxItem; at: Position } | undefined) => void) | null = null;
 
   /** Where the stream is to be read from; another object when it is to be read anew. Null while nothing is known. */
   get start(): { after: Position } | null {
@@ -127,10 +120,7 @@ export class FleetStore extends Store {
       } else if (event === 'agent') this.agents.takeNews(data, id);
       else if (event === 'task') this.tasks.takeNews(data, id);
       else if (event === 'obligation') this.obligations.takeNews(data, id);
-      else if (event === 'inbox') {
-        this.inbox.takeNews(data, id);
-        this.itemKeeper?.taken([data.id]);
-      }
+      else if (event === 'inbox') this.inbox.takeNews(data, id);
     }
     this.changed();
   }
@@ -224,11 +214,6 @@ export class FleetStore extends Store {
   takeObligations(agentId: string, { obligations, position }: ObligationList): void {
     const rows = obligations.map((one) => ({ ...one, agentId, state: 'owed' as const }));
     this.read('obligations', agentId, position, () => this.obligations.takeList(agentId, { rows, position }));
-  }
-
-  /** Something that follows from the rows has changed. */
-  tell(): void {
-    this.changed();
   }
 
   /** Frames were missed for good. */
