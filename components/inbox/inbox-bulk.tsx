@@ -28,7 +28,7 @@ export function InboxBulk(props: {
     <section
       {...OVER}
       aria-label={about}
-      className="sticky bottom-0 z-10 flex flex-wrap items-baseline gap-x-5 gap-y-1 border-line-strong border-t bg-ground py-3 text-xs"
+      className="sticky bottom-0 z-10 -mx-2 flex flex-wrap items-baseline gap-x-5 gap-y-1 border-line-strong border-t bg-ground px-2 py-3 text-xs"
     >
       <span className="tabular font-medium">{about}</span>
       {asking.length > 0 && <AllowThese items={asking} isUnfolded={isUnfolded} onUnfold={onUnfold} />}
