@@ -141,8 +141,6 @@ export const tasks = sqliteTable(
     index('tasks_running').on(table.sessionId, table.position).where(sql`status = 'running'`),
     // those that may turn out to run
     index('tasks_presumed').on(table.sessionId, table.position).where(sql`presumed IS NOT NULL`),
-    // those that ended last
-    index('tasks_by_end').on(table.endedAt, table.startedAt).where(sql`ended_at IS NOT NULL`),
     // which tasks ran at a time: covers the query, so that no row is read
     index('tasks_by_start').on(table.sessionId, table.startedAt, table.endedAt, table.id),
   ],
