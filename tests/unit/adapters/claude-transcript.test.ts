@@ -215,7 +215,7 @@ describe('a transcript', () => {
     const calls = ['toolu_1', 'toolu_2'].map((id) => ({ type: 'tool_use', id, name: 'Bash', input: { command: 'x' } }));
     read({ type: 'assistant', message: { id: 'm1', content: calls } });
     const says = (id: string) =>
-      `Command running in background with ID: b1. Output is being written to: /tmp/${id}.output. You will be notified.`;
+      `Command running in background with ID: b1. Output is being written to: /tmp/${id}/b1.output. You will be notified.`;
     const result = (id: string, toolUseResult: object) =>
       read({
         type: 'user',
@@ -225,7 +225,7 @@ describe('a transcript', () => {
     result('toolu_1', { backgroundTaskId: 'b1' });
     // what another command prints is no word about the first
     result('toolu_2', { stdout: says('toolu_2') });
-    expect(customs(events, 'task:updated')).toMatchObject([{ task_id: 'b1', output_file: '/tmp/toolu_1.output' }]);
+    expect(customs(events, 'task:updated')).toMatchObject([{ task_id: 'b1', output_file: '/tmp/toolu_1/b1.output' }]);
   });
 
   test('gives a subagent that ends a second time a second run', () => {
